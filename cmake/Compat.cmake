@@ -1,0 +1,33 @@
+# Helpers that every folder uses: one static library a folder, one test helper.
+
+# Warnings and sanitizers: linked PRIVATE, so that they reach our files and nobody else's.
+add_library(compat_warnings INTERFACE)
+target_compile_options(compat_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                                                 -Wold-style-cast -Wimplicit-fallthrough)
+
+# compat_library(NAME SOURCES … LIBS …): static library compat_NAME, alias compat::NAME.
+# LIBS are the arrows of the house: only what docs/ARCHITECTURE.md draws.
+function(compat_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(compat_${name} STATIC ${ARG_SOURCES})
+    target_include_directories(compat_${name} PUBLIC ${CMAKE_SOURCE_DIR})
+    target_link_libraries(compat_${name} PUBLIC ${ARG_LIBS} PRIVATE compat_warnings)
+  else()
+    add_library(compat_${name} INTERFACE)
+    target_include_directories(compat_${name} INTERFACE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(compat_${name} INTERFACE ${ARG_LIBS})
+  endif()
+  add_library(compat::${name} ALIAS compat_${name})
+endfunction()
+
+# compat_test(NAME SOURCES … LIBS … LABELS …): one GoogleTest program, each of its cases a ctest.
+function(compat_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE COMPAT_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                             COMPAT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main compat_warnings)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 120)
+endfunction()

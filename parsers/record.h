@@ -1,0 +1,150 @@
+// What the parsers make of a module's files: the values that travel to the store and the reports.
+// Not here: how the bytes came to be (runner/exec), how records are kept (runner/store).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace compat::parsers {
+
+// The one state in which a collected test ends. `not_run` carries its reason.
+enum class State { passed, failed, errored, skipped, xfailed, xpassed, crashed, timed_out, not_run };
+
+inline constexpr std::array<std::string_view, 9> kStateNames{
+    "passed",  "failed",  "errored",   "skipped", "xfailed",
+    "xpassed", "crashed", "timed_out", "not_run"};
+
+[[nodiscard]] constexpr std::string_view name_of(State s) {
+    return kStateNames[static_cast<size_t>(s)];
+}
+[[nodiscard]] std::optional<State> state_of(std::string_view name);
+
+// How a module ended as a whole.
+enum class ModuleOutcome {
+    completed,
+    load_error,  // import or collection failed: one errored pseudo-case `<module>`
+    crashed,
+    timed_out,
+    no_tests,
+    interrupted,
+    spawn_failed,
+    not_run,
+};
+inline constexpr std::array<std::string_view, 8> kModuleOutcomeNames{
+    "completed", "load_error",  "crashed",      "timed_out",
+    "no_tests",  "interrupted", "spawn_failed", "not_run"};
+
+[[nodiscard]] constexpr std::string_view name_of(ModuleOutcome o) {
+    return kModuleOutcomeNames[static_cast<size_t>(o)];
+}
+[[nodiscard]] std::optional<ModuleOutcome> module_outcome_of(std::string_view name);
+
+// Where in a test's life its deciding outcome came from; decides what a framework's own closing line
+// counts (runner/analysis/accounting.h).
+enum class Phase { call, setup, teardown, class_setup, class_teardown, module_setup, module_teardown, load };
+inline constexpr std::array<std::string_view, 8> kPhaseNames{
+    "call",           "setup",        "teardown",        "class_setup",
+    "class_teardown", "module_setup", "module_teardown", "load"};
+[[nodiscard]] constexpr std::string_view name_of(Phase p) {
+    return kPhaseNames[static_cast<size_t>(p)];
+}
+[[nodiscard]] std::optional<Phase> phase_of(std::string_view name);
+
+// A line of source. `file` is absolute as the child saw it; line counts from 1, 0 = unknown.
+struct Location {
+    std::string file;
+    int line = 0;
+};
+
+struct Frame {
+    std::string file;  // absolute as the child saw it
+    int line = 0;
+    std::string function;
+};
+
+struct Failure {
+    std::string type;       // exception type as the framework names it: "AssertionError"
+    std::string message;    // str(exception)
+    std::string traceback;  // as the framework printed it
+    std::vector<Frame> frames;  // outermost first
+    Phase phase = Phase::call;
+
+    // The last line that says what went wrong: "AssertionError: 1 != 2". One line.
+    [[nodiscard]] std::string key_line() const;
+};
+
+struct SubCase {
+    std::string label;  // "(i=3)" or "[message] (i=3)"
+    State state = State::passed;
+    std::string reason;
+    std::optional<Failure> failure;
+};
+
+struct CaseRecord {
+    std::string id;  // path::Class::test[params], path = the module run; "#2" for a repeated id
+    std::string name;  // the framework's own id, for selecting it: "tests.test_a.A.test_x", a node id
+    State state = State::not_run;
+    Phase phase = Phase::call;
+    std::string reason;  // of skipped, xfailed, crashed, timed_out, not_run
+    double duration_s = 0;
+    Location location;  // of the test's `def`
+    bool pseudo = false;  // `<module>`, `Class::<tearDownClass>`: a row that is not a test
+    std::optional<Failure> failure;
+    std::vector<Failure> also;  // further failures of the same test (a tear-down that broke, too)
+    std::vector<SubCase> subcases;
+};
+
+// One site of redirection, from <attempt>.devices.jsonl (docs/formats.md).
+struct DeviceEvent {
+    std::string test;  // case id; empty: outside any test (import, collection, exit)
+    std::string kind;  // redirect, fold, override, stub, refusal, fallback
+    std::string op;    // "aten::empty.memory_format" or "torch.cuda.is_available"
+    std::string from;  // device asked for: "cuda:0"
+    std::string to;    // device given: "cpu"
+    Location location;  // innermost frame outside torch's package
+    std::int64_t count = 0;
+};
+
+// Something a reader of the results should know. `offset` is a byte offset in `file`.
+struct Diagnostic {
+    std::string file;  // "log", "events", "devices"
+    std::int64_t offset = 0;
+    std::string message;
+};
+
+// How the process ended, in the parsers' words (the app translates runner/exec's Outcome).
+struct ProcessEnd {
+    enum class Kind { exited, signaled, timed_out, stopped, spawn_failed, not_run };
+    Kind kind = Kind::exited;
+    int code = 0;        // exit code or signal number
+    std::string detail;  // "SIGSEGV", "after 30m", "interrupted", strerror
+};
+
+// What a framework's closing lines said, read from the log's text. All are counts of the framework's
+// own kind, by its own words ("failures", "errors", "skipped", "expected failures", "passed", …).
+struct Closing {
+    std::string text;  // "Ran 3 tests … FAILED (failures=1)" / "=== 1 failed, 2 passed in 0.1s ==="
+    std::optional<std::int64_t> ran;  // unittest's `Ran N tests`
+    std::vector<std::pair<std::string, std::int64_t>> counts;
+};
+
+// Everything known about one attempt at one module.
+struct ModuleRecord {
+    std::string path;  // the module as planned: "tests/test_ops.py"
+    std::string framework;          // "unittest", "pytest"
+    std::string framework_version;  // Python's for unittest, pytest's own; empty: unknown
+    std::string python_version;
+    ModuleOutcome outcome = ModuleOutcome::completed;
+    std::string reason;  // of every outcome but completed
+    std::int64_t collected = 0;  // as announced by the harness, pseudo-cases included
+    std::vector<CaseRecord> cases;
+    std::vector<DeviceEvent> device_events;
+    std::vector<Diagnostic> diagnostics;
+    std::optional<Closing> closing;
+};
+
+}  // namespace compat::parsers

@@ -1,0 +1,33 @@
+// Time, injectable. Durations come from `steady`, dates from `wall`.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace compat {
+
+using Milliseconds = std::chrono::milliseconds;
+using WallTime = std::chrono::sys_time<Milliseconds>;
+using SteadyTime = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
+
+class Clock {
+  public:
+    virtual ~Clock() = default;
+    [[nodiscard]] virtual WallTime wall() const = 0;
+    [[nodiscard]] virtual SteadyTime steady() const = 0;
+};
+
+class SystemClock final : public Clock {
+  public:
+    [[nodiscard]] WallTime wall() const override;
+    [[nodiscard]] SteadyTime steady() const override;
+};
+
+// "2026-11-21T02:15:30Z": UTC, whole seconds.
+[[nodiscard]] std::string iso8601(WallTime time);
+// "20261121-021530": UTC, for names of runs.
+[[nodiscard]] std::string compact(WallTime time);
+// "0.8s", "12.3s", "4m 05s", "2h 03m": for people.
+[[nodiscard]] std::string human(std::chrono::duration<double> duration);
+
+}  // namespace compat

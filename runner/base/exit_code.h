@@ -1,0 +1,61 @@
+// The one table of exit codes (docs/exit-codes.md is checked against it by a test).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "runner/base/error.h"
+
+namespace compat {
+
+enum class ExitCode : int {
+    ok = 0,
+    unexpected_results = 1,
+    usage = 2,
+    unaccounted = 3,
+    infrastructure = 4,
+    nothing_selected = 5,
+    interrupted = 130,
+};
+
+struct ExitCodeRow {
+    ExitCode code;
+    std::string_view meaning;
+};
+
+// Highest priority first: where several apply, the first of them in this table is the exit code.
+inline constexpr std::array<ExitCodeRow, 7> kExitCodes{{
+    {ExitCode::interrupted, "interrupted (SIGINT, SIGTERM, SIGHUP); what had finished is stored"},
+    {ExitCode::infrastructure, "infrastructure: disk, database, or a child that could not be started"},
+    {ExitCode::unaccounted, "tests unaccounted for: a module's sums do not add up"},
+    {ExitCode::usage, "usage: bad command line, bad suite, bad environment"},
+    {ExitCode::nothing_selected, "no test selected"},
+    {ExitCode::unexpected_results, "unexpected results: failed, errored, crashed, timed out, not run"},
+    {ExitCode::ok, "all as expected"},
+}};
+
+[[nodiscard]] constexpr ExitCode worst(std::span<const ExitCode> codes) {
+    for (const auto& row : kExitCodes)
+        if (std::find(codes.begin(), codes.end(), row.code) != codes.end()) return row.code;
+    return ExitCode::ok;
+}
+
+[[nodiscard]] constexpr ExitCode exit_code_of(ErrorKind kind) {
+    switch (kind) {
+        case ErrorKind::usage:
+        case ErrorKind::suite:
+        case ErrorKind::environment:
+            return ExitCode::usage;
+        case ErrorKind::nothing_selected:
+            return ExitCode::nothing_selected;
+        case ErrorKind::io:
+        case ErrorKind::database:
+        case ErrorKind::spawn:
+            return ExitCode::infrastructure;
+    }
+    return ExitCode::infrastructure;
+}
+
+}  // namespace compat

@@ -1,0 +1,33 @@
+// Names that come from outside (modules, parameters, series) and what they become on disk.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "runner/base/clock.h"
+
+namespace compat {
+
+inline constexpr std::string_view kVersion = "0.1.0";
+
+// "<series>_<UTC yyyymmdd-hhmmss>-<4 hex>".
+[[nodiscard]] std::string make_run_id(std::string_view series, WallTime now, unsigned random16);
+
+// A path under a run's folder for a module named by `module` ("tests/test_ops.py", "a/../b", "/x",
+// "x\ny"): never leaves that folder and never collides for different names. Bytes outside
+// [A-Za-z0-9._-] become %XX, as do "." and ".." where a whole component is one; "/" stays a
+// separator; empty components become "%".
+[[nodiscard]] std::filesystem::path escaped_path(std::string_view module);
+
+// One path component, by the same rules ("/" is escaped too).
+[[nodiscard]] std::string escaped_component(std::string_view name);
+
+// True where the name of an environment variable says that its value is secret
+// (TOKEN, KEY, SECRET, PASSWORD); such values are stored as "<set>".
+[[nodiscard]] bool is_secret_name(std::string_view name);
+
+// A word quoted for a POSIX shell where it needs it, for commands that people copy.
+[[nodiscard]] std::string shell_quoted(std::string_view word);
+
+}  // namespace compat

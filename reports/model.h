@@ -1,0 +1,189 @@
+// Everything a report may say about a run, worked out once, so that every format says the same.
+// Values only: a renderer reads this and nothing else. Not here: how things look (markdown.h,
+// json.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parsers/record.h"
+#include "runner/base/clock.h"
+
+namespace compat::store {
+struct StoredRun;
+}
+
+namespace compat::reports {
+
+// A URL is empty where there is none that works: the text is then printed plainly.
+struct FrameView {
+    std::string file;  // relative to the suite's root where it is under it
+    int line = 0;
+    std::string function;
+    bool in_suite = false;
+    std::string url;
+};
+
+struct FailureView {
+    std::string type;
+    std::string message;
+    std::string key_line;
+    std::string traceback;
+    std::vector<FrameView> frames;  // outermost first
+    std::vector<FailureView> also;  // further failures of the same test
+};
+
+struct SubtestView {
+    std::string id;  // of the test, and " (i=3)"
+    parsers::State state = parsers::State::passed;
+    std::string reason;
+    std::optional<FailureView> failure;
+};
+
+struct AttemptView {
+    int number = 1;
+    parsers::State state = parsers::State::not_run;
+    double duration_s = 0;
+    std::string key_line;
+};
+
+// Commands to copy into a shell.
+struct Reproduce {
+    std::string runner;
+    std::string plain;
+};
+
+// A test with its verdict: the state of its last attempt.
+struct CaseView {
+    std::string id;
+    parsers::State state = parsers::State::not_run;
+    std::string reason;
+    bool pseudo = false;  // a row that is not a test
+    bool flaky = false;   // passed after it had failed
+    double duration_s = 0;
+    std::string file;  // as FrameView::file
+    int line = 0;
+    std::string url;
+    std::vector<std::string> marks;     // device, fallback, redirected, untouched
+    std::vector<AttemptView> attempts;  // only where there were several
+    std::vector<SubtestView> subtests;
+    std::optional<FailureView> failure;
+    Reproduce reproduce;
+};
+
+using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
+
+struct ModuleView {
+    std::string path;
+    std::string url;
+    parsers::ModuleOutcome outcome = parsers::ModuleOutcome::not_run;
+    std::string reason;
+    double duration_s = 0;  // of all attempts
+    int attempts = 0;
+    std::string log;          // of the last attempt, relative to the run's folder
+    std::string process_end;  // of the last attempt
+    std::int64_t max_rss_bytes = 0;
+    std::int64_t dropped_log_bytes = 0;
+    std::optional<std::int64_t> last_known_cases;  // where this run does not know them
+    std::vector<std::string> diagnostics;
+    std::vector<CaseView> cases;
+    StateCounts states{};
+    Reproduce reproduce;
+
+    [[nodiscard]] std::int64_t count(parsers::State state) const {
+        return states[static_cast<size_t>(state)];
+    }
+};
+
+struct Totals {
+    std::int64_t modules = 0;
+    std::int64_t collected = 0;
+    StateCounts states{};
+    std::int64_t flaky = 0;
+    std::int64_t device = 0;  // these four: tests with that mark
+    std::int64_t fallback = 0;
+    std::int64_t redirected = 0;
+    std::int64_t untouched = 0;
+
+    [[nodiscard]] std::int64_t count(parsers::State state) const {
+        return states[static_cast<size_t>(state)];
+    }
+};
+
+struct MismatchView {
+    std::string module;   // empty: the run as a whole
+    std::string message;  // names both figures
+};
+
+struct Accounting {
+    bool closed = true;
+    std::vector<MismatchView> mismatches;
+};
+
+struct RedirectionView {
+    std::string kind;  // redirect, fold, override, stub, refusal, fallback
+    std::string op;
+    std::string from;
+    std::string to;
+    std::string file;  // as FrameView::file
+    int line = 0;
+    std::string url;
+    std::int64_t count = 0;
+    std::int64_t tests = 0;  // how many tests came by here
+};
+
+struct LeakedView {
+    std::string module;
+    std::int64_t pid = 0;
+    std::string command;
+};
+
+struct RunView {
+    std::string id;
+    std::string suite;
+    std::string series;
+    std::string framework;
+    WallTime started{};
+    double duration_s = 0;
+    bool complete = false;  // false: interrupted, still going on, or killed
+    std::optional<int> exit_code;
+    bool shim = true;
+    std::string policy;
+    bool masquerade = false;
+    std::string device;
+    std::optional<std::string> simulated;
+    bool fallback = true;
+    std::string commit;
+    bool dirty = false;
+    std::string torch;
+    std::string root;
+    std::string command;      // the command line as it was typed, quoted
+    std::string fingerprint;  // a JSON object
+};
+
+struct ReportModel {
+    RunView run;
+    Totals totals;
+    Accounting accounting;
+    std::int64_t links_total = 0;
+    std::int64_t links_unresolved = 0;
+    std::vector<ModuleView> modules;            // as planned
+    std::vector<RedirectionView> redirections;  // most frequent first
+    std::vector<LeakedView> leaked_processes;
+};
+
+struct ModelOptions {
+    std::filesystem::path run_folder;     // absolute: source copies go in its source/ folder
+    std::filesystem::path report_folder;  // where the report will lie; relative links start here
+};
+
+// Reads the suite's source, to check links, and copies linked files where nothing else can be
+// linked to.
+[[nodiscard]] ReportModel build_model(const store::StoredRun& run, const ModelOptions& options);
+
+}  // namespace compat::reports

@@ -1,0 +1,199 @@
+// The index of everything that was ever run: one SQLite file, written a finished job at a time,
+// read by reports and history. What goes in comes out unchanged (docs/store-schema.md). Not here:
+// what results mean (runner/analysis), the files of a run, which the run's folder keeps, and SQL,
+// which no caller sees.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parsers/record.h"
+#include "runner/base/clock.h"
+#include "runner/base/error.h"
+
+namespace compat::store {
+
+// What was run, where and with which settings: known when the run begins, never changed afterwards.
+// Values of secret variables are masked by the caller (compat::is_secret_name) before they come
+// here.
+struct RunInfo {
+    std::string id;      // "<series>_<UTC>-<hex>" (compat::make_run_id)
+    std::string suite;   // the suite's name
+    std::string series;  // runs of one series are compared with each other
+    WallTime started{};
+    std::string framework;  // "unittest", "pytest"
+    bool shim = true;
+    std::string policy;                    // "missing", "full"; empty without the shim
+    bool masquerade = false;               // cuda asked for, mps given
+    std::string device;                    // the accelerator in use, "cpu" where there is none
+    std::optional<std::string> simulated;  // "mps", "cuda"
+    bool fallback = true;
+    std::string commit;      // of the suite's source; empty: not from git
+    bool dirty = false;      // the source differs from `commit`
+    std::string remote;      // git remote of the suite's source; empty: none
+    std::string torch;       // version; empty: none installed
+    std::string root;        // absolute: the suite's source and the children's working folder
+    std::string links_base;  // links.base of suite.json; empty: none
+    std::string python;      // absolute: the interpreter of the children
+    std::vector<std::pair<std::string, std::string>> env;  // what a child gets on top of ours
+    std::vector<std::string> argv;                         // the command line as it was typed
+    // The command line without its targets, in a form that works again from anywhere ({"runner",
+    // "suites/x", "--root", "/y"}): with a test's id at its end it runs that test.
+    std::vector<std::string> rerun_argv;
+    std::string fingerprint = "{}";  // a JSON object: host, packages, versions, settings
+    std::string folder;              // of the run's files, relative to the database's: "runs/<id>"
+    int folder_format = 1;           // layout of that folder
+};
+
+struct LeakedProcess {
+    std::int64_t pid = 0;
+    std::vector<std::string> argv;
+
+    friend bool operator==(const LeakedProcess&, const LeakedProcess&) = default;
+};
+
+// One attempt at one module: what its files said and what its process cost.
+struct JobResult {
+    parsers::ModuleRecord record;
+    int attempt = 1;  // counts from 1
+    WallTime started{};
+    double duration_s = 0;  // wall
+    double user_s = 0;      // CPU, children included
+    double system_s = 0;
+    std::int64_t max_rss_bytes = 0;
+    std::string log;  // paths relative to the run's folder; empty: not written
+    std::string events;
+    std::string devices;
+    std::string process_end;  // for people: "exited 1", "SIGSEGV", "timed out after 30m"
+    std::int64_t dropped_log_bytes = 0;
+    std::vector<LeakedProcess> leaked;
+};
+
+// A framework's figures and ours that do not agree. Empty module: the run as a whole.
+struct StoredMismatch {
+    std::string module;
+    std::string message;
+
+    friend bool operator==(const StoredMismatch&, const StoredMismatch&) = default;
+};
+
+struct RunEnd {
+    WallTime finished{};
+    double duration_s = 0;
+    bool complete = true;  // false: interrupted
+    int exit_code = 0;
+    bool accounting_closed = true;
+    std::vector<StoredMismatch> mismatches;
+    std::string not_run_reason;  // why modules that never started did not: "interrupted", "-x"
+};
+
+struct StoredModule {
+    std::string path;
+    std::vector<JobResult> attempts;               // oldest first; empty: never started
+    std::string not_run_reason;                    // only where attempts is empty
+    std::optional<std::int64_t> last_known_cases;  // in the latest earlier run that knew them
+};
+
+// Everything stored about a run. `end` is empty while it goes on, and after a kill.
+struct StoredRun {
+    RunInfo info;
+    std::optional<RunEnd> end;
+    std::vector<StoredModule> modules;  // in the order in which they were planned
+};
+
+// Tests of a run by the state of their last attempt, indexed by parsers::State.
+using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
+
+// One line of the list of runs.
+struct RunSummary {
+    std::string id;
+    std::string suite;
+    std::string series;
+    WallTime started{};
+    std::string device;
+    std::optional<std::string> simulated;
+    bool shim = true;
+    std::string torch;
+    std::string folder;
+    std::optional<RunEnd> end;  // without its mismatches
+    std::int64_t modules = 0;
+    StateCounts states{};
+};
+
+// A test's verdict in one run.
+struct HistoryEntry {
+    std::string run;
+    std::string suite;
+    WallTime started{};
+    std::string module;
+    parsers::State state = parsers::State::not_run;
+    std::string reason;
+    std::string key_line;  // of its failure; empty: none
+    double duration_s = 0;
+    int attempts = 1;
+    std::string log;  // of the attempt that decided, relative to the run's folder
+};
+
+// A connection to one database. Several may be open on a file at a time, in several processes; one
+// object belongs to one thread. Errors: database (damaged, locked for longer than the time-out,
+// newer than this runner), io (unwritable, full disk).
+class Store {
+  public:
+    enum class Mode {
+        read_write,
+        read_only
+    };  // read_only: the file must exist, nothing is migrated
+
+    [[nodiscard]] static Expected<Store> open(const std::filesystem::path& file,
+                                              Mode mode = Mode::read_write);
+    [[nodiscard]] static Expected<Store> in_memory();
+
+    Store(Store&&) noexcept;
+    Store& operator=(Store&&) noexcept;
+    ~Store();
+
+    // Each of the four is one transaction. A run id may begin once.
+    [[nodiscard]] Expected<void> begin_run(const RunInfo& info);
+    // Adds modules to a run's plan, so that what never starts is not absent. A path already planned
+    // is kept.
+    [[nodiscard]] Expected<void> plan_modules(std::string_view run,
+                                              const std::vector<std::string>& paths);
+    // An attempt may be saved once.
+    [[nodiscard]] Expected<void> save_job(std::string_view run, const JobResult& job);
+    // On the disk when it returns, power loss included.
+    [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);
+
+    // Newest first.
+    [[nodiscard]] Expected<std::vector<RunSummary>> runs() const;
+    // The id of the run meant by an id, a unique prefix of one, "latest", "latest~1",
+    // "SUITE@latest" or "SUITE@latest~1". Errors: usage, naming the candidates.
+    [[nodiscard]] Expected<std::string> find_run(std::string_view name) const;
+    [[nodiscard]] Expected<StoredRun> load_run(std::string_view id) const;
+    // Newest first; over all suites where `suite` is empty. Empty for an unknown test.
+    [[nodiscard]] Expected<std::vector<HistoryEntry>> case_history(
+        std::string_view test, std::string_view suite = {}) const;
+    // How many cases the latest attempt at this module that knew them collected.
+    [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
+        std::string_view suite, std::string_view module) const;
+    // Seconds a module took when it last ran to its own end, for ordering.
+    [[nodiscard]] Expected<std::map<std::string, double>> module_durations(
+        std::string_view suite) const;
+
+    // Not part of the interface: the connection, for the store's own tests.
+    struct Impl;
+    [[nodiscard]] Impl& impl() { return *impl_; }
+
+  private:
+    explicit Store(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace compat::store

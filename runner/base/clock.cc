@@ -15,8 +15,7 @@ std::string iso8601(WallTime time) {
                        fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 std::string compact(WallTime time) {
-    return fmt::format("{:%Y%m%d-%H%M%S}",
-                       fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+    return fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 std::string human(std::chrono::duration<double> duration) {
     const double s = duration.count();

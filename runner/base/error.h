@@ -21,8 +21,8 @@ enum class ErrorKind {
     spawn,     // a child could not be started
 };
 
-// `message` is one sentence for a person; `advice` says what to do, empty where nothing can be said.
-// `where` is "file:line:column" or a path, empty where the error has no place.
+// `message` is one sentence for a person; `advice` says what to do, empty where nothing can be
+// said. `where` is "file:line:column" or a path, empty where the error has no place.
 struct Error {
     ErrorKind kind;
     std::string message;

@@ -28,11 +28,13 @@ struct ExitCodeRow {
 // Highest priority first: where several apply, the first of them in this table is the exit code.
 inline constexpr std::array<ExitCodeRow, 7> kExitCodes{{
     {ExitCode::interrupted, "interrupted (SIGINT, SIGTERM, SIGHUP); what had finished is stored"},
-    {ExitCode::infrastructure, "infrastructure: disk, database, or a child that could not be started"},
+    {ExitCode::infrastructure,
+     "infrastructure: disk, database, or a child that could not be started"},
     {ExitCode::unaccounted, "tests unaccounted for: a module's sums do not add up"},
     {ExitCode::usage, "usage: bad command line, bad suite, bad environment"},
     {ExitCode::nothing_selected, "no test selected"},
-    {ExitCode::unexpected_results, "unexpected results: failed, errored, crashed, timed out, not run"},
+    {ExitCode::unexpected_results,
+     "unexpected results: failed, errored, crashed, timed out, not run"},
     {ExitCode::ok, "all as expected"},
 }};
 

@@ -1,0 +1,31 @@
+#include "runner/exec/event.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstring>
+
+namespace compat::exec {
+
+namespace {
+
+struct Describe {
+    std::string operator()(const Exited& e) const { return fmt::format("exit code {}", e.code); }
+    std::string operator()(const Signaled& s) const { return signal_name(s.signal); }
+    std::string operator()(const TimedOut& t) const {
+        return "timed out after " + human(std::chrono::duration<double>(t.limit));
+    }
+    std::string operator()(const Stopped& s) const { return s.reason; }
+    std::string operator()(const SpawnFailed& s) const { return s.error; }
+};
+
+}  // namespace
+
+std::string signal_name(int signal) {
+    const char* name = sigabbrev_np(signal);
+    return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+std::string describe(const Outcome& outcome) { return std::visit(Describe{}, outcome); }
+
+}  // namespace compat::exec

@@ -1,0 +1,95 @@
+// What happens during a run, as values: the only seam from the executor to the display and the
+// store. Not here: what a module's tests did. That is read from its files when it has finished
+// (parsers).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runner/base/clock.h"
+#include "runner/base/error.h"
+
+namespace compat::exec {
+
+// How a child ended: exactly one of these.
+struct Exited {
+    int code = 0;
+};
+struct Signaled {
+    int signal = 0;
+};
+struct TimedOut {
+    Milliseconds limit{};
+};
+struct Stopped {
+    std::string reason;  // "interrupted by SIGINT"
+};
+struct SpawnFailed {
+    std::string error;
+};
+using Outcome = std::variant<Exited, Signaled, TimedOut, Stopped, SpawnFailed>;
+
+// One line for people: "exit code 3", "SIGSEGV", "timed out after 30m 00s".
+[[nodiscard]] std::string describe(const Outcome& outcome);
+// "SIGSEGV"; "signal 99" where the number has no name.
+[[nodiscard]] std::string signal_name(int signal);
+
+// What the child and those of its children that it waited for used (wait4(2)).
+struct Usage {
+    double user_s = 0;
+    double system_s = 0;
+    std::uint64_t max_rss_bytes = 0;
+};
+
+// A process of the child's session that outlived it; it was killed.
+struct LeakedProcess {
+    int pid = 0;
+    std::vector<std::string> argv;
+};
+
+// Counts from the progress protocol (progress.h).
+struct Progress {
+    std::int64_t collected = 0;
+    std::int64_t ended = 0;
+    bool ready = false;   // collection is over
+    std::string current;  // id of the test that runs now; empty: none
+    bool operator==(const Progress&) const = default;
+};
+
+struct RunStarted {
+    size_t jobs = 0;
+    int parallel = 1;
+};
+struct JobStarted {
+    size_t job = 0;  // index into the run's jobs
+    int pid = 0;
+    WallTime time;
+};
+struct JobProgress {
+    size_t job = 0;
+    Progress progress;
+};
+struct JobFinished {
+    size_t job = 0;
+    Outcome outcome;
+    Usage usage;
+    WallTime started;
+    std::chrono::duration<double> duration{};
+    std::vector<LeakedProcess> leaked;
+    std::uint64_t dropped_log_bytes = 0;  // cut from the middle of the log
+    std::optional<Error> trouble;  // the log could not be written: our failure, not the suite's
+};
+// After an interrupt: the jobs that never started.
+struct RunFinished {
+    bool stopped = false;
+    std::string reason;
+    std::vector<size_t> not_started;
+};
+
+using RunEvent = std::variant<RunStarted, JobStarted, JobProgress, JobFinished, RunFinished>;
+
+}  // namespace compat::exec

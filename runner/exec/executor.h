@@ -1,0 +1,75 @@
+// Decides what to start and what to end, and when. No process, no file, no clock of its own: a
+// launcher and a clock are given, and whoever owns the event loop (loop.h) says what has happened.
+// That is what lets tests run thousands of jobs in a second.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/base/clock.h"
+#include "runner/exec/event.h"
+#include "runner/exec/launcher.h"
+
+namespace compat::exec {
+
+struct Settings {
+    int parallel = 1;
+    // How a child is ended: SIGUSR1 to the leader once it is ready (it writes its stacks to the
+    // log), then SIGTERM to the group, then SIGKILL to the group.
+    Milliseconds dump_grace{2000};
+    Milliseconds term_grace{5000};
+};
+
+class Executor {
+  public:
+    using Sink = std::function<void(const RunEvent&)>;
+
+    Executor(Launcher& launcher, const Clock& clock, Settings settings, Sink sink);
+
+    // Emits RunStarted and starts the first jobs. Call once.
+    void begin(std::vector<Job> jobs);
+    // Ends what is past its time, moves endings on. Call at `next_deadline()`, or at any time.
+    void tick();
+    [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
+    void report(size_t job, const Progress& progress);
+
+    // Starts nothing more and ends the children in order; a second call kills them.
+    void stop(std::string reason);
+
+    [[nodiscard]] bool done() const { return finished_; }
+    [[nodiscard]] const Job& job(size_t index) const { return jobs_[index]; }
+
+  private:
+    enum class Ending { none, dumped, terminated, killed };
+    struct Running {
+        std::unique_ptr<Child> child;
+        SteadyTime since;
+        WallTime started;
+        std::optional<SteadyTime> deadline;  // of the job, then of each step of its ending
+        Ending ending = Ending::none;
+        std::optional<Outcome> cause;  // why we end it
+        bool ready = false;
+    };
+
+    void start_more();
+    void end_next_step(Running& running);
+    void ended(size_t index, Ended how);
+
+    Launcher& launcher_;
+    const Clock& clock_;
+    Settings settings_;
+    Sink sink_;
+    std::vector<Job> jobs_;
+    std::deque<size_t> waiting_;
+    std::map<size_t, Running> running_;
+    std::string stop_reason_;
+    bool stopping_ = false;
+    bool finished_ = false;
+};
+
+}  // namespace compat::exec

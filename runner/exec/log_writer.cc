@@ -1,0 +1,106 @@
+#include "runner/exec/log_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace compat::exec {
+
+LogWriter::LogWriter(std::filesystem::path path, std::uint64_t limit) : path_(std::move(path)) {
+    constexpr auto kUnlimited = std::numeric_limits<std::uint64_t>::max() / 4;
+    head_ = limit ? limit / 2 : kUnlimited;
+    tail_ = limit ? std::max<std::uint64_t>(limit - head_, 1) : kUnlimited;
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0) note_failure(errno);
+}
+
+LogWriter::~LogWriter() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+void LogWriter::note_failure(int error) {
+    if (!trouble_)
+        trouble_ =
+            Error{ErrorKind::io, fmt::format("cannot write the log: {}", std::strerror(error)),
+                  "free some space or name another folder by --results", path_.string()};
+}
+
+void LogWriter::write_at(std::uint64_t offset, std::string_view bytes) {
+    while (!bytes.empty() && !trouble_) {
+        const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return note_failure(errno);
+        bytes.remove_prefix(static_cast<size_t>(n));
+        offset += static_cast<std::uint64_t>(n);
+    }
+}
+
+void LogWriter::append(std::string_view bytes) {
+    while (!bytes.empty() && !trouble_) {
+        std::uint64_t at = total_, room = head_ - std::min(head_, total_);
+        if (room == 0) {
+            const std::uint64_t in_ring = (total_ - head_) % tail_;
+            at = head_ + in_ring;
+            room = tail_ - in_ring;
+        }
+        const auto piece =
+            bytes.substr(0, static_cast<size_t>(std::min<std::uint64_t>(room, bytes.size())));
+        write_at(at, piece);
+        total_ += piece.size();
+        bytes.remove_prefix(piece.size());
+    }
+}
+
+// The ring becomes a plain tail: head, a line that says what is missing, the tail from its oldest
+// byte.
+void LogWriter::unroll(std::uint64_t dropped) {
+    const std::filesystem::path beside = path_.string() + ".tmp";
+    const int old = fd_;
+    fd_ = ::open(beside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0) {
+        fd_ = old;
+        return note_failure(errno);
+    }
+    std::vector<char> buffer(1 << 20);
+    std::uint64_t written = 0;
+    const auto copy = [&](std::uint64_t from, std::uint64_t to) {
+        while (from < to && !trouble_) {
+            const size_t want =
+                static_cast<size_t>(std::min<std::uint64_t>(buffer.size(), to - from));
+            const ssize_t n = ::pread(old, buffer.data(), want, static_cast<off_t>(from));
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) return note_failure(n < 0 ? errno : EIO);
+            write_at(written, {buffer.data(), static_cast<size_t>(n)});
+            written += static_cast<std::uint64_t>(n);
+            from += static_cast<std::uint64_t>(n);
+        }
+    };
+    const std::uint64_t oldest = head_ + (total_ - head_) % tail_;
+    copy(0, head_);
+    const std::string marker = fmt::format(
+        "\n[runner: {} bytes of this log were dropped here (limits.log_bytes)]\n", dropped);
+    write_at(written, marker);
+    written += marker.size();
+    copy(oldest, head_ + tail_);
+    copy(head_, oldest);
+    ::close(old);
+    if (!trouble_ && ::rename(beside.c_str(), path_.c_str()) != 0) note_failure(errno);
+    if (trouble_) ::unlink(beside.c_str());
+}
+
+std::uint64_t LogWriter::finish() {
+    const std::uint64_t kept = head_ + tail_;
+    const std::uint64_t dropped = total_ > kept ? total_ - kept : 0;
+    if (dropped > 0 && !trouble_) unroll(dropped);
+    if (fd_ >= 0 && ::close(fd_) != 0) note_failure(errno);
+    fd_ = -1;
+    return dropped;
+}
+
+}  // namespace compat::exec

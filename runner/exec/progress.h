@@ -1,0 +1,36 @@
+// The progress protocol: of a child's events file the executor understands `collected`, `ready`,
+// `start` and `end`, and nothing else. Not here: what the tests did (parsers/events.h), and never
+// the log's text.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "runner/exec/event.h"
+
+namespace compat::exec {
+
+// Follows one growing events file.
+class ProgressReader {
+  public:
+    explicit ProgressReader(std::filesystem::path events) : path_(std::move(events)) {}
+
+    // Reads what has been added since the last call. A file that is not there yet is no progress.
+    // True where anything changed.
+    bool poll();
+    [[nodiscard]] const Progress& progress() const { return progress_; }
+
+    // One whole line, without its newline. Lines that are not of the protocol change nothing.
+    void feed(std::string_view line);
+
+  private:
+    std::filesystem::path path_;
+    std::uint64_t offset_ = 0;
+    std::string partial_;   // an unfinished last line
+    std::int64_t pid_ = 0;  // writer of the first line; other processes' lines do not count
+    Progress progress_;
+};
+
+}  // namespace compat::exec

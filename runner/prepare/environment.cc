@@ -1,0 +1,117 @@
+// Python environments: made once for a set of requirements, with torch pinned so that nothing pulls
+// another build of it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "runner/base/files.h"
+#include "runner/prepare/prepare.h"
+#include "runner/prepare/tool.h"
+
+namespace compat::prepare {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Expected<Environment> parse_probe(const std::string& text, const fs::path& python) {
+    const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object())
+        return fail(ErrorKind::environment, "this Python did not answer as one should",
+                    "name another by --python or COMPAT_PYTHON", python.string());
+    Environment environment;
+    environment.python = python;
+    environment.version = json.value("version", "");
+    environment.soabi = json.value("soabi", "");
+    if (const auto& torch = json["torch"]; torch.is_object()) {
+        environment.torch_version = torch.value("version", "");
+        environment.torch_git = torch.value("git", "");
+    }
+    for (const auto& [name, version] : json["packages"].items())
+        if (version.is_string()) environment.packages[name] = version;
+    return environment;
+}
+
+Expected<std::string> probe_text(const fs::path& python, const Share& share) {
+    return output_of({{python.string(), "-I", (share.prepare / "probe.py").string()}, ".", {}});
+}
+
+}  // namespace
+
+Expected<Environment> probe(const fs::path& python, const Share& share) {
+    std::error_code error;
+    if (!fs::exists(python, error))
+        return fail(ErrorKind::environment, "there is no Python at this path",
+                    "name the interpreter of an environment: --python DIR/bin/python",
+                    python.string());
+    return probe_text(python, share).and_then([&](const std::string& text) {
+        return parse_probe(text, fs::absolute(python));
+    });
+}
+
+Expected<Environment> make_environment(const suites::Suite& suite, const Options& options,
+                                       const Share& share, const Cache& cache, const Say& say) {
+    if (!options.python.empty()) {
+        // A folder is taken as an environment's own folder.
+        const fs::path given =
+            fs::is_directory(options.python) ? options.python / "bin" / "python" : options.python;
+        return probe(given, share);
+    }
+
+    const fs::path base = find_program(options.base_python);
+    if (base.empty() && !fs::exists(options.base_python))
+        return fail(ErrorKind::environment, fmt::format("no Python named {}", options.base_python),
+                    "install python3 and python3-venv, or name one by COMPAT_PYTHON or --python");
+    const std::string python = base.empty() ? options.base_python : base.string();
+    const auto version = output_of({{python, "--version"}, ".", {}});
+    if (!version) return tl::unexpected(version.error());
+
+    std::string requirements;
+    if (!suite.requirements.empty()) {
+        auto text = read_file(suite.folder / suite.requirements);
+        if (!text)
+            return fail(ErrorKind::suite, "the suite names requirements that cannot be read",
+                        "add the file or take \"requirements\" out of suite.json",
+                        (suite.folder / suite.requirements).string());
+        requirements = std::move(*text);
+    }
+    const auto key =
+        content_key({"environment 1", python, *version, options.torch_requirement, requirements});
+    auto entry = cache.get(
+        "environments", suite.name, key,
+        [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
+            say(fmt::format("making the Python environment of {} in {}", suite.name,
+                            folder.string()));
+            const std::string own = (folder / "bin" / "python").string();
+            const std::string constraint = (folder / "constraints.txt").string();
+            // PIP_CONSTRAINT reaches pip's isolated build environments, too.
+            const std::vector<std::pair<std::string, std::string>> pinned{
+                {"PIP_CONSTRAINT", constraint}};
+            const auto pip = [&](std::vector<std::string> arguments) {
+                Tool tool{
+                    {own, "-m", "pip", "--disable-pip-version-check", "install"}, ".", pinned};
+                tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
+                return run_tool(tool, log);
+            };
+            return run_tool({{python, "-m", "venv", folder.string()}, ".", {}}, log)
+                .and_then([&] { return write_file(constraint, options.torch_requirement + "\n"); })
+                .and_then([&] {
+                    say(fmt::format("installing {}", options.torch_requirement));
+                    return pip({options.torch_requirement});
+                })
+                .and_then([&]() -> Expected<void> {
+                    if (suite.requirements.empty()) return {};
+                    say(fmt::format("installing {}", (suite.folder / suite.requirements).string()));
+                    return pip({"-r", (suite.folder / suite.requirements).string()});
+                })
+                .and_then([&] { return probe_text(own, share); });
+        });
+    if (!entry) return tl::unexpected(entry.error());
+    auto environment = parse_probe(entry->note, entry->folder / "bin" / "python");
+    if (environment && entry->made)
+        say(fmt::format("the environment has Python {} and torch {}", environment->version,
+                        environment->torch_version));
+    return environment;
+}
+
+}  // namespace compat::prepare

@@ -1,0 +1,83 @@
+// From a suite to something that can run: its source tree, a Python environment, and the shim built
+// for that environment's torch. Everything it makes lies in the cache; a Python environment or
+// checkout that it did not make is never changed. Not here: which modules run (runner/plan).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "runner/prepare/cache.h"
+#include "suites/suite.h"
+
+namespace compat::prepare {
+
+// A Python that can run a suite, as probe.py describes it.
+struct Environment {
+    std::filesystem::path
+        python;                 // absolute; not resolved, so that a virtual environment stays one
+    std::string version;        // "3.11.7"
+    std::string soabi;          // "cpython-311-x86_64-linux-gnu"
+    std::string torch_version;  // "2.13.0+cpu"; empty: no torch in it
+    std::string torch_git;
+    std::map<std::string, std::string> packages;  // name -> version
+};
+
+struct Source {
+    std::filesystem::path root;  // absolute
+    std::string commit;          // of a git checkout, or the release's version; may be empty
+    bool dirty = false;
+    std::string hash;                      // sha256 of the archive it came from; may be empty
+    std::vector<std::string> own_folders;  // absolute paths that the cache made (for display)
+};
+
+struct Options {
+    std::filesystem::path root;    // --root: a checkout to use instead of the suite's source
+    std::filesystem::path python;  // --python: an environment to use instead of making one
+    bool shim = true;
+    std::string torch_requirement = "torch==2.13.0";  // COMPAT_TORCH_REQUIREMENT
+    std::string base_python = "python3";              // COMPAT_PYTHON: makes the environments
+};
+
+// What the runner brings along (share/runner of an installed tree).
+struct Share {
+    std::filesystem::path harness;
+    std::filesystem::path shim;     // shim's sources and its Python
+    std::filesystem::path suites;   // shipped suites
+    std::filesystem::path prepare;  // probe.py, unpack.py
+};
+
+struct Prepared {
+    Environment environment;
+    Source source;
+    std::filesystem::path shim_library;  // empty: shim off
+};
+
+using Say = std::function<void(std::string_view)>;
+
+[[nodiscard]] Expected<Environment> probe(const std::filesystem::path& python, const Share& share);
+[[nodiscard]] Expected<Environment> make_environment(const suites::Suite& suite,
+                                                     const Options& options, const Share& share,
+                                                     const Cache& cache, const Say& say);
+[[nodiscard]] Expected<Source> get_source(const suites::Suite& suite, const Options& options,
+                                          const Environment& environment, const Share& share,
+                                          const Cache& cache, const Say& say);
+// Absolute path of the library for this environment's torch: prebuilt, cached, or built now.
+[[nodiscard]] Expected<std::filesystem::path> get_shim(const Environment& environment,
+                                                       const Share& share, const Cache& cache,
+                                                       const Say& say);
+
+// The three above in their order.
+[[nodiscard]] Expected<Prepared> prepare(const suites::Suite& suite, const Options& options,
+                                         const Share& share, const Cache& cache, const Say& say);
+
+// Of `packages`, those that dpkg does not know as installed; empty where there is no dpkg.
+[[nodiscard]] std::vector<std::string> missing_system_packages(
+    const std::vector<std::string>& packages);
+
+}  // namespace compat::prepare

@@ -1,0 +1,28 @@
+"""Prints, as one JSON object, what the runner must know of this Python. Imports no third-party package."""
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import sys
+import sysconfig
+
+
+def torch_version():
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.origin:
+        return None
+    scope = {}
+    # Read, not imported: importing torch takes seconds.
+    with open(os.path.join(os.path.dirname(spec.origin), "version.py"), encoding="utf-8") as file:
+        exec(compile(file.read(), "version.py", "exec"), scope)
+    return {"version": str(scope["__version__"]), "git": scope.get("git_version") or ""}
+
+
+print(json.dumps({
+    "executable": sys.executable,
+    "version": platform.python_version(),
+    "soabi": sysconfig.get_config_var("SOABI") or "",
+    "torch": torch_version(),
+    "packages": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]},
+}))

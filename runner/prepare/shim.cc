@@ -1,0 +1,121 @@
+// The shim's library for one torch: there is no stable ABI that reaches as deep as the shim does,
+// so it is built for each (torch version, git, Python ABI), once.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runner/base/files.h"
+#include "runner/prepare/prepare.h"
+#include "runner/prepare/tool.h"
+
+namespace compat::prepare {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Every source file of the shim by name and content, so that a changed shim is built anew.
+Expected<std::string> sources_key(const fs::path& folder) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+        const auto extension = entry.path().extension();
+        if (entry.is_regular_file() && (extension == ".cc" || extension == ".h" ||
+                                        entry.path().filename() == "CMakeLists.txt"))
+            files.push_back(entry.path());
+    }
+    if (files.empty())
+        return fail(ErrorKind::environment, "the shim's sources are not here",
+                    "install the runner again, or run with --shim off", folder.string());
+    std::sort(files.begin(), files.end());
+    std::string all;
+    for (const auto& file : files) {
+        auto text = read_file(file);
+        if (!text) return tl::unexpected(text.error());
+        all += content_key({fs::relative(file, folder).string(), *text});
+    }
+    return content_key({all});
+}
+
+fs::path library_in(const fs::path& folder) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error))
+        if (entry.path().extension() == ".so") return entry.path();
+    return {};
+}
+
+}  // namespace
+
+Expected<fs::path> get_shim(const Environment& environment, const Share& share, const Cache& cache,
+                            const Say& say) {
+    if (environment.torch_version.empty())
+        return fail(ErrorKind::environment, "this Python has no torch",
+                    "install torch in it, or run with --shim off", environment.python.string());
+    const auto sources = sources_key(share.shim);
+    if (!sources) return tl::unexpected(sources.error());
+    const std::string name = fmt::format("{}-{}", environment.torch_version, environment.soabi);
+    const auto key = content_key(
+        {"shim 1", environment.torch_version, environment.torch_git, environment.soabi, *sources});
+
+    // An installed runner brings the libraries that were built with it.
+    if (auto prebuilt = library_in(share.shim / "prebuilt" / key); !prebuilt.empty())
+        return prebuilt;
+
+    auto entry =
+        cache.get("shims", name, key,
+                  [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
+                      say(fmt::format("building the shim for torch {} (once for each torch)",
+                                      environment.torch_version));
+                      const std::string build = folder.string() + ".build";
+                      std::error_code error;
+                      fs::remove_all(build, error);
+                      const auto done =
+                          run_tool({{"cmake", "-S", share.shim.string(), "-B", build, "-G", "Ninja",
+                                     "-DCMAKE_BUILD_TYPE=Release",
+                                     "-DPython_EXECUTABLE=" + environment.python.string(),
+                                     "-DCMAKE_INSTALL_PREFIX=" + folder.string()},
+                                    ".",
+                                    {}},
+                                   log)
+                              .and_then([&] {
+                                  return run_tool({{"cmake", "--build", build}, ".", {}}, log);
+                              })
+                              .and_then([&] {
+                                  return run_tool({{"cmake", "--install", build}, ".", {}}, log);
+                              });
+                      if (!done) {
+                          Error error_with_advice = done.error();
+                          error_with_advice.advice += "; or run with --shim off";
+                          return tl::unexpected(error_with_advice);
+                      }
+                      fs::remove_all(build, error);
+                      return key;
+                  });
+    if (!entry) return tl::unexpected(entry.error());
+    auto library = library_in(entry->folder);
+    if (library.empty())
+        return fail(ErrorKind::environment, "the shim was built but its library is not here",
+                    "delete this folder and run again", entry->folder.string());
+    return library;
+}
+
+Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, const Share& share,
+                           const Cache& cache, const Say& say) {
+    Prepared prepared;
+    return make_environment(suite, options, share, cache, say)
+        .and_then([&](Environment environment) {
+            prepared.environment = std::move(environment);
+            return get_source(suite, options, prepared.environment, share, cache, say);
+        })
+        .and_then([&](Source source) -> Expected<fs::path> {
+            prepared.source = std::move(source);
+            if (!options.shim) return fs::path();
+            return get_shim(prepared.environment, share, cache, say);
+        })
+        .map([&](fs::path library) {
+            prepared.shim_library = std::move(library);
+            return prepared;
+        });
+}
+
+}  // namespace compat::prepare

@@ -1,0 +1,118 @@
+#include "runner/prepare/tool.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/env.hpp>
+#include <boost/process/environment.hpp>
+#include <boost/process/error.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/io.hpp>
+#include <boost/process/pipe.hpp>
+#include <boost/process/search_path.hpp>
+#include <boost/process/start_dir.hpp>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+
+#include "runner/base/files.h"
+
+namespace compat::prepare {
+
+namespace bp = boost::process;
+namespace fs = std::filesystem;
+
+namespace {
+
+bp::environment environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
+    bp::environment env = boost::this_process::environment();
+    for (const auto& [name, value] : added) env[name] = value;
+    return env;
+}
+
+Expected<fs::path> resolve(const Tool& tool) {
+    const std::string& name = tool.argv.front();
+    if (name.find('/') != std::string::npos) return fs::path(name);
+    const fs::path found = find_program(name);
+    if (found.empty())
+        return fail(ErrorKind::environment, fmt::format("{} is not installed", name),
+                    fmt::format("install it (on Debian: apt-get install {})", name));
+    return found;
+}
+
+std::vector<std::string> arguments(const Tool& tool) {
+    return {tool.argv.begin() + 1, tool.argv.end()};
+}
+
+// The line a person wants to see: the last that speaks of an error, else the last.
+std::string telling_line(const std::string& text) {
+    std::string last, error;
+    size_t begin = 0;
+    while (begin < text.size()) {
+        const size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string line = text.substr(begin, end - begin);
+        if (line.find_first_not_of(" \t\r") != std::string::npos) {
+            last = line;
+            if (line.find("rror") != std::string::npos || line.find("fatal:") != std::string::npos)
+                error = line;
+        }
+        begin = end + 1;
+    }
+    return error.empty() ? last : error;
+}
+
+tl::unexpected<Error> failed(const Tool& tool, int code, const std::string& line,
+                             std::string advice) {
+    return fail(
+        ErrorKind::environment,
+        fmt::format("{} ended with exit code {}: {}", fmt::join(tool.argv, " "), code, line),
+        std::move(advice));
+}
+
+}  // namespace
+
+fs::path find_program(const std::string& name) { return fs::path(bp::search_path(name).string()); }
+
+Expected<void> run_tool(const Tool& tool, const fs::path& log) {
+    const auto program = resolve(tool);
+    if (!program) return tl::unexpected(program.error());
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(log.c_str(), "ae"),
+                                                               &std::fclose);
+    if (!file) return fail(ErrorKind::io, "cannot write the log", {}, log.string());
+    std::fseek(file.get(), 0, SEEK_END);
+    const long before = std::ftell(file.get());
+    std::error_code error;
+    bp::child child(bp::exe = program->string(), bp::args = arguments(tool),
+                    bp::start_dir = tool.cwd.string(), environment_with(tool.env),
+                    (bp::std_out & bp::std_err) > file.get(), bp::std_in < bp::null, error);
+    if (error)
+        return fail(ErrorKind::spawn,
+                    fmt::format("cannot start {}: {}", program->string(), error.message()));
+    child.wait(error);
+    if (child.exit_code() == 0) return {};
+    const std::string text = read_file(log).value_or("");
+    return failed(tool, child.exit_code(),
+                  telling_line(text.substr(std::min(text.size(), static_cast<size_t>(before)))),
+                  fmt::format("its whole output is in {}", log.string()));
+}
+
+Expected<std::string> output_of(const Tool& tool) {
+    const auto program = resolve(tool);
+    if (!program) return tl::unexpected(program.error());
+    bp::ipstream stream;
+    std::error_code error;
+    bp::child child(bp::exe = program->string(), bp::args = arguments(tool),
+                    bp::start_dir = tool.cwd.string(), environment_with(tool.env),
+                    bp::std_out > stream, bp::std_err > bp::null, bp::std_in < bp::null, error);
+    if (error)
+        return fail(ErrorKind::spawn,
+                    fmt::format("cannot start {}: {}", program->string(), error.message()));
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    child.wait(error);
+    if (child.exit_code() == 0) return text;
+    return failed(tool, child.exit_code(), telling_line(text), {});
+}
+
+}  // namespace compat::prepare

@@ -1,0 +1,34 @@
+"""unpack.py ARCHIVE FOLDER: unpacks a wheel or sdist into FOLDER and prints the archive's sha256.
+
+The one top-level folder of an sdist is left out, so that FOLDER is the project's root.
+"""
+import hashlib
+import os
+import shutil
+import sys
+import tarfile
+import zipfile
+
+
+def unpack(archive, folder):
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as zipped:
+            zipped.extractall(folder)
+        return
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(folder)
+    entries = os.listdir(folder)
+    if len(entries) == 1:
+        top = os.path.join(folder, entries[0])
+        # Moved aside first: the top folder may hold an entry of its own name.
+        aside = folder.rstrip("/") + ".top"
+        os.rename(top, aside)
+        for name in os.listdir(aside):
+            shutil.move(os.path.join(aside, name), os.path.join(folder, name))
+        os.rmdir(aside)
+
+
+with open(sys.argv[1], "rb") as file:
+    digest = hashlib.sha256(file.read()).hexdigest()
+unpack(sys.argv[1], sys.argv[2])
+print(digest)

@@ -1,0 +1,23 @@
+// Known words that a mistyped one may have meant, for error messages. Not a search.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace compat {
+
+// Insertions, deletions, substitutions and swaps of neighbours (bytes) from one word to the other.
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// At most `max` of `known` that are near `wanted`: differing in at most a third of its bytes (one
+// byte at least), nearest first, then in the order given. Case does not count.
+[[nodiscard]] std::vector<std::string> nearest(std::string_view wanted,
+                                               std::span<const std::string> known, std::size_t max);
+
+// `did you mean "a"?`, `did you mean "a", "b" or "c"?`; empty for no words.
+[[nodiscard]] std::string did_you_mean(std::span<const std::string> words);
+
+}  // namespace compat

@@ -1,0 +1,185 @@
+#include "suites/load.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "runner/base/files.h"
+#include "runner/base/nearest.h"
+#include "suites/convention.h"
+#include "suites/positions.h"
+#include "suites/schema.h"
+#include "suites/units.h"
+
+namespace compat::suites {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using nlohmann::ordered_json;  // keeps the order of `env` and `groups`
+
+// The readers below run on a document that the schema has let through.
+
+void read(const ordered_json& at, const char* key, std::string& to) {
+    if (at.contains(key)) to = at[key].get<std::string>();
+}
+
+void read(const ordered_json& at, const char* key, bool& to) {
+    if (at.contains(key)) to = at[key].get<bool>();
+}
+
+void read(const ordered_json& at, const char* key, int& to) {
+    if (at.contains(key)) to = at[key].get<int>();
+}
+
+void read(const ordered_json& at, const char* key, std::vector<std::string>& to) {
+    if (at.contains(key)) to = at[key].get<std::vector<std::string>>();
+}
+
+void read(const ordered_json& at, const char* key, std::chrono::milliseconds& to) {
+    if (!at.contains(key)) return;
+    const auto value = parse_duration(at[key].get<std::string>());
+    assert(value);
+    to = *value;
+}
+
+void read(const ordered_json& at, const char* key, std::uint64_t& to) {
+    if (!at.contains(key)) return;
+    const auto value = parse_size(at[key].get<std::string>());
+    assert(value);
+    to = *value;
+}
+
+const ordered_json& section(const ordered_json& at, const char* key) {
+    static const ordered_json kEmpty = ordered_json::object();
+    return at.contains(key) ? at[key] : kEmpty;
+}
+
+Source source_of(const ordered_json& at) {
+    Source source{SourceKind::path, ".", {}};
+    if (at.contains("pypi")) {
+        source.kind =
+            at.value("kind", "sdist") == "wheel" ? SourceKind::pypi_wheel : SourceKind::pypi_sdist;
+        read(at, "pypi", source.what);
+    } else if (at.contains("git")) {
+        source.kind = SourceKind::git;
+        read(at, "git", source.what);
+        read(at, "rev", source.rev);
+    } else if (at.contains("debian")) {
+        source.kind = SourceKind::debian;
+        read(at, "debian", source.what);
+    } else {
+        read(at, "path", source.what);
+    }
+    return source;
+}
+
+Suite suite_of(const ordered_json& at) {
+    Suite suite;
+    read(at, "name", suite.name);
+    suite.source = source_of(section(at, "source"));
+    suite.framework = framework_of(at["framework"].get<std::string>()).value();
+
+    const ordered_json& layout = section(at, "layout");
+    suite.layout.modules = default_modules(suite.framework);
+    read(layout, "tests", suite.layout.tests);
+    read(layout, "pythonpath", suite.layout.pythonpath);
+    read(layout, "modules", suite.layout.modules);
+    read(layout, "exclude", suite.layout.exclude);
+
+    read(at, "requirements", suite.requirements);
+    for (const auto& [name, value] : section(at, "env").items())
+        suite.env.emplace_back(name, value.get<std::string>());
+    read(at, "system_packages", suite.system_packages);
+    read(at, "preload", suite.preload);
+    read(at, "warm", suite.warm);
+
+    const ordered_json& device = section(at, "device");
+    read(device, "preferred", suite.device.preferred);
+    read(device, "precision", suite.device.precision);
+    read(device, "fallback_enabled", suite.device.fallback_enabled);
+
+    const ordered_json& limits = section(at, "limits");
+    read(limits, "module_timeout", suite.limits.module_timeout);
+    read(limits, "test_timeout", suite.limits.test_timeout);
+    read(limits, "log_bytes", suite.limits.log_bytes);
+    read(limits, "memory", suite.limits.memory_bytes);
+    read(limits, "restarts", suite.limits.restarts);
+
+    read(at, "retries", suite.retries);
+    for (const auto& [name, value] : section(at, "groups").items()) {
+        Group group{name, {}, true};
+        read(value, "paths", group.paths);
+        read(value, "by_default", group.by_default);
+        suite.groups.push_back(std::move(group));
+    }
+    read(section(at, "links"), "base", suite.links_base);
+    read(at, "expectations", suite.expectations);
+    return suite;
+}
+
+tl::unexpected<Error> refuse(const fs::path& file, Position at, std::string message,
+                             std::string advice = {}) {
+    return fail(ErrorKind::suite, std::move(message), std::move(advice),
+                fmt::format("{}:{}:{}", file.string(), at.line, at.column));
+}
+
+// "suites/einop" and "einop" both mean the shipped "suites/einops".
+std::vector<std::string> nearest_suites(const fs::path& folder,
+                                        std::span<const std::string> shipped) {
+    std::vector<std::string> names;
+    for (const std::string& path : shipped) names.push_back(fs::path(path).filename().string());
+    const fs::path whole = folder.has_filename() ? folder : folder.parent_path();
+    std::vector<std::string> near = nearest(whole.filename().string(), names, 3);
+    for (std::string& name : near)
+        for (const std::string& path : shipped)
+            if (fs::path(path).filename() == name) name = path;
+    return near;
+}
+
+}  // namespace
+
+Expected<Suite> parse_suite(std::string_view text, const fs::path& file) {
+    const Positions positions = find_positions(text);
+    if (positions.problem) return refuse(file, positions.problem->at, positions.problem->message);
+    const ordered_json document = ordered_json::parse(text, nullptr, true, true);
+
+    if (document.is_object() && document.contains("format") &&
+        document["format"].is_number_integer() && document["format"] > kFormat)
+        return refuse(file, positions.of("/format"),
+                      fmt::format("format {} is newer than this runner knows (format {})",
+                                  document["format"].dump(), kFormat),
+                      "update the runner");
+    if (const auto violation = find_violation(nlohmann::json(document)))
+        return refuse(file,
+                      violation->key ? positions.of_key(violation->pointer)
+                                     : positions.of(violation->pointer),
+                      violation->message);
+
+    Suite suite = suite_of(document);
+    suite.folder = file.parent_path();
+    return suite;
+}
+
+Expected<Suite> load_suite(const fs::path& folder, std::span<const std::string> shipped) {
+    std::error_code error;
+    const fs::file_status status = fs::status(folder, error);
+    if (!fs::exists(status)) {
+        std::string advice = did_you_mean(nearest_suites(folder, shipped));
+        if (advice.empty()) advice = "give the folder of a suite or of a project with tests";
+        return fail(ErrorKind::suite, "no such suite folder", std::move(advice), folder.string());
+    }
+    if (!fs::is_directory(status))
+        return fail(ErrorKind::suite, "not a folder",
+                    "give the folder of a suite or of a project with tests", folder.string());
+    const fs::path file = folder / "suite.json";
+    if (!fs::exists(file, error)) return find_by_convention(folder);
+    const auto text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    return parse_suite(*text, file);
+}
+
+}  // namespace compat::suites

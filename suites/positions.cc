@@ -1,0 +1,222 @@
+#include "suites/positions.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+namespace compat::suites {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxDepth = 32;
+
+// An iterator over the text that tells, outside the parser, how much of it has been read.
+class CountingIterator {
+  public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = const char&;
+
+    CountingIterator(const char* at, const char* begin, std::size_t* read)
+        : at_(at), begin_(begin), read_(read) {}
+    reference operator*() const { return *at_; }
+    CountingIterator& operator++() {
+        ++at_;
+        *read_ = static_cast<std::size_t>(at_ - begin_);
+        return *this;
+    }
+    CountingIterator operator++(int) {
+        CountingIterator before = *this;
+        ++*this;
+        return before;
+    }
+    bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
+
+  private:
+    const char* at_;
+    const char* begin_;
+    std::size_t* read_;
+};
+
+class Finder final : public nlohmann::json_sax<json> {
+  public:
+    Finder(std::string_view text, Positions& out) : text_(text), out_(out) {}
+
+    std::size_t read = 0;  // bytes that the parser has taken
+
+    bool null() override { return scalar(read); }
+    bool boolean(bool) override { return scalar(read); }
+    bool number_integer(number_integer_t) override { return scalar(end_of_number()); }
+    bool number_unsigned(number_unsigned_t) override { return scalar(end_of_number()); }
+    bool number_float(number_float_t, const string_t&) override { return scalar(end_of_number()); }
+    bool string(string_t&) override { return scalar(read); }
+    bool binary(binary_t&) override { return scalar(read); }
+    bool start_object(std::size_t) override { return open(false); }
+    bool start_array(std::size_t) override { return open(true); }
+    bool end_object() override { return close(); }
+    bool end_array() override { return close(); }
+
+    bool key(string_t& name) override {
+        const Position at = take(read);
+        Level& level = levels_.back();
+        level.token = name;
+        if (!level.seen.insert(name).second) return stop(at, "key \"" + name + "\" appears twice");
+        out_.keys.emplace(pointer(), at);
+        return true;
+    }
+
+    bool parse_error(std::size_t byte, const std::string&,
+                     const nlohmann::detail::exception& error) override {
+        // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error …": what
+        // stands behind the place, which we give ourselves.
+        const std::string whole = error.what();
+        const std::size_t colon = whole.find(": ");
+        std::string message = colon == std::string::npos ? whole : whole.substr(colon + 2);
+        if (message.find("ill-formed UTF-8") != std::string::npos) message = "not valid UTF-8";
+        return stop(position_of(byte == 0 ? 0 : byte - 1), "not JSON: " + message);
+    }
+
+  private:
+    struct Level {
+        bool array = false;
+        std::size_t index = 0;
+        std::string token;  // the current key or index
+        std::set<std::string> seen;
+    };
+
+    // The lexer reads one byte past a number, to see its end.
+    [[nodiscard]] std::size_t end_of_number() const {
+        const bool digit_last =
+            read > 0 && read == text_.size() &&
+            std::string_view("0123456789").find(text_[read - 1]) != std::string_view::npos;
+        return digit_last ? read : read - 1;
+    }
+
+    bool stop(Position at, std::string message) {
+        out_.problem = Positions::Problem{at, std::move(message)};
+        return false;
+    }
+
+    [[nodiscard]] std::string pointer() const {
+        std::string text;
+        for (const Level& level : levels_) text += '/' + pointer_token(level.token);
+        return text;
+    }
+
+    // The start of the token that ends at byte `end`: the first byte behind the token before it
+    // that is no space, comma, colon or comment. Lets go of all of it.
+    Position take(std::size_t end) {
+        std::size_t i = taken_;
+        while (i < end) {
+            const std::string_view rest = text_.substr(i, end - i);
+            if (std::string_view(" \t\r\n,:").find(rest.front()) != std::string_view::npos) {
+                ++i;
+            } else if (rest.starts_with("//")) {
+                i += std::min(rest.size(), rest.find('\n'));
+            } else if (rest.starts_with("/*")) {
+                const std::size_t stars = rest.find("*/", 2);
+                i += stars == std::string_view::npos ? rest.size() : stars + 2;
+            } else if (i == 0 && rest.starts_with("\xEF\xBB\xBF")) {
+                i += 3;
+            } else {
+                break;
+            }
+        }
+        taken_ = end;
+        return position_of(i);
+    }
+
+    void begin_value() {
+        if (!levels_.empty() && levels_.back().array)
+            levels_.back().token = std::to_string(levels_.back().index++);
+    }
+
+    bool scalar(std::size_t end) {
+        begin_value();
+        out_.values.emplace(pointer(), take(end));
+        return true;
+    }
+
+    bool open(bool array) {
+        begin_value();
+        const Position at = take(read);
+        out_.values.emplace(pointer(), at);
+        if (levels_.size() == kMaxDepth)
+            return stop(at, "nested deeper than " + std::to_string(kMaxDepth) + " levels");
+        levels_.push_back(Level{array, 0, {}, {}});
+        return true;
+    }
+
+    bool close() {
+        taken_ = read;
+        levels_.pop_back();
+        return true;
+    }
+
+    [[nodiscard]] Position position_of(std::size_t byte) const {
+        const std::size_t start = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+        Position at{1, 1};
+        for (std::size_t i = start; i < std::min(byte, text_.size()); ++i) {
+            if (text_[i] == '\n') {
+                ++at.line;
+                at.column = 1;
+            } else if ((static_cast<unsigned char>(text_[i]) & 0xC0u) != 0x80u) {
+                ++at.column;
+            }
+        }
+        return at;
+    }
+
+    std::string_view text_;
+    Positions& out_;
+    std::size_t taken_ = 0;
+    std::vector<Level> levels_;
+};
+
+}  // namespace
+
+Position Positions::of(const std::string& pointer) const {
+    std::string around = pointer;
+    while (true) {
+        if (const auto found = values.find(around); found != values.end()) return found->second;
+        if (around.empty()) return {};
+        around.resize(around.rfind('/'));
+    }
+}
+
+Position Positions::of_key(const std::string& pointer) const {
+    const auto found = keys.find(pointer);
+    return found == keys.end() ? of(pointer) : found->second;
+}
+
+Positions find_positions(std::string_view text) {
+    Positions positions;
+    Finder finder(text, positions);
+    const char* begin = text.data();
+    json::sax_parse(CountingIterator(begin, begin, &finder.read),
+                    CountingIterator(begin + text.size(), begin, &finder.read), &finder,
+                    json::input_format_t::json, true, true);
+    return positions;
+}
+
+std::string pointer_token(std::string_view key) {
+    std::string token;
+    for (const char c : key) {
+        if (c == '~')
+            token += "~0";
+        else if (c == '/')
+            token += "~1";
+        else
+            token += c;
+    }
+    return token;
+}
+
+}  // namespace compat::suites

@@ -1,0 +1,187 @@
+#include "suites/schema.h"
+
+#include <algorithm>
+#include <regex>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+#include <vector>
+
+#include "runner/base/nearest.h"
+#include "suites/positions.h"
+
+namespace compat::suites {
+
+namespace {
+
+using nlohmann::json;
+
+const json& schema() {
+    static const json parsed = json::parse(schema_text());
+    return parsed;
+}
+
+const json* member(const json& node, const char* key) {
+    const auto found = node.find(key);
+    return found == node.end() ? nullptr : &*found;
+}
+
+// A `$ref` beside other words: ours hold only notes (default, description), so the target decides.
+const json& resolved(const json& node) {
+    const json* reference = member(node, "$ref");
+    if (!reference) return node;
+    return schema().at(json::json_pointer(reference->get<std::string>().substr(1)));
+}
+
+// The schema of the value that stands under `token` in a value of schema `node`.
+const json* child(const json& node, const std::string& token) {
+    if (const json* items = member(node, "items")) return items;
+    if (const json* properties = member(node, "properties"))
+        if (const auto found = properties->find(token); found != properties->end()) return &*found;
+    const json* others = member(node, "additionalProperties");
+    return others && others->is_object() ? others : nullptr;
+}
+
+bool has_type(const json& value, std::string_view type) {
+    if (type == "object") return value.is_object();
+    if (type == "array") return value.is_array();
+    if (type == "string") return value.is_string();
+    if (type == "boolean") return value.is_boolean();
+    return type == "integer" && value.is_number_integer();
+}
+
+std::string article(std::string_view type) {
+    const bool vowel = std::string_view("aeiou").find(type.front()) != std::string_view::npos;
+    return (vowel ? "an " : "a ") + std::string(type);
+}
+
+std::string comma_list(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+}
+
+std::string keys_of(const json& properties, std::vector<std::string>& names) {
+    for (const auto& [name, node] : properties.items()) names.push_back(name);
+    return comma_list(names);
+}
+
+// A value as it stands in the file, cut where it is long.
+std::string shown(const json& value) {
+    std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    constexpr std::size_t kMost = 40;
+    if (text.size() > kMost) {
+        std::size_t cut = kMost;
+        while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0u) == 0x80u) --cut;
+        text = text.substr(0, cut) + "…";
+    }
+    return text;
+}
+
+std::string under(const std::string& pointer, const std::string& key) {
+    return pointer + '/' + pointer_token(key);
+}
+
+std::optional<Violation> explain_object(const json& node, const json& value,
+                                        const std::string& pointer) {
+    if (const json* names = member(node, "propertyNames")) {
+        const std::regex allowed(names->at("pattern").get<std::string>());
+        for (const auto& [key, ignored] : value.items())
+            if (!std::regex_search(key, allowed))
+                return Violation{
+                    under(pointer, key), true,
+                    "\"" + key + "\": expected " + names->at("expected").get<std::string>()};
+    }
+    const json* properties = member(node, "properties");
+    if (properties && node.value("additionalProperties", json(true)) == json(false)) {
+        for (const auto& [key, ignored] : value.items()) {
+            if (properties->contains(key)) continue;
+            std::vector<std::string> names;
+            const std::string all = keys_of(*properties, names);
+            const std::string guess = did_you_mean(nearest(key, names, 1));
+            return Violation{under(pointer, key), true,
+                             "unknown key \"" + key + "\"" +
+                                 (guess.empty() ? std::string() : "; " + guess) +
+                                 " (allowed: " + all + ")"};
+        }
+    }
+    if (const json* required = member(node, "required"))
+        for (const json& key : *required)
+            if (!value.contains(key.get<std::string>()))
+                return Violation{pointer, false, "\"" + key.get<std::string>() + "\" is missing"};
+    if (const json* dependencies = member(node, "dependencies"))
+        for (const auto& [key, needed] : dependencies->items())
+            for (const json& other : needed)
+                if (value.contains(key) && !value.contains(other.get<std::string>()))
+                    return Violation{
+                        under(pointer, key), true,
+                        "\"" + key + "\" needs \"" + other.get<std::string>() + "\" beside it"};
+    return std::nullopt;
+}
+
+// The words for a value that the validator has refused.
+Violation explain(const json& node, const json& value, const std::string& pointer,
+                  const std::string& said) {
+    if (const json* type = member(node, "type"); type && !has_type(value, type->get<std::string>()))
+        return {pointer, false,
+                shown(value) + " is " + article(value.type_name()) + "; expected " +
+                    article(type->get<std::string>())};
+    if (const json* allowed = member(node, "enum")) {
+        std::vector<std::string> words, names;
+        for (const json& word : *allowed) {
+            words.push_back(word.dump());
+            if (word.is_string()) names.push_back(word.get<std::string>());
+        }
+        const std::string guess =
+            value.is_string() ? did_you_mean(nearest(value.get<std::string>(), names, 1)) : "";
+        return {pointer, false,
+                shown(value) + ": expected " + (words.size() > 1 ? "one of " : "") +
+                    comma_list(words) + (guess.empty() ? "" : "; " + guess)};
+    }
+    if (value.is_object())
+        if (auto violation = explain_object(node, value, pointer)) return *violation;
+    if (const json* expected = member(node, "expected"))
+        return {pointer, false, shown(value) + ": expected " + expected->get<std::string>()};
+    return {pointer, false, shown(value) + ": " + said};
+}
+
+// valijson names places as {"<root>", "[key]", "[0]", …}.
+std::vector<std::string> tokens_of(const std::vector<std::string>& context) {
+    std::vector<std::string> tokens;
+    for (std::size_t i = 1; i < context.size(); ++i)
+        tokens.push_back(context[i].substr(1, context[i].size() - 2));
+    return tokens;
+}
+
+}  // namespace
+
+std::optional<Violation> find_violation(const json& document) {
+    valijson::Schema compiled;
+    valijson::SchemaParser parser;
+    parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema()), compiled);
+    valijson::ValidationResults results;
+    valijson::Validator validator;
+    if (validator.validate(compiled, valijson::adapters::NlohmannJsonAdapter(document), &results))
+        return std::nullopt;
+
+    // Those around a refused value are refused too; the deepest one is the cause.
+    const auto deepest = std::max_element(
+        results.begin(), results.end(),
+        [](const auto& a, const auto& b) { return a.context.size() < b.context.size(); });
+    const json* node = &schema();
+    const json* value = &document;
+    std::string pointer;
+    for (const std::string& token : tokens_of(deepest->context)) {
+        const json* next = child(resolved(*node), token);
+        const json::json_pointer step('/' + pointer_token(token));
+        if (!next || !value->contains(step)) break;
+        node = next;
+        value = &value->at(step);
+        pointer += step.to_string();
+    }
+    return explain(resolved(*node), *value, pointer, deepest->description);
+}
+
+}  // namespace compat::suites

@@ -1,0 +1,65 @@
+#include "suites/tree.h"
+
+#include <algorithm>
+#include <system_error>
+
+namespace compat::suites {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_left_out(const fs::path& folder, bool at_root) {
+    const std::string name = folder.filename().string();
+    if (name.starts_with('.') || name.ends_with(".egg-info")) return true;
+    if (name == "__pycache__" || name == "node_modules") return true;
+    if (at_root && (name == "build" || name == "dist")) return true;
+    std::error_code error;
+    return fs::exists(folder / "pyvenv.cfg", error);
+}
+
+bool is_inside(const fs::path& path, const fs::path& canonical_root) {
+    std::error_code error;
+    const fs::path target = fs::canonical(path, error);
+    if (error) return false;
+    return std::mismatch(canonical_root.begin(), canonical_root.end(), target.begin(), target.end())
+               .first == canonical_root.end();
+}
+
+void walk(const fs::path& root, const fs::path& canonical_root, const fs::path& relative,
+          std::vector<TreeFile>& files) {
+    std::error_code error;
+    for (fs::directory_iterator entry(root / relative, error), end; !error && entry != end;
+         entry.increment(error)) {
+        std::error_code unreadable;
+        const fs::path inner = relative / entry->path().filename();
+        const bool link = entry->is_symlink(unreadable);
+        if (entry->is_directory(unreadable)) {
+            if (!link && !is_left_out(entry->path(), relative.empty()))
+                walk(root, canonical_root, inner, files);
+        } else if (entry->is_regular_file(unreadable)) {
+            if (link && !is_inside(entry->path(), canonical_root)) continue;
+            const std::uintmax_t bytes = entry->file_size(unreadable);
+            files.push_back({inner.generic_string(), unreadable ? 0 : bytes});
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<TreeFile> list_tree(const fs::path& root, const fs::path& folder) {
+    std::vector<TreeFile> files;
+    std::error_code error;
+    const fs::path canonical_root = fs::canonical(root, error);
+    if (error) return files;
+    fs::path start = folder.lexically_normal();
+    if (start == ".") start.clear();
+    if (!start.has_filename()) start = start.parent_path();
+    if (!is_inside(root / start, canonical_root)) return files;
+    walk(root, canonical_root, start, files);
+    std::sort(files.begin(), files.end(),
+              [](const TreeFile& a, const TreeFile& b) { return a.path < b.path; });
+    return files;
+}
+
+}  // namespace compat::suites

@@ -12,11 +12,21 @@
 namespace compat::parsers {
 
 // The one state in which a collected test ends. `not_run` carries its reason.
-enum class State { passed, failed, errored, skipped, xfailed, xpassed, crashed, timed_out, not_run };
+enum class State {
+    passed,
+    failed,
+    errored,
+    skipped,
+    xfailed,
+    xpassed,
+    crashed,
+    timed_out,
+    not_run
+};
 
-inline constexpr std::array<std::string_view, 9> kStateNames{
-    "passed",  "failed",  "errored",   "skipped", "xfailed",
-    "xpassed", "crashed", "timed_out", "not_run"};
+inline constexpr std::array<std::string_view, 9> kStateNames{"passed",  "failed",    "errored",
+                                                             "skipped", "xfailed",   "xpassed",
+                                                             "crashed", "timed_out", "not_run"};
 
 [[nodiscard]] constexpr std::string_view name_of(State s) {
     return kStateNames[static_cast<size_t>(s)];
@@ -43,9 +53,18 @@ inline constexpr std::array<std::string_view, 8> kModuleOutcomeNames{
 }
 [[nodiscard]] std::optional<ModuleOutcome> module_outcome_of(std::string_view name);
 
-// Where in a test's life its deciding outcome came from; decides what a framework's own closing line
-// counts (runner/analysis/accounting.h).
-enum class Phase { call, setup, teardown, class_setup, class_teardown, module_setup, module_teardown, load };
+// Where in a test's life its deciding outcome came from; decides what a framework's own closing
+// line counts (runner/analysis/accounting.h).
+enum class Phase {
+    call,
+    setup,
+    teardown,
+    class_setup,
+    class_teardown,
+    module_setup,
+    module_teardown,
+    load
+};
 inline constexpr std::array<std::string_view, 8> kPhaseNames{
     "call",           "setup",        "teardown",        "class_setup",
     "class_teardown", "module_setup", "module_teardown", "load"};
@@ -58,23 +77,32 @@ inline constexpr std::array<std::string_view, 8> kPhaseNames{
 struct Location {
     std::string file;
     int line = 0;
+
+    friend bool operator==(const Location&, const Location&) = default;
 };
 
 struct Frame {
     std::string file;  // absolute as the child saw it
     int line = 0;
     std::string function;
+
+    friend bool operator==(const Frame&, const Frame&) = default;
 };
 
 struct Failure {
-    std::string type;       // exception type as the framework names it: "AssertionError"
-    std::string message;    // str(exception)
-    std::string traceback;  // as the framework printed it
+    std::string type;           // exception type as the framework names it: "AssertionError"
+    std::string message;        // str(exception)
+    std::string traceback;      // as the framework printed it
     std::vector<Frame> frames;  // outermost first
     Phase phase = Phase::call;
+    // As the framework counted it, failed or errored; empty: by the test's state (the first
+    // failure) or by the type (`also`).
+    std::optional<State> counted;
 
     // The last line that says what went wrong: "AssertionError: 1 != 2". One line.
     [[nodiscard]] std::string key_line() const;
+
+    friend bool operator==(const Failure&, const Failure&) = default;
 };
 
 struct SubCase {
@@ -82,31 +110,63 @@ struct SubCase {
     State state = State::passed;
     std::string reason;
     std::optional<Failure> failure;
+
+    friend bool operator==(const SubCase&, const SubCase&) = default;
 };
 
 struct CaseRecord {
     std::string id;  // path::Class::test[params], path = the module run; "#2" for a repeated id
-    std::string name;  // the framework's own id, for selecting it: "tests.test_a.A.test_x", a node id
+    std::string
+        name;  // the framework's own id, for selecting it: "tests.test_a.A.test_x", a node id
     State state = State::not_run;
     Phase phase = Phase::call;
     std::string reason;  // of skipped, xfailed, crashed, timed_out, not_run
     double duration_s = 0;
-    Location location;  // of the test's `def`
+    Location location;     // of the test's `def`
+    bool started = false;  // the framework began it; under a failed class fixture it never does
+    // What the framework said of the test's call, where `state` says otherwise: a tear-down broke
+    // after a skip, only sub-tests failed.
+    std::optional<State> call_state;
     bool pseudo = false;  // `<module>`, `Class::<tearDownClass>`: a row that is not a test
     std::optional<Failure> failure;
     std::vector<Failure> also;  // further failures of the same test (a tear-down that broke, too)
     std::vector<SubCase> subcases;
+
+    friend bool operator==(const CaseRecord&, const CaseRecord&) = default;
 };
 
 // One site of redirection, from <attempt>.devices.jsonl (docs/formats.md).
 struct DeviceEvent {
-    std::string test;  // case id; empty: outside any test (import, collection, exit)
-    std::string kind;  // redirect, fold, override, stub, refusal, fallback
-    std::string op;    // "aten::empty.memory_format" or "torch.cuda.is_available"
-    std::string from;  // device asked for: "cuda:0"
-    std::string to;    // device given: "cpu"
+    std::string test;   // case id; empty: outside any test (import, collection, exit)
+    std::string kind;   // redirect, fold, override, stub, refusal, fallback
+    std::string op;     // "aten::empty.memory_format" or "torch.cuda.is_available"
+    std::string from;   // device asked for: "cuda:0"
+    std::string to;     // device given: "cpu"
     Location location;  // innermost frame outside torch's package
     std::int64_t count = 0;
+
+    friend bool operator==(const DeviceEvent&, const DeviceEvent&) = default;
+};
+
+// How many kernels a test ran on a device ("cpu", "cuda", "mps"), from <attempt>.devices.jsonl.
+struct KernelCount {
+    std::string test;
+    std::string device;
+    std::int64_t count = 0;
+
+    friend bool operator==(const KernelCount&, const KernelCount&) = default;
+};
+
+// What the shim said of itself when it was activated in the child.
+struct ShimSession {
+    std::string version;
+    std::string torch;
+    std::string host;       // cpu, cuda, mps
+    std::string mode;       // missing, full
+    std::string simulated;  // empty: nothing simulated
+    bool masquerade = false;
+
+    friend bool operator==(const ShimSession&, const ShimSession&) = default;
 };
 
 // Something a reader of the results should know. `offset` is a byte offset in `file`.
@@ -114,6 +174,8 @@ struct Diagnostic {
     std::string file;  // "log", "events", "devices"
     std::int64_t offset = 0;
     std::string message;
+
+    friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
 // How the process ended, in the parsers' words (the app translates runner/exec's Outcome).
@@ -124,27 +186,35 @@ struct ProcessEnd {
     std::string detail;  // "SIGSEGV", "after 30m", "interrupted", strerror
 };
 
-// What a framework's closing lines said, read from the log's text. All are counts of the framework's
-// own kind, by its own words ("failures", "errors", "skipped", "expected failures", "passed", …).
+// What a framework's closing lines said, read from the log's text. All are counts of the
+// framework's own kind, by its own words ("failures", "errors", "skipped", "expected failures",
+// "passed", …).
 struct Closing {
     std::string text;  // "Ran 3 tests … FAILED (failures=1)" / "=== 1 failed, 2 passed in 0.1s ==="
     std::optional<std::int64_t> ran;  // unittest's `Ran N tests`
     std::vector<std::pair<std::string, std::int64_t>> counts;
+
+    friend bool operator==(const Closing&, const Closing&) = default;
 };
 
 // Everything known about one attempt at one module.
 struct ModuleRecord {
-    std::string path;  // the module as planned: "tests/test_ops.py"
+    std::string path;               // the module as planned: "tests/test_ops.py"
     std::string framework;          // "unittest", "pytest"
     std::string framework_version;  // Python's for unittest, pytest's own; empty: unknown
     std::string python_version;
     ModuleOutcome outcome = ModuleOutcome::completed;
-    std::string reason;  // of every outcome but completed
+    std::string reason;          // of every outcome but completed
     std::int64_t collected = 0;  // as announced by the harness, pseudo-cases included
     std::vector<CaseRecord> cases;
+    bool finished = false;  // the framework returned in order: only then are its closing lines due
+    std::optional<ShimSession> shim;  // empty: it was not active in this process
     std::vector<DeviceEvent> device_events;
+    std::vector<KernelCount> kernels;
     std::vector<Diagnostic> diagnostics;
     std::optional<Closing> closing;
+
+    friend bool operator==(const ModuleRecord&, const ModuleRecord&) = default;
 };
 
 }  // namespace compat::parsers

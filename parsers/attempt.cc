@@ -1,0 +1,58 @@
+#include "parsers/attempt.h"
+
+#include <iterator>
+#include <utility>
+
+#include "parsers/closing.h"
+#include "parsers/devices.h"
+#include "parsers/events.h"
+#include "parsers/pytest_text.h"
+#include "parsers/text.h"
+#include "parsers/unittest_text.h"
+
+namespace compat::parsers {
+
+namespace {
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T> from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+ModuleRecord from_text(EventsResult events, std::string_view log, std::string_view framework,
+                       const ProcessEnd& end) {
+    ModuleRecord record = framework == "pytest" ? parse_pytest_text(log, end, events.record.path)
+                                                : parse_unittest_text(log, end, events.record.path);
+    append(record.diagnostics, std::move(events.record.diagnostics));
+    record.diagnostics.push_back(
+        {"events", 0, "no events that can be read; the log's text was read instead"});
+    return record;
+}
+
+}  // namespace
+
+ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
+                          std::string_view module, const ProcessEnd& end) {
+    EventsResult events = parse_events(files.events, end, module);
+    const bool textual = (framework == "unittest" || framework == "pytest") && !files.log.empty();
+    ModuleRecord record = !events.usable && textual
+                              ? from_text(std::move(events), files.log, framework, end)
+                              : std::move(events.record);
+    if (record.framework.empty()) record.framework = valid_utf8(framework);
+    if (record.finished && !record.closing) {
+        if (auto found = find_closing(files.log, record.framework))
+            record.closing = std::move(found->closing);
+        else
+            record.diagnostics.push_back(
+                {"log", static_cast<std::int64_t>(files.log.size()),
+                 "the framework had finished, but its closing line is not in the log"});
+    }
+    DevicesResult devices = parse_devices(files.devices);
+    record.shim = std::move(devices.shim);
+    record.device_events = std::move(devices.events);
+    record.kernels = std::move(devices.kernels);
+    append(record.diagnostics, std::move(devices.diagnostics));
+    return record;
+}
+
+}  // namespace compat::parsers

@@ -1,0 +1,27 @@
+// All that is known of one attempt at one module, from the three files it left: the one entry for
+// whoever has run it. Not for joining attempts: that is the store's and the reports' business.
+#pragma once
+
+#include <string_view>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+// The bytes of an attempt's files; empty where there is no such file. They need only live for the
+// call.
+struct AttemptFiles {
+    std::string_view events;
+    std::string_view log;
+    std::string_view devices;
+};
+
+// The events decide. Where there are none that can be read, the log's text does, by `framework`
+// ("unittest", "pytest"), and a diagnostic says so. The framework's closing is looked for in the
+// log only where the framework had finished; one that is missing then (its output was closed or
+// redirected by the suite, or dropped from a log that grew too long) is a diagnostic, never a
+// mismatch. Never fails, on any bytes.
+[[nodiscard]] ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
+                                        std::string_view module, const ProcessEnd& end);
+
+}  // namespace compat::parsers

@@ -1,0 +1,74 @@
+#include "parsers/devices.h"
+
+#include <fmt/format.h>
+
+#include "parsers/jsonl.h"
+
+namespace compat::parsers {
+
+namespace {
+using nlohmann::json;
+
+ShimSession session_from(const json& line) {
+    return {.version = string_at(line, "shim"),
+            .torch = string_at(line, "torch"),
+            .host = string_at(line, "host"),
+            .mode = string_at(line, "mode"),
+            .simulated = string_at(line, "simulated"),
+            .masquerade = flag_at(line, "masquerade")};
+}
+
+DeviceEvent event_from(const json& line) {
+    return {.test = string_at(line, "test"),
+            .kind = string_at(line, "kind"),
+            .op = string_at(line, "op"),
+            .from = string_at(line, "from"),
+            .to = string_at(line, "to"),
+            .location = location_at(line),
+            .count = integer_at(line, "count", 1)};
+}
+}  // namespace
+
+DevicesResult parse_devices(std::string_view devices) {
+    DevicesResult result;
+    Diagnoser diagnose("devices", result.diagnostics);
+    std::optional<std::int64_t> pid;
+    std::int64_t foreign = 0;
+    size_t first_foreign = 0;
+    for_each_json_line(devices, diagnose, [&](const json& line, size_t offset) {
+        const std::int64_t writer = integer_at(line, "pid", -1);
+        if (!pid) pid = writer;
+        if (writer != *pid) {
+            if (foreign++ == 0) first_foreign = offset;
+            return true;
+        }
+        const std::string event = string_at(line, "event");
+        if (event == "session") {
+            const std::int64_t format = integer_at(line, "format");
+            if (format > kJsonLinesFormat) {
+                diagnose.add(offset, fmt::format("format {} is newer than this reader's {}; "
+                                                 "nothing was read",
+                                                 format, kJsonLinesFormat));
+                return false;
+            }
+            result.shim = session_from(line);
+        } else if (event == "device") {
+            result.events.push_back(event_from(line));
+        } else if (event == "test") {
+            const json& kernels = child_at(line, "kernels");
+            if (kernels.is_object())
+                for (const auto& [device, count] : kernels.items())
+                    if (count.is_number_integer())
+                        result.kernels.push_back(
+                            {string_at(line, "test"), device, integer_at(kernels, device.c_str())});
+        }
+        return true;
+    });
+    if (foreign > 0)
+        diagnose.add(first_foreign, fmt::format("{} line(s) of other processes, dropped; the first "
+                                                "one here",
+                                                foreign));
+    return result;
+}
+
+}  // namespace compat::parsers

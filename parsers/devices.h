@@ -1,0 +1,24 @@
+// <attempt>.devices.jsonl, as the shim writes it (docs/formats.md): what was redirected, where, how
+// often. Not for what that means for a test: runner/analysis/marks.h says it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+struct DevicesResult {
+    std::optional<ShimSession> shim;  // empty: the shim was never activated
+    std::vector<DeviceEvent> events;
+    std::vector<KernelCount> kernels;
+    std::vector<Diagnostic> diagnostics;
+};
+
+// Lines of other processes than the session's are dropped and counted. Broken lines are
+// diagnostics, a newer format is refused. Never fails.
+[[nodiscard]] DevicesResult parse_devices(std::string_view devices);
+
+}  // namespace compat::parsers

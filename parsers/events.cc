@@ -1,0 +1,210 @@
+#include "parsers/events.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "parsers/ending.h"
+#include "parsers/jsonl.h"
+
+namespace compat::parsers {
+
+namespace {
+using nlohmann::json;
+
+Failure failure_from(const json& object) {
+    Failure failure;
+    failure.type = string_at(object, "type");
+    failure.message = string_at(object, "message");
+    failure.traceback = string_at(object, "traceback");
+    failure.phase = phase_of(string_at(object, "phase")).value_or(Phase::call);
+    failure.counted = state_of(string_at(object, "counted"));
+    for (const json& frame : child_at(object, "frames")) {
+        if (!frame.is_object()) continue;
+        Location place = location_at(frame);
+        failure.frames.push_back({std::move(place.file), place.line, string_at(frame, "function")});
+    }
+    return failure;
+}
+
+std::optional<Failure> failure_at(const json& object, const char* key) {
+    const json& value = child_at(object, key);
+    if (!value.is_object()) return std::nullopt;
+    return failure_from(value);
+}
+
+class Reader {
+  public:
+    Reader(ModuleRecord& record, Diagnoser& diagnose) : record_(record), diagnose_(diagnose) {}
+
+    // False where the rest must not be read.
+    bool read(const json& line, size_t offset) {
+        const std::string event = string_at(line, "event");
+        const std::int64_t pid = integer_at(line, "pid", -1);
+        if (!pid_) {
+            pid_ = pid;
+            if (event != "session") diagnose_.add(offset, "the first line is not a session");
+        }
+        if (pid != *pid_) {
+            if (foreign_++ == 0) first_foreign_ = offset;
+            return true;
+        }
+        offset_ = offset;
+        using Handler = void (Reader::*)(const json&);
+        static const std::unordered_map<std::string, Handler> handlers{
+            {"collected", &Reader::collected},
+            {"ready", &Reader::ready},
+            {"start", &Reader::start},
+            {"subtest", &Reader::subtest},
+            {"end", &Reader::end},
+            {"finish", &Reader::finish},
+        };
+        if (event == "session") return session(line);
+        if (const auto it = handlers.find(event); it != handlers.end()) (this->*it->second)(line);
+        return true;
+    }
+
+    // To be called once, after the last line.
+    void close() {
+        if (foreign_ > 0)
+            diagnose_.add(first_foreign_, fmt::format("{} line(s) of other processes, dropped; the "
+                                                      "first one here",
+                                                      foreign_));
+        record_.collected = announced_.value_or(static_cast<std::int64_t>(record_.cases.size()));
+    }
+
+    [[nodiscard]] bool usable() const { return session_; }
+    [[nodiscard]] Course course() const { return course_; }
+    [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
+
+  private:
+    bool session(const json& line) {
+        if (const std::int64_t format = integer_at(line, "format"); format > kJsonLinesFormat) {
+            diagnose_.add(offset_, fmt::format("format {} is newer than this reader's {}; nothing "
+                                               "was read",
+                                               format, kJsonLinesFormat));
+            return false;
+        }
+        session_ = true;
+        record_.framework = string_at(line, "framework");
+        record_.framework_version = string_at(line, "framework_version");
+        record_.python_version = string_at(line, "python");
+        return true;
+    }
+
+    void collected(const json& line) {
+        CaseRecord c;
+        c.id = string_at(line, "id");
+        if (c.id.empty()) return diagnose_.add(offset_, "a collected test without an id");
+        if (index_.contains(c.id)) return diagnose_.add(offset_, "collected twice: " + c.id);
+        c.name = string_at(line, "name");
+        c.location = location_at(line);
+        c.pseudo = flag_at(line, "pseudo");
+        insert(std::move(c));
+    }
+
+    void ready(const json&) { course_.ready = true; }
+
+    void start(const json& line) {
+        const std::optional<size_t> i = find(line, "a start");
+        if (!i) return;
+        if (progress_[*i] != Progress::announced)
+            diagnose_.add(offset_, "started twice: " + record_.cases[*i].id);
+        progress_[*i] = Progress::started;
+        record_.cases[*i].started = true;
+    }
+
+    void subtest(const json& line) {
+        const std::optional<size_t> i = find(line, "a sub-test");
+        if (!i) return;
+        SubCase sub;
+        sub.label = string_at(line, "label");
+        sub.state = state_at(line, "state");
+        sub.reason = string_at(line, "reason");
+        sub.failure = failure_at(line, "failure");
+        record_.cases[*i].subcases.push_back(std::move(sub));
+    }
+
+    void end(const json& line) {
+        const std::optional<size_t> i = find(line, "an end");
+        if (!i) return;
+        CaseRecord& c = record_.cases[*i];
+        if (progress_[*i] == Progress::ended) diagnose_.add(offset_, "ended twice: " + c.id);
+        progress_[*i] = Progress::ended;
+        c.state = state_at(line, "state");
+        c.phase = phase_of(string_at(line, "phase")).value_or(Phase::call);
+        c.reason = string_at(line, "reason");
+        c.duration_s = number_at(line, "duration_s");
+        c.failure = failure_at(line, "failure");
+        c.call_state = state_of(string_at(line, "call"));
+        c.also.clear();
+        for (const json& more : child_at(line, "also"))
+            if (more.is_object()) c.also.push_back(failure_from(more));
+    }
+
+    void finish(const json& line) {
+        course_ = {.ready = true, .finished = true};
+        if (line.contains("collected")) announced_ = integer_at(line, "collected");
+    }
+
+    // A state by its name. What is no state of ours must not pass for a good one.
+    State state_at(const json& line, const char* key) {
+        const std::string name = string_at(line, key);
+        if (const std::optional<State> state = state_of(name)) return *state;
+        diagnose_.add(offset_, fmt::format("unknown state '{}', taken as errored", name));
+        return State::errored;
+    }
+
+    // The case a line is about. One that was never announced is added, so that no result is lost;
+    // the harness's own count then disagrees, which is how it is noticed.
+    std::optional<size_t> find(const json& line, std::string_view what) {
+        std::string id = string_at(line, "id");
+        if (id.empty()) {
+            diagnose_.add(offset_, fmt::format("{} without an id", what));
+            return std::nullopt;
+        }
+        if (const auto it = index_.find(id); it != index_.end()) return it->second;
+        diagnose_.add(offset_, fmt::format("{} of a test that was not collected: {}", what, id));
+        CaseRecord c;
+        c.id = std::move(id);
+        return insert(std::move(c));
+    }
+
+    size_t insert(CaseRecord c) {
+        const size_t i = record_.cases.size();
+        index_.emplace(c.id, i);
+        record_.cases.push_back(std::move(c));
+        progress_.push_back(Progress::announced);
+        return i;
+    }
+
+    ModuleRecord& record_;
+    Diagnoser& diagnose_;
+    std::unordered_map<std::string, size_t> index_;
+    std::vector<Progress> progress_;
+    Course course_;
+    bool session_ = false;
+    std::optional<std::int64_t> pid_;
+    std::optional<std::int64_t> announced_;
+    std::int64_t foreign_ = 0;
+    size_t first_foreign_ = 0;
+    size_t offset_ = 0;
+};
+
+}  // namespace
+
+EventsResult parse_events(std::string_view events, const ProcessEnd& end, std::string_view module) {
+    EventsResult result;
+    ModuleRecord& record = result.record;
+    record.path = valid_utf8(module);
+    Diagnoser diagnose("events", record.diagnostics);
+    Reader reader(record, diagnose);
+    for_each_json_line(events, diagnose,
+                       [&](const json& line, size_t offset) { return reader.read(line, offset); });
+    reader.close();
+    result.usable = reader.usable();
+    settle(record, reader.progress(), reader.course(), end);
+    return result;
+}
+
+}  // namespace compat::parsers

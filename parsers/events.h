@@ -1,0 +1,28 @@
+// <attempt>.events.jsonl, as the harness writes it (docs/formats.md), into a ModuleRecord.
+// Not for the log's text (unittest_text.h, pytest_text.h) nor for what the shim recorded
+// (devices.h).
+#pragma once
+
+#include <string_view>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+struct EventsResult {
+    ModuleRecord record;
+    // The harness's own session line was there, in a format we read. Where it is false the record
+    // still has its outcome and its pseudo-case, and the log's text may know more.
+    bool usable = false;
+};
+
+// Every test announced is in the record once and in exactly one state, in the order of its
+// announcement; ending.h says what becomes of tests without an `end`. `collected` is the number the
+// harness itself counted where it got to say so, so that lost lines show in the accounting.
+// Never fails: lines that are broken, cut, of another process or about an unknown test are
+// diagnostics; unknown keys and unknown events are ignored. A newer format is refused: one
+// diagnostic, nothing read.
+[[nodiscard]] EventsResult parse_events(std::string_view events, const ProcessEnd& end,
+                                        std::string_view module);
+
+}  // namespace compat::parsers

@@ -1,0 +1,15 @@
+// One failure as pytest prints it between two "____ name ____" lines: source lines, "E   " lines,
+// "file:line: Type". Not for plain Python tracebacks (traceback.h), though it takes those, too.
+#pragma once
+
+#include <string_view>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+// Of chained exceptions the last one is meant. Files are joined to `root`, pytest's rootdir, where
+// they are printed relative; a function is known where its `def` is among the printed lines.
+[[nodiscard]] Failure parse_pytest_failure(std::string_view body, std::string_view root);
+
+}  // namespace compat::parsers

@@ -1,0 +1,36 @@
+#include "parsers/record.h"
+
+#include <algorithm>
+
+#include "parsers/text.h"
+
+namespace compat::parsers {
+
+namespace {
+// The enumerations number their names from 0 without gaps.
+template <class Enum, size_t N>
+std::optional<Enum> by_name(const std::array<std::string_view, N>& names, std::string_view name) {
+    const auto it = std::find(names.begin(), names.end(), name);
+    if (it == names.end()) return std::nullopt;
+    return static_cast<Enum>(it - names.begin());
+}
+}  // namespace
+
+std::optional<State> state_of(std::string_view name) { return by_name<State>(kStateNames, name); }
+
+std::optional<ModuleOutcome> module_outcome_of(std::string_view name) {
+    return by_name<ModuleOutcome>(kModuleOutcomeNames, name);
+}
+
+std::optional<Phase> phase_of(std::string_view name) { return by_name<Phase>(kPhaseNames, name); }
+
+std::string Failure::key_line() const {
+    std::string_view first;
+    for (Lines lines(message); lines.next();)
+        if (first = trimmed(lines.line()); !first.empty()) break;
+    if (first.empty()) return type;
+    if (type.empty()) return std::string(first);
+    return type + ": " + std::string(first);
+}
+
+}  // namespace compat::parsers

@@ -1,0 +1,133 @@
+#include "parsers/traceback.h"
+
+#include <array>
+
+#include "parsers/text.h"
+
+namespace compat::parsers {
+
+namespace {
+
+constexpr std::string_view kHeader = "Traceback (most recent call last):";
+constexpr std::string_view kGroupHeader = "  + Exception Group Traceback (most recent call last):";
+constexpr std::string_view kGroupMargin = "  | ";
+constexpr std::array<std::string_view, 2> kChainLinks{
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+};
+// unittest appends these to the traceback of a test whose output it buffered.
+constexpr std::array<std::string_view, 2> kBuffered{"\nStdout:\n", "\nStderr:\n"};
+
+// The part that tells of the exception raised last. A link counts only where Python prints one: a
+// line of its own, and a traceback's header after it; else it is part of some message.
+std::string_view last_of_chain(std::string_view text) {
+    size_t start = 0;
+    bool linked = false;
+    for (Lines lines(text); lines.next();) {
+        const std::string_view line = lines.line();
+        if (linked && (line == kHeader || line == kGroupHeader)) start = lines.offset();
+        if (!trimmed(line).empty()) linked = line == kChainLinks[0] || line == kChainLinks[1];
+    }
+    return text.substr(start);
+}
+
+// `  File "x.py", line 3, in f`; nothing for any other line.
+std::optional<Frame> frame_of(std::string_view line) {
+    constexpr std::string_view kFile = "  File \"";
+    constexpr std::string_view kLine = "\", line ";
+    constexpr std::string_view kIn = ", in ";
+    if (!line.starts_with(kFile)) return std::nullopt;
+    line.remove_prefix(kFile.size());
+    const size_t number = line.find(kLine);
+    if (number == std::string_view::npos) return std::nullopt;
+    const size_t function = line.find(kIn, number);
+    if (function == std::string_view::npos) return std::nullopt;
+    const size_t digits = number + kLine.size();
+    const auto value = number_of(line.substr(digits, function - digits));
+    if (!value || *value > 1'000'000'000) return std::nullopt;
+    return Frame{valid_utf8(line.substr(0, number)), static_cast<int>(*value),
+                 valid_utf8(line.substr(function + kIn.size()))};
+}
+
+// "pkg.Error", "f.<locals>.Error": what may stand before the colon of an exception's line.
+bool is_type_name(std::string_view text) {
+    if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
+    for (const char c : text) {
+        const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '<' || c == '>' ||
+                          static_cast<unsigned char>(c) >= 0x80;
+        if (!fits) return false;
+    }
+    return true;
+}
+
+void set_exception(Failure& failure, std::string_view text) {
+    for (const std::string_view mark : kBuffered) text = text.substr(0, text.find(mark));
+    text = trimmed(text);
+    const size_t first_end = std::min(text.find('\n'), text.size());
+    const size_t colon = text.substr(0, first_end).find(": ");
+    const std::string_view before = text.substr(0, std::min(colon, first_end));
+    if (colon != std::string_view::npos && is_type_name(before)) {
+        failure.type = valid_utf8(before);
+        failure.message = valid_utf8(text.substr(colon + 2));
+    } else if (first_end == text.size() && is_type_name(text)) {
+        failure.type = valid_utf8(text);
+    } else if (before.ends_with(':') && is_type_name(before.substr(0, before.size() - 1))) {
+        // A message that begins with a newline.
+        failure.type = valid_utf8(before.substr(0, before.size() - 1));
+        failure.message = valid_utf8(trimmed(text.substr(first_end)));
+    } else {
+        failure.message = valid_utf8(text);
+    }
+}
+
+// A group's own lines without their margin, up to its first member.
+std::string without_margin(std::string_view text) {
+    std::string out;
+    for (Lines lines(text); lines.next();) {
+        std::string_view line = lines.line();
+        if (line == kGroupHeader)
+            line = kHeader;
+        else if (line.starts_with(kGroupMargin))
+            line.remove_prefix(kGroupMargin.size());
+        else
+            break;
+        out.append(line).push_back('\n');
+    }
+    return out;
+}
+
+}  // namespace
+
+Failure parse_traceback(std::string_view text) {
+    Failure failure;
+    failure.traceback = valid_utf8(text);
+    const std::string_view last = last_of_chain(text);
+    bool in_frames = false;
+    bool seen = false;
+    for (Lines lines(last); lines.next();) {
+        const std::string_view line = lines.line();
+        if (!seen && line == kGroupHeader) {
+            Failure group = parse_traceback(without_margin(last.substr(lines.offset())));
+            group.traceback = std::move(failure.traceback);
+            return group;
+        }
+        if (!seen && line == kHeader) {
+            seen = in_frames = true;
+        } else if (in_frames) {
+            if (auto frame = frame_of(line)) {
+                failure.frames.push_back(std::move(*frame));
+            } else if (!line.empty() && line[0] != ' ') {
+                set_exception(failure, last.substr(lines.offset()));
+                return failure;
+            }
+        }
+    }
+    if (!seen) {
+        const std::string_view rest = trimmed(last);
+        set_exception(failure, rest.substr(0, rest.find('\n')));
+    }
+    return failure;
+}
+
+}  // namespace compat::parsers

@@ -1,0 +1,26 @@
+// The words with which unittest's text runner names a test or a fixture in its lines:
+// "test_x (mod.Class)" up to Python 3.10, "test_x (mod.Class.test_x)" since 3.11.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace compat::parsers {
+
+inline constexpr std::string_view kEllipsis = " ... ";
+// The rules unittest draws: above each failure's title, and below it as above the closing.
+inline constexpr std::string_view kDoubleRule =
+    "======================================================================";
+inline constexpr std::string_view kRule =
+    "----------------------------------------------------------------------";
+
+struct UnittestHeader {
+    std::string_view method;     // "test_x", "setUpClass"
+    std::string_view qualified;  // "mod.Class" or "mod.Class.test_x", as printed
+    std::string_view rest;       // what follows the closing bracket
+};
+
+// The header at the start of a line, nothing where the line does not begin with one.
+[[nodiscard]] std::optional<UnittestHeader> header_of(std::string_view line);
+
+}  // namespace compat::parsers

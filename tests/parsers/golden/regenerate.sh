@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Makes the logs in this folder again, with the frameworks as they really print.
+#   regenerate.sh unittest PYTHON…    one folder a Python version: unittest-3.12.1/
+#   regenerate.sh pytest PYTHON…      each with its own pytest:    pytest-8.4.2/
+# The folder in which the fixtures ran is written as /suite, Python's as /python; each log's exit status stands beside it.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+framework=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for python in "$@"; do
+    case $framework in
+        unittest) version=$("$python" -c 'import platform; print(platform.python_version())') ;;
+        pytest) version=$("$python" -c 'import pytest; print(pytest.__version__)') ;;
+    esac
+    prefix=$("$python" -c 'import sys; print(sys.prefix)')
+    base=$("$python" -c 'import sys; print(sys.base_prefix)')
+    suite=$work/$framework-$version
+    cp -r "$here/fixtures/$framework" "$suite"
+    out=$here/$framework-$version
+    mkdir -p "$out"
+    for module in "$suite"/test_*.py; do
+        name=$(basename "$module" .py)
+        case $framework in
+            unittest) command=("$python" -m unittest -v "$name") ;;
+            pytest) command=("$python" -m pytest -v -p no:cacheprovider "$name.py") ;;
+        esac
+        status=0
+        (cd "$suite" && env -i PATH="$PATH" LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 \
+            "${command[@]}" >"$out/$name.log" 2>&1 </dev/null) 2>/dev/null || status=$?
+        sed -i -e "s|$suite|/suite|g" -e "s|$prefix|/python|g" -e "s|$base|/python|g" \
+            -e "s|0x[0-9a-f]*|0x0|g" "$out/$name.log"
+        echo "$status" >"$out/$name.status"
+    done
+done

@@ -1,0 +1,104 @@
+// The Python module _compat_shim. Everything Python calls is here; nothing is decided here.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cuda/cuda.h"
+#include "redirect/registration.h"
+#include "redirect/state.h"
+
+namespace py = pybind11;
+
+namespace compat::shim {
+namespace {
+
+// Read from the file's bytes before it is loaded (compat_shim/library.py): a library for another
+// torch must not even run its constructors. `used` keeps it in.
+[[gnu::used]] constexpr char kBuiltFor[] =
+    "compat_shim built for {torch=" COMPAT_SHIM_TORCH_VERSION ";git=" COMPAT_SHIM_TORCH_GIT
+    ";python=" COMPAT_SHIM_PYTHON_ABI "}";
+
+constexpr std::array<std::string_view, 4> kLogLevels{"DEBUG", "INFO", "WARNING", "ERROR"};
+
+template <class Enum, std::size_t N>
+Enum named(const std::array<std::string_view, N>& names, std::string_view name) {
+    for (std::size_t i = 0; i < N; ++i)
+        if (names[i] == name) return static_cast<Enum>(i);
+    throw py::value_error("unknown word: " + std::string(name));
+}
+
+void configure(const std::string& host, const std::string& mode,
+               std::vector<std::string> internal_prefixes, const std::string& log_level) {
+    const auto parsed_host = parse_host(host);
+    const auto parsed_mode = parse_mode(mode);
+    if (!parsed_host || !parsed_mode)
+        throw py::value_error("host is mps, cuda or cpu and mode is missing or full, not " + host +
+                              " and " + mode);
+    set_settings({*parsed_host, *parsed_mode});
+    Recorder::instance().configure(std::move(internal_prefixes),
+                                   named<LogLevel>(kLogLevels, log_level));
+}
+
+std::string redirect_by_name(const std::string& symbol, const std::string& device) {
+    return redirect(Recorder::instance().op_id(symbol), c10::Device(device)).str();
+}
+
+void note(const std::string& kind, const std::string& symbol) {
+    auto& recorder = Recorder::instance();
+    recorder.note({recorder.op_id(symbol), named<EventKind>(kEventKinds, kind), {}, {}});
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_compat_shim, module) {
+    module.attr("built_for") = kBuiltFor;
+
+    module.def("configure", &configure, py::arg("host"), py::arg("mode"),
+               py::arg("internal_prefixes"), py::arg("log_level"));
+    module.def("install", [] {
+        install_cuda();
+        const Registered registered = register_kernels();
+        return py::make_tuple(registered.mode, registered.backend_select);
+    });
+    module.def("host", [] { return name_of(settings().host); });
+    module.def("include_this_thread", &include_this_thread, py::arg("included"));
+    module.def("this_thread_included", &this_thread_included);
+
+    module.def("redirect", &redirect_by_name, py::arg("symbol"), py::arg("device"));
+    module.def("note", &note, py::arg("kind"), py::arg("symbol"));
+
+    // (kind, op, from, to, file, line, count); an empty string where there is none.
+    py::class_<SiteRow>(module, "SiteRow")
+        .def_readonly("kind", &SiteRow::kind)
+        .def_readonly("op", &SiteRow::op)
+        .def_readonly("from_", &SiteRow::from)
+        .def_readonly("to", &SiteRow::to)
+        .def_readonly("file", &SiteRow::file)
+        .def_readonly("line", &SiteRow::line)
+        .def_readonly("count", &SiteRow::count);
+    module.def("rows", [] { return Recorder::instance().rows(); });
+    module.def("take_rows", [] { return Recorder::instance().take(); });
+    module.def("clear_rows", [] { Recorder::instance().clear(); });
+    module.def("site_count", [] { return Recorder::instance().size(); });
+
+    module.def("current_stream", &current_stream);
+    module.def("exchange_stream", &exchange_stream, py::arg("stream"));
+    module.def("new_stream", &new_stream);
+
+    module.def("memory", [] {
+        const MemoryFigures figures = memory_figures();
+        py::dict result;
+        result["current"] = figures.current;
+        result["peak"] = figures.peak;
+        result["total"] = figures.total;
+        result["free"] = figures.free;
+        return result;
+    });
+    module.def("reset_peak_memory", &reset_peak_memory);
+}
+
+}  // namespace compat::shim

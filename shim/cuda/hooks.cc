@@ -1,0 +1,64 @@
+// CUDA hooks: what ATen asks of libtorch_cuda when it is there.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+
+#include <new>
+
+#include "cuda/cuda.h"
+#include "redirect/state.h"
+
+namespace compat::shim {
+namespace {
+
+OpId generator_symbol = 0;
+
+class Hooks final : public at::CUDAHooksInterface {
+  public:
+    void init() const override {}
+    bool isBuilt() const override { return true; }
+    bool isAvailable() const override { return true; }
+    bool hasCUDA() const override { return true; }
+    bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+    int getNumGPUs() const override { return 1; }
+    c10::DeviceIndex deviceCount() const override { return 1; }
+    c10::DeviceIndex current_device() const override { return 0; }
+    c10::DeviceIndex getCurrentDevice() const override { return 0; }
+    void setCurrentDevice(c10::DeviceIndex) const override {}
+    c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return 0; }
+    c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
+    c10::Device getDeviceFromPtr(void*) const override { return {c10::kCUDA, 0}; }
+    void deviceSynchronize(c10::DeviceIndex) const override {}
+    std::string showConfig() const override { return "CUDA answered by compat_shim\n"; }
+
+    // Tensors live on the CPU, and its kernels take no other generator.
+    const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+        return at::detail::getDefaultCPUGenerator();
+    }
+    at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+        (void)redirect(generator_symbol, {c10::kCUDA, index});
+        return at::detail::createCPUGenerator();
+    }
+
+    c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
+    bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
+};
+
+}  // namespace
+
+// torch made its hooks object, the one that answers "no CUDA", at the first question and keeps a
+// reference to it for good. Neither class has data, so that the object can become ours in place.
+void install_hooks() {
+    static_assert(sizeof(Hooks) == sizeof(at::CUDAHooksInterface));
+    generator_symbol = Recorder::instance().op_id("torch.Generator");
+    const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
+    if (dynamic_cast<const Hooks*>(&hooks)) return;
+    ::new (const_cast<at::CUDAHooksInterface*>(&hooks)) Hooks();
+}
+
+void install_cuda() {
+    install_guard();
+    install_allocator();
+    install_hooks();
+}
+
+}  // namespace compat::shim

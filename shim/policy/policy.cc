@@ -1,0 +1,124 @@
+#include "policy/policy.h"
+
+#include <cstddef>
+
+namespace compat::shim {
+namespace {
+
+constexpr Place kSame = Place::unchanged;
+constexpr Place kCpu = Place::cpu;
+constexpr Place kMps = Place::mps;
+constexpr Place kCuda = Place::cuda;
+
+// Rows: Requested, in its order. Columns: Host, in its order (mps, cuda, cpu).
+using Table = std::array<std::array<Place, kHosts.size()>, kRequested.size()>;
+
+constexpr Table kFull{{
+    {kMps, kCuda, kCpu},    // none
+    {kMps, kCuda, kCpu},    // cpu
+    {kCpu, kCpu, kCpu},     // toggle
+    {kSame, kCuda, kCpu},   // mps
+    {kMps, kSame, kCpu},    // cuda
+    {kMps, kSame, kCpu},    // integer
+    {kSame, kSame, kSame},  // meta
+    {kSame, kSame, kSame},  // other
+}};
+
+constexpr Table kMissing{{
+    {kSame, kSame, kSame},  // none
+    {kSame, kSame, kSame},  // cpu
+    {kCpu, kCpu, kCpu},     // toggle
+    {kSame, kCuda, kCpu},   // mps
+    {kMps, kSame, kCpu},    // cuda
+    {kMps, kSame, kCpu},    // integer
+    {kSame, kSame, kSame},  // meta
+    {kSame, kSame, kSame},  // other
+}};
+
+template <class Enum>
+constexpr std::size_t at(Enum value) {
+    return static_cast<std::size_t>(value);
+}
+
+// The place a request names by itself; `unchanged` where it names none of the three.
+constexpr Place own_place(Requested kind) {
+    switch (kind) {
+        case Requested::cpu:
+        case Requested::toggle:
+            return kCpu;
+        case Requested::mps:
+            return kMps;
+        case Requested::cuda:
+        case Requested::integer:
+            return kCuda;
+        case Requested::none:
+        case Requested::meta:
+        case Requested::other:
+            return kSame;
+    }
+    return kSame;
+}
+
+// Memory on these is one: every index but 0 and "none given" folds to 0. CUDA keeps its index.
+constexpr int folded(Place place, int index) { return place == kCuda || index < 0 ? index : 0; }
+
+// A place that was decided, compared with what was asked for. A request for nothing that ends on
+// the CPU is what torch would have done anyway, hence no change.
+Answer decided(Request request, Place place, bool override_on, Change reason) {
+    const int index = folded(place, request.index);
+    const Place own = own_place(request.kind);
+    const bool moved = own != place && !(request.kind == Requested::none && place == kCpu);
+    const Change change = moved ? reason : index != request.index ? Change::fold : Change::none;
+    return {place, index, change, override_on};
+}
+
+}  // namespace
+
+Answer resolve(Request request, Host host, bool override_on, Mode mode) noexcept {
+    if (request.kind == Requested::toggle) return {kCpu, -1, Change::override_, !override_on};
+    const Table& table = mode == Mode::full ? kFull : kMissing;
+    const bool is_a_place = request.kind != Requested::meta && request.kind != Requested::other;
+    if (override_on && is_a_place) return decided(request, kCpu, true, Change::override_);
+    const Place place = table[at(request.kind)][at(host)];
+    if (place != kSame) return decided(request, place, override_on, Change::redirect);
+    // Left where it is; only the index of a request for MPS or the CPU may still fold.
+    const Place own = own_place(request.kind);
+    if (own == kSame || folded(own, request.index) == request.index)
+        return {kSame, request.index, Change::none, override_on};
+    return {own, folded(own, request.index), Change::fold, override_on};
+}
+
+std::string_view name_of(Mode mode) noexcept {
+    static constexpr std::array<std::string_view, 2> names{"missing", "full"};
+    return names[at(mode)];
+}
+
+std::string_view name_of(Host host) noexcept {
+    static constexpr std::array<std::string_view, 3> names{"mps", "cuda", "cpu"};
+    return names[at(host)];
+}
+
+std::string_view name_of(Requested kind) noexcept {
+    static constexpr std::array<std::string_view, 8> names{"none", "cpu",     "cpu:-1", "mps",
+                                                           "cuda", "integer", "meta",   "other"};
+    return names[at(kind)];
+}
+
+std::string_view name_of(Change change) noexcept {
+    static constexpr std::array<std::string_view, 4> names{"none", "redirect", "fold", "override"};
+    return names[at(change)];
+}
+
+std::optional<Mode> parse_mode(std::string_view text) noexcept {
+    for (const Mode mode : kModes)
+        if (name_of(mode) == text) return mode;
+    return std::nullopt;
+}
+
+std::optional<Host> parse_host(std::string_view text) noexcept {
+    for (const Host host : kHosts)
+        if (name_of(host) == text) return host;
+    return std::nullopt;
+}
+
+}  // namespace compat::shim

@@ -1,0 +1,23 @@
+"""`import TorchDevice`: the shim under the name that programs know it by. In a process with
+ACTIVATE_TORCH_DEVICE=1 the import redirects torch, whichever of the two is imported first; in any
+other it does nothing."""
+
+from compat_shim import __version__, hook, state
+
+__all__ = ["__version__", "apply_patches", "get_default_device"]
+
+hook.install()
+
+
+def get_default_device():
+    """The device that redirected requests end on, as torch.device."""
+    import torch
+
+    if state.library is None:
+        return torch.get_default_device()
+    return torch.device(state.library.host())
+
+
+def apply_patches():
+    """Importing has done everything; kept for programs that call it."""
+    hook.install()

@@ -1,0 +1,110 @@
+"""The steps of activation, in order: the host, the library, torch._C, kernels, threads, remedies.
+
+`prepare` runs when torch._C is loaded and torch.cuda has not been: torch.cuda's own Python then
+finds the names of a CUDA build and stays as it is. `finish` runs when torch is complete.
+"""
+
+import atexit
+import functools
+import importlib
+import os
+import threading
+
+from . import cuda_names, library, record, remedies, settings, state
+
+
+def prepare(native):
+    """Load the library and give torch._C what a CUDA build has."""
+    global _settings
+    from torch import version
+
+    _settings = settings.read(_found_host(native))
+    if _settings.host != "cpu":
+        raise ImportError(
+            f"the shim redirects on a CPU host, and this one has {_settings.host}: run without it"
+        )
+    state.library = library.load(_settings.library, version.__version__, version.git_version)
+    state.library.configure(
+        _settings.host, _settings.mode, _internal_prefixes(version), _settings.log_level
+    )
+    cuda_names.fill(native, state.library)
+
+
+def finish(torch):
+    """Redirect from here on."""
+    state.library.install()
+    state.library.include_this_thread(True)
+    _follow_threads()
+    _follow_processes()
+    remedies.apply(torch, state.library)
+    torch.cuda.init()
+    record.start(_settings.record, _session(torch))
+    state.finished = True
+
+
+def activate_late(torch):
+    """Both steps where torch was imported first: what it bound without CUDA is bound again."""
+    prepare(torch._C)
+    for module_name, name, native_name in cuda_names.BOUND_AT_IMPORT:
+        setattr(importlib.import_module(module_name), name, getattr(torch._C, native_name))
+    for module_name in cuda_names.BUILT_AT_IMPORT:
+        module = importlib.reload(importlib.import_module(module_name))
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", None) == module_name and hasattr(torch.cuda, name):
+                setattr(torch.cuda, name, value)
+    finish(torch)
+
+
+def _found_host(native):
+    if getattr(native, "_has_mps", False) and native._mps_is_available():
+        return "mps"
+    # A build with CUDA keeps its own torch.cuda, with a device or without one.
+    return "cuda" if hasattr(native, "_cuda_getDeviceCount") else "cpu"
+
+
+def _internal_prefixes(version):
+    """Files whose lines are never the caller: torch's, ours, and code without a file."""
+    folders = (os.path.dirname(version.__file__), os.path.dirname(__file__))
+    return [folder + os.sep for folder in folders] + ["<frozen ", "<eval_with_key>", "<torch_"]
+
+
+def _session(torch):
+    from . import __version__
+
+    return {
+        "shim": __version__,
+        "torch": torch.__version__,
+        "host": _settings.host,
+        "mode": _settings.mode,
+        "simulated": None,
+        "masquerade": False,
+    }
+
+
+def _follow_threads():
+    """A thread starts with its own dispatch keys."""
+    include = state.library.include_this_thread
+    bootstrap = threading.Thread._bootstrap_inner
+
+    @functools.wraps(bootstrap)
+    def _bootstrap_inner(self):
+        include(True)
+        bootstrap(self)
+
+    threading.Thread._bootstrap_inner = _bootstrap_inner
+
+
+def _follow_processes():
+    """Every way a process ends in order writes what it counted. os._exit is how forked workers of
+    multiprocessing end, without their exit handlers."""
+    leave = os._exit
+
+    @functools.wraps(leave)
+    def _exit(status):
+        record.flush()
+        leave(status)
+
+    os._exit = _exit
+    atexit.register(record.flush)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=record.after_fork_in_child)

@@ -1,0 +1,126 @@
+"""The pretended CUDA device as Python asks about it: properties, memory, the runtime module."""
+
+import os
+import platform
+
+CUDA_TYPE = 1  # c10::DeviceType::CUDA
+CAPABILITY = (7, 0)
+
+_STATS = (
+    "active_bytes",
+    "allocated_bytes",
+    "inactive_split_bytes",
+    "requested_bytes",
+    "reserved_bytes",
+    "active",
+    "allocation",
+    "inactive_split",
+    "segment",
+)
+_COUNTERS = ("num_alloc_retries", "num_device_alloc", "num_device_free", "num_ooms")
+_SUMMED = ("active_bytes", "allocated_bytes", "requested_bytes", "reserved_bytes")
+
+
+def check_index(index):
+    """True for cuda:0, False for a negative index (which asks for no change), else CUDA's error."""
+    if index > 0:
+        raise RuntimeError(
+            f"CUDA error: invalid device ordinal ({index}; one device is shown, cuda:0)"
+        )
+    return index == 0
+
+
+def host_name():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+class Properties:
+    """As torch.cuda.get_device_properties() returns it. Memory in bytes, clocks in kHz."""
+
+    def __init__(self, library):
+        self.name = f"{host_name()} (as CUDA)"
+        self.major, self.minor = CAPABILITY
+        self.total_memory = library.memory()["total"]
+        self.multi_processor_count = os.cpu_count() or 1
+        self.is_integrated = 1
+        self.is_multi_gpu_board = 0
+        self.warp_size = 32
+        self.max_threads_per_block = 1024
+        self.max_threads_per_multi_processor = 2048
+        self.regs_per_multiprocessor = 65536
+        self.shared_memory_per_block = 48 << 10
+        self.shared_memory_per_block_optin = 96 << 10
+        self.shared_memory_per_multiprocessor = 96 << 10
+        self.L2_cache_size = 6 << 20
+        self.clock_rate = self.memory_clock_rate = 1_000_000
+        self.memory_bus_width = 64
+        self.pci_bus_id = self.pci_device_id = self.pci_domain_id = 0
+        self.uuid = "00000000-0000-0000-0000-000000000000"
+        self.gcnArchName = ""
+
+    def __repr__(self):
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count})"
+        )
+
+
+def memory_stats(library):
+    """In the shape of the caching allocator's statistics; the process's memory stands for what
+    tensors take."""
+    memory = library.memory()
+    none = dict.fromkeys(("current", "peak", "allocated", "freed"), 0)
+    used = {**none, "current": memory["current"], "peak": memory["peak"]}
+    used["allocated"] = memory["current"]
+    stats = {
+        name: {
+            "all": dict(used if name in _SUMMED else none),
+            "small_pool": dict(none),
+            "large_pool": dict(used if name in _SUMMED else none),
+        }
+        for name in _STATS
+    }
+    stats.update(dict.fromkeys(_COUNTERS, 0))
+    stats.update(max_split_size=-1, num_sync_all_streams=0)
+    stats.update(oversize_allocations=dict(none), oversize_segments=dict(none))
+    return stats
+
+
+class Runtime:
+    """torch.cuda.cudart(): what can be answered is, the rest is refused by name."""
+
+    class cudaError:
+        success = 0
+
+        def __new__(cls, code):
+            return code
+
+    def __init__(self, library, refusal):
+        self._library = library
+        self._refusal = refusal
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._refusal(self._library, "_cudart." + name, "there is no CUDA runtime")
+
+    def cudaMemGetInfo(self, index):
+        memory = self._library.memory()
+        return memory["free"], memory["total"]
+
+    def cudaGetErrorString(self, code):
+        return "no error" if code == 0 else f"CUDA error {code}"
+
+    def cudaProfilerStart(self):
+        return 0
+
+    def cudaProfilerStop(self):
+        return 0

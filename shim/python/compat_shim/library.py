@@ -1,0 +1,45 @@
+"""Finds, checks and loads the native library."""
+
+import importlib.machinery
+import importlib.util
+import re
+import sysconfig
+
+NAME = "_compat_shim"
+_BUILT_FOR = re.compile(rb"compat_shim built for \{torch=([^;]*);git=([^;]*);python=([^}]*)\}")
+
+
+def load(path, torch_version, torch_git):
+    """The library at `path`, or an ImportError that names what it was built for and what is here."""
+    if path is None:
+        raise ImportError(
+            "ACTIVATE_TORCH_DEVICE=1 needs COMPAT_SHIM_LIBRARY, the path of the library built for "
+            "this torch (docs/shim.md); unset ACTIVATE_TORCH_DEVICE to run without the shim"
+        )
+    check(path, (torch_version, torch_git, sysconfig.get_config_var("SOABI")))
+    loader = importlib.machinery.ExtensionFileLoader(NAME, path)
+    spec = importlib.util.spec_from_file_location(NAME, path, loader=loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def check(path, here):
+    """Refuse a library for another torch or Python, before any of its code runs."""
+    try:
+        with open(path, "rb") as file:
+            found = _BUILT_FOR.search(file.read())
+    except OSError as error:
+        raise ImportError(f"COMPAT_SHIM_LIBRARY: {error}") from None
+    if found is None:
+        raise ImportError(f"COMPAT_SHIM_LIBRARY={path} is not the shim's library")
+    built_for = tuple(part.decode() for part in found.groups())
+    if built_for != here:
+        raise ImportError(
+            f"the shim's library {path} was built for {_name(built_for)}, but this is "
+            f"{_name(here)}; build it for this torch, or run without the shim"
+        )
+
+
+def _name(triple):
+    return "torch {} (git {}) and Python {}".format(*triple)

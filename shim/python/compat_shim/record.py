@@ -1,0 +1,114 @@
+"""Writes what the native recorder counted: JSON lines, as docs/formats.md says.
+
+Every write is one system call on a file opened for appending, so that the lines of several
+processes (workers, subprocesses) may share it. Functions are bound early: a test that puts a mock
+on os or json must not reach us.
+"""
+
+import json
+import os
+import threading
+
+from . import state
+
+FORMAT = 1
+
+_dumps = json.dumps
+_getpid = os.getpid
+_open = os.open
+_write = os.write
+
+_lock = threading.RLock()
+_file = None  # descriptor, or None where no record is asked for
+_session = None  # of this process; written before the first line of a forked child
+_session_pid = None
+_test = None
+
+
+def start(path, session):
+    """Open the record and write the session line. `path` None: count, but write nothing."""
+    global _file, _session, _session_pid
+    _session = session
+    if path is None:
+        return
+    _file = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    _session_pid = _getpid()
+    _emit([{"event": "session", "format": FORMAT, **_session}])
+
+
+def begin_test(test_id):
+    """From here on events belong to `test_id`; what came before belongs to no test."""
+    global _test
+    flush()
+    _test = _text(test_id)
+
+
+def end_test():
+    """Write the running test's events and its closing line."""
+    global _test
+    if _test is None:
+        return
+    flush([{"event": "test", "test": _test}])
+    _test = None
+
+
+def flush(closing=()):
+    """Write what was counted since the last call, then the `closing` lines."""
+    if state.library is None:
+        return
+    with _lock:
+        lines = [_line(row) for row in state.library.take_rows()] if _file is not None else []
+        if _file is None:
+            state.library.clear_rows()
+        _emit(lines + list(closing))
+
+
+def sites():
+    """What the running test (or the time since the last one) has redirected so far: a list of
+    dicts with kind, op, from, to, file, line and count."""
+    if state.library is None:
+        return []
+    return [_row(row) for row in state.library.rows()]
+
+
+def after_fork_in_child():
+    """The counts so far are the parent's to write. The running test stays the same."""
+    global _lock
+    _lock = threading.RLock()  # another thread of the parent may have held it
+    state.library.clear_rows()
+
+
+def _row(row):
+    return {
+        "kind": row.kind,
+        "op": row.op,
+        "from": row.from_ or None,
+        "to": row.to or None,
+        "file": _text(row.file) or None,
+        "line": row.line,
+        "count": row.count,
+    }
+
+
+def _line(row):
+    return {"event": "device", "test": _test, **_row(row)}
+
+
+def _emit(lines):
+    global _session_pid
+    if _file is None or not lines:
+        return
+    pid = _getpid()
+    if pid != _session_pid:
+        _session_pid = pid
+        lines = [{"event": "session", "format": FORMAT, **_session}] + lines
+    text = "".join(_dumps({**line, "pid": pid}) + "\n" for line in lines)
+    try:
+        _write(_file, text.encode("ascii"))
+    except OSError:
+        pass  # a full disk, or a test that closed every descriptor: the test itself goes on
+
+
+def _text(text):
+    """Lone surrogates, which no JSON reader takes, as U+FFFD."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")

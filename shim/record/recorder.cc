@@ -1,0 +1,217 @@
+#include "record/recorder.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "record/frame.h"
+
+namespace compat::shim {
+namespace {
+
+std::string_view name_of(EventKind kind) { return kEventKinds[static_cast<std::size_t>(kind)]; }
+
+std::string device_name(const std::optional<c10::Device>& device) {
+    return device ? device->str() : std::string{};
+}
+
+std::string utf8(PyObject* text) {
+    Py_ssize_t size = 0;
+    if (const char* bytes = PyUnicode_AsUTF8AndSize(text, &size))
+        return {bytes, static_cast<std::size_t>(size)};
+    PyErr_Clear();  // a lone surrogate in a file name
+    std::string result;
+    if (PyObject* encoded = PyUnicode_AsEncodedString(text, "utf-8", "replace")) {
+        result.assign(PyBytes_AS_STRING(encoded),
+                      static_cast<std::size_t>(PyBytes_GET_SIZE(encoded)));
+        Py_DECREF(encoded);
+    } else {
+        PyErr_Clear();
+    }
+    return result;
+}
+
+struct DropFrame {
+    void operator()(PyFrameObject* frame) const { Py_DECREF(frame); }
+};
+using Frame = std::unique_ptr<PyFrameObject, DropFrame>;
+
+// The frame keeps its code object alive, so that the pointer may be borrowed for its lifetime.
+PyCodeObject* code_of(PyFrameObject* frame) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    Py_DECREF(code);
+    return code;
+}
+
+// An exception that is on its way must survive our look at the frames.
+class KeepError {
+  public:
+    KeepError() { PyErr_Fetch(&type_, &value_, &traceback_); }
+    ~KeepError() { PyErr_Restore(type_, value_, traceback_); }
+    KeepError(const KeepError&) = delete;
+    KeepError& operator=(const KeepError&) = delete;
+
+  private:
+    PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+};
+
+class HoldGil {
+  public:
+    HoldGil() : state_(PyGILState_Ensure()) {}
+    ~HoldGil() { PyGILState_Release(state_); }
+    HoldGil(const HoldGil&) = delete;
+    HoldGil& operator=(const HoldGil&) = delete;
+
+  private:
+    PyGILState_STATE state_;
+};
+
+std::size_t packed(const std::optional<c10::Device>& device) {
+    return device ? static_cast<std::size_t>(static_cast<int>(device->type()) + 1) * 512 +
+                        static_cast<std::size_t>(device->index() + 129)
+                  : 0;
+}
+
+}  // namespace
+
+std::size_t Recorder::SiteKeyHash::operator()(const SiteKey& key) const noexcept {
+    std::size_t hash = static_cast<std::size_t>(key.last_instruction);
+    for (const std::size_t part : {std::size_t{key.event.op}, std::size_t(key.event.kind),
+                                   packed(key.event.from), packed(key.event.to)})
+        hash = hash * 1'000'003 + part;
+    return hash;
+}
+
+Recorder& Recorder::instance() {
+    // Never destroyed: kernels and code objects may outlive every static.
+    static auto* recorder = new Recorder();
+    return *recorder;
+}
+
+void Recorder::configure(std::vector<std::string> internal_prefixes, LogLevel level) {
+    internal_prefixes_ = std::move(internal_prefixes);
+    level_ = level;
+    if (slot_ < 0) slot_ = request_code_slot(&Recorder::code_is_freed);
+}
+
+OpId Recorder::op_id(std::string_view name) {
+    const auto [it, fresh] =
+        op_ids_.try_emplace(std::string(name), static_cast<OpId>(op_names_.size()));
+    if (fresh) op_names_.emplace_back(name);
+    return it->second;
+}
+
+void Recorder::note(const Event& event) noexcept {
+    if (!Py_IsInitialized()) return;
+    try {
+        if (!PyGILState_GetThisThreadState()) {
+            const std::lock_guard lock(native_mutex_);
+            ++native_[row_key(event, {}, 0)];
+            return;
+        }
+        const HoldGil gil;
+        const KeepError keep;
+        count_at_caller(event);
+    } catch (const std::bad_alloc&) {
+        // The count is lost, the program's own request goes on.
+    }
+}
+
+void Recorder::count_at_caller(const Event& event) {
+    Frame frame(PyThreadState_GetFrame(PyThreadState_Get()));
+    CodeSites* caller = nullptr;
+    while (frame) {
+        caller = sites_of(code_of(frame.get()));
+        if (caller && !caller->internal) break;
+        caller = nullptr;
+        frame.reset(PyFrame_GetBack(frame.get()));
+    }
+    if (!caller) {
+        ++settled_[row_key(event, {}, 0)];
+        return;
+    }
+    const auto [it, fresh] =
+        caller->sites.try_emplace(SiteKey{last_instruction(frame.get()), event});
+    if (it->second.count++ == 0) touched_.insert(caller);
+    if (level_ == LogLevel::debug || (fresh && level_ == LogLevel::info))
+        tell(event, caller->file, PyCode_Addr2Line(caller->code, it->first.last_instruction));
+}
+
+Recorder::CodeSites* Recorder::sites_of(PyCodeObject* code) {
+    if (void* known = code_slot(code, slot_)) return static_cast<CodeSites*>(known);
+    auto fresh = std::make_unique<CodeSites>(CodeSites{code, false, utf8(code->co_filename), {}});
+    for (const auto& prefix : internal_prefixes_)
+        if (fresh->file.compare(0, prefix.size(), prefix) == 0) fresh->internal = true;
+    if (!set_code_slot(code, slot_, fresh.get())) {
+        PyErr_Clear();
+        return nullptr;
+    }
+    return fresh.release();
+}
+
+// Called as a code object dies, its line table still in place.
+void Recorder::code_is_freed(void* sites) {
+    if (!sites) return;
+    const std::unique_ptr<CodeSites> code(static_cast<CodeSites*>(sites));
+    auto& self = instance();
+    if (self.touched_.erase(code.get()) > 0) self.settle(*code, self.settled_);
+}
+
+void Recorder::settle(CodeSites& code, Rows& into) {
+    for (auto& [key, site] : code.sites) {
+        if (site.count == 0) continue;
+        if (site.line < 0) site.line = PyCode_Addr2Line(code.code, key.last_instruction);
+        into[row_key(key.event, code.file, site.line)] += site.count;
+    }
+}
+
+Recorder::RowKey Recorder::row_key(const Event& event, const std::string& file, int line) {
+    return {file, line, event.op, event.kind, device_name(event.from), device_name(event.to)};
+}
+
+std::vector<SiteRow> Recorder::rows() {
+    Rows all = settled_;
+    for (CodeSites* code : touched_) settle(*code, all);
+    {
+        const std::lock_guard lock(native_mutex_);
+        for (const auto& [key, count] : native_) all[key] += count;
+    }
+    std::vector<SiteRow> result;
+    result.reserve(all.size());
+    for (const auto& [key, count] : all) {
+        const auto& [file, line, op, kind, from, to] = key;
+        result.push_back({std::string(name_of(kind)), op_names_[op], from, to, file, line, count});
+    }
+    return result;
+}
+
+std::vector<SiteRow> Recorder::take() {
+    auto result = rows();
+    clear();
+    return result;
+}
+
+void Recorder::clear() {
+    for (CodeSites* code : touched_)
+        for (auto& [key, site] : code->sites) site.count = 0;
+    touched_.clear();
+    settled_.clear();
+    const std::lock_guard lock(native_mutex_);
+    native_.clear();
+}
+
+std::size_t Recorder::size() const {
+    std::size_t total = settled_.size();
+    for (const CodeSites* code : touched_) total += code->sites.size();
+    return total;
+}
+
+void Recorder::tell(const Event& event, std::string_view file, int line) const {
+    const auto side = [](const std::optional<c10::Device>& device) {
+        return device ? device->str() : std::string("-");
+    };
+    std::fprintf(stderr, "compat_shim: %.*s:%d: %s %s: %s -> %s\n", static_cast<int>(file.size()),
+                 file.data(), line, std::string(name_of(event.kind)).c_str(),
+                 op_names_[event.op].c_str(), side(event.from).c_str(), side(event.to).c_str());
+}
+
+}  // namespace compat::shim

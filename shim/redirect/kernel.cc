@@ -1,0 +1,117 @@
+#include "redirect/kernel.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+#include <c10/core/TensorOptions.h>
+
+#include "redirect/state.h"
+
+namespace compat::shim {
+namespace {
+
+const c10::DispatchKeySet kAfterMode(c10::DispatchKeySet::FULL_AFTER, kModeKey);
+const c10::DispatchKeySet kAfterBackendSelect(c10::DispatchKeySet::FULL_AFTER,
+                                              c10::DispatchKey::BackendSelect);
+
+c10::IValue& argument(const OpShape& shape, torch::jit::Stack& stack, int position) {
+    return torch::jit::peek(stack, static_cast<std::size_t>(position),
+                            static_cast<std::size_t>(shape.arguments));
+}
+
+// `.to("cuda")` of a CPU tensor is a new tensor on CUDA; on the CPU the same call would be the
+// tensor itself, and writing to one would change the other.
+void keep_copy_semantics(const OpShape& shape, torch::jit::Stack& stack, c10::Device from,
+                         c10::Device to) {
+    if (shape.copy < 0 || !to.is_cpu() || from.is_cpu()) return;
+    const c10::IValue& self = argument(shape, stack, 0);
+    if (self.isTensor() && self.toTensor().defined() && self.toTensor().device().is_cpu())
+        argument(shape, stack, shape.copy) = c10::IValue(true);
+}
+
+void rewrite(const OpShape& shape, torch::jit::Stack& stack) {
+    c10::IValue& value = argument(shape, stack, shape.device);
+    if (!value.isDevice()) return;
+    const c10::Device from = value.toDevice();
+    const Decision decision = decide(from);
+    if (decision.change == Change::none) return;
+    Recorder::instance().note({shape.id, event_kind(decision.change), from, decision.device});
+    value = c10::IValue(decision.device);
+    keep_copy_semantics(shape, stack, from, decision.device);
+}
+
+template <class T>
+T int_argument(const OpShape& shape, torch::jit::Stack& stack, int position, T otherwise) {
+    if (position < 0) return otherwise;
+    const c10::IValue& value = argument(shape, stack, position);
+    return value.isInt() ? static_cast<T>(value.toInt()) : otherwise;
+}
+
+bool has_tensor(const OpShape& shape, torch::jit::Stack& stack) {
+    for (int i = 0; i < shape.arguments; ++i) {
+        const c10::IValue& value = argument(shape, stack, i);
+        if (value.isTensor() || value.isTensorList()) return true;
+    }
+    return false;
+}
+
+bool is_of_kind(const c10::Argument& argument, c10::TypeKind kind) {
+    auto type = argument.type();
+    if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
+    return type->kind() == kind;
+}
+
+}  // namespace
+
+OpShape shape_of(const c10::FunctionSchema& schema) {
+    OpShape shape;
+    shape.arguments = static_cast<int>(schema.arguments().size());
+    for (int i = 0; i < shape.arguments; ++i) {
+        const auto& argument = schema.arguments()[static_cast<std::size_t>(i)];
+        if (shape.device < 0 && is_of_kind(argument, c10::TypeKind::DeviceObjType))
+            shape.device = i;
+        if (argument.name() == "dtype") shape.dtype = i;
+        if (argument.name() == "layout") shape.layout = i;
+        if (argument.name() == "copy" && schema.name() == "aten::to") shape.copy = i;
+    }
+    return shape;
+}
+
+EventKind event_kind(Change change) noexcept {
+    switch (change) {
+        case Change::fold:
+            return EventKind::fold;
+        case Change::override_:
+            return EventKind::override_;
+        case Change::none:
+        case Change::redirect:
+            return EventKind::redirect;
+    }
+    return EventKind::redirect;
+}
+
+void ModeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                            torch::jit::Stack* stack) {
+    rewrite(shape_, *stack);
+    op.redispatchBoxed(keys & kAfterMode, stack);
+}
+
+void BackendSelectKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                                     torch::jit::Stack* stack) {
+    rewrite(shape_, *stack);
+    const auto dtype = int_argument(shape_, *stack, shape_.dtype, c10::ScalarType::Float);
+    const auto layout = int_argument(shape_, *stack, shape_.layout, c10::Layout::Strided);
+    const c10::IValue& value = argument(shape_, *stack, shape_.device);
+    const c10::Device device = value.isDevice() ? value.toDevice() : c10::Device(c10::kCPU);
+    // The backend's key alone, or added to the tensors' own: with either half for both, ops recurse
+    // without end under the Python dispatcher.
+    const c10::DispatchKeySet backend(c10::computeDispatchKey(dtype, layout, device));
+    op.redispatchBoxed(
+        has_tensor(shape_, *stack) ? (keys & kAfterBackendSelect) | backend : backend, stack);
+}
+
+void record_stream_kernel(const c10::OperatorHandle&, c10::DispatchKeySet,
+                          torch::jit::Stack* stack) {
+    torch::jit::drop(*stack, 2);
+}
+
+}  // namespace compat::shim

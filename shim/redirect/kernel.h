@@ -1,0 +1,57 @@
+// The kernels that rewrite an op's Device argument on its way through the dispatcher. Which ops get
+// one, and under which keys, is registration.h's.
+//
+// GenericMode sits above autograd, Python, Fake and functorch keys and sees what the user asked
+// for; it works where the thread's TLS includes it. BackendSelect is below them and in every
+// thread: the net for threads that Python did not start.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "policy/policy.h"
+#include "record/recorder.h"
+
+namespace compat::shim {
+
+inline constexpr auto kModeKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+// Positions in an op's schema, -1 where it has no such argument.
+struct OpShape {
+    OpId id = 0;
+    int arguments = 0;
+    int device = -1;
+    int copy = -1;  // only of aten::to, where `self` is argument 0
+    int dtype = -1;
+    int layout = -1;
+};
+
+[[nodiscard]] OpShape shape_of(const c10::FunctionSchema& schema);
+
+// Never called with Change::none.
+[[nodiscard]] EventKind event_kind(Change change) noexcept;
+
+class ModeKernel final : public c10::OperatorKernel {
+  public:
+    explicit ModeKernel(OpShape shape) : shape_(shape) {}
+    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack);
+
+  private:
+    OpShape shape_;
+};
+
+class BackendSelectKernel final : public c10::OperatorKernel {
+  public:
+    explicit BackendSelectKernel(OpShape shape) : shape_(shape) {}
+    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack);
+
+  private:
+    OpShape shape_;
+};
+
+// A CPU tensor's memory belongs to no stream: there is nothing to keep alive.
+void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                          torch::jit::Stack* stack);
+
+}  // namespace compat::shim

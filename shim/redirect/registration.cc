@@ -1,0 +1,89 @@
+#include "redirect/registration.h"
+
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "redirect/kernel.h"
+
+namespace compat::shim {
+namespace {
+
+// Their device names the accelerator that page-locked memory is for, not a place to put a tensor.
+constexpr std::array<std::string_view, 3> kLeftAlone{"aten::is_pinned", "aten::pin_memory",
+                                                     "aten::_pin_memory"};
+
+// Each override of a kernel warns; two hundred lines of it would tell nobody anything.
+struct Silence final : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+};
+
+// Never destroyed: taking kernels out while the process ends would race with its last ops.
+std::vector<c10::RegistrationHandleRAII>& handles() {
+    static auto* kept = new std::vector<c10::RegistrationHandleRAII>();
+    return *kept;
+}
+
+template <class Kernel>
+void put(c10::Dispatcher& dispatcher, const c10::OperatorName& name, c10::DispatchKey key,
+         const OpShape& shape) {
+    handles().push_back(dispatcher.registerImpl(
+        name, key, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(shape)),
+        std::nullopt, nullptr, "compat_shim"));
+}
+
+bool left_alone(const std::string& name) {
+    for (const auto op : kLeftAlone)
+        if (name == op) return true;
+    return false;
+}
+
+std::string readable(const c10::OperatorName& name) {
+    return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+Registered register_all() {
+    Registered result;
+    auto& dispatcher = c10::Dispatcher::singleton();
+    Silence silence;
+    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    handles().push_back(dispatcher.registerFallback(
+        kModeKey, c10::KernelFunction::makeFallthrough(), "compat_shim"));
+    handles().push_back(
+        dispatcher.registerImpl({"aten::record_stream", ""}, c10::DispatchKey::CPU,
+                                c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>(),
+                                std::nullopt, nullptr, "compat_shim"));
+    for (const auto& name : dispatcher.getAllOpNames()) {
+        const auto op = dispatcher.findSchema(name);
+        if (!op || left_alone(name.name)) continue;
+        OpShape shape = shape_of(op->schema());
+        if (shape.device < 0) continue;
+        shape.id = Recorder::instance().op_id(readable(name));
+        put<ModeKernel>(dispatcher, name, kModeKey, shape);
+        ++result.mode;
+        if (op->hasKernelForDispatchKey(c10::DispatchKey::BackendSelect)) {
+            put<BackendSelectKernel>(dispatcher, name, c10::DispatchKey::BackendSelect, shape);
+            ++result.backend_select;
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+Registered register_kernels() {
+    static const Registered once = register_all();
+    return once;
+}
+
+void include_this_thread(bool included) {
+    c10::impl::tls_set_dispatch_key_included(kModeKey, included);
+}
+
+bool this_thread_included() { return c10::impl::tls_is_dispatch_key_included(kModeKey); }
+
+}  // namespace compat::shim

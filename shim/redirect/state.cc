@@ -1,0 +1,56 @@
+#include "redirect/state.h"
+
+#include "redirect/kernel.h"
+
+namespace compat::shim {
+namespace {
+
+Settings current;
+
+Requested kind_of(c10::DeviceType type) noexcept {
+    switch (type) {
+        case c10::DeviceType::CPU:
+            return Requested::cpu;
+        case c10::DeviceType::CUDA:
+            return Requested::cuda;
+        case c10::DeviceType::MPS:
+            return Requested::mps;
+        case c10::DeviceType::Meta:
+            return Requested::meta;
+        default:
+            return Requested::other;
+    }
+}
+
+}  // namespace
+
+void set_settings(const Settings& settings) noexcept { current = settings; }
+
+const Settings& settings() noexcept { return current; }
+
+Decision decide(c10::Device device) noexcept {
+    const Answer answer = resolve({kind_of(device.type()), device.index()}, current.host,
+                                  /*override_on=*/false, current.mode);
+    const auto index = static_cast<c10::DeviceIndex>(answer.index);
+    switch (answer.place) {
+        case Place::unchanged:
+            return {device, Change::none};
+        // A CPU tensor's device carries no index; with one, `.to` would copy for nothing.
+        case Place::cpu:
+            return {c10::Device(c10::kCPU), answer.change};
+        case Place::mps:
+            return {c10::Device(c10::kMPS, 0), answer.change};
+        case Place::cuda:
+            return {c10::Device(c10::kCUDA, index), answer.change};
+    }
+    return {device, Change::none};
+}
+
+c10::Device redirect(OpId symbol, c10::Device device) noexcept {
+    const Decision decision = decide(device);
+    if (decision.change != Change::none)
+        Recorder::instance().note({symbol, event_kind(decision.change), device, decision.device});
+    return decision.device;
+}
+
+}  // namespace compat::shim

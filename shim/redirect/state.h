@@ -1,0 +1,31 @@
+// The policy at work in this process: set once at activation, asked by every kernel.
+// Translates between torch's devices and the policy's words; decides nothing itself.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "policy/policy.h"
+#include "record/recorder.h"
+
+namespace compat::shim {
+
+struct Settings {
+    Host host = Host::cpu;
+    Mode mode = Mode::missing;
+};
+
+void set_settings(const Settings& settings) noexcept;
+[[nodiscard]] const Settings& settings() noexcept;
+
+struct Decision {
+    c10::Device device;
+    Change change;
+};
+
+// Where a request for `device` goes in this process.
+[[nodiscard]] Decision decide(c10::Device device) noexcept;
+
+// The same for callers outside the dispatcher (hooks, Python remedies), with the event counted.
+[[nodiscard]] c10::Device redirect(OpId symbol, c10::Device device) noexcept;
+
+}  // namespace compat::shim

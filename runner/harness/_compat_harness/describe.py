@@ -1,0 +1,177 @@
+"""What an exception and a test's place in the source look like in an event. Pure but for reading source
+files; nothing here fails, whatever objects a suite comes with.
+
+Not here: which state an exception means (the drivers).
+"""
+
+import functools
+import io
+import os
+import re
+import traceback
+import types
+
+# Of a message or a traceback, in characters. Tensors and sources get printed in them.
+TEXT_LIMIT = 256 * 1024
+# Of the frames of one traceback: a recursion error has a thousand that say the same.
+FRAME_LIMIT = 100
+
+_HIDDEN_PACKAGES = frozenset(["_pytest", "pytest", "pluggy", "_compat_harness"])
+_UNQUALIFIED = frozenset(["builtins", "__main__", "_pytest", "pytest", "unittest"])
+# Decorators and their arguments lie between a function's first line and its `def`.
+_DECORATOR_LINES = 200
+
+
+def capped(text):
+    """`text`, its middle left out where it is too long: the ends say what was done and what came of
+    it."""
+    if len(text) <= TEXT_LIMIT:
+        return text
+    half = TEXT_LIMIT // 2
+    left_out = len(text) - 2 * half
+    return "%s\n[... %d characters left out ...]\n%s" % (text[:half], left_out, text[-half:])
+
+
+def type_name(cls):
+    """The name as tracebacks print it: qualified, but for built-in ones and the frameworks' own."""
+    try:
+        name, module = str(cls.__qualname__), str(cls.__module__)
+    except BaseException:
+        return "<unknown type>"
+    return name if module.partition(".")[0] in _UNQUALIFIED else module + "." + name
+
+
+def message_of(exception):
+    try:
+        return capped(str(exception))
+    except BaseException:  # a __str__ that raises; what, is no matter
+        return "<the exception's __str__ failed>"
+
+
+def traceback_text(exception, tb):
+    try:
+        lines = traceback.format_exception(type(exception), exception, tb)
+    except BaseException:
+        return type_name(type(exception)) + ": " + message_of(exception)
+    return "".join(lines)
+
+
+def without_harness(tb):
+    """`tb` from the suite's first frame on: ours at its start say nothing."""
+    while tb is not None and _package_of(tb.tb_frame) == "_compat_harness":
+        tb = tb.tb_next
+    return tb
+
+
+def phase_in(tb, table, default):
+    """The phase of the first function in `tb` that `table` ({function name: phase}) names."""
+    while tb is not None:
+        phase = table.get(tb.tb_frame.f_code.co_name)
+        if phase is not None:
+            return phase
+        tb = tb.tb_next
+    return default
+
+
+def _package_of(frame):
+    name = frame.f_globals.get("__name__")
+    return name.partition(".")[0] if isinstance(name, str) else ""
+
+
+def _is_framework(frame):
+    return (
+        "__unittest" in frame.f_globals
+        or _package_of(frame) in _HIDDEN_PACKAGES
+        or frame.f_code.co_filename.startswith("<frozen importlib")
+    )
+
+
+class Describer:
+    """Describes with absolute file names; `root` is what relative ones are relative to."""
+
+    def __init__(self, root):
+        self._root = root
+        self._join, self._isabs, self._read = os.path.join, os.path.isabs, _read_lines
+        self._sources = {}
+
+    def absolute(self, file):
+        if not file or file.startswith("<") or self._isabs(file):
+            return file
+        return self._join(self._root, file)
+
+    def failure(self, exception, tb, phase, text=None):
+        """The `failure` of docs/formats.md. `text` is the traceback as the framework printed it."""
+        if text is None:
+            text = traceback_text(exception, tb)
+        return {
+            "type": type_name(type(exception)),
+            "message": message_of(exception),
+            "traceback": capped(text),
+            "phase": phase,
+            "frames": self.frames(tb),
+        }
+
+    def frames(self, tb):
+        found = []
+        while tb is not None:
+            if not _is_framework(tb.tb_frame):
+                code = tb.tb_frame.f_code
+                found.append(
+                    {
+                        "file": self.absolute(code.co_filename),
+                        "line": tb.tb_lineno or 0,
+                        "function": code.co_name,
+                    }
+                )
+            tb = tb.tb_next
+        if len(found) > FRAME_LIMIT:
+            found[FRAME_LIMIT // 2 : -(FRAME_LIMIT // 2)] = []
+        return found
+
+    def place(self, function):
+        """(file, line of the `def`) of a function under whatever wraps it; ("", 0) if unknown."""
+        code = _code_of(function)
+        if code is None:
+            return "", 0
+        file = self.absolute(code.co_filename)
+        return file, self._def_line(file, code)
+
+    def _def_line(self, file, code):
+        # A decorated function's code begins at its first decorator.
+        first = code.co_firstlineno
+        if file not in self._sources:
+            self._sources[file] = self._read(file)
+        pattern = re.compile(rb"\s*(async\s+)?def\s+" + re.escape(code.co_name.encode("utf-8", "replace")))
+        lines = self._sources[file][first - 1 : first - 1 + _DECORATOR_LINES]
+        for offset, line in enumerate(lines):
+            if pattern.match(line):
+                return first + offset
+        return first
+
+
+def _read_lines(file):
+    try:
+        with io.open(file, "rb") as source:
+            return source.read().splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _code_of(function):
+    # A count, not a condition: objects that answer every attribute would go on for ever.
+    for _ in range(50):
+        try:
+            if isinstance(function, (functools.partial, functools.partialmethod)):
+                inner = function.func
+            else:
+                inner = getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
+        except BaseException:
+            return None
+        if inner is None:
+            break
+        function = inner
+    try:
+        code = getattr(function, "__code__", None)
+    except BaseException:
+        return None
+    return code if isinstance(code, types.CodeType) else None

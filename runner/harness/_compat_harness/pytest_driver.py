@@ -1,0 +1,260 @@
+"""Runs a module under pytest and reports to the recorder: a plugin that listens, and the few options that
+one module in a process of its own needs.
+
+Not here: states and ids (recorder.py).
+"""
+
+import importlib.util
+import shutil
+import sys
+
+import pytest
+
+from _compat_harness.recorder import FAILING, Outcome
+
+VERSION = pytest.__version__
+MAIN_SPEC = importlib.util.find_spec("pytest.__main__")
+
+# Reorder or repeat tests; each is the runner's own business. They are taken out after the options
+# were read, so that those which the suite's configuration has for them stay valid.
+_UNWANTED_PLUGINS = ("randomly", "pytest_randomly", "rerunfailures", "pytest_rerunfailures")
+
+
+def argv(session):
+    arguments = session.arguments
+    return (
+        [MAIN_SPEC.origin, "-v"]
+        + arguments.options
+        + (["-k", arguments.select] if arguments.select else [])
+        + (["--collect-only"] if arguments.collect_only else [])
+        + [session.module]
+    )
+
+
+def run(session):
+    plugin = _Plugin(session)
+    # The suite's folder takes no writes, and modules that run side by side share no cache.
+    cache = session.events.path + ".pytest_cache"
+    remove = shutil.rmtree
+    try:
+        status = pytest.main(["-o", "cache_dir=" + cache] + sys.argv[1:], plugins=[plugin])
+    finally:
+        remove(cache, ignore_errors=True)
+    if not plugin.cut_short:
+        session.recorder.finish()
+    raise SystemExit(int(status))
+
+
+class _Plugin:
+    def __init__(self, session):
+        self._session, self._recorder = session, session.recorder
+        self._describer = session.describer
+        self._cases = {}  # item -> Case
+        self._current = None  # the case that runs
+        self._described = None  # (when, exception, failure) of the report that is being made
+        self._told = False  # whether a row of our own says why the module has no tests
+        self.cut_short = False  # pytest did not return in order
+
+    # Start-up.
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_cmdline_parse(self):
+        self._module_failure((yield))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config, args):
+        # The last word counts: these stand after the suite's own options.
+        if early_config.pluginmanager.hasplugin("xdist"):
+            args.append("-n0")
+        args.append("--maxfail=0")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config):
+        if getattr(config.option, "stepwise", False):
+            config.option.stepwise = config.option.stepwise_skip = False
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_cmdline_main(self):
+        self._module_failure((yield))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session):
+        manager = session.config.pluginmanager
+        for name in _UNWANTED_PLUGINS:
+            if manager.hasplugin(name):
+                manager.unregister(name=name)
+
+    def _module_failure(self, called):
+        """pytest could not start: its configuration, a conftest or an argument is wrong."""
+        if called.excinfo is None or self._told:
+            return
+        error = called.excinfo[1]
+        # A conftest that fails: 7.x keeps its exc_info, 8.x the exception.
+        cause = getattr(error, "cause", None) or (getattr(error, "excinfo", None) or (0, None))[1]
+        error = cause if isinstance(cause, BaseException) else error
+        self._tell("<module>", self._session.load_failure(error, error.__traceback__))
+
+    def _tell(self, tail, outcome):
+        self._told = True
+        self._recorder.pseudo(tail, self._session.module, [outcome])
+
+    # Collection.
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_make_collect_report(self):
+        report = (yield).get_result()
+        if report.outcome == "passed":
+            return
+        error = report.call.excinfo
+        if report.outcome == "skipped":
+            self._tell("<module>", Outcome("skipped", "load", _skip_reason(report)))
+            return
+        # An import that failed comes wrapped in pytest's own words.
+        exception = error.value.__cause__ or error.value
+        if not isinstance(error.value, pytest.Collector.CollectError):
+            exception = error.value
+        text = _printed(report)
+        self._tell("<module>", self._session.load_failure(exception, exception.__traceback__, text))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, config, items):
+        yield  # after every other plugin: what they take out was not collected
+        kept, dropped = [], []
+        for item in items:
+            case = self._cases[item] = self._case(item)
+            (kept if self._recorder.selected(case) else dropped).append(item)
+        if dropped:
+            items[:] = kept
+            config.hook.pytest_deselected(items=dropped)
+
+    def pytest_collection_finish(self, session):
+        for item in session.items:
+            self._recorder.announce(self._cases.get(item) or self._new_case(item))
+        self._recorder.ready()
+
+    def _new_case(self, item):
+        case = self._cases[item] = self._case(item)
+        return case
+
+    def _case(self, item):
+        path, separator, tail = item.nodeid.partition("::")
+        return self._recorder.case(tail if separator else path, item.nodeid, self._place(item))
+
+    def _place(self, item):
+        try:
+            function = getattr(item, "obj", None)
+            file, line = self._describer.place(function)
+            if line:
+                return file, line
+            path, line, _ = item.reportinfo()
+            return self._describer.absolute(str(path)), (line + 1 if line is not None else 0)
+        except Exception:  # an item of a plugin of the suite
+            return "", 0
+
+    # A test's life.
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item):
+        case = self._cases.pop(item, None) or self._recorder.announce(self._case(item))
+        self._current = case
+        self._recorder.start(case)
+        called = yield
+        self._current = None
+        if called.excinfo is not None:  # pytest.exit, KeyboardInterrupt, an error in a hook
+            _, error, tb = called.excinfo
+            if not any(o.state in FAILING for o in case.outcomes):
+                failure = self._describer.failure(error, tb, "call")
+                case.outcomes.append(Outcome("errored", "call", None, failure))
+            self._told = True
+        self._recorder.end(case)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, call):
+        report = (yield).get_result()
+        self._described = None
+        if call.excinfo is not None and (report.failed or hasattr(report, "wasxfail")):
+            phase = report.when
+            failure = self._describer.failure(
+                call.excinfo.value, call.excinfo.tb, phase, _printed(report)
+            )
+            # Where an exception has no words of its own, pytest finds some.
+            words = getattr(report.longrepr, "errorstring", None)
+            if isinstance(words, str):
+                failure["message"] = words
+            self._described = (phase, failure)
+
+    def pytest_runtest_logreport(self, report):
+        if self._current is None:
+            return
+        failure = None
+        if self._described is not None and self._described[0] == report.when:
+            failure, self._described = self._described[1], None
+        outcome = self._outcome(report, failure)
+        if outcome is None:
+            return
+        if hasattr(report, "sub_test_description"):  # pytest-subtests
+            label = report.sub_test_description()
+            self._recorder.subtest(
+                self._current, label, outcome.state, outcome.reason, outcome.failure
+            )
+        else:
+            self._current.outcomes.append(outcome)
+
+    def _outcome(self, report, failure):
+        phase, xfail = report.when, getattr(report, "wasxfail", None)
+        if report.failed:
+            if failure is None:  # a strict xpass, or a plugin's own report
+                text = _printed(report)
+                failure = {
+                    "type": "Failed",
+                    "message": text,
+                    "traceback": text,
+                    "phase": phase,
+                    "frames": [],
+                }
+            return Outcome("failed" if phase == "call" else "errored", phase, None, failure)
+        if report.skipped:
+            if xfail is None:
+                return Outcome("skipped", phase, _skip_reason(report))
+            return Outcome("xfailed", phase, _xfail_reason(xfail), failure)
+        if phase != "call":
+            return None
+        if xfail is None:
+            return Outcome("passed", phase)
+        return Outcome("xpassed", phase, _xfail_reason(xfail))
+
+    # Ends out of order.
+
+    def pytest_keyboard_interrupt(self, excinfo):
+        self._cut_short(excinfo)
+
+    def pytest_internalerror(self, excinfo):
+        self._cut_short(excinfo)
+
+    def _cut_short(self, excinfo):
+        self.cut_short = True
+        if self._told:  # in the row of the test that it happened in
+            return
+        outcome = self._session.load_failure(excinfo.value, excinfo.tb)
+        if self._recorder.ready_written:
+            outcome.phase = outcome.failure["phase"] = "module_teardown"
+            self._tell("<session>", outcome)
+        else:
+            self._tell("<module>", outcome)
+
+
+def _printed(report):
+    try:
+        return report.longreprtext
+    except Exception:
+        return ""
+
+
+def _skip_reason(report):
+    longrepr = report.longrepr
+    text = str(longrepr[2]) if isinstance(longrepr, tuple) else _printed(report)
+    return text[len("Skipped: ") :] if text.startswith("Skipped: ") else text
+
+
+def _xfail_reason(text):
+    return text[len("reason: ") :] if text.startswith("reason: ") else text

@@ -1,0 +1,169 @@
+"""From what a framework reports about tests to events: ids, the one state of each test, the order of lines.
+
+Knows no framework; the drivers translate. Not here: how a line is written (events.py).
+"""
+
+import re
+import sys
+import time
+
+from _compat_harness.events import clean
+
+FAILING = ("failed", "errored")
+
+# What varies from run to run: `<function f at 0x7f…>`, or the same made into a name.
+_ADDRESS = re.compile(r"(?<=at[ _])0x[0-9a-fA-F]+|0x[0-9a-fA-F]{9,16}(?![0-9a-fA-F])")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+class Outcome:
+    """One thing that the framework reported about a test. Of a sub-test where `own` is false: it
+    decides the test's state with the others, its failure is told elsewhere."""
+
+    __slots__ = ("state", "phase", "reason", "failure", "own")
+
+    def __init__(self, state, phase, reason=None, failure=None, own=True):
+        self.state, self.phase, self.reason = state, phase, reason
+        self.failure, self.own = failure, own
+
+
+class Case:
+    """A test between its collection and its end."""
+
+    __slots__ = ("id", "name", "file", "line", "pseudo", "began", "outcomes")
+
+    def __init__(self, id, name, file, line, pseudo):
+        self.id, self.name, self.file, self.line, self.pseudo = id, name, file, line, pseudo
+        self.began = None
+        self.outcomes = []
+
+
+class Recorder:
+    """Writes the events of one module. `only`: ids to keep, None for all."""
+
+    def __init__(self, events, describer, module, file, only):
+        self.events, self.describer = events, describer
+        self.module, self.file = module, file
+        self.ready_written = False
+        self._only = only
+        self._seen = {}
+        self._collected = self._ended = 0
+        self._now = time.monotonic
+        self._modules = sys.modules
+
+    # Collection.
+
+    def case(self, tail, name, place=("", 0), pseudo=False):
+        """A test of this module, `tail` being its id after the path. Not yet announced."""
+        id = self.module + "::" + _ADDRESS.sub("0x\u2026", _CONTROL.sub(_escaped, clean(tail)))
+        count = self._seen[id] = self._seen.get(id, 0) + 1
+        if count > 1:
+            id = "%s#%d" % (id, count)
+        file, line = place
+        return Case(id, name, file or self.file, line, pseudo)
+
+    def selected(self, case):
+        return self._only is None or case.id in self._only
+
+    def announce(self, case):
+        self._collected += 1
+        self.events.write(
+            "collected",
+            id=case.id,
+            name=case.name,
+            file=case.file,
+            line=case.line,
+            pseudo=True if case.pseudo else None,
+        )
+        return case
+
+    def ready(self):
+        self.ready_written = True
+        self.events.write("ready", collected=self._collected)
+
+    # A test's life.
+
+    def start(self, case):
+        case.began = self._now()
+        self.events.write("start", id=case.id, time=round(case.began, 6))
+        self._tell_shim("begin_test", case.id)
+
+    def subtest(self, case, label, state, reason=None, failure=None):
+        # Passing and skipped sub-tests leave the deciding to the others.
+        case.outcomes.append(Outcome(state, "call", reason, None, own=False))
+        self.events.write(
+            "subtest", id=case.id, label=label, state=state, reason=reason, failure=failure
+        )
+
+    def end(self, case):
+        """Writes the case's one state. A case that was never started took no time."""
+        if case.began is None:
+            duration = 0.0
+        else:
+            duration = self._now() - case.began
+            self._tell_shim("end_test")
+        self._ended += 1
+        self.events.write("end", id=case.id, duration_s=round(duration, 6), **verdict(case.outcomes))
+
+    def pseudo(self, tail, name, outcomes, place=("", 0)):
+        """A row that is no test, announced and ended at once."""
+        case = self.announce(self.case(tail, name, place, pseudo=True))
+        case.outcomes.extend(outcomes)
+        self.end(case)
+
+    def fixture(self, tail):
+        self.events.write("fixture", id=self.module + "::" + clean(tail), time=round(self._now(), 6))
+
+    def finish(self):
+        self.events.write("finish", collected=self._collected, ended=self._ended)
+
+    def _tell_shim(self, function, *args):
+        shim = self._modules.get("compat_shim")
+        if shim is None:
+            return
+        try:
+            getattr(shim, function)(*args)
+        except Exception as error:
+            self.events.complain("compat_shim.%s: %r" % (function, error))
+
+
+def verdict(outcomes):
+    """The keys of an `end`, from the outcomes in the order in which they came.
+
+    The first that failed decides; without one, the first that did not simply pass. A test of which
+    nothing was reported has not passed.
+    """
+    if not outcomes:
+        failure = {
+            "type": "NoOutcome",
+            "message": "the framework ended the test without an outcome",
+            "traceback": "",
+            "phase": "call",
+            "frames": [],
+        }
+        return {"state": "errored", "phase": "call", "failure": failure}
+    failing = [o for o in outcomes if o.state in FAILING]
+    notable = [o for o in outcomes if o.state != "passed"]
+    decisive = (failing or notable or outcomes)[0]
+
+    own = [o for o in outcomes if o.own]
+    by_framework = own[0].state if own else "passed"
+    told = [o for o in own if o.failure is not None]
+    if failing:
+        told = [o for o in told if o.state in FAILING]
+    failures = [dict(o.failure, counted=o.state) for o in told]
+    if failures and failures[0]["counted"] == decisive.state:
+        del failures[0]["counted"]  # as the state says
+    return {
+        "state": decisive.state,
+        "phase": decisive.phase,
+        "reason": next((o.reason for o in [decisive] + own if o.reason is not None), None),
+        "call": by_framework if by_framework != decisive.state else None,
+        "failure": failures[0] if failures else None,
+        "also": failures[1:] or None,
+    }
+
+
+def _escaped(match):
+    """An id is one line, also in the file of `--only`."""
+    return match.group().encode("unicode_escape").decode("ascii")

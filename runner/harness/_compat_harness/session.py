@@ -1,0 +1,151 @@
+"""One session: arguments in, the process made to look like `python -m FRAMEWORK`, the driver run."""
+
+import faulthandler
+import os
+import signal
+import sys
+
+from _compat_harness.describe import Describer, traceback_text, without_harness
+from _compat_harness.events import Events
+from _compat_harness.recorder import Outcome, Recorder
+
+FORMAT = 1
+
+_VALUES = ("framework", "module", "root", "events", "only", "select")
+_USAGE = "usage: main.py --framework unittest|pytest --module FILE --root DIR --events FILE " \
+    "[--only FILE] [--select EXPR] [--option ARG]... [--collect-only]"
+
+
+class Arguments:
+    """The command line. By hand, so that a value may begin with a dash: `--option -x`."""
+
+    def __init__(self, argv):
+        self.framework = self.module = self.root = self.events = self.only = self.select = None
+        self.options, self.collect_only = [], False
+        words = iter(argv)
+        for word in words:
+            name, equals, value = word.partition("=")
+            name = name[2:] if name.startswith("--") else ""
+            if name == "collect-only" and not equals:
+                self.collect_only = True
+            elif name == "option" or name in _VALUES:
+                if not equals:
+                    value = next(words, None)
+                if value is None:
+                    raise SystemExit("%s\n%s needs a value" % (_USAGE, word))
+                if name == "option":
+                    self.options.append(value)
+                else:
+                    setattr(self, name, value)
+            else:
+                raise SystemExit("%s\nunknown argument: %s" % (_USAGE, word))
+        for name in ("framework", "module", "root", "events"):
+            if getattr(self, name) is None:
+                raise SystemExit("%s\n--%s is missing" % (_USAGE, name))
+
+
+class Session:
+    """What a driver works with."""
+
+    def __init__(self, arguments, events, recorder, describer):
+        self.arguments, self.events = arguments, events
+        self.recorder, self.describer = recorder, describer
+        self.module, self.root = arguments.module, os.getcwd()
+        self.file = recorder.file
+
+    def load_failure(self, exception, tb, text=None):
+        """The outcome of a module that could not be imported or collected."""
+        if text is None:
+            text = traceback_text(exception, without_harness(tb))
+        return Outcome("errored", "load", None, self.describer.failure(exception, tb, "load", text))
+
+
+def main(argv):
+    """Runs the module and leaves with the framework's own exit status."""
+    arguments = Arguments(argv)
+    driver = _driver_for(arguments.framework)
+    only = _read_ids(arguments.only) if arguments.only else None
+    events = Events(arguments.events)
+    os.chdir(arguments.root)
+    root = os.getcwd()
+    describer = Describer(root)
+    recorder = Recorder(
+        events, describer, arguments.module, os.path.join(root, arguments.module), only
+    )
+    session = Session(arguments, events, recorder, describer)
+
+    argv = driver.argv(session)
+    _stand_in_for(driver.MAIN_SPEC, argv, root)
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(line_buffering=True)  # or its lines come after those of stderr
+    _dump_stacks_to(events.stderr)
+    events.write(
+        "session",
+        format=FORMAT,
+        framework=arguments.framework,
+        framework_version=driver.VERSION,
+        python="%d.%d.%d" % sys.version_info[:3],
+        module=arguments.module,
+        root=root,
+        argv=[sys.executable, "-m", arguments.framework] + argv[1:],
+    )
+    try:
+        driver.run(session)
+    except BaseException as error:
+        # SystemExit from the framework's own return comes here, too, long after `ready`.
+        if not recorder.ready_written:
+            outcome = session.load_failure(error, error.__traceback__)
+            recorder.pseudo("<module>", arguments.module, [outcome])
+        raise
+
+
+class _Missing:
+    """Stands for a framework that cannot be imported: the module's one row then says why."""
+
+    VERSION, MAIN_SPEC = "", None
+
+    def __init__(self, error):
+        self._error = error
+
+    def argv(self, session):
+        return ["", "-v", session.module]
+
+    def run(self, session):
+        raise self._error
+
+
+def _driver_for(framework):
+    try:
+        if framework == "unittest":
+            from _compat_harness import unittest_driver as driver
+        elif framework == "pytest":
+            from _compat_harness import pytest_driver as driver
+        else:
+            raise SystemExit("%s\nno such framework: %s" % (_USAGE, framework))
+    except ImportError as error:
+        return _Missing(error)
+    return driver
+
+
+def _read_ids(path):
+    with open(path, encoding="utf-8") as lines:
+        return frozenset(line.rstrip("\n") for line in lines) - {""}
+
+
+def _stand_in_for(spec, argv, root):
+    """Makes this process look as `python -m` leaves it: arguments, search path, main module.
+
+    Children started by multiprocessing's spawn read the main module's name here: as under the
+    framework, they have nothing of it to import.
+    """
+    sys.argv[:] = argv
+    if not getattr(sys.flags, "safe_path", False):  # python -P puts no folder first
+        sys.path[0] = root
+    if spec is not None:
+        main = sys.modules["__main__"]
+        main.__spec__, main.__file__, main.__package__ = spec, spec.origin, spec.parent
+
+
+def _dump_stacks_to(fd):
+    faulthandler.enable(file=fd, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, file=fd, all_threads=True, chain=False)

@@ -1,0 +1,558 @@
+"""Runs a module under unittest and reports to the recorder. The log is the framework's own: everything
+printed comes from unittest.TestProgram, TextTestRunner and TextTestResult, which are only listened to.
+
+Not here: states and ids (recorder.py).
+"""
+
+import contextlib
+import importlib.util
+import os
+import sys
+import unittest
+from unittest.case import _SubTest
+from unittest.loader import _FailedTest, _make_skipped_test
+from unittest.suite import _ErrorHolder
+
+from _compat_harness import describe
+from _compat_harness.recorder import Outcome
+
+VERSION = "%d.%d.%d" % sys.version_info[:3]
+MAIN_SPEC = importlib.util.find_spec("unittest.__main__")
+
+# Where in a test's life its traceback began: the functions of TestCase that call the suite's.
+_PHASES = {
+    "_callSetUp": "setup",
+    "_callTestMethod": "call",
+    "_callTearDown": "teardown",
+    "_callCleanup": "teardown",
+}
+_FIXTURE_PHASES = {
+    "setUpModule": "module_setup",
+    "setUpClass": "class_setup",
+    "tearDownClass": "class_teardown",
+    "tearDownModule": "module_teardown",
+}
+
+
+def argv(session):
+    select = session.arguments.select
+    return (
+        [os.path.basename(sys.executable) + " -m unittest", "-v"]
+        + session.arguments.options
+        + (["-k", select] if select else [])
+        + [_dotted(session.module)]
+    )
+
+
+def run(session):
+    listener = _Listener(session)
+
+    class Result(_Result):
+        pass
+
+    class Runner(_Runner):
+        resultclass = Result
+
+    Result.listener = Runner.listener = listener
+    _Program(session, listener, Runner)
+
+
+# Loading.
+
+
+class _Program(unittest.TestProgram):
+    """`python -m unittest -v MODULE`, its loading done by us: options and exit status are its own."""
+
+    def __init__(self, session, listener, runner):
+        self._session, self._listener = session, listener
+        super().__init__(module=None, argv=sys.argv, testRunner=runner)
+
+    def createTests(self, *args, **kwargs):
+        if self.testNamePatterns:
+            self.testLoader.testNamePatterns = self.testNamePatterns
+        self.test = self._load()
+        self._listener.collect(self.test)
+
+    def runTests(self):
+        self._session.recorder.ready()
+        if self._session.arguments.collect_only:
+            self._listener.end_what_did_not_load()
+            self._session.recorder.finish()
+            raise SystemExit(0)
+        super().runTests()
+
+    def _load(self):
+        session, loader = self._session, self.testLoader
+        dotted = _dotted(session.module)
+        last = dotted.rpartition(".")[2]
+        try:
+            suite = loader.loadTestsFromModule(_import(dotted, session.file))
+            if not callable(suite):
+                raise TypeError("load_tests returned %r, not a test suite" % (suite,))
+            return suite
+        except unittest.SkipTest as error:
+            return _make_skipped_test(last, error, loader.suiteClass)
+        except Exception as error:
+            tb = describe.without_harness(error.__traceback__)
+            text = describe.traceback_text(error, tb)
+            message = "Failed to import test module: %s\n%s" % (last, text)
+            failed = _FailedTest(last, ImportError(message))
+            self._listener.load_failures[failed] = session.load_failure(error, tb, text)
+            return loader.suiteClass([failed])
+
+
+def _dotted(path):
+    return os.path.splitext(os.path.normpath(path))[0].replace(os.sep, ".")
+
+
+def _import(dotted, file):
+    """The module at `file`, under the name that `python -m unittest` gives it. Where that name leads
+    elsewhere (no package on the way, another library's `test` package) it is loaded from its file as
+    `unittest discover` would, its folder on the search path."""
+    if _leads_to(dotted, file):
+        __import__(dotted)
+        return sys.modules[dotted]
+    folder, base = os.path.split(file)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = os.path.splitext(base)[0]
+    if name not in sys.modules and _leads_to(name, file):
+        __import__(name)
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(dotted, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[dotted] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(dotted, None)
+        raise
+    return sys.modules.get(dotted, module)
+
+
+def _leads_to(dotted, file):
+    """Whether importing `dotted` gives `file`. Imports the packages on the way, as importing does."""
+    try:
+        spec = importlib.util.find_spec(dotted)
+    except ModuleNotFoundError as error:
+        if error.name and (dotted + ".").startswith(error.name + "."):
+            return False
+        raise  # a package on the way lacks something of its own
+    except ValueError:  # a module without a spec is there under that name
+        return False
+    origin = spec.origin if spec is not None else None
+    return origin is not None and os.path.realpath(origin) == os.path.realpath(file)
+
+
+def _tests_in(suite):
+    """The tests of a suite in order, whatever they are: unittest tells suites by their being iterable."""
+    try:
+        children = iter(suite)
+    except TypeError:
+        yield suite
+        return
+    for child in children:
+        if child is not None:
+            yield from _tests_in(child)
+
+
+def _suites_in(suite):
+    if isinstance(suite, unittest.BaseTestSuite):
+        yield suite
+        for child in suite:
+            yield from _suites_in(child)
+
+
+# Listening.
+
+
+class _Listener:
+    """Knows which case each test object is, and which fixture runs."""
+
+    def __init__(self, session):
+        self.session, self.recorder = session, session.recorder
+        self.describer = session.describer
+        # _FailedTest -> Outcome, for those that stand for something that did not load.
+        self.load_failures = {}
+        # id(test) -> (test, case), in collected order, until the test has ended. Tests are held no
+        # longer than the suite itself holds them: what they keep in self can be large.
+        self._pending = {}
+        # id(test) -> (test, case), of the tests that run: more than one where a test runs others.
+        self._open = {}
+        self._fixtures = []
+
+    # Collection.
+
+    def collect(self, suite):
+        unwanted = set()
+        for test in _tests_in(suite):
+            case = self._case(test)
+            # What could not be loaded is told whatever was selected.
+            if case.pseudo or self.recorder.selected(case):
+                self._pending[id(test)] = (test, self.recorder.announce(case))
+            else:
+                unwanted.add(id(test))
+        for part in list(_suites_in(suite)):
+            if unwanted:
+                part._tests = [t for t in part if id(t) not in unwanted]
+            if isinstance(part, unittest.TestSuite):
+                with contextlib.suppress(TypeError):  # a suite class with slots: unobserved
+                    part.__class__ = _observed(type(part))
+
+    def end_what_did_not_load(self):
+        """For a session that runs nothing."""
+        for test, case in list(self._pending.values()):
+            if case.pseudo:
+                skipped = getattr(test, "__unittest_skip_why__", None)
+                if skipped is not None:
+                    case.outcomes.append(Outcome("skipped", "load", skipped))
+                else:
+                    case.outcomes.append(self._load_outcome(test))
+                self.recorder.end(case)
+
+    def _case(self, test):
+        cls = type(test)
+        name = _text_of(getattr(test, "id", None), test)
+        if isinstance(test, _FailedTest) or cls.__module__ == "unittest.loader":
+            return self.recorder.case("<module>", name, pseudo=True)
+        method = getattr(test, "_testMethodName", None)
+        if isinstance(test, unittest.FunctionTestCase):
+            return self.recorder.case(name, name, self.describer.place(test._testFunc))
+        if not isinstance(method, str) or not name.endswith("." + method):
+            return self.recorder.case(name, name)  # names itself, as a doctest does
+        place = self.describer.place(_attribute(test, method))
+        return self.recorder.case("%s::%s" % (cls.__qualname__, method), name, place)
+
+    # Tests.
+
+    def start(self, test):
+        case = self._claim(test)
+        self._open[id(test)] = (test, case)
+        self.recorder.start(case)
+
+    def outcome(self, test, outcome):
+        self._case_of(test).outcomes.append(outcome)
+
+    def stop(self, test):
+        case = self._open.pop(id(test), (None, None))[1]
+        if case is None:  # a test that the framework did not start: 3.12.1 and a decorator's skip
+            case = self._claim(test)
+        raised = sys.exc_info()[1]
+        if not case.outcomes and raised is not None:  # on its way out, past the framework
+            phase = describe.phase_in(raised.__traceback__, _PHASES, "call")
+            failure = self.describer.failure(raised, raised.__traceback__, phase)
+            case.outcomes.append(Outcome("errored", phase, None, failure))
+        self.recorder.end(case)
+
+    def failed(self, test, state, error, text):
+        """A failure or an error that the framework reported of `test`; `text` is what it printed."""
+        exception, tb = error[1], error[2]
+        if isinstance(test, _ErrorHolder):
+            self._fixture_outcome(test, state, exception, tb, text)
+        elif isinstance(test, _FailedTest):
+            self.outcome(test, self._load_outcome(test))
+        else:
+            self.outcome(test, self._failure(state, error, text))
+
+    def expected_failure(self, test, error, text):
+        self.outcome(test, self._failure("xfailed", error, text))
+
+    def _failure(self, state, error, text):
+        phase = describe.phase_in(error[2], _PHASES, "call")
+        return Outcome(state, phase, None, self.describer.failure(error[1], error[2], phase, text))
+
+    def skipped(self, test, reason):
+        reason = str(reason)
+        if isinstance(test, _ErrorHolder):
+            self._fixture_skip(test, reason)
+        elif isinstance(test, _SubTest):
+            case = self._case_of(test.test_case)
+            self.recorder.subtest(case, test._subDescription(), "skipped", reason)
+        elif isinstance(test, _FailedTest) or type(test).__module__ == "unittest.loader":
+            self.outcome(test, Outcome("skipped", "load", reason))
+        else:
+            method = _attribute(test, getattr(test, "_testMethodName", ""))
+            decorated = _is_skipped(type(test)) or _is_skipped(method)
+            self.outcome(test, Outcome("skipped", "setup" if decorated else "call", reason))
+
+    def subtest(self, test, subtest, error, text):
+        label = subtest._subDescription()
+        case = self._case_of(test)
+        if error is None:
+            self.recorder.subtest(case, label, "passed")
+            return
+        state = "failed" if issubclass(error[0], subtest.failureException) else "errored"
+        failure = self.describer.failure(error[1], error[2], "call", text)
+        self.recorder.subtest(case, label, state, None, failure)
+
+    def _load_outcome(self, test):
+        known = self.load_failures.get(test)
+        if known is not None:
+            return known
+        error = test._exception  # of load_tests, or of a module that load_tests discovered
+        if isinstance(error, unittest.SkipTest):
+            return Outcome("skipped", "load", str(error))
+        outcome = self.session.load_failure(error, error.__traceback__)
+        if isinstance(error, test.failureException):
+            outcome.state = "failed"
+        return outcome
+
+    def _case_of(self, test):
+        found = self._open.get(id(test)) or self._pending.get(id(test))
+        return found[1] if found else self._announce(test)
+
+    def _claim(self, test):
+        """The case of a test that runs now; one that was not collected is announced, as is one that
+        runs a second time."""
+        found = self._pending.pop(id(test), None)
+        return found[1] if found else self.recorder.announce(self._case(test))
+
+    def _announce(self, test):
+        case = self.recorder.announce(self._case(test))
+        self._pending[id(test)] = (test, case)
+        return case
+
+    # Class and module fixtures.
+
+    @contextlib.contextmanager
+    def fixture(self, kind, owner, test=None):
+        """Within it runs the fixture `kind` of `owner`, a class or a module's name; `test` is the
+        first one that would come under it."""
+        fixture = _Fixture(kind, owner)
+        if fixture.function is not None:
+            self.recorder.fixture(fixture.tail)
+        self._fixtures.append(fixture)
+        try:
+            yield
+        except BaseException as error:  # the framework lets these end everything
+            fixture.fail(self.describer, "errored", error, error.__traceback__)
+            raise
+        finally:
+            self._fixtures.pop()
+            if fixture.outcomes:
+                self._settle(fixture, test)
+
+    def _settle(self, fixture, test):
+        if test is None:
+            place = self.describer.place(fixture.function)
+            self.recorder.pseudo(fixture.tail, fixture.name, fixture.outcomes, place)
+            return
+        under = False
+        for other, case in list(self._pending.values()):
+            under = under or other is test
+            if not under:
+                continue
+            if not fixture.covers(other):
+                break
+            del self._pending[id(other)]
+            case.outcomes.extend(fixture.outcomes)
+            self.recorder.end(case)
+
+    def _fixture_outcome(self, holder, state, exception, tb, text):
+        if self._fixtures:
+            self._fixtures[-1].fail(self.describer, state, exception, tb, text)
+        else:  # of a suite class that runs its fixtures in a way of its own
+            failure = self.describer.failure(exception, tb, "class_setup", text)
+            outcome = Outcome(state, "class_setup", None, failure)
+            self.recorder.pseudo("<%s>" % holder.id(), holder.id(), [outcome])
+
+    def _fixture_skip(self, holder, reason):
+        if self._fixtures:
+            fixture = self._fixtures[-1]
+            fixture.outcomes.append(Outcome("skipped", fixture.phase, reason))
+        else:
+            outcome = Outcome("skipped", "class_setup", reason)
+            self.recorder.pseudo("<%s>" % holder.id(), holder.id(), [outcome])
+
+
+class _Fixture:
+    """A class's or a module's set-up or tear-down while it runs, and what came of it."""
+
+    def __init__(self, kind, owner):
+        self.phase, self._owner = _FIXTURE_PHASES[kind], owner
+        self.outcomes = []
+        if isinstance(owner, type):
+            self.tail = "%s::<%s>" % (owner.__qualname__, kind)
+            self.name = "%s (%s.%s)" % (kind, owner.__module__, owner.__qualname__)
+            self.function = _attribute(owner, kind)
+            base = getattr(unittest.TestCase, kind)
+            if getattr(self.function, "__func__", None) is base.__func__:
+                self.function = None  # TestCase's own, which does nothing
+        else:
+            self.tail, self.name = "<%s>" % kind, "%s (%s)" % (kind, owner)
+            self.function = _attribute(sys.modules.get(owner), kind)
+
+    def covers(self, test):
+        cls = type(test)
+        return (cls if isinstance(self._owner, type) else cls.__module__) == self._owner
+
+    def fail(self, describer, state, exception, tb, text=None):
+        failure = describer.failure(exception, tb, self.phase, text)
+        self.outcomes.append(Outcome(state, self.phase, None, failure))
+
+
+class _Observed:
+    """Mixed into each suite: tells the listener which class or module fixture runs. unittest itself
+    reports only those that fail, and only by a text."""
+
+    def _handleModuleFixture(self, test, result):
+        listener = getattr(result, "listener", None)
+        module = type(test).__module__
+        if listener is None or module == self._get_previous_module(result):
+            return super()._handleModuleFixture(test, result)
+        with listener.fixture("setUpModule", module, test):
+            return super()._handleModuleFixture(test, result)
+
+    def _handleClassSetUp(self, test, result):
+        listener = getattr(result, "listener", None)
+        cls = type(test)
+        if (
+            listener is None
+            or cls == result._previousTestClass
+            or result._moduleSetUpFailed
+            or _is_skipped(cls)
+        ):
+            return super()._handleClassSetUp(test, result)
+        with listener.fixture("setUpClass", cls, test):
+            return super()._handleClassSetUp(test, result)
+
+    def _tearDownPreviousClass(self, test, result):
+        listener = getattr(result, "listener", None)
+        cls = result._previousTestClass
+        if (
+            listener is None
+            or cls is None
+            or cls == type(test)
+            or getattr(cls, "_classSetupFailed", False)
+            or result._moduleSetUpFailed
+            or _is_skipped(cls)
+        ):
+            return super()._tearDownPreviousClass(test, result)
+        with listener.fixture("tearDownClass", cls):
+            return super()._tearDownPreviousClass(test, result)
+
+    def _handleModuleTearDown(self, result):
+        listener = getattr(result, "listener", None)
+        module = self._get_previous_module(result)
+        if listener is None or module is None or result._moduleSetUpFailed:
+            return super()._handleModuleTearDown(result)
+        with listener.fixture("tearDownModule", module):
+            return super()._handleModuleTearDown(result)
+
+
+_observed_classes = {}
+
+
+def _observed(cls):
+    if issubclass(cls, _Observed):
+        return cls
+    if cls not in _observed_classes:
+        names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+        _observed_classes[cls] = type(cls.__name__, (_Observed, cls), names)
+    return _observed_classes[cls]
+
+
+class _Result(unittest.TextTestResult):
+    """TextTestResult, each report of the framework passed on to the listener."""
+
+    listener = None  # set in the sub-class made for a session
+
+    def startTest(self, test):
+        self.listener.start(test)
+        super().startTest(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.listener.stop(test)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.listener.outcome(test, Outcome("passed", "call"))
+
+    def addError(self, test, err):
+        text = self._printed(self.errors, super().addError, test, err)
+        self.listener.failed(test, "errored", err, text)
+
+    def addFailure(self, test, err):
+        text = self._printed(self.failures, super().addFailure, test, err)
+        self.listener.failed(test, "failed", err, text)
+
+    def addExpectedFailure(self, test, err):
+        text = self._printed(self.expectedFailures, super().addExpectedFailure, test, err)
+        self.listener.expected_failure(test, err, text)
+
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        self.listener.outcome(test, Outcome("xpassed", "call"))
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.listener.skipped(test, reason)
+
+    def addSubTest(self, test, subtest, err):
+        reports = self.errors
+        if err is not None and issubclass(err[0], test.failureException):
+            reports = self.failures
+        text = self._printed(reports, super().addSubTest, test, subtest, err)
+        self.listener.subtest(test, subtest, err, text)
+
+    @staticmethod
+    def _printed(reports, add, *args):
+        """Calls `add`; the traceback as the framework formatted it, None where it did not."""
+        before = len(reports)
+        add(*args)
+        return reports[-1][1] if len(reports) > before else None
+
+
+class _Runner(unittest.TextTestRunner):
+    listener = None  # set in the sub-class made for a session
+
+    def __init__(self, **options):
+        super().__init__(stream=_Log(sys.stderr, self.listener.session.events.stderr), **options)
+
+    def run(self, test):
+        result = super().run(test)
+        self.listener.recorder.finish()
+        return result
+
+
+class _Log:
+    """The framework's stream. A suite that closes it, or the descriptor under it, loses no line."""
+
+    def __init__(self, stream, descriptor):
+        self._stream, self._descriptor, self._os_write = stream, descriptor, os.write
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def write(self, text):
+        try:
+            self._stream.write(text)
+        except (OSError, ValueError, AttributeError):
+            with contextlib.suppress(OSError):
+                self._os_write(self._descriptor, text.encode("utf-8", "backslashreplace"))
+
+    def flush(self):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            self._stream.flush()
+
+
+# Access to the suite's objects, whatever they do.
+
+
+def _attribute(owner, name):
+    try:
+        return getattr(owner, name, None)
+    except Exception:
+        return None
+
+
+def _is_skipped(decorated):
+    return bool(_attribute(decorated, "__unittest_skip__"))
+
+
+def _text_of(describe_itself, test):
+    try:
+        return str(describe_itself())
+    except Exception:
+        return "%s.%s" % (type(test).__module__, type(test).__qualname__)

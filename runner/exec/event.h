@@ -83,6 +83,8 @@ struct JobFinished {
     std::uint64_t dropped_log_bytes = 0;  // cut from the middle of the log
     std::optional<Error> trouble;  // the log could not be written: our failure, not the suite's
 };
+// Time has passed: for displays that show ages. Comes twice a second while children run.
+struct Tick {};
 // After an interrupt: the jobs that never started.
 struct RunFinished {
     bool stopped = false;
@@ -90,6 +92,7 @@ struct RunFinished {
     std::vector<size_t> not_started;
 };
 
-using RunEvent = std::variant<RunStarted, JobStarted, JobProgress, JobFinished, RunFinished>;
+using RunEvent =
+    std::variant<RunStarted, JobStarted, JobProgress, JobFinished, Tick, RunFinished>;
 
 }  // namespace compat::exec

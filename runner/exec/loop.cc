@@ -71,6 +71,7 @@ class Loop {
         progress_.async_wait([this](const error_code& error) {
             if (error) return;
             poll_progress();
+            sink_(Tick{});
             await_progress();
         });
     }

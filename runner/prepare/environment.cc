@@ -18,7 +18,7 @@ Expected<Environment> parse_probe(const std::string& text, const fs::path& pytho
     const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object())
         return fail(ErrorKind::environment, "this Python did not answer as one should",
-                    "name another by --python or COMPAT_PYTHON", python.string());
+                    "name another by --python", python.string());
     Environment environment;
     environment.python = python;
     environment.version = json.value("version", "");
@@ -61,7 +61,7 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
     const fs::path base = find_program(options.base_python);
     if (base.empty() && !fs::exists(options.base_python))
         return fail(ErrorKind::environment, fmt::format("no Python named {}", options.base_python),
-                    "install python3 and python3-venv, or name one by COMPAT_PYTHON or --python");
+                    "install python3 and python3-venv, or name one by COMPAT_BASE_PYTHON or --python");
     const std::string python = base.empty() ? options.base_python : base.string();
     const auto version = output_of({{python, "--version"}, ".", {}});
     if (!version) return tl::unexpected(version.error());
@@ -76,7 +76,8 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
         requirements = std::move(*text);
     }
     const auto key =
-        content_key({"environment 1", python, *version, options.torch_requirement, requirements});
+        content_key({"environment 1", name_of(suite.framework), python, *version,
+                                  options.torch_requirement, requirements});
     auto entry = cache.get(
         "environments", suite.name, key,
         [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
@@ -104,7 +105,14 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                     say(fmt::format("installing {}", (suite.folder / suite.requirements).string()));
                     return pip({"-r", (suite.folder / suite.requirements).string()});
                 })
-                .and_then([&] { return probe_text(own, share); });
+                .and_then([&] { return probe_text(own, share); })
+                .and_then([&](const std::string& text) -> Expected<std::string> {
+                    // A suite that says pytest and pins none gets the latest.
+                    if (suite.framework != suites::Framework::pytest ||
+                        parse_probe(text, own)->packages.contains("pytest"))
+                        return text;
+                    return pip({"pytest"}).and_then([&] { return probe_text(own, share); });
+                });
         });
     if (!entry) return tl::unexpected(entry.error());
     auto environment = parse_probe(entry->note, entry->folder / "bin" / "python");
@@ -112,6 +120,15 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
         say(fmt::format("the environment has Python {} and torch {}", environment->version,
                         environment->torch_version));
     return environment;
+}
+
+Expected<std::string> accelerator_of(const Environment& environment) {
+    // A CPU build finds none, and importing torch to hear so takes seconds.
+    if (environment.torch_version.empty() || environment.torch_version.ends_with("+cpu")) return "cpu";
+    constexpr const char* kAsk =
+        "import torch; print('mps' if torch.backends.mps.is_available() else "
+        "'cuda' if torch.cuda.is_available() else 'cpu', end='')";
+    return output_of({{environment.python.string(), "-c", kAsk}, ".", {{"ACTIVATE_TORCH_DEVICE", "0"}}});
 }
 
 }  // namespace compat::prepare

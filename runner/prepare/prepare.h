@@ -32,8 +32,8 @@ struct Source {
     std::filesystem::path root;  // absolute
     std::string commit;          // of a git checkout, or the release's version; may be empty
     bool dirty = false;
+    std::string remote;  // of a git checkout: its origin; may be empty
     std::string hash;                      // sha256 of the archive it came from; may be empty
-    std::vector<std::string> own_folders;  // absolute paths that the cache made (for display)
 };
 
 struct Options {
@@ -41,7 +41,7 @@ struct Options {
     std::filesystem::path python;  // --python: an environment to use instead of making one
     bool shim = true;
     std::string torch_requirement = "torch==2.13.0";  // COMPAT_TORCH_REQUIREMENT
-    std::string base_python = "python3";              // COMPAT_PYTHON: makes the environments
+    std::string base_python = "python3";              // COMPAT_BASE_PYTHON: makes the environments
 };
 
 // What the runner brings along (share/runner of an installed tree).
@@ -56,6 +56,7 @@ struct Prepared {
     Environment environment;
     Source source;
     std::filesystem::path shim_library;  // empty: shim off
+    std::string accelerator;             // what torch finds on this host: cuda, mps, cpu
 };
 
 using Say = std::function<void(std::string_view)>;
@@ -72,7 +73,10 @@ using Say = std::function<void(std::string_view)>;
                                                        const Share& share, const Cache& cache,
                                                        const Say& say);
 
-// The three above in their order.
+// "cuda", "mps" or "cpu": the accelerator that this environment's torch finds on this host.
+[[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment);
+
+// The four above in their order.
 [[nodiscard]] Expected<Prepared> prepare(const suites::Suite& suite, const Options& options,
                                          const Share& share, const Cache& cache, const Say& say);
 

@@ -112,8 +112,12 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
             if (!options.shim) return fs::path();
             return get_shim(prepared.environment, share, cache, say);
         })
-        .map([&](fs::path library) {
+        .and_then([&](fs::path library) {
             prepared.shim_library = std::move(library);
+            return accelerator_of(prepared.environment);
+        })
+        .map([&](std::string accelerator) {
+            prepared.accelerator = std::move(accelerator);
             return prepared;
         });
 }

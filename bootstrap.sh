@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, then does what its arguments say:
+#   ./bootstrap.sh runner SUITE [TARGET…]   build, then `runner SUITE …`
+#   ./bootstrap.sh test                     build, then run every test
+#   ./bootstrap.sh                          build only
+# Idempotent. Touches no Python environment that it did not make itself.
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+PRESET=${COMPAT_PRESET:-release}
+BUILD=$ROOT/build/$PRESET
+VENV=$ROOT/.venv
+TORCH=${COMPAT_TORCH_REQUIREMENT:-torch==2.13.0}
+
+PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
+          libboost1.81-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libfmt-dev
+          libexpected-dev libvalijson-dev libre2-dev libgtest-dev libgmock-dev)
+
+say() { printf 'bootstrap: %s\n' "$*" >&2; }
+die() { say "$*"; exit 2; }
+
+missing_packages() {
+    local have
+    have=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${PACKAGES[@]}" 2>/dev/null | sed -n 's/ installed$//p')
+    comm -23 <(printf '%s\n' "${PACKAGES[@]}" | sort) <(sort <<<"$have")
+}
+
+install_packages() {
+    command -v dpkg-query >/dev/null || die "this is not Debian: install by hand what docs/dependencies.md lists"
+    local missing
+    missing=$(missing_packages | tr '\n' ' ')
+    [ -n "${missing// /}" ] || return 0
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        die "these Debian packages are missing: $missing- install them as root: apt-get install $missing"
+    fi
+    say "installing $missing"
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2086
+    apt-get install -y -q --no-install-recommends $missing >"$ROOT/build/apt.log" 2>&1 ||
+        { apt-get update -q >>"$ROOT/build/apt.log" 2>&1 &&
+          apt-get install -y -q --no-install-recommends $missing >>"$ROOT/build/apt.log" 2>&1; } ||
+        die "apt-get could not install them; its output is in build/apt.log"
+}
+
+build() {
+    [ -f "$BUILD/build.ninja" ] || cmake --preset "$PRESET" -S "$ROOT" >"$ROOT/build/configure.log" ||
+        die "CMake could not configure; its output is in build/configure.log"
+    # Quiet where there is nothing to do; the whole output where it fails.
+    local log=$ROOT/build/build.log
+    cmake --build "$BUILD" "$@" >"$log" 2>&1 || { cat "$log" >&2; die "the build failed"; }
+}
+
+# The environment of our own tests: made once for its requirements, pinned to one torch.
+test_environment() {
+    local stamp
+    stamp=$(cat "$ROOT/tests/requirements.txt" - <<<"$TORCH" | sha256sum)
+    [ "$(cat "$VENV/.stamp" 2>/dev/null)" = "$stamp" ] && return 0
+    say "making the tests' Python environment in .venv"
+    rm -rf "$VENV"
+    "${COMPAT_BASE_PYTHON:-python3}" -m venv "$VENV"
+    printf '%s\n' "$TORCH" >"$VENV/constraints.txt"
+    PIP_CONSTRAINT=$VENV/constraints.txt "$VENV/bin/python" -m pip install -q --disable-pip-version-check \
+        "$TORCH" -r "$ROOT/tests/requirements.txt" || die "pip could not install the tests' requirements"
+    say "torch is $("$VENV/bin/python" -c 'import torch; print(torch.__version__)')"
+    printf '%s\n' "$stamp" >"$VENV/.stamp"
+}
+
+mkdir -p "$ROOT/build"
+install_packages
+case ${1-} in
+    runner)
+        shift
+        build
+        exec "$BUILD/bin/runner" "$@"
+        ;;
+    test)
+        shift
+        build
+        test_environment
+        exec "$ROOT/tests/run_all.sh" "$BUILD" "$VENV/bin/python" "$@"
+        ;;
+    "") build ;;
+    *) die "unknown word '$1'; use: bootstrap.sh [runner SUITE … | test]" ;;
+esac

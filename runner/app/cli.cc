@@ -1,0 +1,175 @@
+#include "runner/app/cli.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+
+#include "runner/base/exit_code.h"
+#include "runner/base/names.h"
+
+namespace compat::app {
+
+namespace {
+
+constexpr std::array<std::string_view, 7> kCommands{"run",  "list", "prepare", "report",
+                                                    "runs", "show", "doctor"};
+
+// `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
+// ./list.
+std::vector<std::string> with_command(int argc, char** argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    const auto first = std::find_if(words.begin(), words.end(),
+                                    [](const auto& word) { return !word.starts_with('-'); });
+    const bool named = first != words.end() && first == words.begin() &&
+                       std::find(kCommands.begin(), kCommands.end(), *first) != kCommands.end();
+    const bool about =
+        !words.empty() && (words[0] == "-h" || words[0] == "--help" || words[0] == "--version");
+    if (!words.empty() && !named && !about) words.insert(words.begin(), "run");
+    return words;
+}
+
+// Which settings a command takes: a flag that a command would not use is an error there.
+using Taken = std::vector<Setting>;
+const Taken kOfRun{Setting::jobs,      Setting::timeout,  Setting::results,  Setting::shim,
+                   Setting::policy,    Setting::fallback, Setting::python,   Setting::root,
+                   Setting::framework, Setting::name,     Setting::progress, Setting::color};
+
+void add_settings(CLI::App& app, const Taken& taken, std::map<Setting, std::string>& flags) {
+    for (const auto& row : kSettings) {
+        if (std::find(taken.begin(), taken.end(), row.setting) == taken.end()) continue;
+        std::string help(row.help);
+        if (!row.allowed.empty()) help += fmt::format(" ({})", row.allowed);
+        app.add_option_function<std::string>(
+               std::string(row.flag),
+               [&flags, setting = row.setting](const std::string& text) { flags[setting] = text; },
+               help)
+            ->type_name("");
+    }
+}
+
+}  // namespace
+
+std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
+    Invocation invocation;
+    invocation.argv.assign(argv, argv + argc);
+    auto& flags = invocation.flags;
+
+    CLI::App app("Runs an outside project's tests with device redirection and reports what works.",
+                 "runner");
+    app.set_version_flag("--version", fmt::format("runner {}", kVersion));
+    app.require_subcommand(1);
+    app.footer(
+        "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
+        "Exit codes: 0 as expected, 1 unexpected results, 2 usage or environment, 3 tests "
+        "unaccounted\n"
+        "for, 4 infrastructure, 5 nothing selected, 130 interrupted.");
+
+    RunCommand run;
+    ListCommand list;
+    PrepareCommand prepare;
+    ReportCommand report;
+    ShowCommand show;
+    DoctorCommand doctor;
+    bool quiet = false, verbose = false;
+    std::size_t max_bytes = 0;
+
+    const char* suite_help =
+        "folder with suite.json, a shipped suite's name, or any project's folder";
+    const char* target_help =
+        "folder, file, glob, dotted module, group, or path::Class::test; none: the whole suite";
+
+    auto* run_app = app.add_subcommand("run", "run a suite, or the parts of it that are named");
+    run_app->add_option("SUITE", run.suite, suite_help)->required();
+    run_app->add_option("TARGET", run.targets, target_help);
+    run_app
+        ->add_option("-k", run.keyword, "only tests whose names match, as the framework's own -k")
+        ->type_name("EXPR");
+    run_app->add_option("--env", run.env, "variable for the children; may be repeated")
+        ->type_name("K=V")
+        ->take_all()
+        ->allow_extra_args(false);
+    run_app->add_flag("--dry-run", run.dry_run, "print the plan and run nothing");
+    run_app->add_flag("-q,--quiet", quiet, "only the closing lines");
+    run_app->add_flag("-v,--verbose", verbose, "also every skip and every failure");
+    add_settings(*run_app, kOfRun, flags);
+    run_app->footer(
+        "Examples:\n"
+        "  runner suites/einops\n"
+        "  runner suites/transformers --root ~/transformers utils "
+        "generation/test_logits_process.py\n"
+        "  runner suites/gpytorch 'test/kernels/*' -k cuda -j4");
+
+    auto* list_app = app.add_subcommand("list", "print modules or test cases; runs no test");
+    list_app->add_option("SUITE", list.suite, suite_help)->required();
+    list_app->add_option("TARGET", list.targets, target_help);
+    list_app->add_option("-k", list.keyword, "with --cases: only tests whose names match")
+        ->type_name("EXPR");
+    list_app->add_flag("--cases", list.cases, "collect each module and print its test cases");
+    list_app->add_flag("--json", list.json, "as JSON");
+    add_settings(*list_app,
+                 {Setting::jobs, Setting::timeout, Setting::shim, Setting::python, Setting::root,
+                  Setting::framework},
+                 flags);
+    list_app->footer(
+        "Examples:\n  runner list suites/einops\n  runner list --cases --json suites/einops "
+        "test_ops.py");
+
+    auto* prepare_app = app.add_subcommand("prepare", "get source and environment, build the shim");
+    prepare_app->add_option("SUITE", prepare.suite, suite_help)->required();
+    add_settings(*prepare_app, {Setting::shim, Setting::python, Setting::root, Setting::framework},
+                 flags);
+    prepare_app->footer("Example:\n  runner prepare suites/gpytorch");
+
+    auto* report_app = app.add_subcommand("report", "render a stored run again");
+    report_app->add_option("RUN", report.run, "id, unique prefix, latest, latest~1, SUITE@latest")
+        ->capture_default_str();
+    report_app->add_option("--format", report.formats, "md, json, or both")->capture_default_str();
+    report_app->add_option("--out", report.out, "folder for the files (the run's own)")
+        ->type_name("DIR");
+    auto* max_option =
+        report_app->add_option("--max-bytes", max_bytes, "bound on the Markdown report")
+            ->type_name("N");
+    add_settings(*report_app, {Setting::results}, flags);
+    report_app->footer("Example:\n  runner report einops@latest --format md --max-bytes 1000000");
+
+    auto* runs_app = app.add_subcommand("runs", "list stored runs, newest first");
+    add_settings(*runs_app, {Setting::results}, flags);
+
+    auto* show_app = app.add_subcommand("show", "one run's results, or one test's history");
+    show_app->add_option("RUN|TEST", show.what, "a run as for report, or path::Class::test")
+        ->required();
+    add_settings(*show_app, {Setting::results}, flags);
+    show_app->footer(
+        "Examples:\n  runner show latest\n  runner show "
+        "'einops/tests/test_ops.py::test_rearrange_errors'");
+
+    auto* doctor_app =
+        app.add_subcommand("doctor", "check what the runner needs; print every setting's origin");
+    doctor_app->add_option("SUITE", doctor.suite, "also check what this suite needs");
+    add_settings(*doctor_app, kOfRun, flags);
+
+    try {
+        auto words = with_command(argc, argv);
+        std::reverse(words.begin(), words.end());
+        app.parse(words);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);
+        app.exit(error);
+        return static_cast<int>(ExitCode::usage);
+    }
+
+    run.verbosity = quiet ? -1 : verbose ? 1 : 0;
+    if (max_option->count() > 0) report.max_bytes = max_bytes;
+    if (run_app->parsed()) invocation.command = run;
+    if (list_app->parsed()) invocation.command = list;
+    if (prepare_app->parsed()) invocation.command = prepare;
+    if (report_app->parsed()) invocation.command = report;
+    if (runs_app->parsed()) invocation.command = RunsCommand{};
+    if (show_app->parsed()) invocation.command = show;
+    if (doctor_app->parsed()) invocation.command = doctor;
+    return invocation;
+}
+
+}  // namespace compat::app

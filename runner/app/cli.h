@@ -1,0 +1,57 @@
+// The command line as a value. Not here: doing what it says (commands.h, pipeline.h).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runner/app/settings.h"
+
+namespace compat::app {
+
+struct RunCommand {
+    std::string suite;
+    std::vector<std::string> targets;
+    std::string keyword;
+    std::vector<std::string> env;  // "K=V"
+    bool dry_run = false;
+    int verbosity = 0;
+};
+struct ListCommand {
+    std::string suite;
+    std::vector<std::string> targets;
+    std::string keyword;
+    bool cases = false;
+    bool json = false;
+};
+struct PrepareCommand {
+    std::string suite;
+};
+struct ReportCommand {
+    std::string run = "latest";
+    std::string formats = "md,json";
+    std::string out;  // empty: the run's folder
+    std::optional<std::size_t> max_bytes;
+};
+struct RunsCommand {};
+struct ShowCommand {
+    std::string what;
+};
+struct DoctorCommand {
+    std::string suite;
+};
+
+struct Invocation {
+    std::variant<RunCommand, ListCommand, PrepareCommand, ReportCommand, RunsCommand, ShowCommand,
+                 DoctorCommand>
+        command;
+    std::map<Setting, std::string> flags;
+    std::vector<std::string> argv;  // as typed
+};
+
+// The invocation; or, where the line asks for help or is wrong, the exit code, after printing.
+[[nodiscard]] std::variant<Invocation, int> parse_command_line(int argc, char** argv);
+
+}  // namespace compat::app

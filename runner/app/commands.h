@@ -1,0 +1,20 @@
+// Every command but `run` (pipeline.h).
+#pragma once
+
+#include "runner/app/cli.h"
+#include "runner/base/error.h"
+#include "runner/base/exit_code.h"
+
+namespace compat::app {
+
+[[nodiscard]] Expected<ExitCode> list_suite(const ListCommand& command,
+                                            const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> prepare_suite(const PrepareCommand& command,
+                                               const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> render_report(const ReportCommand& command,
+                                               const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> list_runs(const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> show(const ShowCommand& command, const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invocation);
+
+}  // namespace compat::app

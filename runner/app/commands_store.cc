@@ -1,0 +1,131 @@
+// Commands that read what is stored: report, runs, show.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/model.h"
+#include "reports/render.h"
+#include "runner/app/commands.h"
+#include "runner/app/display.h"
+#include "runner/app/summary.h"
+#include "runner/store/store.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Results {
+    fs::path folder;
+    store::Store store;
+};
+
+Expected<Results> open_existing(const Invocation& invocation) {
+    return Settings::resolve(invocation.flags, nullptr)
+        .and_then([](const Settings& settings) -> Expected<Results> {
+            const fs::path folder = fs::absolute(settings.text(Setting::results));
+            std::error_code error;
+            if (!fs::exists(folder / "runner.db", error))
+                return fail(ErrorKind::usage, "no run is stored here",
+                            "run a suite first, or name another folder by --results",
+                            folder.string());
+            return store::Store::open(folder / "runner.db", store::Store::Mode::read_only)
+                .map([&](store::Store&& store) {
+                    return Results{folder, std::move(store)};
+                });
+        });
+}
+
+std::string words_of(const store::StateCounts& states) {
+    std::array<long, parsers::kStateNames.size()> counts{};
+    std::copy(states.begin(), states.end(), counts.begin());
+    return count_words(counts);
+}
+
+Expected<ExitCode> show_run(const Results& results, const std::string& id) {
+    return results.store.load_run(id).map([&](const store::StoredRun& run) {
+        const fs::path folder = results.folder / run.info.folder;
+        const auto model = reports::build_model(run, {folder, folder});
+        fmt::print("{}  started {}{}\n", id, iso8601(run.info.started),
+                   model.run.complete ? "" : "  (not complete)");
+        for (const auto& module : model.modules)
+            for (const auto& test : module.cases) {
+                const bool quiet = test.state == parsers::State::passed ||
+                                   test.state == parsers::State::skipped ||
+                                   test.state == parsers::State::xfailed;
+                if (quiet) continue;
+                fmt::print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
+                           test.failure ? ": " + printable(test.failure->key_line) : "");
+            }
+        print_closing(model, folder / "report.md");
+        return ExitCode::ok;
+    });
+}
+
+Expected<ExitCode> show_test(const Results& results, const std::string& test) {
+    const auto history = results.store.case_history(test);
+    if (!history) return tl::unexpected(history.error());
+    if (history->empty())
+        return fail(ErrorKind::usage, fmt::format("no stored run has the test {}", test),
+                    "`runner show RUN` prints the ids of a run that need attention");
+    fmt::print("{}\n", printable(test));
+    for (const auto& entry : *history) {
+        const std::string& why = entry.key_line.empty() ? entry.reason : entry.key_line;
+        fmt::print("    {}  {}  {}  {}{}\n", iso8601(entry.started), entry.run,
+                   parsers::name_of(entry.state),
+                   human(std::chrono::duration<double>(entry.duration_s)),
+                   why.empty() ? "" : "  " + printable(why));
+    }
+    const auto& last = history->front();
+    fmt::print("log: {}\n", (results.folder / "runs" / last.run / last.log).string());
+    return ExitCode::ok;
+}
+
+}  // namespace
+
+Expected<ExitCode> render_report(const ReportCommand& command, const Invocation& invocation) {
+    const auto formats = reports::formats_of(command.formats);
+    if (!formats) return tl::unexpected(formats.error());
+    const auto results = open_existing(invocation);
+    if (!results) return tl::unexpected(results.error());
+    return results->store.find_run(command.run)
+        .and_then([&](const std::string& id) { return results->store.load_run(id); })
+        .and_then([&](const store::StoredRun& run) {
+            const fs::path folder = results->folder / run.info.folder;
+            const fs::path out = command.out.empty() ? folder : fs::absolute(command.out);
+            const auto model = reports::build_model(run, {folder, out});
+            return reports::write_reports(model, out, *formats, {command.max_bytes});
+        })
+        .map([](const std::vector<reports::RenderedFile>& files) {
+            for (const auto& file : files) fmt::print("{}\n", file.path.string());
+            return ExitCode::ok;
+        });
+}
+
+Expected<ExitCode> list_runs(const Invocation& invocation) {
+    const auto results = open_existing(invocation);
+    if (!results) return tl::unexpected(results.error());
+    return results->store.runs().map([](const std::vector<store::RunSummary>& runs) {
+        for (const auto& run : runs) {
+            const std::string end = !run.end ? "unfinished"
+                                    : !run.end->complete
+                                        ? "interrupted"
+                                        : human(std::chrono::duration<double>(run.end->duration_s));
+            fmt::print("{}  {}  {}  {} modules  {}\n", run.id, iso8601(run.started), end,
+                       run.modules, words_of(run.states));
+        }
+        return ExitCode::ok;
+    });
+}
+
+Expected<ExitCode> show(const ShowCommand& command, const Invocation& invocation) {
+    const auto results = open_existing(invocation);
+    if (!results) return tl::unexpected(results.error());
+    if (command.what.find("::") != std::string::npos) return show_test(*results, command.what);
+    return results->store.find_run(command.what).and_then([&](const std::string& id) {
+        return show_run(*results, id);
+    });
+}
+
+}  // namespace compat::app

@@ -1,0 +1,214 @@
+// Commands about a suite and the machine it would run on: list, prepare, doctor.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "parsers/attempt.h"
+#include "runner/app/commands.h"
+#include "runner/app/display.h"
+#include "runner/app/pipeline.h"
+#include "runner/app/recorder.h"
+#include "runner/app/share.h"
+#include "runner/app/summary.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/exec/loop.h"
+#include "runner/prepare/tool.h"
+#include "suites/load.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Words for a person go to stderr where stdout is for a program.
+prepare::Say say_to(std::FILE* file) {
+    return [file](std::string_view line) { fmt::print(file, "{}\n", printable(line)); };
+}
+
+// A folder that is gone when it goes out of scope.
+class ScratchFolder {
+  public:
+    ScratchFolder() {
+        std::string name = (fs::temp_directory_path() / "runner-XXXXXX").string();
+        if (::mkdtemp(name.data())) path_ = name;
+    }
+    ~ScratchFolder() {
+        std::error_code error;
+        if (!path_.empty()) fs::remove_all(path_, error);
+    }
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+    [[nodiscard]] const fs::path& path() const { return path_; }
+
+  private:
+    fs::path path_;
+};
+
+// Collects each module in a child of its own, as a run would, and runs nothing.
+Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const plan::Plan& plan) {
+    const ScratchFolder scratch;
+    if (scratch.path().empty())
+        return fail(ErrorKind::io, "cannot make a temporary folder", "set TMPDIR",
+                    fs::temp_directory_path().string());
+    auto settings = ready.child;
+    settings.collect_only = true;
+    std::vector<exec::Job> jobs;
+    std::vector<parsers::ModuleRecord> records(plan.jobs.size());
+    for (const auto& planned : plan.jobs) {
+        const fs::path folder = scratch.path() / escaped_path(planned.module);
+        if (auto made = make_directories(folder); !made) return tl::unexpected(made.error());
+        const plan::AttemptPaths paths{folder / "log", folder / "events", folder / "devices",
+                                       folder / "only"};
+        std::string only;
+        for (const auto& id : planned.only) only += id + "\n";
+        if (auto written = write_file(paths.only, only); !written)
+            return tl::unexpected(written.error());
+        auto child = plan::child_command(ready.suite, settings, planned, paths);
+        jobs.push_back({planned.module, std::move(child.argv), settings.root, std::move(child.env),
+                        paths.log, paths.events, ready.settings.timeout(),
+                        ready.suite.limits.log_bytes});
+    }
+    const auto files = jobs;
+    exec::run_jobs(
+        std::move(jobs), {ready.settings.jobs()}, SystemClock(), [&](const exec::RunEvent& event) {
+            const auto* done = std::get_if<exec::JobFinished>(&event);
+            if (!done) return;
+            const auto& job = files[done->job];
+            records[done->job] = parsers::read_attempt(
+                {read_file(job.events).value_or(""), read_file(job.log).value_or(""), ""},
+                std::string(name_of(ready.suite.framework)), job.name, process_end(done->outcome));
+        });
+    return records;
+}
+
+}  // namespace
+
+Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invocation) {
+    auto ready = get_ready(command.suite, invocation, say_to(stderr));
+    if (!ready) return tl::unexpected(ready.error());
+    ready->child.keyword = command.keyword;
+    auto plan = plan_for(*ready, command.targets, command.keyword, {});
+    if (!plan) return tl::unexpected(plan.error());
+    std::sort(plan->jobs.begin(), plan->jobs.end(),
+              [](const auto& a, const auto& b) { return a.module < b.module; });
+    for (const auto& note : plan->notes) fmt::print(stderr, "note: {}\n", printable(note));
+
+    std::vector<parsers::ModuleRecord> records;
+    if (command.cases) {
+        auto collected = collect(*ready, *plan);
+        if (!collected) return tl::unexpected(collected.error());
+        records = std::move(*collected);
+    }
+    bool broken = false;
+    auto json = nlohmann::ordered_json{
+        {"format", 1}, {"suite", ready->suite.name}, {"modules", nlohmann::json::array()}};
+    for (size_t i = 0; i < plan->jobs.size(); ++i) {
+        const auto& job = plan->jobs[i];
+        auto entry = nlohmann::ordered_json{{"path", job.module}};
+        if (!command.json && !command.cases) fmt::print("{}\n", printable(job.module));
+        if (command.cases) {
+            entry["cases"] = nlohmann::json::array();
+            for (const auto& test : records[i].cases) {
+                // A pseudo-case is a module that could not be collected: say why and fail.
+                broken = broken || (test.pseudo && test.state != parsers::State::skipped);
+                entry["cases"].push_back(
+                    {{"id", test.id}, {"file", test.location.file}, {"line", test.location.line}});
+                if (!command.json) fmt::print("{}\n", printable(test.id));
+                if (test.pseudo)
+                    fmt::print(stderr, "{}: {}\n", printable(test.id),
+                               printable(test.failure ? test.failure->key_line() : test.reason));
+            }
+        }
+        json["modules"].push_back(std::move(entry));
+    }
+    if (command.json)
+        fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return broken ? ExitCode::unexpected_results : ExitCode::ok;
+}
+
+Expected<ExitCode> prepare_suite(const PrepareCommand& command, const Invocation& invocation) {
+    const auto ready = get_ready(command.suite, invocation, say_to(stdout));
+    if (!ready) return tl::unexpected(ready.error());
+    fmt::print(
+        "{}: {}\nsource: {}{}\nenvironment: {}\n", ready->suite.name, settings_words(*ready),
+        ready->child.root.string(),
+        ready->prepared.source.commit.empty() ? "" : " (" + ready->prepared.source.commit + ")",
+        ready->child.python.string());
+    if (!ready->prepared.shim_library.empty())
+        fmt::print("shim: {}\n", ready->prepared.shim_library.string());
+    return ExitCode::ok;
+}
+
+Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invocation) {
+    const auto share = find_share();
+    if (!share) return tl::unexpected(share.error());
+    std::optional<suites::Suite> suite;
+    if (!command.suite.empty()) {
+        auto loaded = suites::load_suite(find_suite(command.suite, *share), shipped_suites(*share));
+        if (!loaded) return tl::unexpected(loaded.error());
+        suite = std::move(*loaded);
+    }
+    const auto settings = Settings::resolve(invocation.flags, suite ? &*suite : nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+
+    bool well = true;
+    const auto check = [&](bool good, const std::string& what, const std::string& advice) {
+        fmt::print("{} {}{}\n", good ? "ok     " : "MISSING", what, good ? "" : ": " + advice);
+        well = well && good;
+    };
+    fmt::print("runner {}\n\n", kVersion);
+    const std::string& base = settings->text(Setting::base_python);
+    const auto venv = prepare::output_of(
+        {{base, "-c", "import venv, ensurepip, sys; print(sys.version.split()[0])"}, ".", {}});
+    check(venv.has_value(),
+          fmt::format("Python with venv ({}{})", base,
+                      venv ? " " + venv->substr(0, venv->find('\n')) : ""),
+          "apt-get install python3 python3-venv, or set COMPAT_BASE_PYTHON");
+    struct Program {
+        const char *name, *package, *use;
+    };
+    constexpr std::array<Program, 4> kPrograms{
+        {{"git", "git", "sources from git, commits of checkouts"},
+         {"cmake", "cmake", "building the shim"},
+         {"ninja", "ninja-build", "building the shim"},
+         {"g++", "g++", "building the shim"}}};
+    for (const auto& program : kPrograms)
+        check(!prepare::find_program(program.name).empty(),
+              fmt::format("{} ({})", program.name, program.use),
+              fmt::format("apt-get install {}", program.package));
+    for (const auto setting : {Setting::cache, Setting::results}) {
+        fs::path folder = fs::absolute(settings->text(setting));
+        while (!fs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+        check(::access(folder.c_str(), W_OK | X_OK) == 0,
+              fmt::format("{} can be written ({})",
+                          setting == Setting::cache ? "the cache" : "the results folder",
+                          settings->text(setting)),
+              setting == Setting::cache ? "set COMPAT_CACHE to another folder"
+                                        : "name another by --results");
+    }
+    if (suite) {
+        for (const auto& package : prepare::missing_system_packages(suite->system_packages))
+            check(false, fmt::format("Debian package {} (for {})", package, suite->name),
+                  "apt-get install " + package);
+        if (const auto& python = settings->text(Setting::python); !python.empty()) {
+            const auto environment = prepare::probe(python, *share);
+            check(environment && !environment->torch_version.empty(),
+                  fmt::format("torch in {}", python),
+                  environment ? "install torch in it, or run with --shim off"
+                              : to_line(environment.error()));
+        }
+    }
+    fmt::print("\nsettings, and where each comes from:\n");
+    for (const auto& row : kSettings) {
+        const auto& value = (*settings)[row.setting];
+        fmt::print("  {:<18} {:<28} {}\n", row.name,
+                   value.text.empty() ? "-" : printable(value.text), value.origin);
+    }
+    return well ? ExitCode::ok : ExitCode::usage;
+}
+
+}  // namespace compat::app

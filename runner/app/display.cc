@@ -1,0 +1,164 @@
+#include "runner/app/display.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace compat::app {
+
+using parsers::ModuleOutcome;
+using parsers::State;
+
+namespace {
+
+constexpr size_t kFailuresShown = 20;  // of one module; the report has them all
+constexpr const char* kRed = "31";
+constexpr const char* kGreen = "32";
+constexpr const char* kYellow = "33";
+
+bool is_bad(State state) {
+    return state == State::failed || state == State::errored || state == State::crashed ||
+           state == State::timed_out;
+}
+
+size_t terminal_width() {
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return 80;
+}
+
+// At most `columns` characters, UTF-8 kept whole.
+std::string cut(const std::string& text, size_t columns) {
+    size_t seen = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const bool starts = (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80;
+        if (starts && seen++ == columns) return text.substr(0, i);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f)
+            out += c == '\n' || c == '\t' ? std::string(" ") : fmt::format("\\x{:02x}", byte);
+        else
+            out += c;
+    }
+    return out;
+}
+
+std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts) {
+    std::string words;
+    for (size_t i = 0; i < counts.size(); ++i) {
+        if (counts[i] == 0) continue;
+        std::string state(parsers::kStateNames[i]);
+        std::replace(state.begin(), state.end(), '_', ' ');
+        words += fmt::format("{}{} {}", words.empty() ? "" : ", ", counts[i], state);
+    }
+    return words.empty() ? "no tests" : words;
+}
+
+Display::Display(DisplayOptions options, std::vector<std::string> modules)
+    : options_(options), modules_(std::move(modules)) {}
+
+std::string Display::painted(std::string_view text, const char* code) const {
+    return options_.color ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
+}
+
+void Display::clear() {
+    if (drawn_) std::fputs("\r\033[K", stdout);
+    drawn_ = false;
+}
+
+void Display::say(const std::string& line) {
+    if (options_.run_log) {
+        fmt::print(options_.run_log, "{} {}\n", iso8601(clock_.wall()), line);
+        std::fflush(options_.run_log);
+    }
+    if (options_.verbosity < 0) return;
+    clear();
+    fmt::print("{}\n", line);
+    draw();
+    std::fflush(stdout);
+}
+
+void Display::draw() {
+    if (!options_.bar || options_.verbosity < 0) return;
+    clear();
+    std::string line = fmt::format("[{}/{}] {}", done_, modules_.size(), count_words(counts_));
+    for (const auto& [job, running] : running_) {
+        const auto age = clock_.steady() - running.since;
+        line += fmt::format(" | {} {}/{} {}", modules_[job], running.progress.ended,
+                            running.progress.collected,
+                            human(std::chrono::duration_cast<std::chrono::duration<double>>(age)));
+    }
+    const size_t width = terminal_width();
+    std::fputs(cut(printable(line), width > 1 ? width - 1 : 1).c_str(), stdout);
+    std::fflush(stdout);
+    drawn_ = true;
+}
+
+void Display::on_event(const exec::RunEvent& event) {
+    if (const auto* started = std::get_if<exec::JobStarted>(&event)) {
+        running_[started->job] = {clock_.steady(), {}};
+        draw();
+    } else if (const auto* progress = std::get_if<exec::JobProgress>(&event)) {
+        running_[progress->job].progress = progress->progress;
+        draw();
+    } else if (std::holds_alternative<exec::Tick>(event)) {
+        draw();
+    } else if (const auto* finished = std::get_if<exec::RunFinished>(&event)) {
+        clear();
+        if (finished->stopped)
+            say(fmt::format("{}; {} modules were not started", finished->reason,
+                            finished->not_started.size()));
+        std::fflush(stdout);
+    }
+}
+
+void Display::module_done(const exec::JobFinished& finished, const parsers::ModuleRecord& record) {
+    running_.erase(finished.job);
+    ++done_;
+    Counts counts{};
+    for (const auto& test : record.cases) {
+        ++counts[static_cast<size_t>(test.state)];
+        ++counts_[static_cast<size_t>(test.state)];
+    }
+    const bool bad = std::any_of(record.cases.begin(), record.cases.end(),
+                                 [](const auto& test) { return is_bad(test.state); });
+    const bool good = record.outcome == ModuleOutcome::completed && !bad;
+    const size_t digits = std::to_string(modules_.size()).size();
+    std::string line =
+        fmt::format("[{:>{}}/{}] {} {}: {} ({})", done_, digits, modules_.size(),
+                    good ? painted("ok  ", kGreen) : painted("FAIL", kRed), printable(record.path),
+                    count_words(counts), human(finished.duration));
+    if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
+        line += fmt::format("; {}: {}", parsers::name_of(record.outcome), printable(record.reason));
+    say(line);
+
+    size_t shown = 0, bad_count = 0;
+    for (const auto& test : record.cases) {
+        const bool skipped = test.state == State::skipped && options_.verbosity > 0;
+        if (!is_bad(test.state) && !skipped) continue;
+        if (is_bad(test.state) && ++bad_count > kFailuresShown && options_.verbosity < 1) continue;
+        ++shown;
+        const std::string why = test.failure ? test.failure->key_line() : test.reason;
+        say(fmt::format("    {} {}{}{}",
+                        painted(parsers::name_of(test.state), skipped ? kYellow : kRed),
+                        printable(test.id), why.empty() ? "" : ": ", printable(why)));
+    }
+    if (bad_count > shown) say(fmt::format("    and {} more", bad_count - shown));
+    for (const auto& leaked : finished.leaked) {
+        std::string command;
+        for (const auto& word : leaked.argv) command += word + " ";
+        say(fmt::format("    left process {} running, killed: {}", leaked.pid, printable(command)));
+    }
+}
+
+}  // namespace compat::app

@@ -1,0 +1,19 @@
+// What a run's results depend on besides the suite's code: host, Python, torch, packages, settings.
+#pragma once
+
+#include <string>
+
+#include "runner/app/settings.h"
+#include "runner/plan/command.h"
+#include "runner/prepare/prepare.h"
+
+namespace compat::app {
+
+// A JSON object. Values of variables with secret names (compat::is_secret_name) are "<set>".
+[[nodiscard]] std::string fingerprint(const prepare::Prepared& prepared, const Settings& settings,
+                                      const plan::Variables& child_env);
+
+// `variables` with the values of secret ones replaced by "<set>".
+[[nodiscard]] plan::Variables masked(plan::Variables variables);
+
+}  // namespace compat::app

@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "runner/app/commands.h"
+#include "runner/app/display.h"
+#include "runner/app/pipeline.h"
+
+namespace {
+
+using namespace compat;
+using namespace compat::app;
+
+template <class... F>
+struct Overloaded : F... {
+    using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+Expected<ExitCode> dispatch(const Invocation& invocation) {
+    return std::visit(
+        Overloaded{[&](const RunCommand& c) { return run_suite(c, invocation); },
+                   [&](const ListCommand& c) { return list_suite(c, invocation); },
+                   [&](const PrepareCommand& c) { return prepare_suite(c, invocation); },
+                   [&](const ReportCommand& c) { return render_report(c, invocation); },
+                   [&](const RunsCommand&) { return list_runs(invocation); },
+                   [&](const ShowCommand& c) { return show(c, invocation); },
+                   [&](const DoctorCommand& c) { return doctor(c, invocation); }},
+        invocation.command);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    // A reader that goes away (`runner list … | head`) must not cut a run short.
+    std::signal(SIGPIPE, SIG_IGN);
+    const auto parsed = parse_command_line(argc, argv);
+    if (const int* code = std::get_if<int>(&parsed)) return *code;
+    const auto code = dispatch(std::get<Invocation>(parsed));
+    if (code) return static_cast<int>(*code);
+    fmt::print(stderr, "runner: {}\n", printable(to_line(code.error())));
+    return static_cast<int>(exit_code_of(code.error().kind));
+}

@@ -1,0 +1,116 @@
+#include "runner/app/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include "runner/prepare/cache.h"
+#include "suites/units.h"
+
+namespace compat::app {
+
+namespace {
+
+std::optional<std::string> from_suite(Setting setting, const suites::Suite& suite) {
+    // By convention nothing was said; then the value is a finding and not a setting of a file.
+    switch (setting) {
+        case Setting::timeout:
+            return fmt::format("{}ms", suite.limits.module_timeout.count());
+        case Setting::fallback:
+            return suite.device.fallback_enabled ? "on" : "off";
+        case Setting::framework:
+            return std::string(name_of(suite.framework));
+        default:
+            return std::nullopt;
+    }
+}
+
+std::string default_of(Setting setting, const suites::Suite* suite) {
+    switch (setting) {
+        case Setting::jobs:
+            return std::to_string(std::max(1u, std::thread::hardware_concurrency()));
+        case Setting::timeout:
+            return "30m";
+        case Setting::results:
+            return "results";
+        case Setting::shim:
+        case Setting::fallback:
+            return "on";
+        case Setting::policy:
+            return "missing";
+        case Setting::name:
+            return suite ? suite->name : "";
+        case Setting::framework:
+            return "";
+        case Setting::progress:
+        case Setting::color:
+            return "auto";
+        case Setting::torch_requirement:
+            return "torch==2.13.0";
+        case Setting::base_python:
+            return "python3";
+        case Setting::cache:
+            return prepare::Cache::default_root().string();
+        case Setting::python:
+        case Setting::root:
+            return "";
+    }
+    return "";
+}
+
+// "a|b" allows exactly a and b.
+bool allows(std::string_view allowed, std::string_view value) {
+    while (true) {
+        const size_t bar = allowed.find('|');
+        if (allowed.substr(0, bar) == value) return true;
+        if (bar == std::string_view::npos) return false;
+        allowed.remove_prefix(bar + 1);
+    }
+}
+
+Value lookup(const SettingRow& row, const std::map<Setting, std::string>& flags,
+             const suites::Suite* suite) {
+    if (const auto flag = flags.find(row.setting); flag != flags.end())
+        return {flag->second, std::string(row.flag.substr(row.flag.rfind(',') + 1))};
+    const std::string variable(row.variable);
+    if (const char* value = std::getenv(variable.c_str()); value && *value)
+        return {value, variable};
+    if (suite && !row.in_suite.empty())
+        if (auto value = from_suite(row.setting, *suite))
+            return {*value, suite->by_convention ? "found in the project"
+                                                 : fmt::format("suite: {}", row.in_suite)};
+    return {default_of(row.setting, suite), "default"};
+}
+
+}  // namespace
+
+Expected<Settings> Settings::resolve(const std::map<Setting, std::string>& flags,
+                                     const suites::Suite* suite) {
+    Settings settings;
+    for (const auto& row : kSettings) {
+        Value value = lookup(row, flags, suite);
+        if (!row.allowed.empty() && !value.text.empty() && value.origin != "default" &&
+            !(suite && value.origin.starts_with("suite:")) && !allows(row.allowed, value.text))
+            return fail(ErrorKind::usage, fmt::format("\"{}\" is not allowed", value.text),
+                        fmt::format("use one of {}", row.allowed), value.origin);
+        settings.values_.emplace(row.setting, std::move(value));
+    }
+    const Value& jobs = settings[Setting::jobs];
+    const char* end = jobs.text.data() + jobs.text.size();
+    if (std::from_chars(jobs.text.data(), end, settings.jobs_).ptr != end || settings.jobs_ < 1)
+        return fail(ErrorKind::usage, fmt::format("\"{}\" is not a number of jobs", jobs.text),
+                    "use a whole number from 1", jobs.origin);
+    const Value& timeout = settings[Setting::timeout];
+    const auto duration = suites::parse_duration(timeout.text);
+    if (!duration)
+        return fail(ErrorKind::usage, fmt::format("\"{}\" is not a duration", timeout.text),
+                    "write it as 90s, 30m or 1h30m", timeout.origin);
+    settings.timeout_ = *duration;
+    return settings;
+}
+
+}  // namespace compat::app

@@ -1,0 +1,99 @@
+// Every setting of a run in one table: its flag, its variable, where suite.json sets it, its
+// default. The order is flag, environment, suite.json, default. Not here: what a setting does.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "suites/suite.h"
+
+namespace compat::app {
+
+enum class Setting {
+    jobs,
+    timeout,
+    results,
+    shim,
+    policy,
+    fallback,
+    python,
+    root,
+    framework,
+    name,
+    progress,
+    color,
+    torch_requirement,
+    base_python,
+    cache,
+};
+
+struct SettingRow {
+    Setting setting;
+    std::string_view name;
+    std::string_view flag;      // empty: set by the environment only
+    std::string_view variable;  // COMPAT_*
+    std::string_view in_suite;  // key of suite.json; empty: none
+    std::string_view allowed;   // "on|off"; empty: anything
+    std::string_view help;
+};
+
+inline constexpr std::array<SettingRow, 15> kSettings{{
+    {Setting::jobs, "jobs", "-j,--jobs", "COMPAT_JOBS", "", "",
+     "modules that run at the same time"},
+    {Setting::timeout, "timeout", "--timeout", "COMPAT_TIMEOUT", "limits.module_timeout", "",
+     "longest time for one module: 90s, 30m, 2h"},
+    {Setting::results, "results", "--results", "COMPAT_RESULTS", "", "", "folder of the results"},
+    {Setting::shim, "shim", "--shim", "COMPAT_SHIM", "", "on|off",
+     "device redirection in the children"},
+    {Setting::policy, "policy", "--policy", "COMPAT_POLICY", "", "missing|full",
+     "what is redirected: only devices that the host lacks, or every request"},
+    {Setting::fallback, "fallback", "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled",
+     "on|off", "PYTORCH_ENABLE_MPS_FALLBACK in the children"},
+    {Setting::python, "python", "--python", "COMPAT_PYTHON", "", "",
+     "interpreter of an environment to use as it is, instead of making one"},
+    {Setting::root, "root", "--root", "COMPAT_ROOT", "", "",
+     "folder of the suite's source, instead of getting it"},
+    {Setting::framework, "framework", "--framework", "COMPAT_FRAMEWORK", "framework",
+     "unittest|pytest", "test framework"},
+    {Setting::name, "name", "--name", "COMPAT_NAME", "", "", "series that the run belongs to"},
+    {Setting::progress, "progress", "--progress", "COMPAT_PROGRESS", "", "auto|bar|plain",
+     "display: a bar on a terminal, lines elsewhere"},
+    {Setting::color, "color", "--color", "COMPAT_COLOR", "", "auto|always|never", "colours"},
+    {Setting::torch_requirement, "torch requirement", "", "COMPAT_TORCH_REQUIREMENT", "", "",
+     "the torch that environments are pinned to"},
+    {Setting::base_python, "base python", "", "COMPAT_BASE_PYTHON", "", "",
+     "the Python that environments are made with"},
+    {Setting::cache, "cache", "", "COMPAT_CACHE", "", "", "sources, environments and shims"},
+}};
+
+struct Value {
+    std::string text;
+    std::string origin;  // "--jobs", "COMPAT_JOBS", "suite.json: limits.module_timeout", "default"
+};
+
+class Settings {
+  public:
+    // `flags` holds what the command line gave, by setting. `suite` may be null (doctor without
+    // one). Errors: usage, naming the flag or variable and the allowed values.
+    [[nodiscard]] static Expected<Settings> resolve(const std::map<Setting, std::string>& flags,
+                                                    const suites::Suite* suite);
+
+    [[nodiscard]] const Value& operator[](Setting setting) const { return values_.at(setting); }
+    [[nodiscard]] const std::string& text(Setting setting) const {
+        return values_.at(setting).text;
+    }
+    [[nodiscard]] bool on(Setting setting) const { return text(setting) == "on"; }
+    [[nodiscard]] int jobs() const { return jobs_; }
+    [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
+
+  private:
+    std::map<Setting, Value> values_;
+    int jobs_ = 1;
+    std::chrono::milliseconds timeout_{};
+};
+
+}  // namespace compat::app

@@ -1,0 +1,46 @@
+#include "runner/app/summary.h"
+
+#include <fmt/format.h>
+
+#include "runner/app/display.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+std::string settings_words(const Ready& ready) {
+    const auto& environment = ready.prepared.environment;
+    return fmt::format("shim {}, torch {}, Python {}, device {}",
+                       ready.prepared.shim_library.empty()
+                           ? "off"
+                           : fmt::format("on (policy {})", ready.child.policy),
+                       environment.torch_version.empty() ? "none" : environment.torch_version,
+                       environment.version, ready.prepared.accelerator);
+}
+
+void print_closing(const reports::ReportModel& model, const fs::path& report) {
+    const auto& totals = model.totals;
+    std::array<long, parsers::kStateNames.size()> counts{};
+    std::string sum;
+    for (size_t i = 0; i < counts.size(); ++i) {
+        counts[i] = totals.states[i];
+        if (counts[i] > 0) sum += fmt::format("{}{}", sum.empty() ? "" : " + ", counts[i]);
+    }
+    fmt::print("\n{}: {} tests in {} modules: {} ({})\n", printable(model.run.suite),
+               totals.collected, totals.modules, count_words(counts),
+               human(std::chrono::duration<double>(model.run.duration_s)));
+    fmt::print("accounting: {} collected = {}{}\n", totals.collected, sum.empty() ? "0" : sum,
+               model.accounting.closed ? ", closed"
+                                       : fmt::format("; NOT closed, {} mismatches:",
+                                                     model.accounting.mismatches.size()));
+    for (const auto& mismatch : model.accounting.mismatches)
+        fmt::print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
+    fmt::print(
+        "devices: {} tests exercised an accelerator ({}), {} were redirected, {} touched no "
+        "device\n",
+        totals.device, model.run.device, totals.redirected, totals.untouched);
+    fmt::print("report: {}\n", report.string());
+    std::fflush(stdout);
+}
+
+}  // namespace compat::app

@@ -1,0 +1,54 @@
+#include "runner/app/verdict.h"
+
+#include <vector>
+
+namespace compat::app {
+
+using parsers::ModuleOutcome;
+using parsers::State;
+
+namespace {
+
+// Of the states, those that make a run unexpected. An unexpected pass is one where the framework
+// itself fails on it: unittest does, pytest only where xfail is strict, and then it says failed.
+bool unexpected(State state, const parsers::ModuleRecord& record) {
+    switch (state) {
+        case State::failed:
+        case State::errored:
+        case State::crashed:
+        case State::timed_out:
+        case State::not_run:
+            return true;
+        case State::xpassed:
+            return record.framework == "unittest";
+        case State::passed:
+        case State::skipped:
+        case State::xfailed:
+            return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void add(RunFacts& facts, const parsers::ModuleRecord& record) {
+    if (record.outcome == ModuleOutcome::spawn_failed) facts.infrastructure = true;
+    if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
+        facts.unexpected = true;
+    for (const auto& test : record.cases) {
+        facts.unexpected = facts.unexpected || unexpected(test.state, record);
+        ++facts.collected;
+    }
+}
+
+ExitCode exit_code(const RunFacts& facts) {
+    std::vector<ExitCode> codes;
+    if (facts.interrupted) codes.push_back(ExitCode::interrupted);
+    if (facts.infrastructure) codes.push_back(ExitCode::infrastructure);
+    if (facts.unaccounted) codes.push_back(ExitCode::unaccounted);
+    if (facts.unexpected) codes.push_back(ExitCode::unexpected_results);
+    if (facts.collected == 0) codes.push_back(ExitCode::nothing_selected);
+    return worst(codes);
+}
+
+}  // namespace compat::app

@@ -1,0 +1,24 @@
+// From what happened in a run to its exit code. Pure; the codes themselves are
+// runner/base/exit_code.h.
+#pragma once
+
+#include "parsers/record.h"
+#include "runner/base/exit_code.h"
+
+namespace compat::app {
+
+// Collected as modules end.
+struct RunFacts {
+    bool interrupted = false;
+    bool infrastructure = false;  // a log, the database or a child could not be written or started
+    bool unaccounted = false;     // a module's sums or closing lines do not agree
+    bool unexpected = false;      // a state that nobody wants to see
+    long collected = 0;
+};
+
+// Takes one module's record into the facts (all but `unaccounted`, which analysis decides).
+void add(RunFacts& facts, const parsers::ModuleRecord& record);
+
+[[nodiscard]] ExitCode exit_code(const RunFacts& facts);
+
+}  // namespace compat::app

@@ -1,0 +1,93 @@
+#include "runner/plan/command.h"
+
+#include <map>
+
+namespace compat::plan {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+std::string joined(const std::vector<std::string>& paths) {
+    std::string text;
+    for (const auto& path : paths) {
+        if (path.empty()) continue;
+        if (!text.empty()) text += ':';
+        text += path;
+    }
+    return text;
+}
+
+std::string value_of(const Environment& env, const std::string& name) {
+    const auto it = env.find(name);
+    return it == env.end() ? std::string() : it->second;
+}
+
+// Later steps win: inherited, ours, the suite's, the user's.
+Environment added(const suites::Suite& suite, const ChildSettings& settings,
+                  const Environment& inherited) {
+    const bool shim = !settings.shim_library.empty();
+    Environment env;
+
+    std::vector<std::string> python_path;
+    if (shim) python_path.push_back(settings.activation.string());
+    for (const auto& folder : suite.layout.pythonpath)
+        python_path.push_back((settings.root / folder).lexically_normal().string());
+    python_path.push_back(value_of(inherited, "PYTHONPATH"));
+    env["PYTHONPATH"] = joined(python_path);
+    // Suites start `python` and console scripts by name and mean their own environment's.
+    env["PATH"] = joined({settings.python.parent_path().string(), value_of(inherited, "PATH")});
+
+    if (shim) {
+        env["ACTIVATE_TORCH_DEVICE"] = "1";
+        env["COMPAT_SHIM_LIBRARY"] = settings.shim_library.string();
+        env["TORCHDEVICE_MODE"] = settings.policy;
+    }
+    env["PYTORCH_ENABLE_MPS_FALLBACK"] = settings.fallback ? "1" : "0";
+    if (!inherited.contains("PYTHONHASHSEED")) env["PYTHONHASHSEED"] = "0";
+    if (!inherited.contains("OMP_NUM_THREADS"))
+        env["OMP_NUM_THREADS"] = std::to_string(settings.threads);
+
+    for (const auto& [name, value] : suite.env) env[name] = value;
+    for (const auto& [name, value] : settings.from_user) env[name] = value;
+    return env;
+}
+
+}  // namespace
+
+Variables added_variables(const suites::Suite& suite, const ChildSettings& settings) {
+    const Environment env =
+        added(suite, settings, {settings.inherited.begin(), settings.inherited.end()});
+    return {env.begin(), env.end()};
+}
+
+ChildCommand child_command(const suites::Suite& suite, const ChildSettings& settings,
+                           const Job& job, const AttemptPaths& paths) {
+    Environment env{settings.inherited.begin(), settings.inherited.end()};
+    // Switched off means off, whatever the runner itself was started with.
+    if (settings.shim_library.empty()) env.erase("ACTIVATE_TORCH_DEVICE");
+    for (auto& [name, value] : added(suite, settings, env)) env[name] = value;
+    if (!settings.shim_library.empty()) env["TORCHDEVICE_RECORD"] = paths.devices.string();
+
+    ChildCommand command;
+    command.argv = {settings.python.string(),
+                    settings.harness.string(),
+                    "--framework",
+                    std::string(name_of(suite.framework)),
+                    "--module",
+                    job.module,
+                    "--root",
+                    settings.root.string(),
+                    "--events",
+                    paths.events.string()};
+    if (!job.only.empty()) command.argv.insert(command.argv.end(), {"--only", paths.only.string()});
+    if (!settings.keyword.empty())
+        command.argv.insert(command.argv.end(), {"--select", settings.keyword});
+    if (settings.collect_only) command.argv.push_back("--collect-only");
+    command.env.assign(env.begin(), env.end());
+    return command;
+}
+
+}  // namespace compat::plan

@@ -1,0 +1,50 @@
+// From a planned module to the child that runs it: argv and environment. Pure. Not here: starting
+// it (runner/exec), making what it names (runner/prepare).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runner/plan/plan.h"
+#include "suites/suite.h"
+
+namespace compat::plan {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// What every child of a run has in common.
+struct ChildSettings {
+    std::filesystem::path python;        // the environment's interpreter
+    std::filesystem::path root;          // the suite's source, the child's working folder
+    std::filesystem::path harness;       // harness/main.py
+    std::filesystem::path activation;    // first on PYTHONPATH where the shim is on
+    std::filesystem::path shim_library;  // empty: the shim is off
+    std::string policy = "missing";
+    bool fallback = true;
+    int threads = 1;      // OMP_NUM_THREADS where nobody has set it
+    std::string keyword;  // -k EXPR; empty: none
+    bool collect_only = false;
+    Variables inherited;  // the runner's own environment
+    Variables from_user;  // --env K=V
+};
+
+// Files of one attempt, absolute.
+struct AttemptPaths {
+    std::filesystem::path log, events, devices, only;
+};
+
+struct ChildCommand {
+    std::vector<std::string> argv;
+    Variables env;  // whole, sorted by name
+};
+
+[[nodiscard]] ChildCommand child_command(const suites::Suite& suite, const ChildSettings& settings,
+                                         const Job& job, const AttemptPaths& paths);
+
+// What a child gets on top of the inherited environment, files of the attempt left out: for the
+// record of a run and for commands that people copy. Sorted by name.
+[[nodiscard]] Variables added_variables(const suites::Suite& suite, const ChildSettings& settings);
+
+}  // namespace compat::plan

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# run_all.sh BUILD PYTHON: every test there is, C++ first, and one closing line for all of them.
+set -uo pipefail
+BUILD=$1
+PYTHON=$2
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT" || exit 2
+passed=0 failed=0 skipped=0 bad=0
+
+count() { grep -oE "[0-9]+ $1" <<<"$2" | head -1 | grep -oE '[0-9]+' || echo 0; }
+
+echo "== C++ (ctest)"
+log=$BUILD/ctest.log
+ctest --test-dir "$BUILD" -j"$(nproc)" --output-on-failure --no-tests=error >"$log" 2>&1 || { bad=1; grep -vE ' Passed ' "$log"; }
+# "100% tests passed, 0 tests failed out of 214"
+summary=$(grep -E 'tests passed, [0-9]+ tests failed out of' "$log")
+total=$(grep -oE 'out of [0-9]+' <<<"$summary" | grep -oE '[0-9]+' || echo 0)
+f=$(count 'tests failed' "$summary")
+passed=$((passed + total - f)) failed=$((failed + f))
+echo "$summary"
+
+export COMPAT_RUNNER=$BUILD/bin/runner
+for folder in harness shim suites e2e; do
+    [ -d "tests/$folder" ] && ls "tests/$folder"/test_*.py >/dev/null 2>&1 || continue
+    echo "== Python (tests/$folder)"
+    log=$BUILD/pytest-$folder.log
+    "$PYTHON" -m pytest -q -p no:cacheprovider "tests/$folder" >"$log" 2>&1 || { bad=1; cat "$log"; }
+    summary=$(tail -1 "$log")
+    echo "$summary"
+    passed=$((passed + $(count passed "$summary"))) skipped=$((skipped + $(count skipped "$summary")))
+    failed=$((failed + $(count failed "$summary") + $(count 'errors?' "$summary")))
+done
+
+# A tool that died without counting is a failure, too.
+[ "$bad" = 1 ] && [ "$failed" = 0 ] && failed=1
+if [ "$skipped" -gt 0 ]; then
+    echo "$passed passed, $failed failed, $skipped skipped"
+else
+    echo "$passed passed, $failed failed"
+fi
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

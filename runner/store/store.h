@@ -51,6 +51,8 @@ struct RunInfo {
     std::string fingerprint = "{}";  // a JSON object: host, packages, versions, settings
     std::string folder;              // of the run's files, relative to the database's: "runs/<id>"
     int folder_format = 1;           // layout of that folder
+
+    friend bool operator==(const RunInfo&, const RunInfo&) = default;
 };
 
 struct LeakedProcess {
@@ -75,6 +77,8 @@ struct JobResult {
     std::string process_end;  // for people: "exited 1", "SIGSEGV", "timed out after 30m"
     std::int64_t dropped_log_bytes = 0;
     std::vector<LeakedProcess> leaked;
+
+    friend bool operator==(const JobResult&, const JobResult&) = default;
 };
 
 // A framework's figures and ours that do not agree. Empty module: the run as a whole.
@@ -93,6 +97,8 @@ struct RunEnd {
     bool accounting_closed = true;
     std::vector<StoredMismatch> mismatches;
     std::string not_run_reason;  // why modules that never started did not: "interrupted", "-x"
+
+    friend bool operator==(const RunEnd&, const RunEnd&) = default;
 };
 
 struct StoredModule {
@@ -100,6 +106,8 @@ struct StoredModule {
     std::vector<JobResult> attempts;               // oldest first; empty: never started
     std::string not_run_reason;                    // only where attempts is empty
     std::optional<std::int64_t> last_known_cases;  // in the latest earlier run that knew them
+
+    friend bool operator==(const StoredModule&, const StoredModule&) = default;
 };
 
 // Everything stored about a run. `end` is empty while it goes on, and after a kill.

@@ -1,0 +1,218 @@
+#include "runner/store/database.h"
+
+#include <sqlite3.h>
+
+#include <thread>
+
+namespace compat::store {
+
+namespace {
+
+struct Close {
+    void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+};
+
+constexpr int kPrimaryCode = 0xff;
+
+}  // namespace
+
+struct Database::State {
+    std::filesystem::path file;
+    std::unique_ptr<sqlite3, Close> connection;
+    std::function<int()> step_hook;
+
+    [[noreturn]] void raise(int code) const {
+        throw SqlError(code & kPrimaryCode, sqlite3_errmsg(connection.get()));
+    }
+};
+
+Error to_error(const SqlError& error, const std::filesystem::path& file) {
+    const auto make = [&](ErrorKind kind, std::string message, std::string advice) {
+        return Error{kind, std::move(message), std::move(advice), file.string()};
+    };
+    switch (error.code()) {
+        case SQLITE_CORRUPT:
+        case SQLITE_NOTADB:
+            return make(
+                ErrorKind::database, std::string("the database is damaged (") + error.what() + ")",
+                "move it away, then `runner reparse --all` rebuilds it from the run folders");
+        case SQLITE_FULL:
+            return make(ErrorKind::io, "the disk is full",
+                        "what had finished is stored; free some space and run again");
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+            return make(ErrorKind::database, "the database is locked by another process",
+                        "wait for it to end, or name another folder with --results");
+        case SQLITE_CANTOPEN:
+        case SQLITE_READONLY:
+        case SQLITE_PERM:
+        case SQLITE_AUTH:
+        case SQLITE_IOERR:
+            return make(ErrorKind::io,
+                        std::string("cannot use the database (") + error.what() + ")",
+                        "name a folder that can be written with --results");
+        default:
+            return make(ErrorKind::database, error.what(), {});
+    }
+}
+
+Database Database::open(const std::filesystem::path& file, Mode mode,
+                        std::chrono::milliseconds busy) {
+    auto state = std::make_shared<State>();
+    state->file = file;
+    const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                      (mode == Mode::read_only ? SQLITE_OPEN_READONLY
+                                               : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    sqlite3* connection = nullptr;
+    const int code = sqlite3_open_v2(file.c_str(), &connection, flags, nullptr);
+    state->connection.reset(connection);
+    if (code != SQLITE_OK) state->raise(code);
+    sqlite3_busy_timeout(connection, static_cast<int>(busy.count()));
+    Database database(std::move(state));
+    database.execute("PRAGMA foreign_keys = ON");
+    if (mode == Mode::read_only || file == ":memory:") return database;
+    // SQLite does not wait for the lock that this one change needs, so we do.
+    const auto deadline = std::chrono::steady_clock::now() + busy;
+    while (true) {
+        try {
+            database.execute("PRAGMA journal_mode = WAL");
+            break;
+        } catch (const SqlError& error) {
+            if (error.code() != SQLITE_BUSY || std::chrono::steady_clock::now() > deadline) throw;
+            std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        }
+    }
+    database.execute("PRAGMA synchronous = NORMAL");
+    return database;
+}
+
+Database Database::in_memory() { return open(":memory:", Mode::read_write, {}); }
+
+void Database::execute(const std::string& sql) {
+    if (state_->step_hook)
+        if (const int code = state_->step_hook(); code != SQLITE_OK)
+            throw SqlError(code, sqlite3_errstr(code));
+    const int code = sqlite3_exec(state_->connection.get(), sql.c_str(), nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) state_->raise(code);
+}
+
+Statement Database::prepare(std::string_view sql) {
+    sqlite3_stmt* statement = nullptr;
+    const int code =
+        sqlite3_prepare_v3(state_->connection.get(), sql.data(), static_cast<int>(sql.size()),
+                           SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+    if (code != SQLITE_OK) state_->raise(code);
+    return {state_, statement};
+}
+
+std::int64_t Database::last_row_id() const {
+    return sqlite3_last_insert_rowid(state_->connection.get());
+}
+
+bool Database::in_transaction() const {
+    return sqlite3_get_autocommit(state_->connection.get()) == 0;
+}
+
+void Database::set_step_hook(std::function<int()> hook) { state_->step_hook = std::move(hook); }
+
+const std::filesystem::path& Database::file() const { return state_->file; }
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+void Statement::check(int code) const {
+    if (code != SQLITE_OK) state_->raise(code);
+}
+
+Statement& Statement::bind(int index, std::int64_t value) {
+    check(sqlite3_bind_int64(statement_.get(), index, value));
+    return *this;
+}
+
+Statement& Statement::bind(int index, double value) {
+    check(sqlite3_bind_double(statement_.get(), index, value));
+    return *this;
+}
+
+Statement& Statement::bind(int index, std::string_view text) {
+    // An empty view may hold a null pointer, which SQLite would take for NULL.
+    check(sqlite3_bind_text64(statement_.get(), index, text.empty() ? "" : text.data(), text.size(),
+                              SQLITE_TRANSIENT, SQLITE_UTF8));
+    return *this;
+}
+
+Statement& Statement::bind(int index, std::nullopt_t) {
+    check(sqlite3_bind_null(statement_.get(), index));
+    return *this;
+}
+
+bool Statement::step() {
+    if (state_->step_hook)
+        if (const int code = state_->step_hook(); code != SQLITE_OK)
+            throw SqlError(code, sqlite3_errstr(code));
+    switch (const int code = sqlite3_step(statement_.get()); code & kPrimaryCode) {
+        case SQLITE_ROW:
+            return true;
+        case SQLITE_DONE:
+            return false;
+        default: {
+            const SqlError error(code & kPrimaryCode, sqlite3_errmsg(state_->connection.get()));
+            reset();
+            throw error;
+        }
+    }
+}
+
+void Statement::run() {
+    while (step()) {
+    }
+    reset();
+}
+
+void Statement::reset() { sqlite3_reset(statement_.get()); }
+
+std::int64_t Statement::integer(int column) const {
+    return sqlite3_column_int64(statement_.get(), column);
+}
+
+double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+
+std::string Statement::text(int column) const {
+    const unsigned char* bytes = sqlite3_column_text(statement_.get(), column);
+    if (bytes == nullptr) return {};
+    return {reinterpret_cast<const char*>(bytes),
+            static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+bool Statement::is_null(int column) const {
+    return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+std::optional<std::int64_t> Statement::optional_integer(int column) const {
+    if (is_null(column)) return std::nullopt;
+    return integer(column);
+}
+
+std::optional<std::string> Statement::optional_text(int column) const {
+    if (is_null(column)) return std::nullopt;
+    return text(column);
+}
+
+Transaction::Transaction(Database& database) : database_(database) {
+    database_.execute("BEGIN IMMEDIATE");
+}
+
+Transaction::~Transaction() {
+    if (!open_ || !database_.in_transaction()) return;
+    // Nothing to tell: the error that brought us here is on its way, and SQLite undoes it at close.
+    try {
+        database_.execute("ROLLBACK");
+    } catch (const SqlError&) {
+    }
+}
+
+void Transaction::commit() {
+    database_.execute("COMMIT");
+    open_ = false;
+}
+
+}  // namespace compat::store

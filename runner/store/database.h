@@ -1,0 +1,132 @@
+// RAII over SQLite: a connection, prepared statements, transactions. Knows no table of ours
+// (schema.sql). Inside this folder a failing call throws SqlError; the store turns it into an Error
+// at its edge (to_error), so that the SQL in between reads as SQL.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "runner/base/error.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace compat::store {
+
+class SqlError : public std::runtime_error {
+  public:
+    SqlError(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    [[nodiscard]] int code() const {
+        return code_;
+    }  // primary result code: SQLITE_FULL, SQLITE_BUSY, …
+
+  private:
+    int code_;
+};
+
+// What a person should read and do about it; `file` is the database.
+[[nodiscard]] Error to_error(const SqlError& error, const std::filesystem::path& file);
+
+class Statement;
+
+class Database {
+  public:
+    enum class Mode { read_write, read_only };
+
+    // `busy` is how long a statement waits for another process's lock.
+    static Database open(const std::filesystem::path& file, Mode mode,
+                         std::chrono::milliseconds busy);
+    static Database in_memory();
+
+    // One or more statements without values.
+    void execute(const std::string& sql);
+    [[nodiscard]] Statement prepare(std::string_view sql);
+    [[nodiscard]] std::int64_t last_row_id() const;
+    [[nodiscard]] bool in_transaction() const;
+
+    // Faults for tests: called before each step of a statement; a result other than SQLITE_OK is
+    // what that step gives.
+    void set_step_hook(std::function<int()> hook);
+
+    [[nodiscard]] const std::filesystem::path& file() const;
+
+  private:
+    friend class Statement;
+    struct State;
+    explicit Database(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    std::shared_ptr<State>
+        state_;  // shared with the statements, which must not outlive the connection
+};
+
+// A prepared statement. Values are bound in order from 1; a bound text is copied.
+class Statement {
+  public:
+    Statement& bind(int index, std::int64_t value);
+    Statement& bind(int index, int value) { return bind(index, std::int64_t{value}); }
+    Statement& bind(int index, bool value) { return bind(index, std::int64_t{value}); }
+    Statement& bind(int index, double value);
+    Statement& bind(int index, std::string_view text);
+    Statement& bind(int index, const char* text) { return bind(index, std::string_view(text)); }
+    Statement& bind(int index, std::nullopt_t);
+    template <class T>
+    Statement& bind(int index, const std::optional<T>& value) {
+        return value ? bind(index, *value) : bind(index, std::nullopt);
+    }
+    template <class... Values>
+    Statement& bind_all(const Values&... values) {
+        int index = 0;
+        (bind(++index, values), ...);
+        return *this;
+    }
+
+    // True where there is a row to read.
+    bool step();
+    // To its end, then ready to be bound again.
+    void run();
+    void reset();
+
+    // Columns count from 0.
+    [[nodiscard]] std::int64_t integer(int column) const;
+    [[nodiscard]] double real(int column) const;
+    [[nodiscard]] std::string text(int column) const;
+    [[nodiscard]] bool is_null(int column) const;
+    [[nodiscard]] bool flag(int column) const { return integer(column) != 0; }
+    [[nodiscard]] std::optional<std::int64_t> optional_integer(int column) const;
+    [[nodiscard]] std::optional<std::string> optional_text(int column) const;
+
+  private:
+    friend class Database;
+    struct Finalize {
+        void operator()(sqlite3_stmt* statement) const;
+    };
+    Statement(std::shared_ptr<Database::State> state, sqlite3_stmt* statement)
+        : state_(std::move(state)), statement_(statement) {}
+    void check(int code) const;
+
+    std::shared_ptr<Database::State> state_;
+    std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+// Rolled back unless committed. Takes the write lock at once, so that it cannot fail half-way for
+// want of it.
+class Transaction {
+  public:
+    explicit Transaction(Database& database);
+    ~Transaction();
+    Transaction(const Transaction&) = delete;
+    Transaction& operator=(const Transaction&) = delete;
+    void commit();
+
+  private:
+    Database& database_;
+    bool open_ = true;
+};
+
+}  // namespace compat::store

@@ -1,0 +1,76 @@
+#include "runner/store/migrations.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "schema_sql.h"
+
+namespace compat::store {
+
+namespace {
+
+// "rnr1": tells our files from other programs' SQLite databases.
+constexpr std::int64_t kApplicationId = 0x726e7231;
+
+constexpr std::array kMigrations{
+    Migration{1, kSchemaSql},
+};
+
+std::int64_t pragma(Database& database, const char* name) {
+    Statement statement = database.prepare(fmt::format("PRAGMA {}", name));
+    return statement.step() ? statement.integer(0) : 0;
+}
+
+Expected<std::int64_t> known_version(Database& database, std::span<const Migration> steps) {
+    const auto version = pragma(database, "user_version");
+    const auto application = pragma(database, "application_id");
+    Statement tables = database.prepare("SELECT count(*) FROM sqlite_schema");
+    tables.step();
+    const bool empty = version == 0 && tables.integer(0) == 0;
+    if (!empty && application != kApplicationId)
+        return fail(ErrorKind::database, "not a database of this program",
+                    "name another folder with --results", database.file().string());
+    if (version > steps.back().version)
+        return fail(ErrorKind::database,
+                    fmt::format("the database has version {}, newer than the {} this runner knows",
+                                version, steps.back().version),
+                    "use the newer runner that wrote it, or name another folder with --results",
+                    database.file().string());
+    return version;
+}
+
+}  // namespace
+
+std::span<const Migration> migrations() { return kMigrations; }
+
+Expected<void> migrate(Database& database, std::span<const Migration> steps) {
+    auto version = known_version(database, steps);
+    if (!version) return tl::unexpected(version.error());
+    for (const Migration& step : steps) {
+        if (step.version <= *version) continue;
+        Transaction transaction(database);
+        // Another process may have taken this step while we waited for the lock.
+        if (pragma(database, "user_version") < step.version) {
+            database.execute(std::string(step.sql));
+            database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
+                                         kApplicationId, step.version));
+        }
+        transaction.commit();
+    }
+    return {};
+}
+
+Expected<void> check_version(Database& database, std::span<const Migration> steps) {
+    const auto version = known_version(database, steps);
+    if (!version) return tl::unexpected(version.error());
+    if (*version < steps.back().version)
+        return fail(ErrorKind::database,
+                    fmt::format("the database has version {}, older than {}", *version,
+                                steps.back().version),
+                    "open it once for writing, as a run does, to bring it up to date",
+                    database.file().string());
+    return {};
+}
+
+}  // namespace compat::store

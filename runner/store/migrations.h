@@ -1,0 +1,29 @@
+// The versions of the database and the steps between them, forward only. The version is SQLite's
+// own `user_version`; 0 is an empty file. A change of schema is a new row in the table, never an
+// edit of an old one.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "runner/base/error.h"
+#include "runner/store/database.h"
+
+namespace compat::store {
+
+struct Migration {
+    int version;           // what the database is after it; rows count up from 1 without a gap
+    std::string_view sql;  // statements, run in one transaction with the change of version
+};
+
+[[nodiscard]] std::span<const Migration> migrations();
+
+// Brings the database to the last version in `steps`, each step in a transaction: a failure leaves
+// the version before it. Errors: database, where it is newer than `steps` or belongs to another
+// program. Throws SqlError.
+[[nodiscard]] Expected<void> migrate(Database& database, std::span<const Migration> steps);
+
+// As `migrate`, but changes nothing: an older database is refused, too.
+[[nodiscard]] Expected<void> check_version(Database& database, std::span<const Migration> steps);
+
+}  // namespace compat::store

@@ -1,0 +1,201 @@
+#include "runner/store/queries.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <unordered_map>
+
+#include "runner/store/reader.h"
+
+namespace compat::store {
+
+namespace {
+
+// How many runs an error names.
+constexpr int kCandidates = 5;
+
+std::vector<std::string> column(Statement& statement) {
+    std::vector<std::string> values;
+    while (statement.step()) values.push_back(statement.text(0));
+    return values;
+}
+
+// "latest" → 0, "latest~2" → 2, anything else → nothing.
+std::optional<std::int64_t> age_of(std::string_view name) {
+    constexpr std::string_view kLatest = "latest";
+    if (!name.starts_with(kLatest)) return std::nullopt;
+    name.remove_prefix(kLatest.size());
+    if (name.empty()) return 0;
+    if (!name.starts_with('~')) return std::nullopt;
+    std::int64_t age = 0;
+    const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), age);
+    if (error != std::errc{} || end != name.data() + name.size() || age < 0) return std::nullopt;
+    return age;
+}
+
+// Newest first; of every suite where `suite` is empty.
+std::vector<std::string> newest(Database& database, std::string_view suite, std::int64_t limit,
+                                std::int64_t offset) {
+    Statement row = database.prepare(
+        R"sql(
+            SELECT run.name
+            FROM run
+            JOIN suite ON suite.id = run.suite
+            WHERE ?1 = '' OR suite.name = ?1
+            ORDER BY started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql");
+    row.bind_all(suite, limit, offset);
+    return column(row);
+}
+
+tl::unexpected<Error> no_such_run(Database& database, std::string_view name) {
+    const auto candidates = newest(database, {}, kCandidates, 0);
+    if (candidates.empty())
+        return fail(ErrorKind::usage, fmt::format("no run '{}': nothing has been run yet", name),
+                    "run a suite first", database.file().string());
+    return fail(ErrorKind::usage, fmt::format("no run '{}'", name),
+                fmt::format("the newest are {}", fmt::join(candidates, ", ")));
+}
+
+Expected<std::string> nth_newest(Database& database, std::string_view name, std::string_view suite,
+                                 std::int64_t age) {
+    auto found = newest(database, suite, 1, age);
+    if (!found.empty()) return std::move(found.front());
+    Statement count = database.prepare(
+        R"sql(
+            SELECT count(*)
+            FROM run
+            JOIN suite ON suite.id = run.suite
+            WHERE ?1 = '' OR suite.name = ?1)sql");
+    count.bind(1, suite);
+    count.step();
+    if (suite.empty()) {
+        if (count.integer(0) == 0) return no_such_run(database, name);
+        return fail(ErrorKind::usage,
+                    fmt::format("no run '{}': there are {} runs", name, count.integer(0)));
+    }
+    if (count.integer(0) > 0)
+        return fail(ErrorKind::usage,
+                    fmt::format("no run '{}': '{}' has {} runs", name, suite, count.integer(0)));
+    Statement suites = database.prepare("SELECT name FROM suite ORDER BY name");
+    return fail(ErrorKind::usage, fmt::format("no run of a suite named '{}'", suite),
+                fmt::format("there are runs of {}", fmt::join(column(suites), ", ")));
+}
+
+}  // namespace
+
+std::vector<RunSummary> list_runs(Database& database) {
+    Statement row = database.prepare(fmt::format(
+        R"sql(
+            SELECT run.id, run.name, suite.name, series, started_ms, device, simulated,
+                shim, torch, folder, (SELECT count(*)
+            FROM module
+            WHERE module.run = run.id), {}
+            FROM run
+            JOIN suite ON suite.id = run.suite
+            ORDER BY started_ms DESC, run.id DESC)sql",
+        kRunEndColumns));
+    std::vector<RunSummary> runs;
+    std::unordered_map<std::int64_t, size_t> places;
+    while (row.step()) {
+        places.emplace(row.integer(0), runs.size());
+        RunSummary& run = runs.emplace_back();
+        run.id = row.text(1);
+        run.suite = row.text(2);
+        run.series = row.text(3);
+        run.started = wall_time(row.integer(4));
+        run.device = row.text(5);
+        run.simulated = row.optional_text(6);
+        run.shim = row.flag(7);
+        run.torch = row.text(8);
+        run.folder = row.text(9);
+        run.modules = row.integer(10);
+        run.end = read_end(row, 11);
+    }
+    Statement count = database.prepare(
+        "SELECT run, state, count(*) FROM result WHERE verdict = 1 GROUP BY run, state");
+    while (count.step()) {
+        const auto place = places.find(count.integer(0));
+        if (place == places.end()) continue;  // begun between the two queries
+        runs[place->second].states[static_cast<size_t>(state_column(count, 1))] = count.integer(2);
+    }
+    return runs;
+}
+
+Expected<std::string> resolve_run(Database& database, std::string_view name) {
+    if (const auto age = age_of(name)) return nth_newest(database, name, {}, *age);
+    if (const auto at = name.rfind('@'); at != std::string_view::npos)
+        if (const auto age = age_of(name.substr(at + 1)))
+            return nth_newest(database, name, name.substr(0, at), *age);
+    Statement row = database.prepare(
+        R"sql(
+            SELECT name
+            FROM run
+            WHERE substr(name, 1, length(?1)) = ?1
+            ORDER BY name = ?1 DESC, started_ms DESC LIMIT ?2)sql");
+    row.bind_all(name, kCandidates + 1);
+    auto found = name.empty() ? std::vector<std::string>{} : column(row);
+    if (found.empty()) return no_such_run(database, name);
+    if (found.size() == 1 || found.front() == name) return std::move(found.front());
+    const bool more = found.size() > kCandidates;
+    if (more) found.pop_back();
+    return fail(ErrorKind::usage, fmt::format("'{}' names several runs", name),
+                fmt::format("say which: {}{}", fmt::join(found, ", "), more ? ", …" : ""));
+}
+
+Expected<std::int64_t> run_row(Database& database, std::string_view id) {
+    Statement row = database.prepare("SELECT id FROM run WHERE name = ?");
+    row.bind(1, id);
+    if (!row.step()) return no_such_run(database, id);
+    return row.integer(0);
+}
+
+std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
+                                     std::string_view suite) {
+    Statement row = database.prepare(
+        R"sql(
+            SELECT run.name, suite.name, run.started_ms, module.path, result.state,
+                result.reason, coalesce((SELECT key_line
+            FROM failure
+            WHERE failure.result = result.id
+            ORDER BY subtest IS NOT NULL, also, id LIMIT 1), ''), result.duration_s,
+                (SELECT count(*)
+            FROM result AS other
+            WHERE other.test = result.test AND other.run = result.run), attempt.log
+            FROM test
+            JOIN suite ON suite.id = test.suite
+            JOIN result ON result.test = test.id AND result.verdict = 1
+            JOIN run ON run.id = result.run
+            JOIN attempt ON attempt.id = result.attempt
+            JOIN module ON module.id = attempt.module
+            WHERE test.case_id = ?1 AND (?2 = '' OR suite.name = ?2)
+            ORDER BY run.started_ms DESC, run.id DESC)sql");
+    row.bind_all(test, suite);
+    std::vector<HistoryEntry> entries;
+    while (row.step())
+        entries.push_back({row.text(0), row.text(1), wall_time(row.integer(2)), row.text(3),
+                           state_column(row, 4), row.text(5), row.text(6), row.real(7),
+                           static_cast<int>(row.integer(8)), row.text(9)});
+    return entries;
+}
+
+std::map<std::string, double> durations_of(Database& database, std::string_view suite) {
+    // A first attempt that was cut short or never began says nothing about how long the module
+    // takes.
+    Statement row = database.prepare(
+        R"sql(
+            SELECT module.path, attempt.duration_s
+            FROM suite
+            JOIN module ON module.suite = suite.id
+            JOIN run ON run.id = module.run
+            JOIN attempt ON attempt.module = module.id
+            WHERE suite.name = ? AND attempt.number = 1 AND attempt.outcome NOT IN
+                ('interrupted', 'spawn_failed', 'not_run')
+            ORDER BY run.started_ms DESC)sql");
+    row.bind(1, suite);
+    std::map<std::string, double> durations;
+    while (row.step()) durations.emplace(row.text(0), row.real(1));  // keeps the newest
+    return durations;
+}
+
+}  // namespace compat::store

@@ -1,0 +1,24 @@
+// Questions over many runs: the list, names of runs, a test's history, durations. Throws SqlError.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/store/database.h"
+#include "runner/store/store.h"
+
+namespace compat::store {
+
+[[nodiscard]] std::vector<RunSummary> list_runs(Database& database);
+[[nodiscard]] Expected<std::string> resolve_run(Database& database, std::string_view name);
+// The row of the run with exactly this id. Errors: usage.
+[[nodiscard]] Expected<std::int64_t> run_row(Database& database, std::string_view id);
+[[nodiscard]] std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
+                                                   std::string_view suite);
+[[nodiscard]] std::map<std::string, double> durations_of(Database& database,
+                                                         std::string_view suite);
+
+}  // namespace compat::store

@@ -1,0 +1,32 @@
+// Values from rows: a stored run as it was written. Throws SqlError.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "runner/store/database.h"
+#include "runner/store/store.h"
+
+namespace compat::store {
+
+[[nodiscard]] StoredRun read_run(Database& database, std::int64_t run);
+
+// The columns of kRunEndColumns, from `first` on; empty for a run that has not ended.
+inline constexpr std::string_view kRunEndColumns =
+    "run.finished_ms, run.duration_s, run.complete, run.exit_code, run.accounting_closed,"
+    " run.not_run_reason";
+[[nodiscard]] std::optional<RunEnd> read_end(const Statement& row, int first);
+
+[[nodiscard]] WallTime wall_time(std::int64_t ms);
+// A word of record.h. One that it does not know is damage: throws SqlError.
+[[nodiscard]] parsers::State state_column(const Statement& row, int column);
+
+// How many cases the latest attempt at the module that ran to its end collected; with `before`, in
+// runs that started before that time.
+[[nodiscard]] std::optional<std::int64_t> read_last_known_cases(Database& database,
+                                                                std::string_view suite,
+                                                                std::string_view module,
+                                                                std::optional<WallTime> before);
+
+}  // namespace compat::store

@@ -1,0 +1,148 @@
+#include "runner/store/store.h"
+
+#include <fmt/format.h>
+
+#include "runner/store/migrations.h"
+#include "runner/store/queries.h"
+#include "runner/store/reader.h"
+#include "runner/store/store_impl.h"
+#include "runner/store/writer.h"
+
+namespace compat::store {
+
+namespace {
+
+// Two runners write to one database; each holds it for milliseconds at a time.
+constexpr std::chrono::seconds kBusy{30};
+
+// The edge of the folder: SqlError in, Error out.
+template <class Function>
+auto guarded(const std::filesystem::path& file, Function function)
+    -> Expected<typename std::invoke_result_t<Function>::value_type> {
+    try {
+        return function();
+    } catch (const SqlError& error) {
+        return tl::unexpected(to_error(error, file));
+    }
+}
+
+template <class Function>
+Expected<void> write(Database& database, Function function) {
+    return guarded(database.file(), [&]() -> Expected<void> {
+        Transaction transaction(database);
+        if (auto done = function(); !done) return done;
+        transaction.commit();
+        return {};
+    });
+}
+
+// Writes to a run that must exist.
+template <class Function>
+Expected<void> write_to(Database& database, std::string_view run, Function function) {
+    return write(database, [&]() -> Expected<void> {
+        const auto row = run_row(database, run);
+        if (!row) return tl::unexpected(row.error());
+        function(*row);
+        return {};
+    });
+}
+
+}  // namespace
+
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+Expected<Store> Store::open(const std::filesystem::path& file, Mode mode) {
+    return guarded(file, [&]() -> Expected<Store> {
+        const bool writes = mode == Mode::read_write;
+        auto impl = std::make_unique<Impl>(Impl{Database::open(
+            file, writes ? Database::Mode::read_write : Database::Mode::read_only, kBusy)});
+        const auto ready = writes ? migrate(impl->database, migrations())
+                                  : check_version(impl->database, migrations());
+        if (!ready) return tl::unexpected(ready.error());
+        return Store(std::move(impl));
+    });
+}
+
+Expected<Store> Store::in_memory() {
+    return guarded(":memory:", []() -> Expected<Store> {
+        auto impl = std::make_unique<Impl>(Impl{Database::in_memory()});
+        if (const auto ready = migrate(impl->database, migrations()); !ready)
+            return tl::unexpected(ready.error());
+        return Store(std::move(impl));
+    });
+}
+
+Expected<void> Store::begin_run(const RunInfo& info) {
+    return write(impl_->database, [&]() -> Expected<void> {
+        if (run_row(impl_->database, info.id))
+            return fail(ErrorKind::database, fmt::format("there is a run '{}' already", info.id),
+                        {}, impl_->database.file().string());
+        write_run(impl_->database, info);
+        return {};
+    });
+}
+
+Expected<void> Store::plan_modules(std::string_view run, const std::vector<std::string>& paths) {
+    return write_to(impl_->database, run,
+                    [&](std::int64_t row) { write_plan(impl_->database, row, paths); });
+}
+
+Expected<void> Store::save_job(std::string_view run, const JobResult& job) {
+    return write_to(impl_->database, run,
+                    [&](std::int64_t row) { write_job(impl_->database, row, job); });
+}
+
+Expected<void> Store::finish_run(std::string_view run, const RunEnd& end) {
+    Database& database = impl_->database;
+    return guarded(database.file(), [&]() -> Expected<void> {
+        // In WAL this syncs the log at the commit, and with it every earlier commit of the run.
+        database.execute("PRAGMA synchronous = FULL");
+        auto done =
+            write_to(database, run, [&](std::int64_t row) { write_end(database, row, end); });
+        database.execute("PRAGMA synchronous = NORMAL");
+        return done;
+    });
+}
+
+Expected<std::vector<RunSummary>> Store::runs() const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<RunSummary>> {
+        return list_runs(impl_->database);
+    });
+}
+
+Expected<std::string> Store::find_run(std::string_view name) const {
+    return guarded(impl_->database.file(), [&] { return resolve_run(impl_->database, name); });
+}
+
+Expected<StoredRun> Store::load_run(std::string_view id) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<StoredRun> {
+        const auto row = run_row(impl_->database, id);
+        if (!row) return tl::unexpected(row.error());
+        return read_run(impl_->database, *row);
+    });
+}
+
+Expected<std::vector<HistoryEntry>> Store::case_history(std::string_view test,
+                                                        std::string_view suite) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<HistoryEntry>> {
+        return history_of(impl_->database, test, suite);
+    });
+}
+
+Expected<std::optional<std::int64_t>> Store::last_known_cases(std::string_view suite,
+                                                              std::string_view module) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::optional<std::int64_t>> {
+        return read_last_known_cases(impl_->database, suite, module, std::nullopt);
+    });
+}
+
+Expected<std::map<std::string, double>> Store::module_durations(std::string_view suite) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::map<std::string, double>> {
+        return durations_of(impl_->database, suite);
+    });
+}
+
+}  // namespace compat::store

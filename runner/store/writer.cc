@@ -1,0 +1,313 @@
+#include "runner/store/writer.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "runner/store/json_column.h"
+
+namespace compat::store {
+
+namespace {
+
+using nlohmann::json;
+using parsers::CaseRecord;
+using parsers::Failure;
+
+std::int64_t ms(WallTime time) { return time.time_since_epoch().count(); }
+
+std::optional<std::string_view> word_of(std::optional<parsers::State> state) {
+    if (!state) return std::nullopt;
+    return name_of(*state);
+}
+
+// The id of a row found by its unique values, made where it is missing. Both statements take the
+// same values in the same order.
+class Interned {
+  public:
+    Interned(Database& database, std::string_view find, std::string_view add)
+        : database_(database), find_(database.prepare(find)), add_(database.prepare(add)) {}
+
+    template <class... Values>
+    std::int64_t id(const Values&... values) {
+        find_.bind_all(values...);
+        if (find_.step()) {
+            const auto found = find_.integer(0);
+            find_.reset();
+            return found;
+        }
+        find_.reset();
+        add_.bind_all(values...);
+        add_.run();
+        return database_.last_row_id();
+    }
+
+  private:
+    Database& database_;
+    Statement find_;
+    Statement add_;
+};
+
+Interned suites(Database& database) {
+    return {database, "SELECT id FROM suite WHERE name = ?", "INSERT INTO suite (name) VALUES (?)"};
+}
+
+std::int64_t suite_of(Database& database, std::int64_t run) {
+    Statement statement = database.prepare("SELECT suite FROM run WHERE id = ?");
+    statement.bind(1, run);
+    statement.step();
+    return statement.integer(0);
+}
+
+// Writes one job's rows; lives as long as its transaction.
+class JobWriter {
+  public:
+    JobWriter(Database& database, std::int64_t run)
+        : database_(database),
+          run_(run),
+          suite_(suite_of(database, run)),
+          tests_(database, "SELECT id FROM test WHERE case_id = ? AND suite = ? AND name = ?",
+                 "INSERT INTO test (case_id, suite, name) VALUES (?, ?, ?)"),
+          files_(database, "SELECT id FROM source_file WHERE path = ?",
+                 "INSERT INTO source_file (path) VALUES (?)"),
+          sites_(database,
+                 R"sql(
+            SELECT id
+            FROM site
+            WHERE file = ? AND line = ? AND op = ? AND kind = ? AND asked = ? AND given =
+                ?)sql",
+                 "INSERT INTO site (file, line, op, kind, asked, given) VALUES (?, ?, ?, ?, ?, ?)"),
+          result_(database.prepare(R"sql(
+            INSERT INTO result (run, attempt, test, verdict, state, phase, reason,
+                duration_s, file, line, started, call_state, pseudo)
+            VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
+          overrule_(database.prepare("UPDATE result SET verdict = 0 WHERE test = ? AND run = ?")),
+          subtest_(database.prepare(
+              "INSERT INTO subtest (result, label, state, reason) VALUES (?, ?, ?, ?)")),
+          failure_(database.prepare(
+              R"sql(
+            INSERT INTO failure (result, subtest, also, type, message, key_line, phase,
+                counted, traceback, frames)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")) {}
+
+    void write(const JobResult& job) {
+        attempt_ = add_attempt(add_module(job.record.path), job);
+        for (const CaseRecord& record : job.record.cases) {
+            const auto test = tests_.id(record.id, suite_, record.name);
+            cases_.emplace(record.id, test);
+            if (job.attempt > 1) {
+                overrule_.bind_all(test, run_);
+                overrule_.run();
+            }
+            add_case(record, test);
+        }
+        add_device_events(job.record);
+        add_findings(job);
+    }
+
+  private:
+    // A module that was not planned is one all the same: its row comes last.
+    std::int64_t add_module(const std::string& path) {
+        Statement find = database_.prepare("SELECT id FROM module WHERE run = ? AND path = ?");
+        find.bind_all(run_, path);
+        if (!find.step()) {
+            write_plan(database_, run_, {path});
+            return database_.last_row_id();
+        }
+        return find.integer(0);
+    }
+
+    std::int64_t add_attempt(std::int64_t module, const JobResult& job) {
+        const parsers::ModuleRecord& record = job.record;
+        std::optional<std::string> closing;
+        if (record.closing) {
+            json counts = json::array();
+            for (const auto& [word, count] : record.closing->counts)
+                counts.push_back(json::array({word, count}));
+            const auto& ran = record.closing->ran;
+            closing = to_column({{"text", record.closing->text},
+                                 {"ran", ran ? json(*ran) : json(nullptr)},
+                                 {"counts", std::move(counts)}});
+        }
+        std::optional<std::string> shim;
+        if (record.shim)
+            shim = to_column({{"version", record.shim->version},
+                              {"torch", record.shim->torch},
+                              {"host", record.shim->host},
+                              {"mode", record.shim->mode},
+                              {"simulated", record.shim->simulated},
+                              {"masquerade", record.shim->masquerade}});
+        Statement add = database_.prepare(
+            R"sql(
+            INSERT INTO attempt (module, number, outcome, reason, framework,
+                framework_version, python_version, collected, started_ms, duration_s,
+                user_s, system_s, max_rss_bytes, log, events, devices, process_end,
+                dropped_log_bytes, finished, shim, closing)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql");
+        add.bind_all(module, job.attempt, name_of(record.outcome), record.reason, record.framework,
+                     record.framework_version, record.python_version, record.collected,
+                     ms(job.started), job.duration_s, job.user_s, job.system_s, job.max_rss_bytes,
+                     job.log, job.events, job.devices, job.process_end, job.dropped_log_bytes,
+                     record.finished, shim, closing);
+        add.run();
+        return database_.last_row_id();
+    }
+
+    void add_case(const CaseRecord& record, std::int64_t test) {
+        const auto& file = record.location.file;
+        result_.bind_all(
+            run_, attempt_, test, name_of(record.state), name_of(record.phase), record.reason,
+            record.duration_s, file.empty() ? std::nullopt : std::optional(file_id(file)),
+            record.location.line, record.started, word_of(record.call_state), record.pseudo);
+        result_.run();
+        const auto result = database_.last_row_id();
+        if (record.failure) add_failure(*record.failure, result, std::nullopt, false);
+        for (const Failure& failure : record.also) add_failure(failure, result, std::nullopt, true);
+        for (const parsers::SubCase& sub : record.subcases) {
+            subtest_.bind_all(result, sub.label, name_of(sub.state), sub.reason);
+            subtest_.run();
+            if (sub.failure) add_failure(*sub.failure, result, database_.last_row_id(), false);
+        }
+    }
+
+    void add_failure(const Failure& failure, std::int64_t result,
+                     std::optional<std::int64_t> subtest, bool also) {
+        json frames = json::array();
+        for (const parsers::Frame& frame : failure.frames)
+            frames.push_back(json::array({frame.file, frame.line, frame.function}));
+        failure_.bind_all(result, subtest, also, failure.type, failure.message, failure.key_line(),
+                          name_of(failure.phase), word_of(failure.counted), failure.traceback,
+                          to_column(frames));
+        failure_.run();
+    }
+
+    void add_device_events(const parsers::ModuleRecord& record) {
+        Statement event_row = database_.prepare(
+            "INSERT INTO device_event (attempt, test, site, count) VALUES (?, ?, ?, ?)");
+        for (const parsers::DeviceEvent& event : record.device_events) {
+            const auto site = sites_.id(event.location.file, event.location.line, event.op,
+                                        event.kind, event.from, event.to);
+            event_row.bind_all(attempt_, test_id(event.test), site, event.count);
+            event_row.run();
+        }
+        Statement kernel_row = database_.prepare(
+            "INSERT INTO kernel_count (attempt, test, device, count) VALUES (?, ?, ?, ?)");
+        for (const parsers::KernelCount& kernels : record.kernels) {
+            kernel_row.bind_all(attempt_, test_id(kernels.test), kernels.device, kernels.count);
+            kernel_row.run();
+        }
+    }
+
+    // Null outside any test. An id that was never collected is kept under no name of the
+    // framework's.
+    std::optional<std::int64_t> test_id(const std::string& id) {
+        if (id.empty()) return std::nullopt;
+        const auto known = cases_.find(id);
+        return known != cases_.end() ? known->second : tests_.id(id, suite_, "");
+    }
+
+    void add_findings(const JobResult& job) {
+        Statement diagnostic = database_.prepare(
+            "INSERT INTO diagnostic (attempt, file, byte_offset, message) VALUES (?, ?, ?, ?)");
+        for (const parsers::Diagnostic& found : job.record.diagnostics) {
+            diagnostic.bind_all(attempt_, found.file, found.offset, found.message);
+            diagnostic.run();
+        }
+        Statement leaked =
+            database_.prepare("INSERT INTO leaked_process (attempt, pid, argv) VALUES (?, ?, ?)");
+        for (const LeakedProcess& process : job.leaked) {
+            leaked.bind_all(attempt_, process.pid, to_column(process.argv));
+            leaked.run();
+        }
+    }
+
+    // Tests of a module mostly come from one file.
+    std::int64_t file_id(const std::string& path) {
+        if (path != last_file_) {
+            last_file_id_ = files_.id(path);
+            last_file_ = path;
+        }
+        return last_file_id_;
+    }
+
+    Database& database_;
+    std::int64_t run_;
+    std::int64_t suite_;
+    std::int64_t attempt_ = 0;
+    Interned tests_;
+    Interned files_;
+    Interned sites_;
+    Statement result_;
+    Statement overrule_;
+    Statement subtest_;
+    Statement failure_;
+    std::unordered_map<std::string_view, std::int64_t> cases_;  // of this job, by id
+    std::string last_file_;
+    std::int64_t last_file_id_ = 0;
+};
+
+}  // namespace
+
+void write_run(Database& database, const RunInfo& info) {
+    const auto suite = suites(database).id(info.suite);
+    json env = json::array();
+    for (const auto& [name, value] : info.env) env.push_back(json::array({name, value}));
+    Statement add = database.prepare(
+        R"sql(
+            INSERT INTO run (name, suite, series, started_ms, framework, shim, policy,
+                masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
+                root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
+                folder_format)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                ?))sql");
+    add.bind_all(info.id, suite, info.series, ms(info.started), info.framework, info.shim,
+                 info.policy, info.masquerade, info.device, info.simulated, info.fallback,
+                 info.commit, info.dirty, info.remote, info.torch, info.root, info.links_base,
+                 info.python, to_column(env), to_column(info.argv), to_column(info.rerun_argv),
+                 info.fingerprint, info.folder, info.folder_format);
+    add.run();
+}
+
+void write_plan(Database& database, std::int64_t run, const std::vector<std::string>& paths) {
+    const auto suite = suite_of(database, run);
+    Statement next =
+        database.prepare("SELECT coalesce(max(position) + 1, 0) FROM module WHERE run = ?");
+    next.bind(1, run);
+    next.step();
+    auto position = next.integer(0);
+    Statement add = database.prepare(
+        R"sql(
+            INSERT INTO module (run, suite, path, position)
+            VALUES (?, ?, ?, ?)
+            ON CONFLICT (run, path) DO NOTHING)sql");
+    for (const std::string& path : paths) {
+        add.bind_all(run, suite, path, position++);
+        add.run();
+    }
+}
+
+void write_end(Database& database, std::int64_t run, const RunEnd& end) {
+    Statement update = database.prepare(
+        R"sql(
+            UPDATE run SET finished_ms = ?, duration_s = ?, complete = ?, exit_code = ?,
+                accounting_closed = ?, not_run_reason = ?
+            WHERE id = ?)sql");
+    update.bind_all(ms(end.finished), end.duration_s, end.complete, end.exit_code,
+                    end.accounting_closed, end.not_run_reason, run);
+    update.run();
+    Statement forget = database.prepare("DELETE FROM mismatch WHERE run = ?");
+    forget.bind(1, run);
+    forget.run();
+    Statement add =
+        database.prepare("INSERT INTO mismatch (run, module, message) VALUES (?, ?, ?)");
+    for (const StoredMismatch& mismatch : end.mismatches) {
+        add.bind_all(run, mismatch.module, mismatch.message);
+        add.run();
+    }
+}
+
+void write_job(Database& database, std::int64_t run, const JobResult& job) {
+    JobWriter(database, run).write(job);
+}
+
+}  // namespace compat::store

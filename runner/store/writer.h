@@ -1,0 +1,17 @@
+// Rows from values: what Store writes, within the caller's transaction. Throws SqlError.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runner/store/database.h"
+#include "runner/store/store.h"
+
+namespace compat::store {
+
+void write_run(Database& database, const RunInfo& info);
+void write_plan(Database& database, std::int64_t run, const std::vector<std::string>& paths);
+void write_end(Database& database, std::int64_t run, const RunEnd& end);
+void write_job(Database& database, std::int64_t run, const JobResult& job);
+
+}  // namespace compat::store

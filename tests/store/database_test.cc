@@ -1,0 +1,287 @@
+// Files, faults and company: what can go wrong with the database beneath a store.
+#include "runner/store/database.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "runner/base/files.h"
+#include "runner/store/migrations.h"
+#include "runner/store/store_impl.h"
+#include "tests/store/expect_job.h"
+#include "tests/store/samples.h"
+
+namespace compat::store {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class FileTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        std::string pattern = fs::temp_directory_path() / "compat-store-XXXXXX";
+        folder = ::mkdtemp(pattern.data());
+        file = folder / "runner.db";
+    }
+    void TearDown() override { fs::remove_all(folder); }
+
+    void write(const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+
+    fs::path folder;
+    fs::path file;
+};
+
+constexpr int kJobs = 40;
+
+// Writes a run of kJobs modules, as one runner does. True where all went well.
+bool write_a_run(const fs::path& file, const std::string& id) {
+    auto store = Store::open(file);
+    if (!store || !store->begin_run(samples::run(id, 1))) return false;
+    for (int i = 0; i < kJobs; ++i)
+        if (!store->save_job(id, samples::job("m" + std::to_string(i) + ".py"))) return false;
+    return store->finish_run(id, samples::end(2)).has_value();
+}
+
+TEST_F(FileTest, SeveralRunnersWriteAtOnceFromTheFirstMomentOn) {
+    constexpr int kRunners = 3;
+    std::vector<pid_t> children;
+    for (int i = 0; i < kRunners; ++i) {
+        const pid_t child = ::fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) ::_exit(write_a_run(file, "run" + std::to_string(i)) ? 0 : 1);
+        children.push_back(child);
+    }
+    for (const pid_t child : children) {
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+    }
+    const auto store = Store::open(file, Store::Mode::read_only);
+    ASSERT_TRUE(store) << to_line(store.error());
+    const auto runs = store->runs();
+    ASSERT_EQ(runs->size(), size_t{kRunners});
+    for (const RunSummary& run : *runs) {
+        EXPECT_EQ(run.modules, kJobs);
+        for (const auto count : run.states) EXPECT_EQ(count, kJobs);
+    }
+}
+
+TEST_F(FileTest, AKilledWriterLosesNoSavedJob) {
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        auto store = Store::open(file);
+        if (!store || !store->begin_run(samples::run("r", 1)) ||
+            !store->save_job("r", samples::job("a.py")))
+            ::_exit(1);
+        Transaction unfinished(store->impl().database);
+        store->impl().database.execute("DELETE FROM result");
+        if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+        ::pause();
+    }
+    char byte = 0;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    const auto store = Store::open(file);
+    ASSERT_TRUE(store) << to_line(store.error());
+    const auto run = store->load_run("r");
+    ASSERT_TRUE(run);
+    EXPECT_FALSE(run->end);
+    expect_same(run->modules.at(0).attempts, {samples::job("a.py")});
+}
+
+TEST_F(FileTest, AFullDiskLosesTheJobAtHandAndNothingElse) {
+    auto store = Store::open(file);
+    ASSERT_TRUE(store);
+    ASSERT_TRUE(store->begin_run(samples::run("r", 1)));
+    ASSERT_TRUE(store->save_job("r", samples::job("a.py")));
+    // At every step of the transaction in turn, until it has none left that could fail.
+    int failures = 0;
+    for (int at = 0;; ++at) {
+        int step = 0;
+        store->impl().database.set_step_hook(
+            [&] { return step++ == at ? SQLITE_FULL : SQLITE_OK; });
+        const auto saved = store->save_job("r", samples::job("b.py"));
+        store->impl().database.set_step_hook({});
+        if (saved) break;
+        ++failures;
+        ASSERT_EQ(saved.error().kind, ErrorKind::io);
+        ASSERT_THAT(to_line(saved.error()), HasSubstr("the disk is full"));
+        const auto run = store->load_run("r");
+        ASSERT_TRUE(run);
+        ASSERT_EQ(run->modules.size(), 1u) << "half a job after a fault at step " << at;
+        expect_same(run->modules[0].attempts, {samples::job("a.py")});
+    }
+    EXPECT_GT(failures, 50);
+    EXPECT_EQ(store->load_run("r")->modules.size(), 2u);
+}
+
+TEST_F(FileTest, ARealFullDatabaseIsToldAsAFullDisk) {
+    auto store = Store::open(file);
+    ASSERT_TRUE(store);
+    ASSERT_TRUE(store->begin_run(samples::run("r", 1)));
+    store->impl().database.execute("PRAGMA max_page_count = 1");  // SQLite takes the present size
+    JobResult job = samples::job("a.py");
+    job.record.cases[1].failure->traceback = std::string(1 << 20, 'x');
+    const auto saved = store->save_job("r", job);
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.error().kind, ErrorKind::io);
+    EXPECT_TRUE(store->load_run("r")->modules.empty());
+}
+
+TEST_F(FileTest, ALockThatIsHeldTooLongIsAnErrorWithAdvice) {
+    auto held = Store::open(file);
+    ASSERT_TRUE(held);
+    const Transaction lock(held->impl().database);
+    auto other = Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{20});
+    try {
+        Transaction transaction(other);
+        FAIL() << "two writers at once";
+    } catch (const SqlError& error) {
+        const Error told = to_error(error, file);
+        EXPECT_EQ(told.kind, ErrorKind::database);
+        EXPECT_THAT(to_line(told), HasSubstr("locked by another process"));
+    }
+}
+
+TEST_F(FileTest, DamagedDatabasesAreRefusedWithAdvice) {
+    const auto expect_refusal = [&] {
+        const auto store = Store::open(file);
+        ASSERT_FALSE(store);
+        EXPECT_EQ(store.error().kind, ErrorKind::database);
+        EXPECT_THAT(to_line(store.error()), HasSubstr("the database is damaged"));
+        EXPECT_THAT(to_line(store.error()), HasSubstr("reparse --all"));
+        EXPECT_THAT(to_line(store.error()), HasSubstr(file.string()));
+    };
+    write(std::string(8192, 'x'));
+    expect_refusal();
+    fs::remove(file);
+    ASSERT_TRUE(write_a_run(file, "r"));
+    fs::resize_file(file, fs::file_size(file) / 2);
+    expect_refusal();
+}
+
+TEST_F(FileTest, ADamagedPageIsFoundWhenItIsRead) {
+    ASSERT_TRUE(write_a_run(file, "r"));
+    std::int64_t page = 0;
+    {
+        auto database =
+            Database::open(file, Database::Mode::read_only, std::chrono::milliseconds{0});
+        auto row = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'result'");
+        ASSERT_TRUE(row.step());
+        page = row.integer(0);
+    }
+    {
+        std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+        bytes.seekp((page - 1) * 4096);
+        bytes << std::string(4096, '\xff');
+    }
+    const auto store = Store::open(file);
+    ASSERT_TRUE(store) << to_line(store.error());
+    const auto run = store->load_run("r");
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().kind, ErrorKind::database);
+    EXPECT_THAT(to_line(run.error()), HasSubstr("damaged"));
+}
+
+TEST_F(FileTest, ForeignAndNewerDatabasesAreRefused) {
+    {
+        auto database =
+            Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
+        database.execute("CREATE TABLE theirs (x)");
+    }
+    const auto foreign = Store::open(file);
+    ASSERT_FALSE(foreign);
+    EXPECT_THAT(foreign.error().message, HasSubstr("not a database of this program"));
+    fs::remove(file);
+
+    ASSERT_TRUE(write_a_run(file, "r"));
+    Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0})
+        .execute("PRAGMA user_version = 99");
+    for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
+        const auto newer = Store::open(file, mode);
+        ASSERT_FALSE(newer);
+        EXPECT_EQ(newer.error().kind, ErrorKind::database);
+        EXPECT_THAT(newer.error().message, HasSubstr("version 99"));
+    }
+}
+
+TEST_F(FileTest, AFolderThatIsNotThereIsAnIoError) {
+    for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
+        const auto store = Store::open(folder / "none" / "runner.db", mode);
+        ASSERT_FALSE(store);
+        EXPECT_EQ(store.error().kind, ErrorKind::io);
+    }
+    EXPECT_FALSE(fs::exists(folder / "none"));
+}
+
+TEST_F(FileTest, ReadOnlyWritesNothing) {
+    ASSERT_TRUE(write_a_run(file, "r"));
+    auto store = Store::open(file, Store::Mode::read_only);
+    ASSERT_TRUE(store);
+    const auto refused = store->begin_run(samples::run("s", 1));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::io);
+    EXPECT_EQ(store->runs()->size(), 1u);
+}
+
+TEST_F(FileTest, TheConnectionIsSetUpAsPromised) {
+    auto store = Store::open(file);
+    ASSERT_TRUE(store);
+    const auto pragma = [&](const char* name) {
+        auto statement = store->impl().database.prepare(std::string("PRAGMA ") + name);
+        statement.step();
+        return statement.text(0);
+    };
+    EXPECT_EQ(pragma("journal_mode"), "wal");
+    EXPECT_EQ(pragma("synchronous"), "1");
+    EXPECT_EQ(pragma("foreign_keys"), "1");
+    ASSERT_TRUE(store->begin_run(samples::run("r", 1)));
+    ASSERT_TRUE(store->finish_run("r", samples::end(2)));
+    EXPECT_EQ(pragma("synchronous"), "1");
+}
+
+TEST(Migrations, CountUpFromOneWithoutAGap) {
+    int version = 0;
+    for (const Migration& step : migrations()) EXPECT_EQ(step.version, ++version);
+}
+
+TEST(Migrations, RunFromEveryVersionToTheLast) {
+    constexpr Migration kSteps[] = {{1, "CREATE TABLE a (x); INSERT INTO a VALUES (1);"},
+                                    {2, "ALTER TABLE a ADD y; UPDATE a SET y = x + 1;"},
+                                    {3, "UPDATE a SET y = y * 10;"}};
+    for (size_t from = 0; from <= std::size(kSteps); ++from) {
+        Database database = Database::in_memory();
+        if (from > 0) {
+            ASSERT_TRUE(migrate(database, std::span(kSteps).first(from)));
+        }
+        ASSERT_TRUE(migrate(database, kSteps)) << from;
+        Statement row = database.prepare("SELECT y FROM a");
+        ASSERT_TRUE(row.step());
+        EXPECT_EQ(row.integer(0), 20) << from;
+        EXPECT_TRUE(check_version(database, kSteps));
+    }
+}
+
+TEST(Migrations, AStepThatFailsLeavesTheVersionBeforeIt) {
+    constexpr Migration kSteps[] = {{1, "CREATE TABLE a (x);"},
+                                    {2, "CREATE TABLE b (x); CREATE TABLE a (x);"}};
+    Database database = Database::in_memory();
+    EXPECT_THROW(static_cast<void>(migrate(database, kSteps)), SqlError);
+    EXPECT_TRUE(check_version(database, std::span(kSteps).first(1)));
+    EXPECT_FALSE(check_version(database, kSteps));
+    Statement row = database.prepare("SELECT count(*) FROM sqlite_schema WHERE name = 'b'");
+    row.step();
+    EXPECT_EQ(row.integer(0), 0);
+}
+
+}  // namespace
+}  // namespace compat::store

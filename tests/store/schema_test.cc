@@ -1,0 +1,109 @@
+// What people and later parts of the program rely on in the schema: its views, its indices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runner/store/store_impl.h"
+#include "tests/store/samples.h"
+
+namespace compat::store {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class SchemaTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        ASSERT_TRUE(store.begin_run(samples::run("r", 1)));
+        ASSERT_TRUE(store.save_job("r", samples::job("a.py")));
+        JobResult again = samples::job("a.py", 2);
+        again.record.cases = {samples::test("a.py::T::test_failed", parsers::State::passed)};
+        ASSERT_TRUE(store.save_job("r", again));
+        ASSERT_TRUE(store.finish_run("r", samples::end(2)));
+    }
+    Statement rows(const std::string& sql) { return store.impl().database.prepare(sql); }
+
+    Store store = std::move(*Store::in_memory());
+};
+
+TEST_F(SchemaTest, ViewsReadWell) {
+    auto run =
+        rows("SELECT run, suite, status, modules, collected, passed, failed, crashed FROM v_run");
+    ASSERT_TRUE(run.step());
+    EXPECT_EQ(run.text(0), "r");
+    EXPECT_EQ(run.text(1), "alpha");
+    EXPECT_EQ(run.text(2), "complete");
+    EXPECT_EQ(run.integer(3), 1);
+    EXPECT_EQ(run.integer(4), 9);
+    EXPECT_EQ(run.integer(5), 2);
+    EXPECT_EQ(run.integer(6), 0);
+    EXPECT_EQ(run.integer(7), 1);
+    EXPECT_FALSE(run.step());
+
+    auto test = rows(
+        "SELECT state, attempt, module, file, line FROM v_case WHERE \"case\" = "
+        "'a.py::T::test_failed'");
+    ASSERT_TRUE(test.step());
+    EXPECT_EQ(test.text(0), "passed");
+    EXPECT_EQ(test.integer(1), 2);
+    EXPECT_EQ(test.text(2), "a.py");
+    EXPECT_EQ(test.text(3), "/src/alpha/tests/test_a.py");
+    EXPECT_FALSE(test.step()) << "a case is shown once, with its verdict";
+
+    auto failures = rows("SELECT count(*) FROM v_failure");
+    failures.step();
+    EXPECT_EQ(failures.integer(0), 0)
+        << "the failures of an attempt that was overruled are history";
+}
+
+TEST_F(SchemaTest, FailuresAreListedWithTheirSubtests) {
+    ASSERT_TRUE(store.begin_run(samples::run("s", 2)));
+    ASSERT_TRUE(store.save_job("s", samples::job("a.py")));
+    auto row = rows("SELECT subtest, also, key_line FROM v_failure WHERE run = 's'");
+    int own = 0;
+    int also = 0;
+    int of_subtests = 0;
+    while (row.step()) {
+        of_subtests += !row.is_null(0);
+        also += row.flag(1);
+        own += row.is_null(0) && !row.flag(1);
+        EXPECT_THAT(row.text(2), HasSubstr("AssertionError"));
+    }
+    EXPECT_EQ(own, 1);
+    EXPECT_EQ(also, 2);
+    EXPECT_EQ(of_subtests, 1);
+}
+
+TEST_F(SchemaTest, TheQueriesThatMatterUseAnIndex) {
+    const char* const queries[] = {
+        "SELECT * FROM result WHERE run = 1 AND verdict = 1 AND state = 'failed'",
+        "SELECT * FROM test JOIN result ON result.test = test.id WHERE case_id = 'x'",
+        "SELECT * FROM failure WHERE signature = 'x'",
+        "SELECT * FROM suite JOIN module ON module.suite = suite.id WHERE suite.name = 'a' AND "
+        "path = 'b'",
+        "SELECT * FROM run WHERE suite = 1 AND series = 's' ORDER BY started_ms DESC",
+        "SELECT new.test FROM result AS new JOIN result AS old ON old.test = new.test AND old.run "
+        "= 1"
+        " WHERE new.run = 2 AND new.verdict = 1 AND old.verdict = 1",
+    };
+    for (const char* query : queries) {
+        auto plan = rows(std::string("EXPLAIN QUERY PLAN ") + query);
+        while (plan.step()) {
+            EXPECT_THAT(plan.text(3), HasSubstr("INDEX")) << query << "\n" << plan.text(3);
+            EXPECT_THAT(plan.text(3), Not(HasSubstr("TEMP B-TREE"))) << query;
+        }
+    }
+}
+
+TEST_F(SchemaTest, DeletingARunLeavesNothingOfItBehind) {
+    store.impl().database.execute("DELETE FROM run");
+    for (const char* table : {"module", "attempt", "result", "subtest", "failure", "device_event",
+                              "kernel_count", "diagnostic", "leaked_process", "mismatch"}) {
+        auto count = rows(std::string("SELECT count(*) FROM ") + table);
+        count.step();
+        EXPECT_EQ(count.integer(0), 0) << table;
+    }
+}
+
+}  // namespace
+}  // namespace compat::store

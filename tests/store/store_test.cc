@@ -1,0 +1,223 @@
+#include "runner/store/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/store/expect_job.h"
+#include "tests/store/samples.h"
+
+namespace compat::store {
+namespace {
+
+using parsers::ModuleOutcome;
+using parsers::State;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+class StoreTest : public testing::Test {
+  protected:
+    Store store = std::move(*Store::in_memory());
+
+    void begin(const std::string& id, std::int64_t second, const std::string& suite = "alpha") {
+        ASSERT_TRUE(store.begin_run(samples::run(id, second, suite)));
+    }
+};
+
+TEST_F(StoreTest, WhatGoesInComesOut) {
+    const RunInfo info = samples::run("nightly_x", 100);
+    ASSERT_TRUE(store.begin_run(info));
+    ASSERT_TRUE(store.plan_modules(info.id, {"tests/test_b.py", "tests/test_a.py"}));
+    const JobResult first = samples::job("tests/test_b.py");
+    JobResult second = samples::job("tests/test_b.py", 2);
+    second.record.outcome = ModuleOutcome::completed;
+    second.record.closing.reset();
+    const JobResult other = samples::job("tests/test_a.py");
+    ASSERT_TRUE(store.save_job(info.id, first));
+    ASSERT_TRUE(store.save_job(info.id, other));
+    ASSERT_TRUE(store.save_job(info.id, second));
+    const RunEnd end = samples::end(200);
+    ASSERT_TRUE(store.finish_run(info.id, end));
+
+    const auto run = store.load_run(info.id);
+    ASSERT_TRUE(run) << to_line(run.error());
+    EXPECT_EQ(run->info, info);
+    EXPECT_EQ(run->end, end);
+    ASSERT_EQ(run->modules.size(), 2u);
+    EXPECT_EQ(run->modules[0].path, "tests/test_b.py");
+    expect_same(run->modules[0].attempts, {first, second});
+    EXPECT_EQ(run->modules[1].path, "tests/test_a.py");
+    expect_same(run->modules[1].attempts, {other});
+}
+
+TEST_F(StoreTest, HostileTextSurvives) {
+    begin("r", 1);
+    JobResult job = samples::job("a'; DROP TABLE run; --\n|`");
+    const std::string odd("nul\0byte \xff\xfe \xf0\x9f\x98\x80 \x1b[31m", 24);
+    job.record.cases[0].reason = odd;
+    job.record.cases[1].failure->message = odd;
+    job.record.cases[1].failure->traceback = std::string(1 << 20, '\n');
+    ASSERT_TRUE(store.save_job("r", job));
+    const auto run = store.load_run("r");
+    ASSERT_TRUE(run);
+    expect_same(run->modules.at(0).attempts, {job});
+}
+
+TEST_F(StoreTest, PlannedModulesThatNeverStartedAreThereWithTheReason) {
+    begin("old", 1);
+    JobResult known = samples::job("b.py");
+    known.record.outcome = ModuleOutcome::completed;
+    ASSERT_TRUE(store.save_job("old", known));
+    begin("new", 2);
+    ASSERT_TRUE(store.plan_modules("new", {"a.py", "b.py"}));
+    ASSERT_TRUE(store.save_job("new", samples::job("a.py")));
+    ASSERT_TRUE(store.finish_run("new", samples::end(3, false)));
+
+    const auto run = store.load_run("new");
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->modules.at(1), (StoredModule{"b.py", {}, "interrupted", 9}));
+    EXPECT_EQ(*store.last_known_cases("alpha", "b.py"), 9);
+    EXPECT_EQ(*store.last_known_cases("beta", "b.py"), std::nullopt);
+    EXPECT_EQ(*store.last_known_cases("alpha", "a.py"), std::nullopt)
+        << "it crashed: count unknown";
+}
+
+TEST_F(StoreTest, AVerdictIsTheStateOfTheLastAttemptThatHasTheTest) {
+    begin("r", 1);
+    JobResult first = samples::job("m.py");
+    first.record.cases = {samples::test("m.py::a", State::failed),
+                          samples::test("m.py::b", State::passed)};
+    first.record.cases[0].failure = samples::failure("once");
+    JobResult second = samples::job("m.py", 2);
+    second.record.cases = {samples::test("m.py::a", State::passed)};
+    ASSERT_TRUE(store.save_job("r", first));
+    ASSERT_TRUE(store.save_job("r", second));
+
+    const auto runs = store.runs();
+    ASSERT_TRUE(runs);
+    StateCounts expected{};
+    expected[static_cast<size_t>(State::passed)] = 2;
+    EXPECT_EQ(runs->at(0).states, expected);
+    const auto history = store.case_history("m.py::a");
+    ASSERT_TRUE(history);
+    ASSERT_EQ(history->size(), 1u);
+    EXPECT_EQ(history->at(0).state, State::passed);
+    EXPECT_EQ(history->at(0).attempts, 2);
+}
+
+TEST_F(StoreTest, HistoryIsNewestFirstAndBySuite) {
+    begin("r1", 1);
+    begin("r2", 2);
+    begin("other", 3, "beta");
+    for (const auto* run : {"r1", "r2", "other"})
+        ASSERT_TRUE(store.save_job(run, samples::job("m.py")));
+    const auto all = store.case_history("m.py::T::test_failed");
+    ASSERT_TRUE(all);
+    ASSERT_EQ(all->size(), 3u);
+    EXPECT_EQ(all->at(0).run, "other");
+    EXPECT_EQ(all->at(1).run, "r2");
+    EXPECT_EQ(all->at(1).key_line, samples::failure("1 != 2\n- 1\n+ 2").key_line());
+    EXPECT_EQ(all->at(1).log, "modules/a/1.log");
+    EXPECT_EQ(store.case_history("m.py::T::test_failed", "beta")->size(), 1u);
+    EXPECT_TRUE(store.case_history("m.py::T::test_nothing")->empty());
+}
+
+TEST_F(StoreTest, RunsAreListedNewestFirstWithTheirTotals) {
+    begin("r1", 1);
+    begin("r2", 2);
+    ASSERT_TRUE(store.save_job("r1", samples::job("m.py")));
+    ASSERT_TRUE(store.finish_run("r1", samples::end(9)));
+    const auto runs = store.runs();
+    ASSERT_TRUE(runs);
+    ASSERT_EQ(runs->size(), 2u);
+    EXPECT_EQ(runs->at(0).id, "r2");
+    EXPECT_FALSE(runs->at(0).end);
+    EXPECT_EQ(runs->at(0).modules, 0);
+    EXPECT_EQ(runs->at(1).id, "r1");
+    EXPECT_EQ(runs->at(1).modules, 1);
+    EXPECT_EQ(runs->at(1).end->exit_code, 3);
+    StateCounts one_each;
+    one_each.fill(1);
+    EXPECT_EQ(runs->at(1).states, one_each);
+}
+
+TEST_F(StoreTest, RunsAreFoundByEveryKindOfName) {
+    begin("nightly_1-aaaa", 1);
+    begin("nightly_2-bbbb", 2, "beta");
+    begin("nightly_2-bb", 3);
+    const std::pair<const char*, const char*> table[] = {
+        {"nightly_1-aaaa", "nightly_1-aaaa"}, {"nightly_1", "nightly_1-aaaa"},
+        {"nightly_2-bb", "nightly_2-bb"},  // an id that is a prefix of another is itself
+        {"nightly_2-bbb", "nightly_2-bbbb"},  {"latest", "nightly_2-bb"},
+        {"latest~0", "nightly_2-bb"},         {"latest~2", "nightly_1-aaaa"},
+        {"beta@latest", "nightly_2-bbbb"},    {"alpha@latest~1", "nightly_1-aaaa"},
+    };
+    for (const auto& [name, id] : table) {
+        const auto found = store.find_run(name);
+        ASSERT_TRUE(found) << name << ": " << to_line(found.error());
+        EXPECT_EQ(*found, id) << name;
+    }
+}
+
+TEST_F(StoreTest, ARunThatIsNotFoundNamesThoseThatAre) {
+    const auto nothing = store.find_run("latest");
+    ASSERT_FALSE(nothing);
+    EXPECT_THAT(nothing.error().message, HasSubstr("nothing has been run yet"));
+    begin("nightly_1-aaaa", 1);
+    begin("nightly_2-bbbb", 2, "beta");
+    const std::pair<const char*, const char*> table[] = {
+        {"x", "nightly_2-bbbb, nightly_1-aaaa"},
+        {"", "nightly_2-bbbb"},
+        {"%", "nightly_2-bbbb"},
+        {"nightly", "say which: nightly_2-bbbb"},
+        {"latest~2", "there are 2 runs"},
+        {"alpha@latest~1", "'alpha' has 1 runs"},
+        {"gamma@latest", "alpha, beta"},
+        {"latest~-1", "no run 'latest~-1'"},
+        {"latest~x", "no run 'latest~x'"},
+    };
+    for (const auto& [name, text] : table) {
+        const auto found = store.find_run(name);
+        ASSERT_FALSE(found) << name;
+        EXPECT_EQ(found.error().kind, ErrorKind::usage) << name;
+        EXPECT_THAT(to_line(found.error()), HasSubstr(text)) << name;
+    }
+}
+
+TEST_F(StoreTest, DurationsAreThoseOfTheLatestFirstAttemptThatRanToItsEnd) {
+    begin("r1", 1);
+    begin("r2", 2);
+    begin("other", 3, "beta");
+    const auto save = [&](const char* run, const char* path, int attempt, double seconds,
+                          ModuleOutcome outcome = ModuleOutcome::completed) {
+        JobResult job = samples::job(path, attempt);
+        job.duration_s = seconds;
+        job.record.outcome = outcome;
+        ASSERT_TRUE(store.save_job(run, job));
+    };
+    save("r1", "a.py", 1, 10);
+    save("r1", "b.py", 1, 20);
+    save("r2", "a.py", 1, 30);
+    save("r2", "a.py", 2, 1);
+    save("r2", "b.py", 1, 2, ModuleOutcome::interrupted);
+    save("other", "c.py", 1, 5);
+    EXPECT_THAT(*store.module_durations("alpha"), ElementsAre(Pair("a.py", 30), Pair("b.py", 20)));
+}
+
+TEST_F(StoreTest, WritesToNoSuchRunAreRefused) {
+    EXPECT_FALSE(store.plan_modules("none", {"a.py"}));
+    EXPECT_FALSE(store.save_job("none", samples::job("a.py")));
+    EXPECT_FALSE(store.finish_run("none", samples::end(1)));
+    EXPECT_FALSE(store.load_run("none"));
+}
+
+TEST_F(StoreTest, ARunBeginsOnceAndAnAttemptIsSavedOnce) {
+    begin("r", 1);
+    EXPECT_FALSE(store.begin_run(samples::run("r", 2)));
+    ASSERT_TRUE(store.save_job("r", samples::job("a.py")));
+    EXPECT_FALSE(store.save_job("r", samples::job("a.py")));
+    EXPECT_EQ(store.load_run("r")->modules.at(0).attempts.size(), 1u);
+}
+
+}  // namespace
+}  // namespace compat::store

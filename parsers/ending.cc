@@ -91,8 +91,8 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
     }
 }
 
-void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress, bool ready,
-                      const ProcessEnd& end) {
+void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
+                      const Course& course, const ProcessEnd& end) {
     record.outcome = outcome_by(end);
     const std::string how = words_for(end);
     const State inside = state_inside(end);
@@ -123,7 +123,7 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress, 
         set_not_run(record, progress, fmt::format("the module {} in {}", verb, died_in));
         return;
     }
-    if (const CaseRecord* load_error = load_error_in(record); load_error && !ready) {
+    if (const CaseRecord* load_error = load_error_in(record); load_error && !course.ready) {
         // The harness had already said why; that it then exited is no second finding.
         record.outcome = ModuleOutcome::load_error;
         record.reason = load_error->failure ? load_error->failure->key_line() : load_error->reason;
@@ -131,8 +131,10 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress, 
         return;
     }
     std::string where = " before the framework had finished";
-    if (!ready)
+    if (!course.ready)
         where = " while the module was loaded";
+    else if (!course.fixture.empty())
+        where = " in " + course.fixture;
     else if (!last_ended.empty())
         where = " outside any test, after " + last_ended;
     record.reason = how + where;
@@ -153,6 +155,7 @@ std::string words_for(const ProcessEnd& end) {
         case Kind::signaled:
             return end.detail.empty() ? fmt::format("signal {}", end.code) : end.detail;
         case Kind::timed_out:
+            if (end.detail.starts_with("timed out")) return end.detail;
             return end.detail.empty() ? "timed out" : "timed out " + end.detail;
         case Kind::stopped:
             return end.detail.empty() ? "interrupted" : end.detail;
@@ -165,13 +168,13 @@ std::string words_for(const ProcessEnd& end) {
     return {};
 }
 
-void settle(ModuleRecord& record, std::span<const Progress> progress, Course course,
+void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
             const ProcessEnd& end) {
     record.finished = course.finished;
     if (course.finished)
         settle_finished(record, progress, end);
     else
-        settle_cut_short(record, progress, course.ready, end);
+        settle_cut_short(record, progress, course, end);
 }
 
 }  // namespace compat::parsers

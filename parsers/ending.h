@@ -15,6 +15,7 @@ enum class Progress { announced, started, ended };
 struct Course {
     bool ready = false;     // collection was over
     bool finished = false;  // it returned in order
+    std::string fixture;    // the class or module fixture that was running last; empty: a test was
 };
 
 // Gives each test of `record` that has not ended its one state, and the module its outcome and
@@ -31,7 +32,7 @@ struct Course {
 //  - A module of which nothing at all is known (never started, not spawned, stopped in its import)
 //  has
 //    the pseudo-case as not_run; a job that was never started has no cases.
-void settle(ModuleRecord& record, std::span<const Progress> progress, Course course,
+void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
             const ProcessEnd& end);
 
 // How a process ended in words: "SIGSEGV", "exit code 3", "timed out after 30m".

@@ -74,7 +74,7 @@ class Reader {
     }
 
     [[nodiscard]] bool usable() const { return session_; }
-    [[nodiscard]] Course course() const { return course_; }
+    [[nodiscard]] const Course& course() const { return course_; }
     [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
 
   private:
@@ -107,12 +107,15 @@ class Reader {
 
     void start(const json& line) {
         const std::optional<size_t> i = find(line, "a start");
+        course_.fixture.clear();
         if (!i) return;
         if (progress_[*i] != Progress::announced)
             diagnose_.add(offset_, "started twice: " + record_.cases[*i].id);
         progress_[*i] = Progress::started;
         record_.cases[*i].started = true;
     }
+
+    void fixture(const json& line) { course_.fixture = string_at(line, "id"); }
 
     void subtest(const json& line) {
         const std::optional<size_t> i = find(line, "a sub-test");
@@ -143,7 +146,7 @@ class Reader {
     }
 
     void finish(const json& line) {
-        course_ = {.ready = true, .finished = true};
+        course_ = {.ready = true, .finished = true, .fixture = {}};
         if (line.contains("collected")) announced_ = integer_at(line, "collected");
     }
 

@@ -334,6 +334,7 @@ class Scanner {
         };
         if (worst_sub(State::failed) || worst_sub(State::errored)) {
             c.state = worst_sub(State::failed) ? State::failed : State::errored;
+            c.call_state = State::passed;
             return;
         }
         if (!said.statuses.empty()) {
@@ -347,6 +348,7 @@ class Scanner {
             c.reason = said.at_end->reason;
         } else if (worst_sub(State::skipped)) {
             c.state = State::skipped;
+            c.call_state = State::passed;
             c.reason = c.subcases.front().reason;
         } else {
             progress_[i] = Progress::started;
@@ -406,7 +408,8 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
     if (closing) record.closing = closing->closing;
     record.collected = static_cast<std::int64_t>(record.cases.size());
     const bool begun = closing || !record.cases.empty();
-    settle(record, scanner.progress(), {.ready = begun, .finished = closing.has_value()}, end);
+    settle(record, scanner.progress(),
+           {.ready = begun, .finished = closing.has_value(), .fixture = {}}, end);
     return record;
 }
 

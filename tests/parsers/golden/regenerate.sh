@@ -2,7 +2,8 @@
 # Makes the logs in this folder again, with the frameworks as they really print.
 #   regenerate.sh unittest PYTHON…    one folder a Python version: unittest-3.12.1/
 #   regenerate.sh pytest PYTHON…      each with its own pytest:    pytest-8.4.2/
-# The folder in which the fixtures ran is written as /suite, Python's as /python; each log's exit status stands beside it.
+# The folder in which the fixtures ran is written as /suite, Python's as /python; each log's exit status stands beside it,
+# and where the framework's own objects could be asked, what they say (oracle_*.py).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 framework=$1
@@ -22,15 +23,31 @@ for python in "$@"; do
     mkdir -p "$out"
     for module in "$suite"/test_*.py; do
         name=$(basename "$module" .py)
+        oracle=()
         case $framework in
-            unittest) command=("$python" -m unittest -v "$name") ;;
-            pytest) command=("$python" -m pytest -v -p no:cacheprovider "$name.py") ;;
+            unittest)
+                command=("$python" -m unittest -v "$name")
+                oracle=("$python" "$here/oracle_unittest.py" "$name")
+                ;;
+            pytest)
+                command=("$python" -m pytest -v -p no:cacheprovider "$name.py")
+                oracle=("$python" -m pytest -q -p no:cacheprovider -p oracle_pytest "$name.py")
+                ;;
         esac
         status=0
-        (cd "$suite" && env -i PATH="$PATH" LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 \
-            "${command[@]}" >"$out/$name.log" 2>&1 </dev/null) 2>/dev/null || status=$?
+        environment=(PATH="$PATH" LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1)
+        (cd "$suite" && env -i "${environment[@]}" "${command[@]}" >"$out/$name.log" 2>&1 \
+            </dev/null) 2>/dev/null || status=$?
+        # A module that ends its process, or cannot be loaded under its own name, has no model.
+        model=$out/$name.model.json
+        rm -f "$model"
+        (cd "$suite" && env -i "${environment[@]}" PYTHONPATH="$here" ORACLE="$work/model" \
+            "${oracle[@]}" >"$work/out" 2>/dev/null </dev/null) 2>/dev/null || true
+        [ "$framework" = unittest ] && mv "$work/out" "$work/model"
+        if [ -s "$work/model" ]; then mv "$work/model" "$model"; else : >"$work/model"; fi
         sed -i -e "s|$suite|/suite|g" -e "s|$prefix|/python|g" -e "s|$base|/python|g" \
             -e "s|0x[0-9a-f]*|0x0|g" "$out/$name.log"
+        [ ! -f "$model" ] || sed -i "s|$suite|/suite|g" "$model"
         echo "$status" >"$out/$name.status"
     done
 done

@@ -1,0 +1,185 @@
+#include "runner/analysis/accounting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "runner/analysis/marks.h"
+
+namespace compat::analysis {
+
+namespace {
+using parsers::CaseRecord;
+using parsers::Closing;
+using parsers::Failure;
+using parsers::ModuleRecord;
+using parsers::Phase;
+using parsers::State;
+
+// A framework's word for each state, in the order in which it prints them.
+struct CountedAs {
+    std::string_view word;
+    State state;
+};
+constexpr std::array<CountedAs, 5> kUnittestWords{{
+    {"failures", State::failed},
+    {"errors", State::errored},
+    {"skipped", State::skipped},
+    {"expected failures", State::xfailed},
+    {"unexpected successes", State::xpassed},
+}};
+constexpr std::array<CountedAs, 6> kPytestWords{{
+    {"failed", State::failed},
+    {"passed", State::passed},
+    {"skipped", State::skipped},
+    {"xfailed", State::xfailed},
+    {"xpassed", State::xpassed},
+    {"errors", State::errored},
+}};
+
+std::span<const CountedAs> words_of(std::string_view framework) {
+    if (framework == "unittest") return kUnittestWords;
+    if (framework == "pytest") return kPytestWords;
+    return {};
+}
+
+std::int64_t& at(StateCounts& counts, State state) { return counts[static_cast<size_t>(state)]; }
+
+bool is_broken(State state) { return state == State::failed || state == State::errored; }
+
+// As the framework counted a failure that is not the case's first.
+State counted(const Failure& failure, std::string_view framework) {
+    if (failure.counted) return *failure.counted;
+    if (framework == "pytest") return failure.phase == Phase::call ? State::failed : State::errored;
+    return failure.type == "AssertionError" ? State::failed : State::errored;
+}
+
+// The outcomes that the framework itself counted for one case.
+void tally(StateCounts& counts, const CaseRecord& c, std::string_view framework) {
+    const State own = c.call_state.value_or(c.state);
+    bool own_counted = false;
+    const auto count = [&](State state) {
+        if (!is_broken(state)) return;
+        ++at(counts, state);
+        own_counted = own_counted || state == own;
+    };
+    if (c.failure) count(c.failure->counted.value_or(c.state));
+    for (const Failure& more : c.also) count(counted(more, framework));
+    if (!own_counted) ++at(counts, own);
+    for (const parsers::SubCase& sub : c.subcases)
+        if (is_broken(sub.state) || sub.state == State::skipped) ++at(counts, sub.state);
+}
+
+bool is_under_fixture(const CaseRecord& c) {
+    return !c.pseudo && !c.started &&
+           (c.phase == Phase::class_setup || c.phase == Phase::module_setup);
+}
+
+// A class set-up belongs to its class, a module set-up to all.
+std::string_view fixture_of(const CaseRecord& c) {
+    if (c.phase == Phase::module_setup) return {};
+    return std::string_view(c.id).substr(0, c.id.rfind("::"));
+}
+
+// unittest runs the tests of a class one after the other, so that a broken set-up's tests lie side
+// by side, and reports the set-up once.
+bool same_fixture(const CaseRecord& a, const CaseRecord& b) {
+    return is_under_fixture(a) && is_under_fixture(b) && a.phase == b.phase &&
+           fixture_of(a) == fixture_of(b);
+}
+
+StateCounts counted_by_framework(const ModuleRecord& record) {
+    StateCounts counts{};
+    const CaseRecord* before = nullptr;
+    for (const CaseRecord& c : record.cases) {
+        const bool once = record.framework == "unittest" && before && same_fixture(*before, c);
+        if (!once) tally(counts, c, record.framework);
+        before = &c;
+    }
+    return counts;
+}
+
+std::string text_of(const Closing& closing) {
+    std::string text = closing.ran ? fmt::format("Ran {}", *closing.ran) : std::string();
+    for (const auto& [word, count] : closing.counts)
+        if (count > 0) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", word, count);
+    return text;
+}
+
+std::int64_t count_in(const Closing& closing, std::string_view word) {
+    for (const auto& [key, value] : closing.counts)
+        if (key == word) return value;
+    return 0;
+}
+
+// Where only the log's text is known, so is not the version of Python: 3.12.1 leaves skipped tests
+// out of `Ran`.
+bool ran_agrees(const ModuleRecord& record, std::int64_t ours, std::int64_t theirs) {
+    if (ours == theirs) return true;
+    if (!record.framework_version.empty()) return false;
+    const auto skipped =
+        std::count_if(record.cases.begin(), record.cases.end(),
+                      [](const CaseRecord& c) { return c.started && c.state == State::skipped; });
+    return theirs < ours && ours - theirs <= skipped;
+}
+
+void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
+    if (!record.closing) return;
+    const auto ours = expected_closing(record);
+    if (!ours) return;
+    const Closing& theirs = *record.closing;
+    if (ours->ran && theirs.ran && !ran_agrees(record, *ours->ran, *theirs.ran))
+        into.push_back({"ran", *ours->ran, *theirs.ran});
+    for (const auto& [word, count] : ours->counts)
+        if (const std::int64_t other = count_in(theirs, word); other != count)
+            into.push_back({word, count, other});
+}
+
+}  // namespace
+
+std::string Mismatch::text() const {
+    if (what == "collected") return fmt::format("{} in one state each, {} collected", ours, theirs);
+    return fmt::format("{}: {} by our events, {} by the framework's closing line", what, ours,
+                       theirs);
+}
+
+std::optional<Closing> expected_closing(const ModuleRecord& record) {
+    const std::span<const CountedAs> words = words_of(record.framework);
+    if (!record.finished || words.empty()) return std::nullopt;
+    StateCounts counts = counted_by_framework(record);
+    Closing closing;
+    if (record.framework == "unittest")
+        closing.ran = std::count_if(record.cases.begin(), record.cases.end(),
+                                    [](const CaseRecord& c) { return c.started; });
+    for (const CountedAs& known : words)
+        closing.counts.emplace_back(std::string(known.word), at(counts, known.state));
+    closing.text = text_of(closing);
+    return closing;
+}
+
+ModuleAccounting account(const ModuleRecord& record) {
+    ModuleAccounting result;
+    result.collected = record.collected;
+    for (const CaseRecord& c : record.cases) ++at(result.states, c.state);
+    const auto sum = static_cast<std::int64_t>(record.cases.size());
+    if (sum != record.collected) result.mismatches.push_back({"collected", sum, record.collected});
+    compare_closing(record, result.mismatches);
+    return result;
+}
+
+void add(Totals& totals, const ModuleRecord& record, std::int64_t flaky) {
+    ++totals.modules;
+    totals.collected += record.collected;
+    totals.flaky += flaky;
+    for (const CaseRecord& c : record.cases) ++at(totals.states, c.state);
+    for (const Marks& marks : marks_of(record)) {
+        totals.device += marks.device;
+        totals.fallback += marks.fallback;
+        totals.redirected += marks.redirected;
+        totals.untouched += marks.untouched;
+    }
+}
+
+}  // namespace compat::analysis

@@ -1,0 +1,59 @@
+#include "runner/analysis/marks.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+
+namespace compat::analysis {
+
+namespace {
+using parsers::State;
+
+// Kinds of device events after which a test holds another device than it had asked for.
+constexpr std::array<std::string_view, 3> kRedirecting{"redirect", "fold", "override"};
+
+// "cuda:0" is of "cuda".
+std::string_view device_type(std::string_view device) { return device.substr(0, device.find(':')); }
+
+// Whether a device is the accelerator that this process had: the host's own, or the simulated one.
+bool is_accelerator(const parsers::ShimSession& shim, std::string_view device) {
+    const std::string_view target = !shim.simulated.empty() ? shim.simulated : shim.host;
+    return target != "cpu" && device_type(device) == target;
+}
+}  // namespace
+
+std::vector<std::string_view> Marks::names() const {
+    std::vector<std::string_view> names;
+    if (device) names.emplace_back("device");
+    if (fallback) names.emplace_back("fallback");
+    if (redirected) names.emplace_back("redirected");
+    if (untouched) names.emplace_back("untouched");
+    return names;
+}
+
+std::vector<Marks> marks_of(const parsers::ModuleRecord& record) {
+    std::vector<Marks> all(record.cases.size());
+    if (!record.shim) return all;
+    std::unordered_map<std::string_view, Marks> by_test;
+    for (const parsers::DeviceEvent& event : record.device_events) {
+        Marks& marks = by_test[event.test];
+        marks.fallback |= event.kind == "fallback";
+        if (std::find(kRedirecting.begin(), kRedirecting.end(), event.kind) != kRedirecting.end()) {
+            marks.redirected = true;
+            marks.device |= is_accelerator(*record.shim, event.to);
+        }
+    }
+    for (const parsers::KernelCount& kernels : record.kernels)
+        by_test[kernels.test].device |=
+            kernels.count > 0 && is_accelerator(*record.shim, kernels.device);
+    for (size_t i = 0; i < all.size(); ++i) {
+        const parsers::CaseRecord& c = record.cases[i];
+        if (c.pseudo || (c.state != State::passed && c.state != State::failed)) continue;
+        if (const auto it = by_test.find(c.id); it != by_test.end()) all[i] = it->second;
+        all[i].untouched = all[i] == Marks{};
+    }
+    return all;
+}
+
+}  // namespace compat::analysis

@@ -22,6 +22,7 @@ def apply(torch, library):
     _legacy_types(torch, library)
     _autocast(torch, library)
     _data_parallel()
+    _profiler(torch, library)
 
 
 def _storages(torch, library):
@@ -113,3 +114,18 @@ def _data_parallel():
     """torch.nn.DataParallel as on a machine without devices: the module itself is called."""
     module = sys.modules["torch.nn.parallel.data_parallel"]
     module._get_available_device_type = lambda: None
+
+
+def _profiler(torch, library):
+    """A profile of CUDA times CPU ops only: without a CUDA profiler, every op would print an error."""
+    profile = torch.autograd.profiler.profile
+    create = profile.__init__
+
+    @functools.wraps(create)
+    def __init__(self, enabled=True, *, use_cuda=False, use_device=None, **kwargs):
+        if use_cuda or use_device == "cuda":
+            library.redirect("torch.autograd.profiler.profile", "cuda")
+            use_device = None
+        create(self, enabled, use_device=use_device, **kwargs)
+
+    profile.__init__ = __init__

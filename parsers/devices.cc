@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "parsers/jsonl.h"
 
 namespace compat::parsers {
@@ -32,17 +34,17 @@ DeviceEvent event_from(const json& line) {
 DevicesResult parse_devices(std::string_view devices) {
     DevicesResult result;
     Diagnoser diagnose("devices", result.diagnostics);
-    std::optional<std::int64_t> pid;
+    std::set<std::int64_t> known;  // processes that wrote a session
     std::int64_t foreign = 0;
     size_t first_foreign = 0;
     for_each_json_line(devices, diagnose, [&](const json& line, size_t offset) {
         const std::int64_t writer = integer_at(line, "pid", -1);
-        if (!pid) pid = writer;
-        if (writer != *pid) {
+        const std::string event = string_at(line, "event");
+        if (event == "session" || known.empty()) known.insert(writer);
+        if (!known.contains(writer)) {
             if (foreign++ == 0) first_foreign = offset;
             return true;
         }
-        const std::string event = string_at(line, "event");
         if (event == "session") {
             const std::int64_t format = integer_at(line, "format");
             if (format > kJsonLinesFormat) {
@@ -51,7 +53,7 @@ DevicesResult parse_devices(std::string_view devices) {
                                                  format, kJsonLinesFormat));
                 return false;
             }
-            result.shim = session_from(line);
+            if (!result.shim) result.shim = session_from(line);
         } else if (event == "device") {
             result.events.push_back(event_from(line));
         } else if (event == "test") {

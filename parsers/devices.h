@@ -17,8 +17,8 @@ struct DevicesResult {
     std::vector<Diagnostic> diagnostics;
 };
 
-// Lines of other processes than the session's are dropped and counted. Broken lines are
-// diagnostics, a newer format is refused. Never fails.
+// The first session is the run's. Lines of processes without a session of their own are dropped and
+// counted. Broken lines are diagnostics, a newer format is refused. Never fails.
 [[nodiscard]] DevicesResult parse_devices(std::string_view devices);
 
 }  // namespace compat::parsers

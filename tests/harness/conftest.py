@@ -1,0 +1,27 @@
+"""The suites below are run in child processes, never collected here."""
+
+import os
+import shlex
+import sys
+
+import pytest
+
+collect_ignore = ["suites"]
+
+# Interpreters to run the unittest and the pytest suites under, separated as in a shell.
+PYTHONS = shlex.split(os.environ.get("COMPAT_PYTHONS", "")) or [sys.executable]
+PYTEST_PYTHONS = shlex.split(os.environ.get("COMPAT_PYTEST_PYTHONS", "")) or [sys.executable]
+
+
+def pytest_generate_tests(metafunc):
+    if "python" in metafunc.fixturenames:
+        metafunc.parametrize("python", PYTHONS)
+    if "pytest_python" in metafunc.fixturenames:
+        metafunc.parametrize("pytest_python", PYTEST_PYTHONS)
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder

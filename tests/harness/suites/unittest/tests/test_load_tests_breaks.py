@@ -1,0 +1,2 @@
+def load_tests(loader, standard, pattern):
+    raise ValueError("load_tests")

@@ -16,7 +16,10 @@ TEXT_LIMIT = 256 * 1024
 # Of the frames of one traceback: a recursion error has a thousand that say the same.
 FRAME_LIMIT = 100
 
-_HIDDEN_PACKAGES = frozenset(["_pytest", "pytest", "pluggy", "_compat_harness"])
+# The machinery between us and the suite; of no use to someone who looks for what went wrong.
+_HIDDEN_PACKAGES = frozenset(
+    ["_compat_harness", "_pytest", "pytest", "pluggy", "unittest", "importlib"]
+)
 _UNQUALIFIED = frozenset(["builtins", "__main__", "_pytest", "pytest", "unittest"])
 # Decorators and their arguments lie between a function's first line and its `def`.
 _DECORATOR_LINES = 200
@@ -56,11 +59,12 @@ def traceback_text(exception, tb):
     return "".join(lines)
 
 
-def without_harness(tb):
-    """`tb` from the suite's first frame on: ours at its start say nothing."""
-    while tb is not None and _package_of(tb.tb_frame) == "_compat_harness":
-        tb = tb.tb_next
-    return tb
+def from_suite(tb):
+    """`tb` from the suite's first frame on; all of it where the suite has none."""
+    first = tb
+    while first is not None and _is_framework(first.tb_frame):
+        first = first.tb_next
+    return tb if first is None else first
 
 
 def phase_in(tb, table, default):
@@ -80,8 +84,8 @@ def _package_of(frame):
 
 def _is_framework(frame):
     return (
-        "__unittest" in frame.f_globals
-        or _package_of(frame) in _HIDDEN_PACKAGES
+        _package_of(frame) in _HIDDEN_PACKAGES
+        or "__unittest" in frame.f_globals  # of an extension that asks to be taken for it
         or frame.f_code.co_filename.startswith("<frozen importlib")
     )
 

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from _compat_harness.describe import Describer, traceback_text, without_harness
+from _compat_harness.describe import Describer, from_suite, traceback_text
 from _compat_harness.events import Events
 from _compat_harness.recorder import Outcome, Recorder
 
@@ -56,7 +56,7 @@ class Session:
     def load_failure(self, exception, tb, text=None):
         """The outcome of a module that could not be imported or collected."""
         if text is None:
-            text = traceback_text(exception, without_harness(tb))
+            text = traceback_text(exception, from_suite(tb))
         return Outcome("errored", "load", None, self.describer.failure(exception, tb, "load", text))
 
 

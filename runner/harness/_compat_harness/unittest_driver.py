@@ -93,7 +93,7 @@ class _Program(unittest.TestProgram):
         except unittest.SkipTest as error:
             return _make_skipped_test(last, error, loader.suiteClass)
         except Exception as error:
-            tb = describe.without_harness(error.__traceback__)
+            tb = describe.from_suite(error.__traceback__)
             text = describe.traceback_text(error, tb)
             message = "Failed to import test module: %s\n%s" % (last, text)
             failed = _FailedTest(last, ImportError(message))
@@ -203,11 +203,12 @@ class _Listener:
         """For a session that runs nothing."""
         for test, case in list(self._pending.values()):
             if case.pseudo:
-                skipped = getattr(test, "__unittest_skip_why__", None)
-                if skipped is not None:
-                    case.outcomes.append(Outcome("skipped", "load", skipped))
-                else:
+                if isinstance(test, _FailedTest):
                     case.outcomes.append(self._load_outcome(test))
+                else:
+                    method = _attribute(test, test._testMethodName)
+                    reason = _attribute(method, "__unittest_skip_why__")
+                    case.outcomes.append(Outcome("skipped", "load", reason))
                 self.recorder.end(case)
 
     def _case(self, test):
@@ -250,7 +251,7 @@ class _Listener:
         if isinstance(test, _ErrorHolder):
             self._fixture_outcome(test, state, exception, tb, text)
         elif isinstance(test, _FailedTest):
-            self.outcome(test, self._load_outcome(test))
+            self.outcome(test, self._load_outcome(test, text))
         else:
             self.outcome(test, self._failure(state, error, text))
 
@@ -285,14 +286,14 @@ class _Listener:
         failure = self.describer.failure(error[1], error[2], "call", text)
         self.recorder.subtest(case, label, state, None, failure)
 
-    def _load_outcome(self, test):
+    def _load_outcome(self, test, text=None):
         known = self.load_failures.get(test)
         if known is not None:
             return known
         error = test._exception  # of load_tests, or of a module that load_tests discovered
         if isinstance(error, unittest.SkipTest):
             return Outcome("skipped", "load", str(error))
-        outcome = self.session.load_failure(error, error.__traceback__)
+        outcome = self.session.load_failure(error, error.__traceback__, text)
         if isinstance(error, test.failureException):
             outcome.state = "failed"
         return outcome

@@ -1,0 +1,139 @@
+"""What torch.cuda and torch.accelerator answer, and what they refuse."""
+
+import unittest
+
+import torch
+
+from conformance import ConformanceTest
+
+
+class AnswerTest(ConformanceTest):
+    def test_there_is_one_device(self):
+        self.assertIs(torch.cuda.is_available(), True)
+        self.assertIs(torch.cuda.is_initialized(), True)
+        self.assertEqual(torch.cuda.device_count(), 1)
+        self.assertEqual(torch.cuda.current_device(), 0)
+        self.assertIs(torch.backends.cuda.is_built(), True)
+
+    def test_accelerator(self):
+        self.assertTrue(torch.accelerator.is_available())
+        self.assertEqual(torch.accelerator.current_accelerator().type, "cuda")
+        self.assertEqual(torch.accelerator.device_count(), 1)
+        self.assertEqual(torch.accelerator.current_device_index(), 0)
+        torch.accelerator.synchronize()
+
+    def test_name_says_what_it_is(self):
+        self.assertTrue(torch.cuda.get_device_name().endswith("(as CUDA)"))
+        self.assertEqual(torch.cuda.get_device_name(0), torch.cuda.get_device_name("cuda:0"))
+
+    def test_properties(self):
+        properties = torch.cuda.get_device_properties(0)
+        self.assertEqual((properties.major, properties.minor), (7, 0))
+        self.assertEqual(torch.cuda.get_device_capability(), (7, 0))
+        self.assertGreater(properties.total_memory, 1 << 20)
+        self.assertGreaterEqual(properties.multi_processor_count, 1)
+
+    def test_a_device_that_is_not_there(self):
+        self.assertRaises(AssertionError, torch.cuda.get_device_properties, 1)
+        self.assertRaises(RuntimeError, torch.cuda.set_device, 1)
+
+    def test_set_device(self):
+        for device in (0, "cuda:0", torch.device("cuda", 0)):
+            torch.cuda.set_device(device)
+        self.assertEqual(torch.cuda.current_device(), 0)
+
+    def test_device_contexts(self):
+        with torch.cuda.device(0):
+            self.assertEqual(torch.cuda.current_device(), 0)
+        with torch.cuda.device_of(torch.ones(1)):
+            self.assertEqual(torch.cuda.current_device(), 0)
+
+    def test_calls_that_only_wait_or_clean(self):
+        torch.cuda.synchronize()
+        torch.cuda.synchronize(0)
+        torch.cuda.empty_cache()
+        torch.cuda.ipc_collect()
+        torch.cuda.init()
+
+    def test_bfloat16(self):
+        self.assertTrue(torch.cuda.is_bf16_supported())
+
+    def test_device_module(self):
+        self.assertIs(torch.get_device_module("cuda"), torch.cuda)
+        self.assertIs(torch.get_device_module(), torch.cuda)
+
+    def test_not_in_a_bad_fork_and_not_capturing(self):
+        self.assertFalse(torch.cuda._is_in_bad_fork())
+        self.assertFalse(torch.cuda.is_current_stream_capturing())
+
+    def test_flags_are_kept(self):
+        flags = (
+            (torch.backends.cudnn, "benchmark"),
+            (torch.backends.cudnn, "deterministic"),
+            (torch.backends.cuda.matmul, "allow_tf32"),
+        )
+        for holder, name in flags:
+            before = getattr(holder, name)
+            try:
+                for value in (True, False):
+                    setattr(holder, name, value)
+                    self.assertEqual(getattr(holder, name), value)
+            finally:
+                setattr(holder, name, before)
+
+
+class MemoryTest(ConformanceTest):
+    def test_figures_are_the_process(self):
+        for figure in (
+            torch.cuda.memory_allocated,
+            torch.cuda.max_memory_allocated,
+            torch.cuda.memory_reserved,
+            torch.cuda.max_memory_reserved,
+            torch.accelerator.memory_allocated,
+        ):
+            with self.subTest(figure.__name__):
+                self.assertGreater(figure(), 1 << 20)
+
+    def test_growth_and_peak(self):
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        block = torch.ones(64 << 20, dtype=torch.uint8, device="cuda")
+        self.assertGreaterEqual(torch.cuda.memory_allocated() - before, 48 << 20)
+        peak = torch.cuda.max_memory_allocated()
+        del block
+        self.assertGreaterEqual(torch.cuda.max_memory_allocated(), peak)
+        torch.cuda.reset_peak_memory_stats()
+        self.assertLess(torch.cuda.max_memory_allocated(), peak)
+
+    def test_free_and_total(self):
+        free, total = torch.cuda.mem_get_info()
+        self.assertTrue(0 < free <= total)
+        self.assertEqual(total, torch.cuda.get_device_properties(0).total_memory)
+
+    def test_statistics_and_summary(self):
+        stats = torch.cuda.memory_stats()
+        self.assertGreater(stats["allocated_bytes.all.current"], 0)
+        self.assertIn("CUDA memory summary", torch.cuda.memory_summary())
+        self.assertEqual(torch.cuda.memory_snapshot(), [])
+
+
+class RefusalTest(ConformanceTest):
+    CALLS = {
+        "torch._C._CUDAGraph": lambda: torch.cuda.CUDAGraph(),
+        "torch._C._cuda_getCurrentBlasHandle": lambda: torch.cuda.current_blas_handle(),
+        "torch._C._cuda_customAllocator": lambda: torch._C._cuda_customAllocator(0, 0),
+        "torch._C._cudart.cudaHostRegister": lambda: torch.cuda.cudart().cudaHostRegister(0, 0, 0),
+        "torch.cuda.Event.ipc_handle": lambda: torch.cuda.Event().ipc_handle(),
+    }
+
+    def test_only_cuda_can_is_refused_by_name_and_recorded(self):
+        for symbol, call in self.CALLS.items():
+            with self.subTest(symbol):
+                added = self.recorded(
+                    lambda c=call: self.assertRaisesRegex(NotImplementedError, "symbol: ", c)
+                )
+                self.assertEqual(list(added), [("refusal", symbol, None, None)])
+
+
+if __name__ == "__main__":
+    unittest.main()

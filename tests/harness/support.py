@@ -238,3 +238,14 @@ def version(python):
     text = "import sys; print(*sys.version_info[:3])"
     done = subprocess.run([python, "-c", text], capture_output=True, text=True, check=True)
     return tuple(map(int, done.stdout.split()))
+
+
+@functools.lru_cache(maxsize=None)
+def _importable(python, name):
+    text = "import importlib.util, sys; sys.exit(importlib.util.find_spec(%r) is None)" % name
+    return subprocess.run([python, "-c", text]).returncode == 0
+
+
+def plugins(python, names):
+    """Those of `names` that can be imported there."""
+    return [name for name in names if _importable(python, name)]

@@ -322,7 +322,7 @@ UNLOADABLE = {
     "test_import_value_error": ("errored", ["ValueError", "at import", ["<module>", "broken"]]),
     "test_import_exit": ("errored", ["SystemExit", "0", ["<module>"]]),
     "test_import_interrupt": ("errored", ["KeyboardInterrupt", "at import", ["<module>"]]),
-    "test_syntax_error": ("errored", ["SyntaxError", None, []]),
+    "test_syntax_error": ("errored", ["SyntaxError", None, ["<module>"]]),
     "test_load_tests_breaks": ("errored", ["ValueError", "load_tests", ["load_tests"]]),
     "test_load_tests_none": (
         "errored",

@@ -107,12 +107,16 @@ class Describer:
         """The `failure` of docs/formats.md. `text` is the traceback as the framework printed it."""
         if text is None:
             text = traceback_text(exception, tb)
+        frames = self.frames(tb)
+        if isinstance(exception, SyntaxError) and isinstance(exception.filename, str):
+            # Its place is no frame, but Python prints it as one.
+            frames.append(self._frame(exception.filename, exception.lineno, "<module>"))
         return {
             "type": type_name(type(exception)),
             "message": message_of(exception),
             "traceback": capped(text),
             "phase": phase,
-            "frames": self.frames(tb),
+            "frames": frames,
         }
 
     def frames(self, tb):
@@ -120,17 +124,14 @@ class Describer:
         while tb is not None:
             if not _is_framework(tb.tb_frame):
                 code = tb.tb_frame.f_code
-                found.append(
-                    {
-                        "file": self.absolute(code.co_filename),
-                        "line": tb.tb_lineno or 0,
-                        "function": code.co_name,
-                    }
-                )
+                found.append(self._frame(code.co_filename, tb.tb_lineno, code.co_name))
             tb = tb.tb_next
         if len(found) > FRAME_LIMIT:
             found[FRAME_LIMIT // 2 : -(FRAME_LIMIT // 2)] = []
         return found
+
+    def _frame(self, file, line, function):
+        return {"file": self.absolute(file), "line": line or 0, "function": function}
 
     def place(self, function):
         """(file, line of the `def`) of a function under whatever wraps it; ("", 0) if unknown."""

@@ -5,6 +5,7 @@ Not here: states and ids (recorder.py).
 """
 
 import importlib.util
+import re
 import shutil
 import sys
 
@@ -102,17 +103,21 @@ class _Plugin:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self):
-        report = (yield).get_result()
+        called = yield
+        if called.excinfo is not None:  # SystemExit, KeyboardInterrupt: pytest lets them end everything
+            _, error, tb = called.excinfo
+            self._tell("<module>", self._session.load_failure(error, tb))
+            return
+        report = called.get_result()
         if report.outcome == "passed":
             return
         error = report.call.excinfo
         if report.outcome == "skipped":
             self._tell("<module>", Outcome("skipped", "load", _skip_reason(report)))
             return
-        # An import that failed comes wrapped in pytest's own words.
-        exception = error.value.__cause__ or error.value
-        if not isinstance(error.value, pytest.Collector.CollectError):
-            exception = error.value
+        exception = error.value
+        if isinstance(exception, pytest.Collector.CollectError) and exception.__cause__:
+            exception = exception.__cause__  # an import that failed, told in pytest's words
         text = _printed(report)
         self._tell("<module>", self._session.load_failure(exception, exception.__traceback__, text))
 
@@ -226,7 +231,9 @@ class _Plugin:
     # Ends out of order.
 
     def pytest_keyboard_interrupt(self, excinfo):
-        self._cut_short(excinfo)
+        # pytest's own way to stop: errors in collection, a plugin that has seen enough.
+        if not isinstance(excinfo.value, pytest.Session.Interrupted):
+            self._cut_short(excinfo)
 
     def pytest_internalerror(self, excinfo):
         self._cut_short(excinfo)
@@ -253,8 +260,8 @@ def _printed(report):
 def _skip_reason(report):
     longrepr = report.longrepr
     text = str(longrepr[2]) if isinstance(longrepr, tuple) else _printed(report)
-    return text[len("Skipped: ") :] if text.startswith("Skipped: ") else text
+    return re.sub(r"\A(Skipped|[\w.]*\bSkipTest): ", "", text)
 
 
 def _xfail_reason(text):
-    return text[len("reason: ") :] if text.startswith("reason: ") else text
+    return re.sub(r"\Areason: ", "", text) or None

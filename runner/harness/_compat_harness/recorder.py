@@ -81,6 +81,10 @@ class Recorder:
         self.ready_written = True
         self.events.write("ready", collected=self._collected)
 
+    def is_silent(self):
+        """Whether nothing has been told yet of what the module holds, or why it cannot be known."""
+        return not self.ready_written and self._collected == 0
+
     # A test's life.
 
     def start(self, case):

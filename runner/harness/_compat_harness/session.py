@@ -92,8 +92,8 @@ def main(argv):
     try:
         driver.run(session)
     except BaseException as error:
-        # SystemExit from the framework's own return comes here, too, long after `ready`.
-        if not recorder.ready_written:
+        # SystemExit of a framework that returned in order comes here, too.
+        if recorder.is_silent():
             outcome = session.load_failure(error, error.__traceback__)
             recorder.pseudo("<module>", arguments.module, [outcome])
         raise

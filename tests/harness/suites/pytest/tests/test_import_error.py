@@ -1,0 +1,5 @@
+import not_installed_anywhere
+
+
+def test_x():
+    pass

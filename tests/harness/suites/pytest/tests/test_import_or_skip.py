@@ -1,0 +1,3 @@
+import pytest
+
+pytest.importorskip("not_installed_anywhere")

@@ -1,0 +1,5 @@
+def broken():
+    raise ValueError("at import")
+
+
+broken()

@@ -38,7 +38,8 @@ class LinkResolver {
     // 0 links to the file as a whole. Each call is counted.
     [[nodiscard]] std::string resolve(const parsers::Location& place);
 
-    // `file` as shown to people: relative to the root where it is under it, else as it is.
+    // The next two are not counted. `file` as shown to people: relative to the root where it is
+    // under it, else as it is.
     [[nodiscard]] std::string shown(const std::string& file);
     // True where `file` belongs to the suite.
     [[nodiscard]] bool in_suite(const std::string& file);
@@ -48,19 +49,28 @@ class LinkResolver {
 
   private:
     struct Target {
+        bool in_suite = false;
         std::string shown;
-        std::string url_path;     // percent-encoded, relative to the link's base
-        std::int64_t lines = -1;  // -1: no such file under the root
+        std::filesystem::path relative;     // to the root
+        std::optional<std::int64_t> lines;  // empty: not looked for; -1: no such file
+        std::string path;                   // what a link says, percent-encoded
     };
     const Target& target(const std::string& file);
+    std::filesystem::path relative_to_root(const std::filesystem::path& file) const;
+    // Reads the file that links lead to; makes its copy where links lead to copies.
+    std::int64_t lines_of(const std::filesystem::path& relative) const;
 
     LinkSource source_;
     std::filesystem::path canonical_root_;
-    std::string template_;       // with {path} and {line}; empty: copies
-    std::filesystem::path top_;  // what {path} is relative to: the root, or its git work tree's top
+    std::string template_;          // with {path} and {line}
+    bool copied_ = false;           // links lead to copies
+    std::filesystem::path prefix_;  // of the root in its git work tree, for a forge's links
     std::map<std::string, Target> targets_;
     std::int64_t total_ = 0;
     std::int64_t unresolved_ = 0;
 };
+
+// A path as part of a URL.
+[[nodiscard]] std::string percent_encoded(std::string_view path);
 
 }  // namespace compat::reports

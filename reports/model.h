@@ -20,6 +20,12 @@ struct StoredRun;
 
 namespace compat::reports {
 
+// States that nobody wants to see, unless an expectation says so.
+[[nodiscard]] constexpr bool needs_attention(parsers::State state) {
+    using enum parsers::State;
+    return state == failed || state == errored || state == crashed || state == timed_out;
+}
+
 // A URL is empty where there is none that works: the text is then printed plainly.
 struct FrameView {
     std::string file;  // relative to the suite's root where it is under it
@@ -73,7 +79,7 @@ struct CaseView {
     std::vector<AttemptView> attempts;  // only where there were several
     std::vector<SubtestView> subtests;
     std::optional<FailureView> failure;
-    Reproduce reproduce;
+    std::optional<Reproduce> reproduce;  // of what nobody wants to see (needs_attention)
 };
 
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
@@ -86,6 +92,7 @@ struct ModuleView {
     double duration_s = 0;  // of all attempts
     int attempts = 0;
     std::string log;          // of the last attempt, relative to the run's folder
+    std::string log_url;      // relative to the report's folder
     std::string process_end;  // of the last attempt
     std::int64_t max_rss_bytes = 0;
     std::int64_t dropped_log_bytes = 0;
@@ -93,7 +100,7 @@ struct ModuleView {
     std::vector<std::string> diagnostics;
     std::vector<CaseView> cases;
     StateCounts states{};
-    Reproduce reproduce;
+    std::optional<Reproduce> reproduce;  // where the module itself did not end well
 
     [[nodiscard]] std::int64_t count(parsers::State state) const {
         return states[static_cast<size_t>(state)];

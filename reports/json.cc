@@ -1,0 +1,169 @@
+#include "reports/json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "runner/base/names.h"
+
+namespace compat::reports {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+template <class T, class Function>
+Json list_of(const std::vector<T>& values, Function function) {
+    Json list = Json::array();
+    for (const T& value : values) list.push_back(function(value));
+    return list;
+}
+
+Json frame(const FrameView& f) {
+    return {{"file", f.file},
+            {"line", f.line},
+            {"function", f.function},
+            {"suite", f.in_suite},
+            {"url", or_null(f.url)}};
+}
+
+Json failure(const FailureView& f) {
+    return {{"type", f.type},           {"message", f.message},
+            {"key_line", f.key_line},   {"cause", nullptr},
+            {"class", nullptr},         {"also", list_of(f.also, failure)},
+            {"rule", nullptr},          {"signature", nullptr},
+            {"traceback", f.traceback}, {"frames", list_of(f.frames, frame)}};
+}
+
+Json failure_or_null(const std::optional<FailureView>& f) {
+    return f ? failure(*f) : Json(nullptr);
+}
+
+Json reproduce(const std::optional<Reproduce>& r) {
+    if (!r) return nullptr;
+    return {{"runner", r->runner}, {"plain", r->plain}};
+}
+
+Json subtest(const SubtestView& s) {
+    return {{"id", s.id},
+            {"state", name_of(s.state)},
+            {"reason", or_null(s.reason)},
+            {"failure", failure_or_null(s.failure)}};
+}
+
+Json attempt(const AttemptView& a) {
+    return {{"attempt", a.number},
+            {"state", name_of(a.state)},
+            {"duration_s", a.duration_s},
+            {"key_line", or_null(a.key_line)}};
+}
+
+Json test(const CaseView& c) {
+    return {{"id", c.id},
+            {"state", name_of(c.state)},
+            {"reason", or_null(c.reason)},
+            {"pseudo", c.pseudo},
+            {"flaky", c.flaky},
+            {"duration_s", c.duration_s},
+            {"file", c.file},
+            {"line", c.line},
+            {"url", or_null(c.url)},
+            {"marks", c.marks},
+            {"attempts", list_of(c.attempts, attempt)},
+            {"subtests", list_of(c.subtests, subtest)},
+            {"failure", failure_or_null(c.failure)},
+            {"reproduce", reproduce(c.reproduce)}};
+}
+
+Json module(const ModuleView& m) {
+    return {{"path", m.path},
+            {"url", or_null(m.url)},
+            {"outcome", name_of(m.outcome)},
+            {"reason", or_null(m.reason)},
+            {"duration_s", m.duration_s},
+            {"attempts", m.attempts},
+            {"log", or_null(m.log)},
+            {"process_end", or_null(m.process_end)},
+            {"max_rss_bytes", m.max_rss_bytes},
+            {"dropped_log_bytes", m.dropped_log_bytes},
+            {"last_known_cases", or_null(m.last_known_cases)},
+            {"diagnostics", m.diagnostics},
+            {"reproduce", reproduce(m.reproduce)},
+            {"cases", list_of(m.cases, test)}};
+}
+
+Json run(const RunView& r) {
+    return {{"id", r.id},
+            {"suite", r.suite},
+            {"series", r.series},
+            {"framework", r.framework},
+            {"started", iso8601(r.started)},
+            {"duration_s", r.duration_s},
+            {"complete", r.complete},
+            {"exit_code", or_null(r.exit_code)},
+            {"shim", r.shim ? "on" : "off"},
+            {"policy", or_null(r.policy)},
+            {"masquerade", r.masquerade},
+            {"device", r.device},
+            {"simulated", or_null(r.simulated)},
+            {"fallback", r.fallback},
+            {"commit", or_null(r.commit)},
+            {"dirty", r.dirty},
+            {"torch", or_null(r.torch)},
+            {"root", r.root},
+            {"command", r.command},
+            {"fingerprint", Json::parse(r.fingerprint)}};
+}
+
+Json totals(const Totals& t) {
+    Json out{{"modules", t.modules}, {"collected", t.collected}};
+    for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
+        out[std::string(parsers::kStateNames[i])] = t.states[i];
+    out["flaky"] = t.flaky;
+    out["device"] = t.device;
+    out["fallback"] = t.fallback;
+    out["redirected"] = t.redirected;
+    out["untouched"] = t.untouched;
+    return out;
+}
+
+Json redirection(const RedirectionView& r) {
+    return {{"kind", r.kind},  {"op", r.op},     {"from", r.from},        {"to", r.to},
+            {"file", r.file},  {"line", r.line}, {"url", or_null(r.url)}, {"count", r.count},
+            {"tests", r.tests}};
+}
+
+}  // namespace
+
+std::string to_json(const ReportModel& model) {
+    const Json report{
+        {"format", kReportFormat},
+        {"generator", fmt::format("runner {}", kVersion)},
+        {"run", run(model.run)},
+        {"totals", totals(model.totals)},
+        {"accounting",
+         {{"closed", model.accounting.closed},
+          {"mismatches",
+           list_of(model.accounting.mismatches,
+                   [](const MismatchView& m) {
+                       return Json{{"module", or_null(m.module)}, {"message", m.message}};
+                   })}}},
+        {"links", {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
+        {"modules", list_of(model.modules, module)},
+        {"clusters", Json::array()},
+        {"gaps", Json::array()},
+        {"redirections", list_of(model.redirections, redirection)},
+        {"leaked_processes", list_of(model.leaked_processes, [](const LeakedView& p) {
+             return Json{{"module", p.module}, {"pid", p.pid}, {"command", p.command}};
+         })}};
+    return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace compat::reports

@@ -1,0 +1,182 @@
+#include "reports/markdown_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace compat::reports {
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
+constexpr std::string_view kEllipsis = "\xe2\x80\xa6";     // …
+// Takes the place of a bar in a table cell: there a bar ends the cell, in a code span, too, and the
+// backslash that would help there is shown everywhere else.
+constexpr std::string_view kBar = "\xef\xbd\x9c";  // ｜, the full-width one
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// Length of the well-formed UTF-8 sequence at the start of `text`, 0 where there is none.
+size_t sequence_length(std::string_view text) {
+    const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = at(0);
+    if (first < 0x80) return 1;
+    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+    for (size_t i = 1; i < length; ++i)
+        if (!is_continuation(text[i])) return 0;
+    // Overlong forms, surrogates, and what lies beyond Unicode.
+    if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) > 0x9f) ||
+        (first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f))
+        return 0;
+    return length;
+}
+
+// Length of a terminal's escape sequence at the start of `text`, which begins with ESC.
+size_t escape_length(std::string_view text) {
+    if (text.size() < 2) return 1;
+    if (text[1] == '[') {  // CSI: parameters, then one final byte
+        size_t i = 2;
+        while (i < text.size() && text[i] >= 0x20 && text[i] < 0x40) ++i;
+        return std::min(i + 1, text.size());
+    }
+    if (text[1] == ']') {  // OSC: up to BEL or ESC backslash
+        for (size_t i = 2; i < text.size() && text[i] != '\n'; ++i) {
+            if (text[i] == '\a') return i + 1;
+            if (text[i] == '\x1b') return std::min(i + 2, text.size());
+        }
+        return 2;
+    }
+    return 2;
+}
+
+// Characters that reorder or hide the text around them (bidirectional controls, zero width).
+bool is_deceptive(std::string_view sequence) {
+    if (sequence.size() != 3 || sequence[0] != '\xe2') return false;
+    const auto second = static_cast<unsigned char>(sequence[1]);
+    const auto third = static_cast<unsigned char>(sequence[2]);
+    return (second == 0x80 &&
+            ((third >= 0x8b && third <= 0x8f) || (third >= 0xa8 && third <= 0xae))) ||
+           (second == 0x81 && third >= 0xa6 && third <= 0xa9);
+}
+
+size_t longest_run(std::string_view text, char wanted) {
+    size_t longest = 0;
+    size_t length = 0;
+    for (const char c : text) {
+        length = c == wanted ? length + 1 : 0;
+        longest = std::max(longest, length);
+    }
+    return longest;
+}
+
+std::string cut(const std::string& text, size_t max_chars) {
+    size_t chars = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (is_continuation(text[i])) continue;
+        if (chars == max_chars) return text.substr(0, i) + std::string(kEllipsis);
+        ++chars;
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    while (!text.empty()) {
+        const char c = text.front();
+        size_t length = 1;
+        if (c == '\x1b') {
+            length = escape_length(text);
+        } else if (c == '\r') {
+            if (text.size() < 2 || text[1] != '\n') out += '\n';
+        } else if (c == '\n' || c == '\t') {
+            out += c;
+        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+            out += kReplacement;
+        } else if (length = sequence_length(text); length == 0) {
+            out += kReplacement;
+            length = 1;
+        } else if (const auto sequence = text.substr(0, length);
+                   is_deceptive(sequence) || (c == '\xc2' && sequence[1] < '\xa0')) {
+            out += kReplacement;
+        } else {
+            out += sequence;
+        }
+        text.remove_prefix(length);
+    }
+    return out;
+}
+
+std::string code(std::string_view text, size_t max_chars) {
+    std::string line = printable(text);
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    std::replace(line.begin(), line.end(), '\t', ' ');
+    for (size_t at = 0; (at = line.find('|', at)) != std::string::npos; at += kBar.size())
+        line.replace(at, 1, kBar);
+    line = cut(line, max_chars);
+    if (line.find_first_not_of(' ') == std::string::npos) return {};
+    const std::string ticks(longest_run(line, '`') + 1, '`');
+    const bool padded = line.front() == '`' || line.back() == '`' || line.front() == ' ';
+    return padded ? fmt::format("{0} {1} {0}", ticks, line) : fmt::format("{0}{1}{0}", ticks, line);
+}
+
+std::string linked_code(std::string_view text, std::string_view url) {
+    if (url.empty()) return code(text);
+    // The parts of a URL are encoded where it is made; a base from outside may still hold these.
+    constexpr std::string_view kEndsALink = " \t\r\n()<>[]`|\\\"";
+    std::string target;
+    for (const char c : url) {
+        if (kEndsALink.find(c) != std::string_view::npos || static_cast<unsigned char>(c) < 0x20)
+            target += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+        else
+            target += c;
+    }
+    return fmt::format("[{}]({})", code(text), target);
+}
+
+std::string html(std::string_view text) {
+    std::string out;
+    for (const char c : printable(text)) switch (c) {
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '&':
+                out += "&amp;";
+                break;
+            case '\n':
+                out += ' ';
+                break;
+            default:
+                out += c;
+        }
+    return out;
+}
+
+std::string fenced(std::string_view language, std::string_view text, size_t max_bytes) {
+    std::string body = printable(text);
+    if (body.size() > max_bytes) {
+        // A third for the head, the rest for the end, which says what went wrong.
+        const size_t head = body.rfind('\n', max_bytes / 3);
+        size_t tail = body.find('\n', body.size() - (max_bytes - max_bytes / 3));
+        if (tail == std::string::npos) tail = body.size();
+        const size_t begin = head == std::string::npos ? 0 : head + 1;
+        const auto left_out = std::count(body.begin() + static_cast<std::ptrdiff_t>(begin),
+                                         body.begin() + static_cast<std::ptrdiff_t>(tail), '\n') +
+                              (tail == body.size());
+        const size_t bytes = tail - begin;
+        body = fmt::format("{}{} {} lines ({} bytes) left out here {}{}", body.substr(0, begin),
+                           kEllipsis, left_out, bytes, kEllipsis, body.substr(tail));
+    }
+    while (body.ends_with('\n')) body.pop_back();
+    const std::string fence(std::max<size_t>(3, longest_run(body, '`') + 1), '`');
+    return fmt::format("{}{}\n{}\n{}\n", fence, language, body, fence);
+}
+
+}  // namespace compat::reports

@@ -1,0 +1,353 @@
+#include "reports/model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "reports/links.h"
+#include "runner/analysis/accounting.h"
+#include "runner/analysis/marks.h"
+#include "runner/base/names.h"
+#include "runner/store/store.h"
+
+namespace compat::reports {
+
+namespace fs = std::filesystem;
+using parsers::CaseRecord;
+using parsers::ModuleOutcome;
+using parsers::ModuleRecord;
+using parsers::State;
+
+namespace {
+
+std::string quoted(const std::vector<std::string>& words) {
+    std::vector<std::string> out;
+    for (const std::string& word : words) out.push_back(shell_quoted(word));
+    return fmt::format("{}", fmt::join(out, " "));
+}
+
+// A module's attempts as one record: each test as its last attempt left it, in the order in which
+// tests were first seen.
+struct Verdicts {
+    ModuleRecord record;
+    std::vector<std::vector<AttemptView>> attempts;  // of each case, where it had several
+
+    [[nodiscard]] bool flaky(size_t index) const {
+        const auto& all = attempts[index];
+        return record.cases[index].state == State::passed &&
+               std::any_of(all.begin(), all.end(),
+                           [](const AttemptView& a) { return needs_attention(a.state); });
+    }
+};
+
+Verdicts verdicts_of(const store::StoredModule& module) {
+    Verdicts all;
+    if (module.attempts.empty()) {
+        all.record.path = module.path;
+        all.record.outcome = ModuleOutcome::not_run;
+        all.record.reason = module.not_run_reason;
+        return all;
+    }
+    if (module.attempts.size() == 1) {
+        all.record = module.attempts.front().record;
+        all.attempts.resize(all.record.cases.size());
+        return all;
+    }
+    std::unordered_map<std::string, size_t> places;
+    std::unordered_map<std::string, const store::JobResult*> deciding;
+    std::vector<CaseRecord> cases;
+    std::int64_t collected = 0;
+    for (const store::JobResult& job : module.attempts) {
+        collected = std::max(collected, job.record.collected);
+        for (const CaseRecord& test : job.record.cases) {
+            const auto [place, added] = places.try_emplace(test.id, cases.size());
+            if (added) {
+                cases.push_back(test);
+                all.attempts.emplace_back();
+            } else {
+                cases[place->second] = test;
+            }
+            all.attempts[place->second].push_back(
+                {job.attempt, test.state, test.duration_s,
+                 test.failure ? test.failure->key_line() : std::string{}});
+            deciding[test.id] = &job;
+        }
+    }
+    for (auto& attempts : all.attempts)
+        if (attempts.size() == 1) attempts.clear();
+
+    all.record = module.attempts.back().record;
+    all.record.cases = std::move(cases);
+    all.record.collected = collected;
+    // Closing lines are of one attempt; each is checked against its own.
+    all.record.closing.reset();
+    all.record.finished = false;
+    all.record.device_events.clear();
+    all.record.kernels.clear();
+    for (const store::JobResult& job : module.attempts) {
+        const auto decides = [&](const std::string& test) {
+            const auto decider = deciding.find(test);
+            return decider == deciding.end() || decider->second == &job;
+        };
+        std::copy_if(job.record.device_events.begin(), job.record.device_events.end(),
+                     std::back_inserter(all.record.device_events),
+                     [&](const auto& event) { return decides(event.test); });
+        std::copy_if(job.record.kernels.begin(), job.record.kernels.end(),
+                     std::back_inserter(all.record.kernels),
+                     [&](const auto& kernels) { return decides(kernels.test); });
+    }
+    return all;
+}
+
+class Builder {
+  public:
+    Builder(const store::StoredRun& run, const ModelOptions& options)
+        : run_(run),
+          options_(options),
+          links_({run.info.root, run.info.links_base, run.info.remote, run.info.commit,
+                  run.info.dirty, options.run_folder / "source", options.report_folder}) {}
+
+    ReportModel build() {
+        model_.run = run_view();
+        for (const store::StoredModule& module : run_.modules) add_module(module);
+        add_redirections();
+        set_totals();
+        model_.accounting.closed = model_.accounting.mismatches.empty();
+        model_.links_total = links_.total();
+        model_.links_unresolved = links_.unresolved();
+        return std::move(model_);
+    }
+
+  private:
+    using SiteKey =
+        std::tuple<std::string, std::string, std::string, std::string, std::string, int>;
+    struct Site {
+        std::int64_t count = 0;
+        std::set<std::string> tests;
+    };
+
+    RunView run_view() const {
+        const store::RunInfo& info = run_.info;
+        RunView view;
+        view.id = info.id;
+        view.suite = info.suite;
+        view.series = info.series;
+        view.framework = info.framework;
+        view.started = info.started;
+        view.duration_s = run_.end ? run_.end->duration_s : seconds_so_far();
+        view.complete = run_.end && run_.end->complete;
+        if (run_.end) view.exit_code = run_.end->exit_code;
+        view.shim = info.shim;
+        view.policy = info.policy;
+        view.masquerade = info.masquerade;
+        view.device = info.device;
+        view.simulated = info.simulated;
+        view.fallback = info.fallback;
+        view.commit = info.commit;
+        view.dirty = info.dirty;
+        view.torch = info.torch;
+        view.root = info.root;
+        view.command = quoted(info.argv);
+        view.fingerprint = info.fingerprint;
+        return view;
+    }
+
+    // Of a run that never came to its end: up to the end of the last attempt that was stored.
+    double seconds_so_far() const {
+        double seconds = 0;
+        for (const store::StoredModule& module : run_.modules)
+            for (const store::JobResult& job : module.attempts)
+                seconds = std::max(
+                    seconds,
+                    std::chrono::duration<double>(job.started - run_.info.started).count() +
+                        job.duration_s);
+        return seconds;
+    }
+
+    void add_module(const store::StoredModule& module) {
+        const Verdicts verdicts = verdicts_of(module);
+        const ModuleRecord& record = verdicts.record;
+        const std::string file = (fs::path(run_.info.root) / module.path).string();
+
+        ModuleView view;
+        view.path = module.path;
+        view.url = links_.resolve({file, 0});
+        view.outcome = record.outcome;
+        view.reason = record.reason;
+        view.attempts = static_cast<int>(module.attempts.size());
+        view.last_known_cases = module.last_known_cases;
+        for (const store::JobResult& job : module.attempts) {
+            view.duration_s += job.duration_s;
+            view.max_rss_bytes = std::max(view.max_rss_bytes, job.max_rss_bytes);
+            view.dropped_log_bytes += job.dropped_log_bytes;
+            for (const parsers::Diagnostic& d : job.record.diagnostics)
+                view.diagnostics.push_back(fmt::format(
+                    "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));
+            for (const store::LeakedProcess& process : job.leaked)
+                model_.leaked_processes.push_back({module.path, process.pid, quoted(process.argv)});
+        }
+        if (!module.attempts.empty()) {
+            view.log = module.attempts.back().log;
+            view.process_end = module.attempts.back().process_end;
+            if (!view.log.empty())
+                view.log_url = percent_encoded(
+                    (options_.run_folder / view.log)
+                        .lexically_normal()
+                        .lexically_relative(options_.report_folder.lexically_normal())
+                        .generic_string());
+        }
+        if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
+            view.reproduce = reproduce(module.path, module.path);
+
+        const auto marks = analysis::marks_of(record);
+        view.cases.reserve(record.cases.size());
+        std::int64_t flaky = 0;
+        for (size_t i = 0; i < record.cases.size(); ++i) {
+            CaseView test = case_view(record.cases[i], file, module.path);
+            for (const auto name : marks[i].names()) test.marks.emplace_back(name);
+            test.attempts = verdicts.attempts[i];
+            test.flaky = verdicts.flaky(i);
+            flaky += test.flaky;
+            ++view.states[static_cast<size_t>(test.state)];
+            view.cases.push_back(std::move(test));
+        }
+        analysis::add(totals_, record, flaky);
+        add_mismatches(module, record);
+        collect_sites(record);
+        model_.modules.push_back(std::move(view));
+    }
+
+    // "attempt 2: " where there were several.
+    static std::string attempt_words(const store::StoredModule& module,
+                                     const store::JobResult& job) {
+        return module.attempts.size() > 1 ? fmt::format("attempt {}: ", job.attempt)
+                                          : std::string{};
+    }
+
+    void add_mismatches(const store::StoredModule& module, const ModuleRecord& verdicts) {
+        auto& list = model_.accounting.mismatches;
+        for (const store::JobResult& job : module.attempts)
+            for (const analysis::Mismatch& mismatch : analysis::account(job.record).mismatches)
+                list.push_back({module.path, attempt_words(module, job) + mismatch.text()});
+        if (module.attempts.size() < 2) return;
+        for (const analysis::Mismatch& mismatch : analysis::account(verdicts).mismatches)
+            list.push_back({module.path, "all attempts: " + mismatch.text()});
+    }
+
+    CaseView case_view(const CaseRecord& record, const std::string& module_file,
+                       const std::string& module_path) {
+        CaseView view;
+        view.id = record.id;
+        view.state = record.state;
+        view.reason = record.reason;
+        view.pseudo = record.pseudo;
+        view.duration_s = record.duration_s;
+        // What has no place of its own (a module that could not be imported) is at its module.
+        const parsers::Location place =
+            record.location.file.empty() ? parsers::Location{module_file, 0} : record.location;
+        view.file = links_.shown(place.file);
+        view.line = place.line;
+        view.url = links_.resolve(place);
+        if (record.failure) {
+            view.failure = failure_view(*record.failure);
+            for (const parsers::Failure& also : record.also)
+                view.failure->also.push_back(failure_view(also));
+        }
+        for (const parsers::SubCase& sub : record.subcases) {
+            SubtestView& subtest = view.subtests.emplace_back();
+            subtest.id = record.id + " " + sub.label;
+            subtest.state = sub.state;
+            subtest.reason = sub.reason;
+            if (sub.failure) subtest.failure = failure_view(*sub.failure);
+        }
+        if (needs_attention(record.state))
+            view.reproduce = reproduce(record.pseudo ? module_path : record.id,
+                                       record.pseudo ? module_path : record.name);
+        return view;
+    }
+
+    FailureView failure_view(const parsers::Failure& failure) {
+        FailureView view;
+        view.type = failure.type;
+        view.message = failure.message;
+        view.key_line = failure.key_line();
+        view.traceback = failure.traceback;
+        for (const parsers::Frame& frame : failure.frames) {
+            FrameView& shown = view.frames.emplace_back();
+            shown.file = links_.shown(frame.file);
+            shown.line = frame.line;
+            shown.function = frame.function;
+            shown.in_suite = links_.in_suite(frame.file);
+            if (shown.in_suite) shown.url = links_.resolve({frame.file, frame.line});
+        }
+        return view;
+    }
+
+    // `target` in the runner's words, `name` in the framework's own.
+    Reproduce reproduce(const std::string& target, const std::string& name) const {
+        std::vector<std::string> runner = run_.info.rerun_argv;
+        runner.push_back(target);
+        std::vector<std::string> plain;
+        for (const auto& [variable, value] : run_.info.env)
+            if (!is_secret_name(variable)) plain.push_back(variable + "=" + value);
+        if (!plain.empty()) plain.insert(plain.begin(), "env");
+        plain.insert(plain.end(), {run_.info.python, "-m", run_.info.framework, "-v", name});
+        return {quoted(runner),
+                fmt::format("cd {} && {}", shell_quoted(run_.info.root), quoted(plain))};
+    }
+
+    void collect_sites(const ModuleRecord& record) {
+        for (const parsers::DeviceEvent& event : record.device_events) {
+            Site& site = sites_[{event.kind, event.op, event.from, event.to, event.location.file,
+                                 event.location.line}];
+            site.count += event.count;
+            if (!event.test.empty()) site.tests.insert(event.test);
+        }
+    }
+
+    void add_redirections() {
+        for (const auto& [key, site] : sites_) {
+            RedirectionView& view = model_.redirections.emplace_back();
+            std::tie(view.kind, view.op, view.from, view.to, view.file, view.line) = key;
+            if (links_.in_suite(view.file)) view.url = links_.resolve({view.file, view.line});
+            view.file = links_.shown(view.file);
+            view.count = site.count;
+            view.tests = static_cast<std::int64_t>(site.tests.size());
+        }
+        // Equal counts stay in the order of their keys, so that two reports of a run are the same.
+        std::stable_sort(model_.redirections.begin(), model_.redirections.end(),
+                         [](const auto& a, const auto& b) { return a.count > b.count; });
+    }
+
+    void set_totals() {
+        Totals& totals = model_.totals;
+        totals.modules = totals_.modules;
+        totals.collected = totals_.collected;
+        totals.states = totals_.states;
+        totals.flaky = totals_.flaky;
+        totals.device = totals_.device;
+        totals.fallback = totals_.fallback;
+        totals.redirected = totals_.redirected;
+        totals.untouched = totals_.untouched;
+    }
+
+    const store::StoredRun& run_;
+    const ModelOptions& options_;
+    LinkResolver links_;
+    analysis::Totals totals_;
+    std::map<SiteKey, Site> sites_;
+    ReportModel model_;
+};
+
+}  // namespace
+
+ReportModel build_model(const store::StoredRun& run, const ModelOptions& options) {
+    return Builder(run, options).build();
+}
+
+}  // namespace compat::reports

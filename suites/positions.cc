@@ -76,9 +76,9 @@ class Finder final : public nlohmann::json_sax<json> {
                      const nlohmann::detail::exception& error) override {
         // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error …": what
         // stands behind the place, which we give ourselves.
-        const std::string whole = error.what();
-        const std::size_t colon = whole.find(": ");
-        std::string message = colon == std::string::npos ? whole : whole.substr(colon + 2);
+        std::string message = error.what();
+        message.erase(0, message.find("] ") + 2);
+        if (message.starts_with("parse error at")) message.erase(0, message.find(": ") + 2);
         if (message.find("ill-formed UTF-8") != std::string::npos) message = "not valid UTF-8";
         return stop(position_of(byte == 0 ? 0 : byte - 1), "not JSON: " + message);
     }

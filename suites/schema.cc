@@ -1,6 +1,7 @@
 #include "suites/schema.h"
 
 #include <algorithm>
+#include <memory>
 #include <regex>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -23,6 +24,16 @@ const json& schema() {
     return parsed;
 }
 
+const valijson::Schema& compiled_schema() {
+    static const std::unique_ptr<const valijson::Schema> compiled = [] {
+        auto made = std::make_unique<valijson::Schema>();
+        valijson::SchemaParser parser;
+        parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema()), *made);
+        return made;
+    }();
+    return *compiled;
+}
+
 const json* member(const json& node, const char* key) {
     const auto found = node.find(key);
     return found == node.end() ? nullptr : &*found;
@@ -35,13 +46,20 @@ const json& resolved(const json& node) {
     return schema().at(json::json_pointer(reference->get<std::string>().substr(1)));
 }
 
+// Of `patternProperties`, the schema that takes this key; nothing where none does.
+const json* by_pattern(const json& node, const std::string& key) {
+    if (const json* patterns = member(node, "patternProperties"))
+        for (const auto& [pattern, schema] : patterns->items())
+            if (std::regex_search(key, std::regex(pattern))) return &schema;
+    return nullptr;
+}
+
 // The schema of the value that stands under `token` in a value of schema `node`.
 const json* child(const json& node, const std::string& token) {
     if (const json* items = member(node, "items")) return items;
     if (const json* properties = member(node, "properties"))
         if (const auto found = properties->find(token); found != properties->end()) return &*found;
-    const json* others = member(node, "additionalProperties");
-    return others && others->is_object() ? others : nullptr;
+    return by_pattern(node, token);
 }
 
 bool has_type(const json& value, std::string_view type) {
@@ -63,11 +81,6 @@ std::string comma_list(const std::vector<std::string>& words) {
     return text;
 }
 
-std::string keys_of(const json& properties, std::vector<std::string>& names) {
-    for (const auto& [name, node] : properties.items()) names.push_back(name);
-    return comma_list(names);
-}
-
 // A value as it stands in the file, cut where it is long.
 std::string shown(const json& value) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -86,26 +99,18 @@ std::string under(const std::string& pointer, const std::string& key) {
 
 std::optional<Violation> explain_object(const json& node, const json& value,
                                         const std::string& pointer) {
-    if (const json* names = member(node, "propertyNames")) {
-        const std::regex allowed(names->at("pattern").get<std::string>());
-        for (const auto& [key, ignored] : value.items())
-            if (!std::regex_search(key, allowed))
-                return Violation{
-                    under(pointer, key), true,
-                    "\"" + key + "\": expected " + names->at("expected").get<std::string>()};
-    }
-    const json* properties = member(node, "properties");
-    if (properties && node.value("additionalProperties", json(true)) == json(false)) {
-        for (const auto& [key, ignored] : value.items()) {
-            if (properties->contains(key)) continue;
-            std::vector<std::string> names;
-            const std::string all = keys_of(*properties, names);
-            const std::string guess = did_you_mean(nearest(key, names, 1));
+    for (const auto& [key, ignored] : value.items()) {
+        if (child(node, key)) continue;
+        const std::string refused = "\"" + key + "\"";
+        if (const json* expected = member(node, "expectedKey"))
             return Violation{under(pointer, key), true,
-                             "unknown key \"" + key + "\"" +
-                                 (guess.empty() ? std::string() : "; " + guess) +
-                                 " (allowed: " + all + ")"};
-        }
+                             refused + ": expected " + expected->get<std::string>()};
+        std::vector<std::string> names;
+        for (const auto& [name, inner] : node.at("properties").items()) names.push_back(name);
+        const std::string guess = did_you_mean(nearest(key, names, 1));
+        return Violation{under(pointer, key), true,
+                         "unknown key " + refused + (guess.empty() ? "" : "; " + guess) +
+                             " (allowed: " + comma_list(names) + ")"};
     }
     if (const json* required = member(node, "required"))
         for (const json& key : *required)
@@ -158,12 +163,10 @@ std::vector<std::string> tokens_of(const std::vector<std::string>& context) {
 }  // namespace
 
 std::optional<Violation> find_violation(const json& document) {
-    valijson::Schema compiled;
-    valijson::SchemaParser parser;
-    parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema()), compiled);
     valijson::ValidationResults results;
     valijson::Validator validator;
-    if (validator.validate(compiled, valijson::adapters::NlohmannJsonAdapter(document), &results))
+    if (validator.validate(compiled_schema(), valijson::adapters::NlohmannJsonAdapter(document),
+                           &results))
         return std::nullopt;
 
     // Those around a refused value are refused too; the deepest one is the cause.

@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "runner/plan/plan.h"
+#include "suites/glob.h"
+#include "suites/tree.h"
+
+namespace compat::plan {
+
+namespace fs = std::filesystem;
+
+Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const fs::path& root) {
+    std::error_code error;
+    if (!fs::is_directory(root, error))
+        return fail(ErrorKind::environment, "no such source folder",
+                    "give the suite's checkout with --root", root.string());
+    const fs::path tests = root / suite.layout.tests;
+    if (!fs::is_directory(tests, error))
+        return fail(ErrorKind::environment,
+                    fmt::format("no tests folder \"{}\" in it", suite.layout.tests),
+                    fmt::format("is this a checkout of {}?", suite.name), root.string());
+
+    std::vector<ModuleFile> modules;
+    for (const suites::TreeFile& file : suites::list_tree(root, suite.layout.tests)) {
+        const std::string name = fs::path(file.path).filename().string();
+        const auto takes = [&](const std::string& glob) {
+            return suites::glob_matches(glob, name);
+        };
+        if (std::none_of(suite.layout.modules.begin(), suite.layout.modules.end(), takes)) continue;
+        const bool excluded = std::any_of(
+            suite.layout.exclude.begin(), suite.layout.exclude.end(),
+            [&](const std::string& glob) { return suites::glob_covers(glob, file.path); });
+        modules.push_back({file.path, file.bytes, excluded});
+    }
+    if (modules.empty())
+        return fail(ErrorKind::nothing_selected,
+                    fmt::format("no test module ({}) in it", fmt::join(suite.layout.modules, ", ")),
+                    "see layout.modules in docs/suite-format.md", tests.string());
+    return modules;
+}
+
+}  // namespace compat::plan

@@ -1,0 +1,56 @@
+"""suites/suite.schema.json by a second validator, so that ours is not alone in how it reads it."""
+
+import json
+import pathlib
+import re
+import unittest
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+SUITES = pathlib.Path(__file__).resolve().parents[2] / "suites"
+COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def read(path):
+    return json.loads(COMMENT.sub(lambda m: m[1] or "", path.read_text(encoding="utf-8")))
+
+
+class SchemaTest(unittest.TestCase):
+    def setUp(self):
+        if jsonschema is None:
+            self.skipTest("the Python package jsonschema is not installed")
+        self.schema = read(SUITES / "suite.schema.json")
+
+    def test_is_a_schema(self):
+        jsonschema.Draft7Validator.check_schema(self.schema)
+
+    def test_takes_every_shipped_suite(self):
+        files = sorted(SUITES.glob("*/suite.json"))
+        self.assertGreaterEqual(len(files), 4)
+        for path in files:
+            with self.subTest(path=path):
+                jsonschema.validate(read(path), self.schema)
+
+    def test_refuses(self):
+        good = {"format": 1, "name": "a", "framework": "unittest"}
+        jsonschema.validate(good, self.schema)
+        for bad in (
+            {"framework": "nose"},
+            {"retrys": 1},
+            {"source": {}},
+            {"source": {"git": "u"}},
+            {"source": {"path": "a", "debian": "b"}},
+            {"limits": {"test_timeout": "0s"}},
+            {"limits": {"memory": "6GB"}},
+            {"layout": {"tests": "../x"}},
+            {"env": {"1A": "x"}},
+        ):
+            with self.subTest(bad=bad), self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate({**good, **bad}, self.schema)
+
+
+if __name__ == "__main__":
+    unittest.main()

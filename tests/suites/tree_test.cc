@@ -1,0 +1,59 @@
+#include "suites/tree.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/temp_tree.h"
+
+namespace compat::suites {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> paths(const std::vector<TreeFile>& files) {
+    std::vector<std::string> all;
+    for (const TreeFile& file : files) all.push_back(file.path);
+    return all;
+}
+
+TEST(Tree, LeavesOutWhatIsNoSource) {
+    const testing::TempTree tree;
+    for (const char* path :
+         {"a.py", "pkg/b.py", "pkg/build/c.py", ".git/d.py", ".venv/e.py", "pkg/.hidden/f.py",
+          "pkg/__pycache__/g.py", "env/pyvenv.cfg", "env/lib/h.py", "build/i.py", "dist/j.py",
+          "x.egg-info/k.py", "node_modules/l.py"})
+        tree.write(path, "12345");
+    const auto files = list_tree(tree.root());
+    EXPECT_THAT(paths(files), ElementsAre("a.py", "pkg/b.py", "pkg/build/c.py"));
+    EXPECT_EQ(files[0].bytes, 5u);
+}
+
+TEST(Tree, StaysInsideAndEndsInSpiteOfLinks) {
+    const testing::TempTree outside;
+    outside.write("secret.py");
+    const testing::TempTree tree;
+    tree.write("tests/a.py");
+    fs::create_directory_symlink(tree.root(), tree.root() / "tests/loop");
+    fs::create_directory_symlink(outside.root(), tree.root() / "tests/away");
+    fs::create_symlink(outside.root() / "secret.py", tree.root() / "tests/b.py");
+    fs::create_symlink(tree.root() / "tests/a.py", tree.root() / "tests/c.py");
+    fs::create_symlink(tree.root() / "nowhere", tree.root() / "tests/d.py");
+    EXPECT_THAT(paths(list_tree(tree.root())), ElementsAre("tests/a.py", "tests/c.py"));
+}
+
+TEST(Tree, OneFolderOfIt) {
+    const testing::TempTree tree;
+    tree.write("a.py");
+    tree.write("tests/b.py");
+    tree.write("build/c.py");
+    EXPECT_THAT(paths(list_tree(tree.root(), "tests/")), ElementsAre("tests/b.py"));
+    EXPECT_THAT(paths(list_tree(tree.root(), ".")), ElementsAre("a.py", "tests/b.py"));
+    EXPECT_THAT(paths(list_tree(tree.root(), "build")), ElementsAre("build/c.py"));
+    EXPECT_THAT(list_tree(tree.root(), ".."), IsEmpty());
+    EXPECT_THAT(list_tree(tree.root(), "none"), IsEmpty());
+    EXPECT_THAT(list_tree(tree.root() / "none"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace compat::suites

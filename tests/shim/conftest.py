@@ -1,0 +1,111 @@
+"""Real children under a real torch. The Python that runs these tests is the one the shim is built
+for and loaded into; without torch in it they are skipped.
+
+COMPAT_SHIM_LIBRARY names a library that is there already; otherwise one is built, once, into
+$XDG_CACHE_HOME/runner/tests/shim (CMake rebuilds only what changed).
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHIM = ROOT / "shim"
+ACTIVATE = SHIM / "python" / "activate"
+
+def build(name, **definitions):
+    """Configure, build and install; the library's path."""
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip(f"no torch in {sys.executable}")
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    key = hashlib.sha256(f"{ROOT} {sys.prefix}".encode()).hexdigest()[:12]
+    folder = cache / "runner" / "tests" / "shim" / f"{name}-{key}"
+    commands = (
+        ["cmake", "-S", str(SHIM), "-B", str(folder / "build"), "-G", "Ninja"]
+        + ["-DCMAKE_BUILD_TYPE=Release", f"-DPython_EXECUTABLE={sys.executable}"]
+        + [f"-DCMAKE_INSTALL_PREFIX={folder / 'lib'}"]
+        + [f"-D{key}={value}" for key, value in definitions.items()],
+        ["cmake", "--build", str(folder / "build")],
+        ["cmake", "--install", str(folder / "build")],
+    )
+    for command in commands:
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    (library,) = (folder / "lib").glob("_compat_shim*.so")
+    return str(library)
+
+
+@pytest.fixture(scope="session")
+def library():
+    return os.environ.get("COMPAT_SHIM_LIBRARY") or build("own")
+
+
+@pytest.fixture(scope="session")
+def foreign_library():
+    return build("foreign", CLAIMED_TORCH_VERSION="9.9.9+elsewhere")
+
+
+class Child:
+    """A script that ran in a child. `answer` is the JSON of its last line of output."""
+
+    def __init__(self, done, script, record):
+        self.returncode = done.returncode
+        self.stdout, self.stderr = done.stdout, done.stderr
+        self.script = str(script)
+        self.record = [json.loads(line) for line in record.read_text().splitlines()] if (
+            record.exists()
+        ) else []
+
+    @property
+    def answer(self):
+        assert self.returncode == 0, self.stderr
+        return json.loads(self.stdout.splitlines()[-1])
+
+    def devices(self, **wanted):
+        return [
+            line
+            for line in self.record
+            if line["event"] == "device" and all(line[key] == wanted[key] for key in wanted)
+        ]
+
+
+@pytest.fixture
+def child(library, tmp_path):
+    """child(script, …) runs a script as the runner would run a module."""
+
+    def run(script, *, active=True, env=None, python=sys.executable, argv=None, cwd=None):
+        path = tmp_path / "script.py"
+        path.write_text(script)
+        record = tmp_path / "record.jsonl"
+        ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTHON", "CUDA_")
+        environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+        environ.update(
+            PYTHONPATH=str(ACTIVATE),
+            PYTHONDONTWRITEBYTECODE="1",
+            OMP_NUM_THREADS="1",
+            COMPAT_SHIM_LIBRARY=library,
+            TORCHDEVICE_MODE="missing",
+            TORCHDEVICE_RECORD=str(record),
+        )
+        if active:
+            environ["ACTIVATE_TORCH_DEVICE"] = "1"
+        for key, value in (env or {}).items():
+            environ.pop(key, None) if value is None else environ.update({key: value})
+        done = subprocess.run(
+            [python, *(argv or [str(path)])],
+            env=environ,
+            cwd=cwd or tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        return Child(done, path, record)
+
+    return run

@@ -1,0 +1,238 @@
+"""How the shim comes into a process, and how it stays out of one."""
+
+import os
+import shutil
+import sys
+import textwrap
+
+import pytest
+
+from conftest import ACTIVATE, SHIM
+
+CUDA_WORKS = """
+import json, sys, torch
+print(json.dumps([torch.cuda.is_available(), torch.ones(2, device="cuda").device.type]))
+"""
+
+
+def test_a_program_written_for_cuda_runs_unedited(child):
+    assert child(CUDA_WORKS).answer == [True, "cpu"]
+
+
+def test_nothing_happens_without_the_variable(child):
+    script = """
+import json, sys, threading, torch
+try:
+    torch.ones(2, device="cuda")
+    raised = None
+except AssertionError as error:
+    raised = str(error)
+print(json.dumps({
+    "shim": [name for name in sys.modules if name.startswith(("compat_shim", "_compat_shim"))],
+    "finders": [type(finder).__module__ for finder in sys.meta_path],
+    "available": torch.cuda.is_available(),
+    "names": hasattr(torch._C, "_cuda_getDeviceCount"),
+    "thread": threading.Thread._bootstrap_inner.__qualname__,
+    "raised": raised,
+}))
+"""
+    for value in (None, "0", "true"):
+        ran = child(script, active=False, env={"ACTIVATE_TORCH_DEVICE": value})
+        answer = ran.answer
+        assert answer["shim"] == [] and "compat_shim.hook" not in answer["finders"]
+        assert (answer["available"], answer["names"]) == (False, False)
+        assert answer["thread"] == "Thread._bootstrap_inner"
+        assert "not compiled with CUDA" in answer["raised"]
+        assert ran.record == []
+
+
+def test_torch_is_not_imported_for_programs_that_do_not(child):
+    ran = child("import json, sys; print(json.dumps(sorted(n for n in sys.modules if 'torch' in n)))")
+    assert ran.answer == []
+    assert ran.record == []
+
+
+def test_a_python_without_torch_is_left_in_peace(child):
+    python = os.path.realpath(sys._base_executable)
+    script = """
+import importlib.util, json, compat_shim
+compat_shim.begin_test("a"); compat_shim.end_test()
+print(json.dumps([importlib.util.find_spec("torch") is None, compat_shim.active(), compat_shim.sites()]))
+"""
+    answer = child(script, python=python).answer
+    if not answer[0]:
+        pytest.skip("the base interpreter has a torch of its own")
+    assert answer == [True, False, []]
+
+
+def test_importing_torchdevice_without_torch_is_harmless(child):
+    python = os.path.realpath(sys._base_executable)
+    script = "import json, TorchDevice; print(json.dumps(TorchDevice.__version__))"
+    assert child(script, python=python).answer == "0.1.0"
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_another_sitecustomize_still_runs(child, tmp_path, active):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "sitecustomize.py").write_text("import sys; sys.other_ran = __file__\n")
+    path = os.pathsep.join([str(ACTIVATE), str(other)])
+    script = """
+import json, sys, torch
+print(json.dumps([sys.other_ran, sys.modules["sitecustomize"].__file__, torch.cuda.is_available()]))
+"""
+    expected = str(other / "sitecustomize.py")
+    answer = child(script, active=active, env={"PYTHONPATH": path}).answer
+    assert answer == [expected, expected, active]
+
+
+@pytest.mark.parametrize("framework", ["unittest", "pytest"])
+def test_under_a_test_framework(child, tmp_path, framework):
+    (tmp_path / "test_cuda.py").write_text(
+        textwrap.dedent(
+            """
+            import unittest, torch
+
+            class CudaTest(unittest.TestCase):
+                @unittest.skipUnless(torch.cuda.is_available(), "no CUDA")
+                def test_device(self):
+                    self.assertEqual(torch.ones(2, device="cuda").tolist(), [1, 1])
+            """
+        )
+    )
+    ran = child("", argv=["-m", framework, "-v", "test_cuda.py"])
+    output = ran.stdout + ran.stderr
+    assert ran.returncode == 0, output
+    assert ("1 passed" in output) if framework == "pytest" else ("Ran 1 test" in output)
+    assert "skipped" not in output
+    (event,) = ran.devices(op="aten::ones")
+    assert (event["file"], event["line"]) == (str(tmp_path / "test_cuda.py"), 7)
+
+
+@pytest.mark.parametrize("first, second", [("torch", "TorchDevice"), ("TorchDevice", "torch")])
+def test_torchdevice_in_either_order(child, first, second):
+    script = f"""
+import {first}
+import {second}
+import json, torch
+with torch.cuda.stream(torch.cuda.Stream()) as context:
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+TorchDevice.apply_patches()
+print(json.dumps([
+    TorchDevice.__version__, str(TorchDevice.get_default_device()), torch.cuda.is_available(),
+    torch.ones(2, device="cuda").device.type, torch.cuda.mem_get_info()[1] > 0,
+    torch.cuda.get_device_properties(0).major, torch.cuda.nvtx.range_push("a"),
+    isinstance(torch.cuda.Stream(), torch.Stream)]))
+"""
+    answer = child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
+    assert answer == ["0.1.0", "cpu", True, "cpu", True, 7, 0, True]
+
+
+def test_torchdevice_does_nothing_without_the_variable(child):
+    script = """
+import json, torch, TorchDevice
+TorchDevice.apply_patches()
+print(json.dumps([torch.cuda.is_available(), str(TorchDevice.get_default_device())]))
+"""
+    ran = child(script, active=False, env={"PYTHONPATH": str(SHIM / "python")})
+    assert ran.answer == [False, "cpu"]
+
+
+def test_a_second_activation_changes_nothing(child):
+    script = """
+import json, threading, torch, TorchDevice
+from compat_shim import hook
+before = (threading.Thread._bootstrap_inner, torch.autocast.__enter__, torch.cuda.Stream)
+hook.install()
+after = (threading.Thread._bootstrap_inner, torch.autocast.__enter__, torch.cuda.Stream)
+torch.ones(2, device="cuda")
+import compat_shim
+print(json.dumps([before == after, sum(site["count"] for site in compat_shim.sites())]))
+"""
+    ran = child(script)
+    assert ran.answer == [True, 1]
+    assert [line["event"] for line in ran.record].count("session") == 1
+
+
+def test_subprocesses_of_a_test_are_redirected_too(child):
+    script = """
+import json, subprocess, sys, torch
+code = "import torch; print(torch.zeros(1, device='cuda').device)"
+print(json.dumps(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout))
+"""
+    ran = child(script)
+    assert ran.answer == "cpu\n"
+    sessions = [line["pid"] for line in ran.record if line["event"] == "session"]
+    assert len(sessions) == len(set(sessions)) == 2
+    (event,) = ran.devices(op="aten::zeros")
+    assert event["pid"] == sessions[1] and event["file"] == "<string>"
+
+
+def test_the_library_is_not_tied_to_where_it_was_built(child, library, tmp_path):
+    moved = shutil.copy(library, tmp_path)
+    assert child(CUDA_WORKS, env={"COMPAT_SHIM_LIBRARY": str(moved)}).answer == [True, "cpu"]
+
+
+def test_the_session_line(child):
+    import torch
+
+    (session,) = child("import torch").record
+    pid = session.pop("pid")
+    assert isinstance(pid, int)
+    assert session == {
+        "event": "session",
+        "format": 1,
+        "shim": "0.1.0",
+        "torch": torch.__version__,
+        "host": "cpu",
+        "mode": "missing",
+        "simulated": None,
+        "masquerade": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "env, mode",
+    [
+        ({"TORCHDEVICE_MODE": None}, "full"),
+        ({"TORCHDEVICE_MODE": "full"}, "full"),
+        ({"TORCHDEVICE_MODE": None, "TORCH_ALLOW_REDIRECTS": "true"}, "full"),
+        ({"TORCHDEVICE_MODE": "missing", "TORCH_ALLOW_REDIRECTS": "true"}, "missing"),
+    ],
+)
+def test_which_mode_applies(child, env, mode):
+    ran = child(CUDA_WORKS, env=env)
+    assert ran.answer == [True, "cpu"]
+    assert ran.record[0]["mode"] == mode
+
+
+REFUSALS = {
+    "no library": ({"COMPAT_SHIM_LIBRARY": None}, "needs COMPAT_SHIM_LIBRARY"),
+    "a library that is not there": ({"COMPAT_SHIM_LIBRARY": "/nowhere.so"}, "/nowhere.so"),
+    "a file that is no library": ({"COMPAT_SHIM_LIBRARY": __file__}, "is not the shim's library"),
+    "an unknown mode": ({"TORCHDEVICE_MODE": "some"}, "must be one of missing, full"),
+    "an unknown level": ({"TORCHDEVICE_LOG_LEVEL": "LOUD"}, "must be one of DEBUG, INFO"),
+    "another host": ({"TORCHDEVICE_HOST": "mps"}, "this one has mps"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_refused_in_one_clear_line(child, case):
+    env, message = REFUSALS[case]
+    ran = child(CUDA_WORKS, env=env)
+    assert ran.returncode == 1
+    last = ran.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ") and message in last
+
+
+def test_a_library_for_another_torch_is_refused_by_both_names(child, foreign_library):
+    import torch
+
+    ran = child(CUDA_WORKS, env={"COMPAT_SHIM_LIBRARY": foreign_library})
+    assert ran.returncode == 1
+    last = ran.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ")
+    for part in ("9.9.9+elsewhere", torch.__version__, torch.version.git_version):
+        assert part in last
+    assert ran.record == []

@@ -1,0 +1,245 @@
+"""The record: exact lines, counts by test, every kind of process and thread, no growth."""
+
+import signal
+
+import pytest
+
+
+def by_test(ran):
+    counts = {}
+    for event in ran.devices():
+        key = (event["test"], event["op"])
+        counts[key] = counts.get(key, 0) + event["count"]
+    return counts
+
+
+def test_the_exact_file_and_line(child):
+    ran = child(
+        """import torch
+def outer(x):
+    return torch.nn.Linear(2, 2).to(
+        x)
+a = torch.zeros(2,
+    device="cuda:1")
+b = outer("cuda")
+"""
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = {(e["op"], e["line"], e["count"], e["from"], e["to"]) for e in ran.devices()}
+    assert found == {
+        ("aten::zeros", 5, 1, "cuda:1", "cpu"),
+        ("aten::to.dtype_layout", 3, 2, "cuda", "cpu"),
+    }
+    assert {e["file"] for e in ran.devices()} == {ran.script}
+    assert {e["kind"] for e in ran.devices()} == {"redirect"}
+
+
+def test_counts_belong_to_the_test_that_ran(child):
+    ran = child(
+        """
+import torch, compat_shim
+def ask(n):
+    for _ in range(n): torch.zeros(2, device="cuda")
+ask(1)
+for name, n in (("t::a", 2), ("t::b", 0), ("t::c", 3)):
+    compat_shim.begin_test(name)
+    ask(n)
+    compat_shim.end_test()
+compat_shim.end_test()
+ask(4)
+"""
+    )
+    assert by_test(ran) == {
+        (None, "aten::zeros"): 5,
+        ("t::a", "aten::zeros"): 2,
+        ("t::c", "aten::zeros"): 3,
+    }
+    assert [e["count"] for e in ran.devices(test=None)] == [1, 4]
+    assert [e["test"] for e in ran.record if e["event"] == "test"] == ["t::a", "t::b", "t::c"]
+
+
+def test_a_test_that_began_before_torch_was_imported(child):
+    ran = child(
+        """
+import compat_shim
+compat_shim.begin_test("t::lazy")
+import torch
+torch.zeros(2, device="cuda")
+compat_shim.end_test()
+"""
+    )
+    assert by_test(ran) == {("t::lazy", "aten::zeros"): 1}
+
+
+def test_a_crash_loses_only_the_running_test(child):
+    ran = child(
+        """
+import os, signal, torch, compat_shim
+for name in ("t::done", "t::killed"):
+    compat_shim.begin_test(name)
+    torch.zeros(2, device="cuda")
+    if name == "t::killed": os.kill(os.getpid(), signal.SIGKILL)
+    compat_shim.end_test()
+"""
+    )
+    assert ran.returncode == -signal.SIGKILL
+    assert by_test(ran) == {("t::done", "aten::zeros"): 1}
+
+
+@pytest.mark.parametrize("ending", ["raise SystemExit(0)", "os._exit(0)", "pass"])
+def test_every_orderly_end_writes(child, ending):
+    ran = child(f"import os, torch\ntorch.zeros(2, device='cuda')\n{ending}\n")
+    assert ran.returncode == 0
+    assert by_test(ran) == {(None, "aten::zeros"): 1}
+
+
+def test_a_forked_child_counts_its_own_for_the_same_test(child):
+    ran = child(
+        """
+import os, torch, compat_shim
+compat_shim.begin_test("t::fork")
+torch.zeros(2, device="cuda")
+pid = os.fork()
+if pid == 0:
+    for _ in range(3): torch.ones(2, device="cuda")
+    os._exit(0)
+os.waitpid(pid, 0)
+compat_shim.end_test()
+"""
+    )
+    assert by_test(ran) == {("t::fork", "aten::zeros"): 1, ("t::fork", "aten::ones"): 3}
+    (parent,) = {e["pid"] for e in ran.devices(op="aten::zeros")}
+    (forked,) = {e["pid"] for e in ran.devices(op="aten::ones")}
+    assert parent != forked
+    events = [(line["event"], line["pid"]) for line in ran.record]
+    assert events.index(("session", forked)) < events.index(("device", forked))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_data_loader_workers(child, method):
+    ran = child(
+        f"""
+import torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 4
+    def __getitem__(self, index): return torch.full((1,), float(index), device="cuda")
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(Data(), num_workers=2, multiprocessing_context="{method}")
+    print([float(batch) for batch in loader])
+"""
+    )
+    assert ran.answer == [0, 1, 2, 3]
+    assert sum(e["count"] for e in ran.devices(op="aten::full")) == 4
+    assert len({e["pid"] for e in ran.devices(op="aten::full")}) == 2
+
+
+def test_every_thread_is_redirected_and_counted(child):
+    ran = child(
+        """
+import _thread, ctypes, json, threading, torch
+from concurrent.futures import ThreadPoolExecutor
+made = []
+def ask():
+    made.append(torch.zeros(2, device="cuda").device.type)
+thread = threading.Thread(target=ask); thread.start(); thread.join()
+with ThreadPoolExecutor(2) as pool: list(pool.map(lambda _: ask(), range(3)))
+done = threading.Event(); _thread.start_new_thread(lambda: (ask(), done.set()), ()); done.wait(20)
+callback = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda _: ask())
+native = ctypes.c_ulong(); libc = ctypes.CDLL(None)
+libc.pthread_create(ctypes.byref(native), None, callback, None); libc.pthread_join(native, None)
+print(json.dumps(made))
+"""
+    )
+    assert ran.answer == ["cpu"] * 6
+    assert sum(e["count"] for e in ran.devices()) == 6
+    assert {e["line"] for e in ran.devices()} == {6}
+
+
+def test_the_record_does_not_grow_with_the_count(child):
+    ran = child(
+        """
+import json, resource, torch, compat_shim.state
+library = compat_shim.state.library
+def ask(n):
+    for _ in range(n): torch.zeros(1, device="cuda")
+ask(10_000)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+ask(90_000)
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+(site,) = compat_shim.sites()
+print(json.dumps([library.site_count(), site["count"], grown < 4096]))
+"""
+    )
+    assert ran.answer == [1, 100_000, True]
+
+
+def test_code_that_is_gone_is_still_counted_and_not_kept(child):
+    ran = child(
+        """
+import gc, json, torch, weakref, compat_shim.state
+library = compat_shim.state.library
+alive = []
+for _ in range(2000):
+    code = compile("torch.zeros(1, device='cuda')", "<made>", "exec")
+    exec(code)
+    alive.append(weakref.ref(code))
+del code
+gc.collect()
+(site,) = compat_shim.sites()
+print(json.dumps([sum(ref() is not None for ref in alive), library.site_count(), site]))
+"""
+    )
+    kept, sites, site = ran.answer
+    assert (kept, sites) == (0, 1)
+    assert (site["file"], site["line"], site["count"]) == ("<made>", 1, 2000)
+
+
+def test_without_a_record_nothing_is_written_and_counts_start_anew(child, tmp_path):
+    ran = child(
+        """
+import json, torch, compat_shim
+compat_shim.begin_test("a"); torch.zeros(1, device="cuda"); one = compat_shim.sites()
+compat_shim.end_test()
+print(json.dumps([len(one), compat_shim.sites()]))
+""",
+        env={"TORCHDEVICE_RECORD": None},
+    )
+    assert ran.answer == [1, []]
+    assert not (tmp_path / "record.jsonl").exists()
+
+
+@pytest.mark.parametrize("level, told", [("WARNING", 0), ("INFO", 1), ("DEBUG", 3)])
+def test_the_user_is_told_once_a_site(child, level, told):
+    ran = child(
+        "import torch\nfor _ in range(3): torch.zeros(1, device='cuda')\n",
+        env={"TORCHDEVICE_LOG_LEVEL": level},
+    )
+    line = f"compat_shim: {ran.script}:2: redirect aten::zeros: cuda -> cpu"
+    assert ran.stderr.splitlines().count(line) == told
+
+
+def test_names_that_are_not_utf8_are_written_as_such(child):
+    ran = child(
+        r"""
+import torch, compat_shim
+compat_shim.begin_test("t::\udcff")
+exec(compile("torch.zeros(1, device='cuda')", "bad\udcffname", "exec"))
+compat_shim.end_test()
+"""
+    )
+    assert ran.returncode == 0, ran.stderr
+    (event,) = ran.devices()
+    assert "\ufffd" in event["test"] and event["file"].startswith("bad")
+
+
+def test_an_exception_on_its_way_survives(child):
+    ran = child(
+        """
+import json, torch
+try:
+    torch.zeros(-1, device="cuda")
+except RuntimeError as error:
+    print(json.dumps("negative" in str(error)))
+"""
+    )
+    assert ran.answer is True

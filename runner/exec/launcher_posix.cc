@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -169,6 +170,8 @@ bp::environment environment_of(const Job& job) {
 void set_up_child() {
     ::setsid();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // What the runner itself was started with open (a job server, a terminal) is not for suites.
+    ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -239,6 +242,11 @@ std::vector<LeakedProcess> processes_of_session(int session) {
             const size_t end = std::min(command.find('\0', begin), command.size());
             process.argv.push_back(command.substr(begin, end - begin));
             begin = end + 1;
+        }
+        // Between fork and exec, and for a kernel's thread, there is no command line: as ps shows it.
+        if (process.argv.empty()) {
+            const size_t open = stat->find('(');
+            process.argv.push_back("[" + stat->substr(open + 1, close - open - 1) + "]");
         }
         found.push_back(std::move(process));
     }

@@ -1,0 +1,150 @@
+#include "runner/exec/executor.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/support/fake_launcher.h"
+
+namespace compat::exec {
+namespace {
+
+using test::FakeClock;
+using test::FakeLauncher;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Signals = std::vector<std::pair<char, int>>;
+
+class ExecutorTest : public testing::Test {
+  protected:
+    void begin(std::vector<std::string> names, int parallel = 2, Milliseconds timeout = {}) {
+        Settings settings;
+        settings.parallel = parallel;
+        executor = std::make_unique<Executor>(launcher, clock, settings,
+                                              [this](const RunEvent& event) { events.push_back(event); });
+        std::vector<Job> jobs;
+        for (auto& name : names) {
+            Job job;
+            job.name = name;
+            job.argv = {"/bin/" + name};
+            job.timeout = timeout;
+            jobs.push_back(job);
+        }
+        executor->begin(std::move(jobs));
+    }
+    template <class T>
+    std::vector<T> all() const {
+        std::vector<T> found;
+        for (const auto& event : events)
+            if (const auto* e = std::get_if<T>(&event)) found.push_back(*e);
+        return found;
+    }
+    const Signals& signals(const std::string& name) { return launcher.children.at(name)->signals; }
+
+    FakeLauncher launcher;
+    FakeClock clock;
+    std::unique_ptr<Executor> executor;
+    std::vector<RunEvent> events;
+};
+
+TEST_F(ExecutorTest, StartsInOrderAndNeverMoreThanAllowed) {
+    begin({"a", "b", "c", "d"});
+    EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
+    launcher.end("b");
+    EXPECT_THAT(launcher.order, ElementsAre("a", "b", "c"));
+    launcher.end("a");
+    launcher.end("c");
+    EXPECT_FALSE(executor->done());
+    launcher.end("d", Exited{3});
+    EXPECT_TRUE(executor->done());
+
+    ASSERT_TRUE(std::holds_alternative<RunStarted>(events.front()));
+    ASSERT_TRUE(std::holds_alternative<RunFinished>(events.back()));
+    EXPECT_THAT(all<RunFinished>()[0].not_started, IsEmpty());
+    ASSERT_EQ(all<JobFinished>().size(), 4u);
+    EXPECT_EQ(std::get<Exited>(all<JobFinished>()[3].outcome).code, 3);
+}
+
+TEST_F(ExecutorTest, AnEmptyRunIsARun) {
+    begin({});
+    EXPECT_TRUE(executor->done());
+    EXPECT_EQ(events.size(), 2u);
+}
+
+TEST_F(ExecutorTest, AJobThatCannotStartIsAnEventAndTheOthersRun) {
+    launcher.refused = "b";
+    begin({"a", "b", "c"}, 1);
+    launcher.end("a");
+    launcher.end("c");
+    EXPECT_TRUE(executor->done());
+    ASSERT_EQ(all<JobFinished>().size(), 3u);
+    EXPECT_EQ(std::get<SpawnFailed>(all<JobFinished>()[1].outcome).error, "cannot start it");
+}
+
+TEST_F(ExecutorTest, TimeOutAsksForStacksThenTerminatesThenKills) {
+    begin({"a"}, 1, Milliseconds(1000));
+    Progress progress;
+    progress.ready = true;
+    executor->report(0, progress);
+    EXPECT_EQ(executor->next_deadline(), SteadyTime(Milliseconds(1000)));
+    clock.advance(Milliseconds(999));
+    executor->tick();
+    EXPECT_THAT(signals("a"), IsEmpty());
+    clock.advance(Milliseconds(1));
+    executor->tick();
+    EXPECT_EQ(signals("a"), (Signals{{'l', SIGUSR1}}));
+    clock.advance(Milliseconds(2000));
+    executor->tick();
+    EXPECT_EQ(signals("a"), (Signals{{'l', SIGUSR1}, {'g', SIGTERM}}));
+    clock.advance(Milliseconds(5000));
+    executor->tick();
+    EXPECT_EQ(signals("a"), (Signals{{'l', SIGUSR1}, {'g', SIGTERM}, {'g', SIGKILL}}));
+    EXPECT_EQ(executor->next_deadline(), std::nullopt);
+    launcher.end("a", Signaled{SIGKILL});
+    EXPECT_EQ(std::get<TimedOut>(all<JobFinished>()[0].outcome).limit, Milliseconds(1000));
+    EXPECT_DOUBLE_EQ(all<JobFinished>()[0].duration.count(), 8.0);
+}
+
+TEST_F(ExecutorTest, AChildThatIsNotReadyGetsNoSignalThatItCouldNotHandle) {
+    begin({"a"}, 1, Milliseconds(1000));
+    clock.advance(Milliseconds(1000));
+    executor->tick();
+    EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}}));
+}
+
+TEST_F(ExecutorTest, StopEndsChildrenInOrderAndASecondOneKills) {
+    begin({"a", "b", "c"});
+    executor->stop("interrupted by SIGINT");
+    EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}}));
+    executor->stop("interrupted by SIGINT");
+    EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}, {'g', SIGKILL}}));
+    launcher.end("a", Signaled{SIGTERM});
+    launcher.end("b", Exited{0});
+    EXPECT_TRUE(executor->done());
+    EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
+    EXPECT_EQ(std::get<Stopped>(all<JobFinished>()[0].outcome).reason, "interrupted by SIGINT");
+    EXPECT_TRUE(all<RunFinished>()[0].stopped);
+    EXPECT_THAT(all<RunFinished>()[0].not_started, ElementsAre(2u));
+}
+
+TEST_F(ExecutorTest, AStopThatIsIgnoredEndsInAKill) {
+    begin({"a"}, 1);
+    executor->stop("interrupted by SIGTERM");
+    clock.advance(Milliseconds(5000));
+    executor->tick();
+    EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}, {'g', SIGKILL}}));
+}
+
+TEST_F(ExecutorTest, ThousandsOfJobsCostNothing) {
+    std::vector<std::string> names;
+    for (int i = 0; i < 5000; ++i) names.push_back(fmt::format("job{}", i));
+    begin(names, 8);
+    for (int i = 0; i < 5000; ++i) launcher.end(fmt::format("job{}", i));
+    EXPECT_TRUE(executor->done());
+    EXPECT_EQ(launcher.order, names);
+}
+
+}  // namespace
+}  // namespace compat::exec

@@ -1,0 +1,60 @@
+// A launcher and a clock that tests drive by hand: no process, no waiting.
+#pragma once
+
+#include <map>
+
+#include "runner/exec/launcher.h"
+
+namespace compat::test {
+
+class FakeClock final : public Clock {
+  public:
+    [[nodiscard]] WallTime wall() const override { return WallTime(Milliseconds(1'790'000'000'000)) + passed_; }
+    [[nodiscard]] SteadyTime steady() const override { return SteadyTime(passed_); }
+    void advance(Milliseconds by) { passed_ += by; }
+
+  private:
+    Milliseconds passed_{};
+};
+
+class FakeLauncher final : public exec::Launcher {
+  public:
+    struct Started {
+        exec::Job job;
+        std::function<void(exec::Ended)> on_end;
+        std::vector<std::pair<char, int>> signals;  // 'l' leader or 'g' group, and the signal
+    };
+
+    [[nodiscard]] Expected<std::unique_ptr<exec::Child>> start(
+        const exec::Job& job, std::function<void(exec::Ended)> on_end) override {
+        if (job.name == refused) return fail(ErrorKind::spawn, "cannot start it");
+        auto started = std::make_shared<Started>(Started{job, std::move(on_end), {}});
+        children[job.name] = started;
+        order.push_back(job.name);
+        return std::make_unique<Child>(started, static_cast<int>(order.size()));
+    }
+    void end(const std::string& name, exec::Outcome outcome = exec::Exited{0}) {
+        exec::Ended ended;
+        ended.outcome = outcome;
+        children.at(name)->on_end(std::move(ended));
+    }
+
+    std::string refused;
+    std::map<std::string, std::shared_ptr<Started>> children;
+    std::vector<std::string> order;
+
+  private:
+    class Child final : public exec::Child {
+      public:
+        Child(std::shared_ptr<Started> started, int pid) : started_(std::move(started)), pid_(pid) {}
+        [[nodiscard]] int pid() const override { return pid_; }
+        void signal_leader(int signal) override { started_->signals.emplace_back('l', signal); }
+        void signal_group(int signal) override { started_->signals.emplace_back('g', signal); }
+
+      private:
+        std::shared_ptr<Started> started_;
+        int pid_;
+    };
+};
+
+}  // namespace compat::test

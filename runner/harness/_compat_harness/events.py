@@ -1,8 +1,9 @@
-"""The events file: whole JSON lines, each written at once by a single system call where possible.
+"""The events file: whole JSON lines, each written at once, by a single system call where possible.
 
 Not here: what the lines mean (recorder.py).
 """
 
+import errno
 import os
 import re
 
@@ -16,19 +17,46 @@ try:
 except ImportError:
     fcntl = None
 
-# Suites count, list and close descriptors; ours stay out of the numbers that they look at.
-FIRST_DESCRIPTOR = 200
+# Suites count, list and close descriptors; ours stay out of the numbers that they look at, and out of
+# each other's: a file opened again must not land on the log's number, to which stacks are dumped.
+LOG_DESCRIPTOR, EVENTS_DESCRIPTOR = 200, 210
 EXIT_CANNOT_WRITE = 74  # EX_IOERR
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def lift(fd):
-    """A duplicate of `fd` with a high number, closed on exec."""
+class Descriptor:
+    """A duplicate of the descriptor `fd` with a high number, closed on exec. Writes to its own file or
+    fails: a suite may close it, and another file may get its number."""
+
+    def __init__(self, fd, least):
+        # Bound here: mock.patch("os.write") and the like must not reach them.
+        self._write, self._fstat = os.write, os.fstat
+        self.number = _lift(fd, least)
+        self._file = self._identity()
+
+    def write(self, data):
+        if self._identity() != self._file:
+            raise OSError(errno.EBADF, "closed by the suite")
+        while data:
+            data = data[self._write(self.number, data) :]
+
+    def is_open(self):
+        try:
+            return self._identity() == self._file
+        except OSError:
+            return False
+
+    def _identity(self):
+        found = self._fstat(self.number)
+        return found.st_dev, found.st_ino
+
+
+def _lift(fd, least):
     if fcntl is None:
         return os.dup(fd)
     try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR)
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
     except OSError:  # the limit on open files is below it
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 
@@ -71,12 +99,11 @@ class Events:
 
     def __init__(self, path):
         self.path = os.path.abspath(path)
-        # Bound here: mock.patch("os.write") and the like must not reach them.
-        self._open_file, self._write, self._fstat = os.open, os.write, os.fstat
-        self._close, self._getpid, self._exit = os.close, os.getpid, os._exit
+        self._open_file, self._close = os.open, os.close
+        self._getpid, self._exit = os.getpid, os._exit
         self.pid = os.getpid()
-        self.stderr = _stderr_copy()
-        self._open()
+        self.log = _log_copy()
+        self._file = self._open()
 
     def write(self, event, **values):
         """Writes one line. None of `values` that is None is written."""
@@ -85,10 +112,9 @@ class Events:
         line.update((k, v) for k, v in values.items() if v is not None)
         data = (clean(encode(line)) + "\n").encode("utf-8")
         try:
-            if not self._is_ours():
-                self._open()
-            while data:
-                data = data[self._write(self._fd, data):]
+            if not self._file.is_open():
+                self._file = self._open()
+            self._file.write(data)
         except OSError as error:
             self.complain("cannot write %s: %s" % (self.path, error))
             # Results that nobody will see are not worth having; the process's end says so at once.
@@ -99,31 +125,21 @@ class Events:
     def complain(self, message):
         """One line of our own on the log, past whatever the suite did to sys.stderr."""
         try:
-            self._write(self.stderr, ("harness: %s\n" % clean(message)).encode("utf-8"))
+            self.log.write(("harness: %s\n" % clean(message)).encode("utf-8"))
         except OSError:
             pass
 
     def _open(self):
-        fd = self._open_file(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        fd = self._open_file(self.path, flags, 0o644)
         try:
-            self._fd = lift(fd)
+            return Descriptor(fd, EVENTS_DESCRIPTOR)
         finally:
             self._close(fd)
-        found = self._fstat(self._fd)
-        self._file = (found.st_dev, found.st_ino)
-
-    def _is_ours(self):
-        """Whether our descriptor is still the events file: a suite may have closed it, and another
-        file may have got its number."""
-        try:
-            found = self._fstat(self._fd)
-        except OSError:
-            return False
-        return (found.st_dev, found.st_ino) == self._file
 
 
-def _stderr_copy():
+def _log_copy():
     try:
-        return lift(2)
-    except OSError:
-        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        return Descriptor(2, LOG_DESCRIPTOR)
+    except OSError:  # started without a stderr
+        return Descriptor(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), LOG_DESCRIPTOR)

@@ -197,10 +197,13 @@ class _Plugin:
         outcome = self._outcome(report, failure)
         if outcome is None:
             return
-        if hasattr(report, "sub_test_description"):  # pytest-subtests
-            label = report.sub_test_description()
+        # pytest-subtests, and pytest's own since version 9.
+        label = getattr(report, "sub_test_description", None) or getattr(
+            report, "_sub_test_description", None
+        )
+        if label is not None:
             self._recorder.subtest(
-                self._current, label, outcome.state, outcome.reason, outcome.failure
+                self._current, label(), outcome.state, outcome.reason, outcome.failure
             )
         else:
             self._current.outcomes.append(outcome)

@@ -78,7 +78,7 @@ def main(argv):
     _stand_in_for(driver.MAIN_SPEC, argv, root)
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)  # or its lines come after those of stderr
-    _dump_stacks_to(events.stderr)
+    _dump_stacks_to(events.log.number)
     events.write(
         "session",
         format=FORMAT,

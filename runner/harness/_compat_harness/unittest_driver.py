@@ -509,7 +509,7 @@ class _Runner(unittest.TextTestRunner):
     listener = None  # set in the sub-class made for a session
 
     def __init__(self, **options):
-        super().__init__(stream=_Log(sys.stderr, self.listener.session.events.stderr), **options)
+        super().__init__(stream=_Log(sys.stderr, self.listener.session.events.log), **options)
 
     def run(self, test):
         result = super().run(test)
@@ -518,24 +518,29 @@ class _Runner(unittest.TextTestRunner):
 
 
 class _Log:
-    """The framework's stream. A suite that closes it, or the descriptor under it, loses no line."""
+    """The framework's stream. A suite that closes it, or the descriptor under it, loses no line: from
+    then on the log is written past it."""
 
     def __init__(self, stream, descriptor):
-        self._stream, self._descriptor, self._os_write = stream, descriptor, os.write
+        self._stream, self._descriptor = stream, descriptor
+        self._broken = stream is None
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
 
     def write(self, text):
-        try:
-            self._stream.write(text)
-        except (OSError, ValueError, AttributeError):
-            with contextlib.suppress(OSError):
-                self._os_write(self._descriptor, text.encode("utf-8", "backslashreplace"))
+        if not self._broken:
+            try:
+                self._stream.write(text)
+                self._stream.flush()  # what a buffer holds when the descriptor goes is lost
+                return
+            except (OSError, ValueError):
+                self._broken = True
+        with contextlib.suppress(OSError):
+            self._descriptor.write(text.encode("utf-8", "backslashreplace"))
 
     def flush(self):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            self._stream.flush()
+        """Each write has done it."""
 
 
 # Access to the suite's objects, whatever they do.

@@ -52,7 +52,10 @@ void add_module_row(ModuleRecord& record, State state, std::string reason) {
     ++record.collected;
 }
 
+// Why the module could not be loaded; nothing where some of its tests ran all the same.
 const CaseRecord* load_error_in(const ModuleRecord& record) {
+    for (const CaseRecord& c : record.cases)
+        if (c.started && !c.pseudo) return nullptr;
     for (const CaseRecord& c : record.cases)
         if (c.pseudo && c.phase == Phase::load && c.state == State::errored) return &c;
     return nullptr;
@@ -123,7 +126,8 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
         set_not_run(record, progress, fmt::format("the module {} in {}", verb, died_in));
         return;
     }
-    if (const CaseRecord* load_error = load_error_in(record); load_error && !course.ready) {
+    if (const CaseRecord* load_error = load_error_in(record);
+        load_error && end.kind == ProcessEnd::Kind::exited) {
         // The harness had already said why; that it then exited is no second finding.
         record.outcome = ModuleOutcome::load_error;
         record.reason = load_error->failure ? load_error->failure->key_line() : load_error->reason;

@@ -52,11 +52,9 @@ class Reader {
         offset_ = offset;
         using Handler = void (Reader::*)(const json&);
         static const std::unordered_map<std::string, Handler> handlers{
-            {"collected", &Reader::collected},
-            {"ready", &Reader::ready},
-            {"start", &Reader::start},
-            {"subtest", &Reader::subtest},
-            {"end", &Reader::end},
+            {"collected", &Reader::collected}, {"ready", &Reader::ready},
+            {"fixture", &Reader::fixture},     {"start", &Reader::start},
+            {"subtest", &Reader::subtest},     {"end", &Reader::end},
             {"finish", &Reader::finish},
         };
         if (event == "session") return session(line);

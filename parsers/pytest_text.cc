@@ -249,13 +249,16 @@ class Scanner {
             open.reset();
         };
         bool of_failures = false;
+        bool of_summary = false;
         for (Lines lines(log_.substr(0, end), from); lines.next();) {
             const std::string_view line = lines.line();
+            if (of_summary) read_summary(line);
             if (line.find_first_of("=_\x1b") != 0) continue;
             const std::string plain = without_ansi(line);
             if (const std::string_view section = ruled(plain, '='); !section.empty()) {
                 finish(lines.offset());
                 of_failures = section == "ERRORS" || section == "FAILURES";
+                of_summary = section == "short test summary info";
             } else if (const std::string_view heading = ruled(plain, '_');
                        of_failures && !heading.empty()) {
                 finish(lines.offset());
@@ -296,6 +299,29 @@ class Scanner {
             return;
         }
         diagnose_.add(offset, "a failure of no known test: " + valid_utf8(heading));
+    }
+
+    // "FAILED test_a.py::A::test_x - Failed: Unexpected success": the type of a failure that its
+    // own section does not name.
+    void read_summary(std::string_view line) {
+        constexpr std::string_view kFailed = "FAILED ";
+        constexpr std::string_view kDash = " - ";
+        const std::string plain = without_ansi(line);
+        const std::string_view text = plain;
+        if (!text.starts_with(kFailed)) return;
+        for (size_t dash = text.find(kDash); dash != std::string_view::npos;
+             dash = text.find(kDash, dash + 1)) {
+            const auto it =
+                by_node_.find(std::string(text.substr(kFailed.size(), dash - kFailed.size())));
+            if (it == by_node_.end()) continue;
+            std::optional<Failure>& failure = record_.cases[it->second].failure;
+            if (!failure || !failure->type.empty()) return;
+            const std::string_view said = text.substr(dash + kDash.size());
+            if (const size_t colon = said.find(": "); colon != std::string_view::npos)
+                if (failure->message.starts_with(said.substr(colon + 2)))
+                    failure->type = valid_utf8(said.substr(0, colon));
+            return;
+        }
     }
 
     static void keep(CaseRecord& c, Failure failure) {
@@ -352,6 +378,7 @@ ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
                                std::string_view module) {
     ModuleRecord record;
     record.path = valid_utf8(module);
+    record.from_text = true;
     record.framework = "pytest";
     const auto closing = find_closing(log, "pytest");
     Scanner scanner(log, record);

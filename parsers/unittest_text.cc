@@ -401,6 +401,7 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
                                  std::string_view module) {
     ModuleRecord record;
     record.path = valid_utf8(module);
+    record.from_text = true;
     record.framework = "unittest";
     const auto closing = find_closing(log, "unittest");
     Scanner scanner(log, record);

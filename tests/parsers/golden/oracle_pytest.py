@@ -22,11 +22,10 @@ def failure_of(excinfo, report):
     if excinfo is None or entries is None:
         return {"type": "", "message": str(longrepr)}
     places = [e.reprfileloc for e in entries if getattr(e, "reprfileloc", None)]
-    names = [e.name for e in excinfo.traceback][-len(places):]
     return {
         "type": excinfo.typename,
         "message": str(excinfo.value),
-        "frames": [[os.path.abspath(p.path), p.lineno, n] for p, n in zip(places, names)],
+        "frames": [[os.path.abspath(p.path), p.lineno] for p in places],
     }
 
 

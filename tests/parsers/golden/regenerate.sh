@@ -3,9 +3,12 @@
 #   regenerate.sh unittest PYTHON…    one folder a Python version: unittest-3.12.1/
 #   regenerate.sh pytest PYTHON…      each with its own pytest:    pytest-8.4.2/
 # The folder in which the fixtures ran is written as /suite, Python's as /python; each log's exit status stands beside it,
-# and where the framework's own objects could be asked, what they say (oracle_*.py).
+# and where the framework's own objects could be asked, what they say (oracle_*.py). NAME.harness.log and
+# NAME.events.jsonl are of the same module run by our harness.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+harness=$(cd "$here/../../../runner/harness" && pwd)/main.py
+harness_folder=$(dirname "$harness")
 framework=$1
 shift
 work=$(mktemp -d)
@@ -31,7 +34,7 @@ for python in "$@"; do
                 ;;
             pytest)
                 command=("$python" -m pytest -v -p no:cacheprovider "$name.py")
-                oracle=("$python" -m pytest -q -p no:cacheprovider -p oracle_pytest "$name.py")
+                oracle=("$python" -m pytest -v -p no:cacheprovider -p oracle_pytest "$name.py")
                 ;;
         esac
         status=0
@@ -45,9 +48,14 @@ for python in "$@"; do
             "${oracle[@]}" >"$work/out" 2>/dev/null </dev/null) 2>/dev/null || true
         [ "$framework" = unittest ] && mv "$work/out" "$work/model"
         if [ -s "$work/model" ]; then mv "$work/model" "$model"; else : >"$work/model"; fi
-        sed -i -e "s|$suite|/suite|g" -e "s|$prefix|/python|g" -e "s|$base|/python|g" \
-            -e "s|0x[0-9a-f]*|0x0|g" "$out/$name.log"
-        [ ! -f "$model" ] || sed -i "s|$suite|/suite|g" "$model"
+        # The same module under our harness: its events and the log that belongs to them.
+        (cd "$suite" && env -i "${environment[@]}" "$python" "$harness" \
+            --framework "$framework" --module "$name.py" --root . --events "$work/events.jsonl" \
+            >"$out/$name.harness.log" 2>&1 </dev/null) 2>/dev/null || true
+        mv "$work/events.jsonl" "$out/$name.events.jsonl"
+        sed -i -e "s|$suite|/suite|g" -e "s|$work|/results|g" -e "s|$prefix|/python|g" \
+            -e "s|$base|/python|g" -e "s|$harness_folder|/harness|g" \
+            -e "s|0x[0-9a-f]*|0x0|g" "$out/$name".*log "$out/$name".*json*
         echo "$status" >"$out/$name.status"
     done
 done

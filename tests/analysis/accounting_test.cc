@@ -1,0 +1,170 @@
+#include "runner/analysis/accounting.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "parsers/attempt.h"
+#include "parsers/pytest_text.h"
+#include "parsers/unittest_text.h"
+#include "tests/parsers/golden_files.h"
+
+namespace compat::analysis {
+namespace {
+
+using parsers::CaseRecord;
+using parsers::ModuleRecord;
+using parsers::State;
+using parsers::testing::Golden;
+
+std::vector<std::string> texts(const ModuleAccounting& accounting) {
+    std::vector<std::string> out;
+    for (const Mismatch& m : accounting.mismatches) out.push_back(m.text());
+    return out;
+}
+
+ModuleRecord by_events(const Golden& golden) {
+    return parsers::read_attempt({golden.read(".events.jsonl"), golden.read(".harness.log"), ""},
+                                 golden.framework, golden.module, golden.end());
+}
+
+// Real runs of every version: what we compute is what the framework printed.
+class RealRuns : public ::testing::TestWithParam<Golden> {};
+
+TEST_P(RealRuns, CloseByEvents) {
+    const ModuleRecord record = by_events(GetParam());
+    const ModuleAccounting accounting = account(record);
+    EXPECT_THAT(texts(accounting), ::testing::IsEmpty());
+    EXPECT_EQ(record.closing.has_value(), record.finished);
+    EXPECT_EQ(expected_closing(record).has_value(), record.finished);
+    std::int64_t sum = 0;
+    for (const std::int64_t count : accounting.states) sum += count;
+    EXPECT_EQ(sum, accounting.collected);
+}
+
+TEST_P(RealRuns, CloseByText) {
+    const Golden& golden = GetParam();
+    const ModuleRecord record =
+        golden.framework == "pytest"
+            ? parsers::parse_pytest_text(golden.read(".log"), golden.end(), golden.module)
+            : parsers::parse_unittest_text(golden.read(".log"), golden.end(), golden.module);
+    // A fixture that skips is in the text of Python 3.9 and 3.10 without a name, and is diagnosed.
+    if (!record.diagnostics.empty()) {
+        EXPECT_EQ(record.framework, "unittest");
+        EXPECT_TRUE(golden.version.starts_with("3.9.") || golden.version.starts_with("3.10."));
+        return;
+    }
+    EXPECT_TRUE(record.finished || record.outcome == parsers::ModuleOutcome::crashed);
+    if (!record.finished) return;
+    EXPECT_THAT(texts(account(record)), ::testing::IsEmpty());
+}
+
+// One test less, and the sum and the closing line must both notice.
+TEST_P(RealRuns, DoNotCloseWithoutOneOfTheirTests) {
+    ModuleRecord record = by_events(GetParam());
+    const auto last = std::find_if(record.cases.rbegin(), record.cases.rend(),
+                                   [](const CaseRecord& c) { return c.started; });
+    if (!record.finished || last == record.cases.rend()) return;
+    record.cases.erase(std::next(last).base());
+    const ModuleAccounting accounting = account(record);
+    EXPECT_GE(accounting.mismatches.size(), 2u);
+    EXPECT_FALSE(accounting.closed());
+}
+
+INSTANTIATE_TEST_SUITE_P(Unittest, RealRuns,
+                         ::testing::ValuesIn(parsers::testing::goldens("unittest")),
+                         parsers::testing::golden_name);
+INSTANTIATE_TEST_SUITE_P(Pytest, RealRuns, ::testing::ValuesIn(parsers::testing::goldens("pytest")),
+                         parsers::testing::golden_name);
+
+ModuleRecord finished(std::string framework, std::vector<CaseRecord> cases) {
+    ModuleRecord record;
+    record.path = "m.py";
+    record.framework = std::move(framework);
+    record.framework_version = "1";
+    record.collected = static_cast<std::int64_t>(cases.size());
+    record.cases = std::move(cases);
+    record.finished = true;
+    return record;
+}
+
+CaseRecord test(std::string id, State state) {
+    CaseRecord c;
+    c.id = std::move(id);
+    c.state = state;
+    c.started = true;
+    return c;
+}
+
+TEST(Accounting, NamesBothFigures) {
+    ModuleRecord record = finished(
+        "unittest", {test("m.py::A::a", State::passed), test("m.py::A::b", State::passed)});
+    record.collected = 3;
+    record.closing = parsers::Closing{.text = "", .ran = 1, .counts = {{"failures", 1}}};
+    EXPECT_THAT(
+        texts(account(record)),
+        ::testing::ElementsAre("2 in one state each, 3 collected",
+                               "ran: 2 by our events, 1 by the framework's closing line",
+                               "failures: 0 by our events, 1 by the framework's closing line"));
+}
+
+TEST(Accounting, ExpectsNoClosingLineOfAFrameworkThatHadNotFinished) {
+    ModuleRecord record = finished("unittest", {test("m.py::A::a", State::crashed)});
+    record.finished = false;
+    record.closing = parsers::Closing{.text = "printed by a test", .ran = 99, .counts = {}};
+    EXPECT_TRUE(account(record).closed());
+    EXPECT_FALSE(expected_closing(record));
+}
+
+TEST(Accounting, DoesNotMissAClosingLineThatTheLogLost) {
+    EXPECT_TRUE(account(finished("pytest", {test("m.py::a", State::passed)})).closed());
+}
+
+TEST(Accounting, CountsEachBrokenClassFixtureOnce) {
+    std::vector<CaseRecord> cases;
+    for (const char* id : {"m.py::A::a", "m.py::A::b", "m.py::B::a", "m.py::B::b"}) {
+        CaseRecord c = test(id, State::errored);
+        c.started = false;
+        c.phase = parsers::Phase::class_setup;
+        cases.push_back(c);
+    }
+    const auto closing = expected_closing(finished("unittest", cases));
+    ASSERT_TRUE(closing);
+    EXPECT_EQ(closing->text, "Ran 0, errors=2");
+    // pytest reports the fixture at each test that needs it.
+    const auto each = expected_closing(finished("pytest", cases));
+    ASSERT_TRUE(each);
+    EXPECT_EQ(each->text, "errors=4");
+}
+
+TEST(Accounting, SumsOverModules) {
+    Totals totals;
+    ModuleRecord a = finished("pytest", {test("a", State::passed), test("b", State::failed)});
+    a.shim = parsers::ShimSession{.version = "1",
+                                  .torch = "2",
+                                  .host = "cpu",
+                                  .mode = "missing",
+                                  .simulated = "",
+                                  .masquerade = false};
+    a.device_events = {{.test = "a",
+                        .kind = "redirect",
+                        .op = "x",
+                        .from = "cuda",
+                        .to = "cpu",
+                        .location = {},
+                        .count = 1}};
+    add(totals, a, 1);
+    add(totals, finished("unittest", {test("c", State::skipped)}));
+    Totals expected;
+    expected.modules = 2;
+    expected.collected = 3;
+    expected.states[static_cast<size_t>(State::passed)] = 1;
+    expected.states[static_cast<size_t>(State::failed)] = 1;
+    expected.states[static_cast<size_t>(State::skipped)] = 1;
+    expected.flaky = 1;
+    expected.redirected = 1;
+    expected.untouched = 1;
+    EXPECT_EQ(totals, expected);
+}
+
+}  // namespace
+}  // namespace compat::analysis

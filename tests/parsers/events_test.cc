@@ -1,0 +1,371 @@
+// Events into records: what the harness wrote under many Pythons, and files that no harness would
+// write.
+#include "parsers/events.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "parsers/attempt.h"
+#include "parsers/pytest_text.h"
+#include "parsers/unittest_text.h"
+#include "tests/parsers/golden_files.h"
+
+namespace compat::parsers {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Golden;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kSession =
+    R"({"event":"session","pid":7,"format":1,"framework":"unittest","framework_version":"3.11.2","python":"3.11.2"})"
+    "\n";
+
+std::string collected(std::string_view id) {
+    return fmt::format(
+        R"({{"event":"collected","pid":7,"id":"{}","name":"n","file":"/s/m.py","line":3}})"
+        "\n",
+        id);
+}
+std::string start(std::string_view id) {
+    return fmt::format(R"({{"event":"start","pid":7,"id":"{}","time":1.5}})"
+                       "\n",
+                       id);
+}
+std::string passed(std::string_view id) {
+    return fmt::format(
+        R"({{"event":"end","pid":7,"id":"{}","state":"passed","phase":"call","duration_s":0.25}})"
+        "\n",
+        id);
+}
+constexpr std::string_view kReady = R"({"event":"ready","pid":7,"collected":3})"
+                                    "\n";
+
+// Three tests: the first has ended, the second has begun.
+std::string begun() {
+    return std::string(kSession) + collected("m.py::A::a") + collected("m.py::A::b") +
+           collected("m.py::A::c") + std::string(kReady) + start("m.py::A::a") +
+           passed("m.py::A::a") + start("m.py::A::b");
+}
+// As above, the second ended, too.
+std::string between() { return begun() + passed("m.py::A::b"); }
+
+std::vector<std::string> rows(const ModuleRecord& record) {
+    std::vector<std::string> out;
+    for (const CaseRecord& c : record.cases)
+        out.push_back(fmt::format("{} {}{}{}", c.id, name_of(c.state), c.reason.empty() ? "" : ": ",
+                                  c.reason));
+    return out;
+}
+
+std::vector<std::string> messages(const ModuleRecord& record) {
+    std::vector<std::string> out;
+    for (const Diagnostic& d : record.diagnostics)
+        out.push_back(fmt::format("{}@{}: {}", d.file, d.offset, d.message));
+    return out;
+}
+
+const ProcessEnd kExit0{ProcessEnd::Kind::exited, 0, {}};
+const ProcessEnd kExit3{ProcessEnd::Kind::exited, 3, {}};
+const ProcessEnd kSegv{ProcessEnd::Kind::signaled, 11, "SIGSEGV"};
+const ProcessEnd kTimeout{ProcessEnd::Kind::timed_out, 0, "after 30m"};
+const ProcessEnd kStopped{ProcessEnd::Kind::stopped, 0, "interrupted"};
+
+struct Ending {
+    std::string name;
+    std::string events;
+    ProcessEnd end;
+    ModuleOutcome outcome;
+    std::string reason;
+    std::vector<std::string> rows;
+};
+
+class Endings : public ::testing::TestWithParam<Ending> {};
+
+TEST_P(Endings, GiveEachTestOneState) {
+    const Ending& c = GetParam();
+    const ModuleRecord record = parse_events(c.events, c.end, "m.py").record;
+    EXPECT_EQ(name_of(record.outcome), name_of(c.outcome));
+    EXPECT_EQ(record.reason, c.reason);
+    EXPECT_EQ(rows(record), c.rows);
+    EXPECT_EQ(record.collected, static_cast<std::int64_t>(record.cases.size()));
+}
+
+const std::vector<Ending> kEndings{
+    {"a_crash_in_a_test",
+     begun(),
+     kSegv,
+     ModuleOutcome::crashed,
+     "SIGSEGV in m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b crashed: SIGSEGV",
+      "m.py::A::c not_run: the module crashed in m.py::A::b"}},
+    {"an_exit_in_a_test",
+     begun(),
+     kExit3,
+     ModuleOutcome::crashed,
+     "exit code 3 in m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b crashed: exit code 3",
+      "m.py::A::c not_run: the module crashed in m.py::A::b"}},
+    {"an_orderly_looking_exit_in_a_test",
+     begun(),
+     kExit0,
+     ModuleOutcome::crashed,
+     "exit code 0 in m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b crashed: exit code 0",
+      "m.py::A::c not_run: the module crashed in m.py::A::b"}},
+    {"a_time_out_in_a_test",
+     begun(),
+     kTimeout,
+     ModuleOutcome::timed_out,
+     "timed out after 30m in m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b timed_out: timed out after 30m",
+      "m.py::A::c not_run: the module timed out in m.py::A::b"}},
+    {"an_interrupt_in_a_test",
+     begun(),
+     kStopped,
+     ModuleOutcome::interrupted,
+     "interrupted",
+     {"m.py::A::a passed", "m.py::A::b not_run: interrupted", "m.py::A::c not_run: interrupted"}},
+    {"an_exit_between_tests",
+     between(),
+     kExit3,
+     ModuleOutcome::crashed,
+     "exit code 3 outside any test, after m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b passed",
+      "m.py::A::c not_run: the process ended with exit code 3 before it ran",
+      "m.py::<module> crashed: exit code 3 outside any test, after m.py::A::b"}},
+    {"a_crash_in_a_class_fixture",
+     between() + R"({"event":"fixture","pid":7,"id":"m.py::B::<setUpClass>"})"
+                 "\n",
+     kSegv,
+     ModuleOutcome::crashed,
+     "SIGSEGV in m.py::B::<setUpClass>",
+     {"m.py::A::a passed", "m.py::A::b passed",
+      "m.py::A::c not_run: the process ended with SIGSEGV before it ran",
+      "m.py::<module> crashed: SIGSEGV in m.py::B::<setUpClass>"}},
+    {"a_time_out_between_tests",
+     between(),
+     kTimeout,
+     ModuleOutcome::timed_out,
+     "timed out after 30m outside any test, after m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b passed",
+      "m.py::A::c not_run: the module timed out before it ran",
+      "m.py::<module> timed_out: timed out after 30m outside any test, after m.py::A::b"}},
+    {"a_crash_while_loading",
+     std::string(kSession),
+     kSegv,
+     ModuleOutcome::crashed,
+     "SIGSEGV while the module was loaded",
+     {"m.py::<module> crashed: SIGSEGV while the module was loaded"}},
+    {"a_time_out_while_loading",
+     std::string(kSession),
+     kTimeout,
+     ModuleOutcome::timed_out,
+     "timed out after 30m while the module was loaded",
+     {"m.py::<module> timed_out: timed out after 30m while the module was loaded"}},
+    {"no_events_at_all",
+     "",
+     kExit0,
+     ModuleOutcome::crashed,
+     "exit code 0 while the module was loaded",
+     {"m.py::<module> crashed: exit code 0 while the module was loaded"}},
+    {"an_interrupt_while_loading",
+     std::string(kSession),
+     kStopped,
+     ModuleOutcome::interrupted,
+     "interrupted",
+     {"m.py::<module> not_run: interrupted"}},
+    {"a_child_that_could_not_start",
+     "",
+     {ProcessEnd::Kind::spawn_failed, 0, "No such file"},
+     ModuleOutcome::spawn_failed,
+     "could not be started: No such file",
+     {"m.py::<module> not_run: could not be started: No such file"}},
+    {"a_job_that_was_never_started",
+     "",
+     {ProcessEnd::Kind::not_run, 0, "stopped by -x"},
+     ModuleOutcome::not_run,
+     "stopped by -x",
+     {}},
+    {"a_crash_after_everything",
+     std::string(kSession) + collected("m.py::a") + std::string(kReady) + start("m.py::a") +
+         passed("m.py::a") +
+         R"({"event":"finish","pid":7,"collected":1,"ended":1})"
+         "\n",
+     kSegv,
+     ModuleOutcome::crashed,
+     "SIGSEGV at exit, after its tests",
+     {"m.py::a passed", "m.py::<module> crashed: SIGSEGV at exit, after its tests"}},
+    {"a_hang_after_everything",
+     std::string(kSession) + collected("m.py::a") + std::string(kReady) + start("m.py::a") +
+         passed("m.py::a") +
+         R"({"event":"finish","pid":7,"collected":1,"ended":1})"
+         "\n",
+     kTimeout,
+     ModuleOutcome::timed_out,
+     "timed out after 30m at exit, after its tests",
+     {"m.py::a passed", "m.py::<module> timed_out: timed out after 30m at exit, after its tests"}},
+    {"no_tests",
+     std::string(kSession) + R"({"event":"finish","pid":7,"collected":0})"
+                             "\n",
+     {ProcessEnd::Kind::exited, 5, {}},
+     ModuleOutcome::no_tests,
+     "it holds no tests",
+     {}},
+    {"no_tests_and_a_bad_exit",
+     std::string(kSession) + R"({"event":"finish","pid":7,"collected":0})"
+                             "\n",
+     kExit3,
+     ModuleOutcome::crashed,
+     "exit code 3 without any test",
+     {"m.py::<module> crashed: exit code 3 without any test"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Endings, ::testing::ValuesIn(kEndings),
+                         [](const auto& row) { return row.param.name; });
+
+TEST(Events, KeepEveryKeyOfATest) {
+    const std::string events =
+        std::string(kSession) +
+        R"({"event":"collected","pid":7,"id":"m.py::A::a","name":"m.A.a","file":"/s/m.py","line":12,"new":[1]})"
+        "\n" +
+        std::string(kReady) + start("m.py::A::a") +
+        R"j({"event":"subtest","pid":7,"id":"m.py::A::a","label":"(i=1)","state":"failed","failure":{"type":"E","message":"one"}})j"
+        "\n"
+        R"({"event":"end","pid":7,"id":"m.py::A::a","state":"errored","phase":"teardown","duration_s":0.5,"reason":"r","call":"skipped","failure":{"type":"OSError","message":"m","traceback":"t","phase":"teardown","frames":[{"file":"/s/m.py","line":4,"function":"f"}]},"also":[{"type":"X","counted":"failed"}]})"
+        "\n"
+        R"({"event":"unheard of","pid":7})"
+        "\n"
+        R"({"event":"finish","pid":7,"collected":1,"ended":1})"
+        "\n";
+    const EventsResult result = parse_events(events, kExit3, "m.py");
+    ASSERT_TRUE(result.usable);
+    ModuleRecord expected;
+    expected.path = "m.py";
+    CaseRecord c;
+    c.id = "m.py::A::a";
+    c.name = "m.A.a";
+    c.state = State::errored;
+    c.phase = Phase::teardown;
+    c.reason = "r";
+    c.duration_s = 0.5;
+    c.location = {"/s/m.py", 12};
+    c.started = true;
+    c.call_state = State::skipped;
+    c.failure = Failure{"OSError", "m", "t", {{"/s/m.py", 4, "f"}}, Phase::teardown, {}};
+    c.also = {Failure{"X", "", "", {}, Phase::call, State::failed}};
+    c.subcases = {
+        SubCase{"(i=1)", State::failed, "", Failure{"E", "one", "", {}, Phase::call, {}}}};
+    EXPECT_THAT(result.record.cases, ElementsAre(c));
+    EXPECT_EQ(result.record.outcome, ModuleOutcome::completed);
+    EXPECT_TRUE(result.record.finished);
+    EXPECT_EQ(result.record.framework, "unittest");
+    EXPECT_EQ(result.record.framework_version, "3.11.2");
+    EXPECT_EQ(result.record.python_version, "3.11.2");
+    EXPECT_THAT(result.record.diagnostics, ::testing::IsEmpty());
+}
+
+TEST(Events, OfOtherProcessesAreDroppedAndCounted) {
+    const std::string foreign = R"({"event":"end","pid":8,"id":"m.py::A::b","state":"failed"})"
+                                "\n";
+    const std::string events = begun() + foreign + foreign + passed("m.py::A::b");
+    const ModuleRecord record = parse_events(events, kStopped, "m.py").record;
+    EXPECT_EQ(record.cases[1].state, State::passed);
+    EXPECT_THAT(messages(record), ElementsAre(fmt::format(
+                                      "events@{}: 2 line(s) of other processes, dropped; the first "
+                                      "one here",
+                                      begun().size())));
+}
+
+TEST(Events, ThatAreBrokenAreDiagnosedWithTheirOffset) {
+    const std::string head = begun();
+    const std::string events = head + "no json\n" + "[1]\n" + std::string(100, '[') + "\n" +
+                               R"({"event":"end","pid":7})"
+                               "\n" +
+                               passed("m.py::A::b") + R"({"event":"sta)";
+    const ModuleRecord record = parse_events(events, kStopped, "m.py").record;
+    EXPECT_EQ(record.cases[1].state, State::passed);
+    EXPECT_THAT(
+        messages(record),
+        ElementsAre(
+            fmt::format("events@{}: the line is not a JSON object; skipped", head.size()),
+            HasSubstr("not a JSON object"), HasSubstr("nests too deep"),
+            HasSubstr("an end without an id"),
+            fmt::format("events@{}: the last line was cut off; skipped", events.rfind('{'))));
+}
+
+TEST(Events, OfANewerFormatAreRefusedWhole) {
+    const std::string events = R"({"event":"session","pid":7,"format":2,"framework":"unittest"})"
+                               "\n" +
+                               collected("m.py::a");
+    const EventsResult result = parse_events(events, kExit0, "m.py");
+    EXPECT_FALSE(result.usable);
+    EXPECT_THAT(messages(result.record), ElementsAre(HasSubstr("format 2 is newer")));
+    EXPECT_THAT(rows(result.record), ElementsAre(HasSubstr("m.py::<module> crashed")));
+}
+
+TEST(Events, OfAnUnannouncedTestAreKeptAndShowInTheCount) {
+    const std::string events = std::string(kSession) + std::string(kReady) + passed("m.py::late") +
+                               R"({"event":"finish","pid":7,"collected":0,"ended":0})"
+                               "\n";
+    const ModuleRecord record = parse_events(events, kExit0, "m.py").record;
+    EXPECT_THAT(rows(record), ElementsAre("m.py::late passed"));
+    EXPECT_EQ(record.collected, 0);
+    EXPECT_THAT(messages(record), ElementsAre(HasSubstr("was not collected: m.py::late")));
+}
+
+TEST(Events, WithAnUnknownStateAreErrored) {
+    const std::string events = begun() +
+                               R"({"event":"end","pid":7,"id":"m.py::A::b","state":"fine"})"
+                               "\n";
+    EXPECT_EQ(parse_events(events, kStopped, "m.py").record.cases[1].state, State::errored);
+}
+
+// The two ways of reading one and the same run: events, and the text beside them.
+class EventsAndText : public ::testing::TestWithParam<Golden> {};
+
+TEST_P(EventsAndText, AgreeOnEveryTest) {
+    const Golden& golden = GetParam();
+    const std::string log = golden.read(".harness.log");
+    const ModuleRecord by_events = read_attempt({golden.read(".events.jsonl"), log, ""},
+                                                golden.framework, golden.module, golden.end());
+    const ModuleRecord by_text = golden.framework == "pytest"
+                                     ? parse_pytest_text(log, golden.end(), golden.module)
+                                     : parse_unittest_text(log, golden.end(), golden.module);
+    ASSERT_FALSE(by_events.framework_version.empty());
+    EXPECT_THAT(messages(by_events), ::testing::IsEmpty());
+    for (const CaseRecord& told : by_text.cases) {
+        if (told.pseudo) continue;
+        const auto known = std::find_if(by_events.cases.begin(), by_events.cases.end(),
+                                        [&](const CaseRecord& c) { return c.id == told.id; });
+        ASSERT_NE(known, by_events.cases.end()) << told.id;
+        // Sub-tests that were skipped are not in the text of pytest, nor of Python 3.9 and 3.10.
+        const bool hidden = told.subcases.empty() &&
+                            std::any_of(known->subcases.begin(), known->subcases.end(),
+                                        [](const SubCase& s) { return s.state == State::skipped; });
+        const State own = known->call_state.value_or(known->state);
+        if (hidden) {
+            EXPECT_TRUE(told.state == known->state || told.state == own) << told.id;
+            continue;
+        }
+        EXPECT_EQ(name_of(known->state), name_of(told.state)) << told.id;
+        EXPECT_EQ(name_of(own), name_of(told.call_state.value_or(told.state))) << told.id;
+        EXPECT_EQ(known->also.size(), told.also.size()) << told.id;
+    }
+    // The text names every test that the framework started.
+    for (const CaseRecord& known : by_events.cases) {
+        if (!known.started || known.pseudo) continue;
+        EXPECT_TRUE(std::any_of(by_text.cases.begin(), by_text.cases.end(),
+                                [&](const CaseRecord& c) { return c.id == known.id; }))
+            << known.id;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Unittest, EventsAndText, ::testing::ValuesIn(testing::goldens("unittest")),
+                         testing::golden_name);
+INSTANTIATE_TEST_SUITE_P(Pytest, EventsAndText, ::testing::ValuesIn(testing::goldens("pytest")),
+                         testing::golden_name);
+
+}  // namespace
+}  // namespace compat::parsers

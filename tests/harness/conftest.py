@@ -18,6 +18,9 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("python", PYTHONS)
     if "pytest_python" in metafunc.fixturenames:
         metafunc.parametrize("pytest_python", PYTEST_PYTHONS)
+    if "framework" in metafunc.fixturenames:
+        under = [("unittest", p) for p in PYTHONS] + [("pytest", p) for p in PYTEST_PYTHONS]
+        metafunc.parametrize("framework, interpreter", under)
 
 
 @pytest.fixture

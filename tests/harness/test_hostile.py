@@ -71,16 +71,14 @@ def test_everything_replaced(python, root):
     assert "FAILED (failures=1)" in result.log
 
 
-@pytest.mark.parametrize("framework", ["unittest", "pytest"])
-def test_names_that_the_suite_has_too(python, pytest_python, framework, root):
-    python = python if framework == "unittest" else pytest_python
+def test_names_that_the_suite_has_too(framework, interpreter, root):
     body = "".join("import %s\n\n\n" % name for name in SHADOWS) + "import unittest\n\n\n"
     body += "class A(unittest.TestCase):\n    def test_x(self):\n"
     for name in ("describe", "events", "recorder", "session", "main"):
         body += "        self.assertEqual(%s.MARK, 1)\n" % name
     support.write(root, {"%s.py" % name: "MARK = 1\n" for name in SHADOWS})
     support.write(root, {"test_a.py": body})
-    result = run(python, framework, root, "test_a.py")
+    result = run(interpreter, framework, root, "test_a.py")
     assert result.states() == {"A::test_x": "passed"} and result.finished
 
 
@@ -157,15 +155,13 @@ DEATHS = {
 }
 
 
-@pytest.mark.parametrize("framework", ["unittest", "pytest"])
 @pytest.mark.parametrize("death", DEATHS)
-def test_death_in_a_test(python, pytest_python, root, framework, death):
-    python = python if framework == "unittest" else pytest_python
+def test_death_in_a_test(framework, interpreter, root, death):
     body = "import ctypes, os, signal, unittest\n\n\nclass A(unittest.TestCase):\n"
     body += "    def test_a(self):\n        pass\n\n    def test_b(self):\n        %s\n\n" % death
     body += "    def test_c(self):\n        pass\n"
     support.write(root, {"test_a.py": body})
-    result = run(python, framework, root, "test_a.py")
+    result = run(interpreter, framework, root, "test_a.py")
     assert result.status == DEATHS[death]
     assert result.states() == {"A::test_a": "passed"}
     assert result.lines[-1]["event"] == "start" and result.lines[-1]["id"].endswith("::test_b")
@@ -247,13 +243,11 @@ class A(unittest.TestCase):
 """
 
 
-@pytest.mark.parametrize("framework", ["unittest", "pytest"])
-def test_fork_that_returns_twice(python, pytest_python, root, framework):
-    python = python if framework == "unittest" else pytest_python
+def test_fork_that_returns_twice(framework, interpreter, root):
     # The child leaves without writing what its copies of the streams hold: no line comes twice.
     options = ["--option", "-s"] if framework == "pytest" else []
     support.write(root, {"test_a.py": FORKS})
-    result = run(python, framework, root, "test_a.py", *options)
+    result = run(interpreter, framework, root, "test_a.py", *options)
     assert result.states() == {"A::test_a": "passed", "A::test_b": "passed"}
     assert result.finished and result.status == 0
     assert [line["event"] for line in result.foreign] == ["end"]
@@ -289,11 +283,9 @@ class A(unittest.TestCase):
 """
 
 
-@pytest.mark.parametrize("framework", ["unittest", "pytest"])
-def test_children_that_import_the_main_module(python, pytest_python, root, framework):
-    python = python if framework == "unittest" else pytest_python
+def test_children_that_import_the_main_module(framework, interpreter, root):
     support.write(root, {"test_a.py": SPAWNS})
-    result = run(python, framework, root, "test_a.py")
+    result = run(interpreter, framework, root, "test_a.py")
     assert result.states() == {"A::test_x": "passed", "A::test_y": "passed"}
     assert result.foreign == [] and len(result.of("session")) == 1
 
@@ -314,14 +306,12 @@ class A(unittest.TestCase):
 """
 
 
-@pytest.mark.parametrize("framework", ["unittest", "pytest"])
-def test_process_looks_as_under_the_framework(python, pytest_python, root, framework):
-    python = python if framework == "unittest" else pytest_python
+def test_process_looks_as_under_the_framework(framework, interpreter, root):
     support.write(root, {"tests/__init__.py": "", "tests/test_a.py": LOOKS})
     options = ["-s"] if framework == "pytest" else []
     ours = [word for option in options for word in ("--option", option)]
-    result = run(python, framework, root, "tests/test_a.py", *ours)
-    _, log = support.framework_run(python, framework, root, "tests/test_a.py", *options)
+    result = run(interpreter, framework, root, "tests/test_a.py", *ours)
+    _, log = support.framework_run(interpreter, framework, root, "tests/test_a.py", *options)
 
     def seen(text):
         words = ("argv ", "path ", "main ", "cwd ", "streams ")
@@ -448,9 +438,7 @@ def end_test():
 """
 
 
-@pytest.mark.parametrize("framework", ["unittest", "pytest"])
-def test_the_shim_is_told(python, pytest_python, root, framework):
-    python = python if framework == "unittest" else pytest_python
+def test_the_shim_is_told(framework, interpreter, root):
     files = {
         "compat_shim.py": SHIM % "raise ValueError('of the shim')",
         "test_a.py": "import unittest, compat_shim\n\n\nclass A(unittest.TestCase):\n"
@@ -458,7 +446,7 @@ def test_the_shim_is_told(python, pytest_python, root, framework):
     }
     support.write(root, files)
     options = ["--option", "-s"] if framework == "pytest" else []
-    result = run(python, framework, root, "test_a.py", *options)
+    result = run(interpreter, framework, root, "test_a.py", *options)
     assert result.states() == {"A::test_x": "passed"} and result.finished
     marks = [result.log.index(word) for word in ("begin test_a.py::A::test_x", "runs", "shim end")]
     assert marks == sorted(marks)

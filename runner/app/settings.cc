@@ -15,18 +15,16 @@ namespace compat::app {
 
 namespace {
 
+// What the suite says where it says something else than the default.
 std::optional<std::string> from_suite(Setting setting, const suites::Suite& suite) {
-    // By convention nothing was said; then the value is a finding and not a setting of a file.
-    switch (setting) {
-        case Setting::timeout:
-            return fmt::format("{}ms", suite.limits.module_timeout.count());
-        case Setting::fallback:
-            return suite.device.fallback_enabled ? "on" : "off";
-        case Setting::framework:
-            return std::string(name_of(suite.framework));
-        default:
-            return std::nullopt;
-    }
+    static const suites::Suite kSilent;
+    if (setting == Setting::framework) return std::string(name_of(suite.framework));
+    if (setting == Setting::timeout && suite.limits.module_timeout != kSilent.limits.module_timeout)
+        return fmt::format("{}ms", suite.limits.module_timeout.count());
+    if (setting == Setting::fallback &&
+        suite.device.fallback_enabled != kSilent.device.fallback_enabled)
+        return suite.device.fallback_enabled ? "on" : "off";
+    return std::nullopt;
 }
 
 std::string default_of(Setting setting, const suites::Suite* suite) {

@@ -34,7 +34,8 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
     std::vector<std::string> python_path;
     if (shim) python_path.push_back(settings.activation.string());
     for (const auto& folder : suite.layout.pythonpath)
-        python_path.push_back((settings.root / folder).lexically_normal().string());
+        python_path.push_back(folder == "." ? settings.root.string()
+                                            : (settings.root / folder).lexically_normal().string());
     python_path.push_back(value_of(inherited, "PYTHONPATH"));
     env["PYTHONPATH"] = joined(python_path);
     // Suites start `python` and console scripts by name and mean their own environment's.

@@ -65,7 +65,9 @@ Registered register_all() {
         shape.id = Recorder::instance().op_id(readable(name));
         put<ModeKernel>(dispatcher, name, kModeKey, shape);
         ++result.mode;
-        if (op->hasKernelForDispatchKey(c10::DispatchKey::BackendSelect)) {
+        // Only kernels that torchgen made can be replaced by a rule: prims bring their own.
+        if (name.name.starts_with("aten::") &&
+            op->hasKernelForDispatchKey(c10::DispatchKey::BackendSelect)) {
             put<BackendSelectKernel>(dispatcher, name, c10::DispatchKey::BackendSelect, shape);
             ++result.backend_select;
         }

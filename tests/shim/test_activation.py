@@ -226,6 +226,21 @@ def test_refused_in_one_clear_line(child, case):
     assert last.startswith("ImportError: ") and message in last
 
 
+def test_a_refusal_is_the_same_when_torch_is_asked_for_again(child):
+    script = """
+import json
+messages = []
+for _ in range(3):
+    try:
+        import torch
+    except ImportError as error:
+        messages.append(str(error))
+print(json.dumps(messages))
+"""
+    messages = child(script, env={"COMPAT_SHIM_LIBRARY": "/nowhere.so"}).answer
+    assert len(messages) == 3 and len(set(messages)) == 1
+
+
 def test_a_library_for_another_torch_is_refused_by_both_names(child, foreign_library):
     import torch
 

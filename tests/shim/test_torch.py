@@ -132,9 +132,14 @@ print(json.dumps(float(y)))
 def test_visible_devices_are_heeded(child):
     script = """
 import json, torch
-print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count()]))
+try:
+    name = torch.cuda.get_device_name()[-9:]
+except RuntimeError as error:
+    name = str(error)
+print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), name]))
 """
-    for visible, expected in (("", [False, 0]), ("-1", [False, 0]), ("0", [True, 1])):
+    none = [False, 0, "No CUDA GPUs are available"]
+    for visible, expected in (("", none), ("-1", none), ("0", [True, 1, "(as CUDA)"])):
         assert child(script, env={"CUDA_VISIBLE_DEVICES": visible}).answer == expected
 
 

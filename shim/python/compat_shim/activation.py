@@ -18,11 +18,13 @@ def prepare(native):
     global _settings
     from torch import version
 
-    _settings = settings.read(_found_host(native))
-    if _settings.host != "cpu":
-        raise ImportError(
-            f"the shim redirects on a CPU host, and this one has {_settings.host}: run without it"
-        )
+    found = _found_host(native)
+    _settings = settings.read(found)
+    for host in (found, _settings.host):
+        if host != "cpu":
+            raise ImportError(
+                f"the shim redirects on a CPU host, and this one has {host}: run without it"
+            )
     state.library = library.load(_settings.library, version.__version__, version.git_version)
     state.library.configure(
         _settings.host, _settings.mode, _internal_prefixes(version), _settings.log_level
@@ -37,7 +39,8 @@ def finish(torch):
     _follow_threads()
     _follow_processes()
     remedies.apply(torch, state.library)
-    torch.cuda.init()
+    if torch.cuda.is_available():
+        torch.cuda.init()
     record.start(_settings.record, _session(torch))
     state.finished = True
 

@@ -196,6 +196,8 @@ def _actions(native, library):
     def initialize():
         import torch
 
+        if device_count() == 0:
+            raise RuntimeError("No CUDA GPUs are available")
         torch.cuda.default_generators = (torch.default_generator,)
         torch.cuda._get_device_properties = native._get_device_properties
 

@@ -17,6 +17,8 @@ class _Finder:
         action = self._actions.get(name)
         if action is None:
             return None
+        if state.refusal is not None:
+            raise ImportError(*state.refusal.args)
         for finder in sys.meta_path:
             find_spec = getattr(finder, "find_spec", None)
             spec = find_spec(name, path, target) if find_spec and finder is not self else None
@@ -56,7 +58,12 @@ def install():
 def _native_loaded(module):
     from . import activation
 
-    activation.prepare(module)
+    try:
+        activation.prepare(module)
+    except ImportError as refusal:
+        # Half of torch is loaded, and a program that catches this may ask for torch again.
+        state.refusal = refusal
+        raise
 
 
 def _torch_loaded(module):

@@ -1,8 +1,9 @@
 """Writes what the native recorder counted: JSON lines, as docs/formats.md says.
 
 Every write is one system call on a file opened for appending, so that the lines of several
-processes (workers, subprocesses) may share it. Functions are bound early: a test that puts a mock
-on os or json must not reach us.
+processes (workers, subprocesses) may share it. The file is opened for each write: a descriptor kept
+open could be closed by a test, and its number be another file's by the next write. Functions are
+bound early: a test that puts a mock on os or json must not reach us.
 """
 
 import json
@@ -13,27 +14,25 @@ from . import state
 
 FORMAT = 1
 
+_close = os.close
 _dumps = json.dumps
 _getpid = os.getpid
 _open = os.open
 _write = os.write
 
 _lock = threading.RLock()
-_file = None  # descriptor, or None where no record is asked for
-_session = None  # of this process; written before the first line of a forked child
-_session_pid = None
+_path = None  # absolute, or None where no record is asked for
+_session = None  # its keys
+_session_pid = None  # the process that has written its session line
 _test = None
 
 
 def start(path, session):
     """Open the record and write the session line. `path` None: count, but write nothing."""
-    global _file, _session, _session_pid
+    global _path, _session
     _session = session
-    if path is None:
-        return
-    _file = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    _session_pid = _getpid()
-    _emit([{"event": "session", "format": FORMAT, **_session}])
+    _path = path and os.path.abspath(path)
+    _emit([])
 
 
 def begin_test(test_id):
@@ -57,10 +56,9 @@ def flush(closing=()):
     if state.library is None:
         return
     with _lock:
-        lines = [_line(row) for row in state.library.take_rows()] if _file is not None else []
-        if _file is None:
-            state.library.clear_rows()
-        _emit(lines + list(closing))
+        lines = [_line(row) for row in state.library.take_rows()]
+        if lines or closing:
+            _emit(lines + list(closing))
 
 
 def sites():
@@ -96,7 +94,7 @@ def _line(row):
 
 def _emit(lines):
     global _session_pid
-    if _file is None or not lines:
+    if _path is None:
         return
     pid = _getpid()
     if pid != _session_pid:
@@ -104,9 +102,13 @@ def _emit(lines):
         lines = [{"event": "session", "format": FORMAT, **_session}] + lines
     text = "".join(_dumps({**line, "pid": pid}) + "\n" for line in lines)
     try:
-        _write(_file, text.encode("ascii"))
+        file = _open(_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            _write(file, text.encode("ascii"))
+        finally:
+            _close(file)
     except OSError:
-        pass  # a full disk, or a test that closed every descriptor: the test itself goes on
+        pass  # a full disk, too many open files: the test itself goes on
 
 
 def _text(text):

@@ -1,6 +1,7 @@
-"""What this process knows of its own activation: the loaded library, or that there is none yet."""
+"""What this process knows of its own activation."""
 
-library = None
+library = None  # the native module, once it is loaded
+refusal = None  # the ImportError that ended activation
 finished = False
 
 

@@ -26,8 +26,13 @@ constexpr size_t kTracebackBytes = 16 * 1024;
 template <class... Cells>
 std::string row(const Cells&... cells) {
     std::string line = "|";
-    ((line += fmt::format(" {} |", cells)), ...);
+    ((line += fmt::format(" {} |", cell(fmt::to_string(cells)))), ...);
     return line;
+}
+
+// "1 module", "2 modules".
+std::string counted(size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string seconds(double s) { return human(std::chrono::duration<double>(s)); }
@@ -62,15 +67,20 @@ void for_each_case(const ReportModel& model, Function function) {
         for (const CaseView& test : module.cases) function(module, test);
 }
 
+std::string device_words(const RunView& run) {
+    return run.simulated ? *run.simulated + " (simulated)" : run.device;
+}
+
 std::string headline(const ReportModel& model) {
     const RunView& run = model.run;
-    const Totals& totals = model.totals;
-    const std::int64_t bad = bad_count(totals);
-    return fmt::format("# {}: {} tests, {}\n\nRun {}, started {}, {} in {}.\n", code(run.suite),
-                       totals.collected,
-                       bad == 0 ? "none needs attention" : fmt::format("{} need attention", bad),
-                       code(run.id), iso8601(run.started),
-                       run.complete ? "complete" : "**not complete**", seconds(run.duration_s));
+    const std::int64_t bad = bad_count(model.totals);
+    return fmt::format(
+        "# {}: {}, {}\n\nRun {}, started {}, {} after {}; shim {}, device {}, torch {}.\n",
+        code(run.suite), counted(static_cast<size_t>(model.totals.collected), "test"),
+        bad == 0 ? "none needs attention" : fmt::format("{} to look at", bad), code(run.id),
+        iso8601(run.started), run.complete ? "complete" : "**not complete**",
+        seconds(run.duration_s), run.shim ? "on" : "off", code(device_words(run)),
+        run.torch.empty() ? "none" : code(run.torch));
 }
 
 Section mismatches(const ReportModel& model) {
@@ -125,8 +135,8 @@ Section how_it_passed(const ReportModel& model) {
         "| redirected | {} | asked for another device than it got |\n"
         "| untouched | {} | none of these: the result says nothing about the device |\n",
         totals.count(State::passed) + totals.count(State::failed), totals.device,
-        code(model.run.simulated ? *model.run.simulated + " (simulated)" : model.run.device),
-        totals.device, totals.fallback, totals.redirected, totals.untouched);
+        code(device_words(model.run)), totals.device, totals.fallback, totals.redirected,
+        totals.untouched);
     return section;
 }
 
@@ -155,7 +165,8 @@ std::string failure_details(const FailureView& failure) {
     return text;
 }
 
-std::string folded(std::string_view summary, const std::string& body) {
+std::string folded(std::string_view summary, std::string_view body) {
+    while (body.starts_with('\n')) body.remove_prefix(1);
     return fmt::format("<details><summary>{}</summary>\n\n{}\n</details>\n\n", summary, body);
 }
 
@@ -297,9 +308,10 @@ Section modules_by_folder(const ReportModel& model) {
             for (size_t i = 0; i < sum.size(); ++i) sum[i] += module->states[i];
         // A folder's head goes with its first module.
         std::string head = fmt::format(
-            "\n### {}: {} modules, {}\n\n| module | outcome | tests | states | time |\n"
+            "{}### {}: {}, {}\n\n| module | outcome | tests | states | time |\n"
             "|---|---|---:|---|---:|\n",
-            code(folder), modules.size(), in_words(sum));
+            section.items.empty() ? "" : "\n", code(folder), counted(modules.size(), "module"),
+            in_words(sum));
         for (const ModuleView* module : modules) {
             section.items.push_back(
                 {head +
@@ -376,7 +388,8 @@ Section environment(const ReportModel& model) {
     add("series", run.series);
     add("framework", run.framework);
     add("torch", run.torch);
-    add("shim", !run.shim ? "off" : run.policy.empty() ? "on" : "on, policy " + run.policy);
+    add("shim", run.shim ? "on" : "off");
+    add("policy", run.policy);
     if (run.masquerade) add("masquerade", "on");
     add("device", run.device);
     add("simulated", run.simulated.value_or(""));
@@ -384,7 +397,8 @@ Section environment(const ReportModel& model) {
     add("command", run.command);
     // A list too long for a table (installed packages) is folded away below it.
     std::vector<Item> below;
-    for (const auto& [key, value] : nlohmann::ordered_json::parse(run.fingerprint).items()) {
+    const auto fingerprint = nlohmann::ordered_json::parse(run.fingerprint);
+    for (const auto& [key, value] : fingerprint.items()) {
         const std::string text = value.is_string() ? value.get<std::string>() : dumped(value, -1);
         if (text.size() <= kLongestCell)
             add(code(key), text);

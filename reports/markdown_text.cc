@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";     // …
-// Takes the place of a bar in a table cell: there a bar ends the cell, in a code span, too, and the
-// backslash that would help there is shown everywhere else.
-constexpr std::string_view kBar = "\xef\xbd\x9c";  // ｜, the full-width one
+// Stands for a bar that a backslash comes before: readers differ on what the two mean in a table.
+constexpr std::string_view kWideBar = "\xef\xbd\x9c";  // ｜
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
@@ -115,13 +114,24 @@ std::string code(std::string_view text, size_t max_chars) {
     std::string line = printable(text);
     std::replace(line.begin(), line.end(), '\n', ' ');
     std::replace(line.begin(), line.end(), '\t', ' ');
-    for (size_t at = 0; (at = line.find('|', at)) != std::string::npos; at += kBar.size())
-        line.replace(at, 1, kBar);
     line = cut(line, max_chars);
     if (line.find_first_not_of(' ') == std::string::npos) return {};
     const std::string ticks(longest_run(line, '`') + 1, '`');
     const bool padded = line.front() == '`' || line.back() == '`' || line.front() == ' ';
     return padded ? fmt::format("{0} {1} {0}", ticks, line) : fmt::format("{0}{1}{0}", ticks, line);
+}
+
+std::string cell(std::string_view markdown) {
+    std::string out;
+    for (const char c : markdown) {
+        if (c != '|')
+            out += c;
+        else if (out.ends_with('\\'))
+            out += kWideBar;
+        else
+            out += "\\|";
+    }
+    return out;
 }
 
 std::string linked_code(std::string_view text, std::string_view url) {
@@ -161,20 +171,18 @@ std::string html(std::string_view text) {
 
 std::string fenced(std::string_view language, std::string_view text, size_t max_bytes) {
     std::string body = printable(text);
+    while (body.ends_with('\n')) body.pop_back();
     if (body.size() > max_bytes) {
         // A third for the head, the rest for the end, which says what went wrong.
         const size_t head = body.rfind('\n', max_bytes / 3);
-        size_t tail = body.find('\n', body.size() - (max_bytes - max_bytes / 3));
-        if (tail == std::string::npos) tail = body.size();
         const size_t begin = head == std::string::npos ? 0 : head + 1;
-        const auto left_out = std::count(body.begin() + static_cast<std::ptrdiff_t>(begin),
-                                         body.begin() + static_cast<std::ptrdiff_t>(tail), '\n') +
-                              (tail == body.size());
-        const size_t bytes = tail - begin;
+        const size_t end =
+            std::min(body.find('\n', body.size() - (max_bytes - max_bytes / 3)), body.size());
+        const std::string_view gone = std::string_view(body).substr(begin, end - begin);
         body = fmt::format("{}{} {} lines ({} bytes) left out here {}{}", body.substr(0, begin),
-                           kEllipsis, left_out, bytes, kEllipsis, body.substr(tail));
+                           kEllipsis, std::count(gone.begin(), gone.end(), '\n') + 1, gone.size(),
+                           kEllipsis, body.substr(end));
     }
-    while (body.ends_with('\n')) body.pop_back();
     const std::string fence(std::max<size_t>(3, longest_run(body, '`') + 1), '`');
     return fmt::format("{}{}\n{}\n{}\n", fence, language, body, fence);
 }

@@ -11,9 +11,12 @@ namespace compat::reports {
 // Valid UTF-8 without terminal escapes and control characters; line ends as "\n", tabs kept.
 [[nodiscard]] std::string printable(std::string_view text);
 
-// One line in a code span, good in a table cell, too: line ends become spaces. At most `max_chars`
+// One line in a code span: line ends become spaces. At most `max_chars`
 // characters, the rest as "…". Empty for an empty text.
 [[nodiscard]] std::string code(std::string_view text, std::size_t max_chars = 500);
+
+// Markdown as a table's cell, which bars would end, in a code span, too.
+[[nodiscard]] std::string cell(std::string_view markdown);
 
 // A code span that leads to `url`; without one, the code span alone.
 [[nodiscard]] std::string linked_code(std::string_view text, std::string_view url);

@@ -14,6 +14,7 @@
 #include "runner/store/store_impl.h"
 #include "tests/store/expect_job.h"
 #include "tests/store/samples.h"
+#include "tests/support/temp_dir.h"
 
 namespace compat::store {
 namespace {
@@ -23,17 +24,10 @@ namespace fs = std::filesystem;
 
 class FileTest : public testing::Test {
   protected:
-    void SetUp() override {
-        std::string pattern = fs::temp_directory_path() / "compat-store-XXXXXX";
-        folder = ::mkdtemp(pattern.data());
-        file = folder / "runner.db";
-    }
-    void TearDown() override { fs::remove_all(folder); }
-
     void write(const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
 
-    fs::path folder;
-    fs::path file;
+    test::TempDir folder;
+    fs::path file = folder / "runner.db";
 };
 
 constexpr int kJobs = 40;
@@ -216,7 +210,7 @@ TEST_F(FileTest, ForeignAndNewerDatabasesAreRefused) {
 
 TEST_F(FileTest, AFolderThatIsNotThereIsAnIoError) {
     for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
-        const auto store = Store::open(folder / "none" / "runner.db", mode);
+        const auto store = Store::open(folder / "none/runner.db", mode);
         ASSERT_FALSE(store);
         EXPECT_EQ(store.error().kind, ErrorKind::io);
     }

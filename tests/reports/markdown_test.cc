@@ -1,0 +1,296 @@
+#include "reports/markdown.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+#include "reports/markdown_text.h"
+#include "tests/reports/sample_run.h"
+#include "tests/support/redact.h"
+#include "tests/support/temp_dir.h"
+
+namespace compat::reports {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+// What a Markdown reader would take for Markdown: the text without its fenced blocks and code
+// spans.
+std::string without_code(const std::string& markdown) {
+    std::string rest;
+    std::string fence;
+    for (const std::string& line : lines_of(markdown)) {
+        const size_t ticks = std::min(line.find_first_not_of('`'), line.size());
+        if (fence.empty() && ticks >= 3) {
+            fence = line.substr(0, ticks);
+        } else if (!fence.empty()) {
+            if (ticks >= fence.size() && ticks == line.size()) fence.clear();
+        } else {
+            // A span ends at the next run of as many ticks as it began with.
+            for (size_t at = 0; at < line.size();) {
+                if (line[at] != '`') {
+                    rest += line[at++];
+                    continue;
+                }
+                const size_t open_end = std::min(line.find_first_not_of('`', at), line.size());
+                const std::string run = line.substr(at, open_end - at);
+                size_t close = open_end;
+                while ((close = line.find('`', close)) != std::string::npos) {
+                    const size_t close_end =
+                        std::min(line.find_first_not_of('`', close), line.size());
+                    if (close_end - close == run.size()) break;
+                    close = close_end;
+                }
+                if (close == std::string::npos) {
+                    rest += run;
+                    at = open_end;
+                } else {
+                    at = close + run.size();
+                }
+            }
+            rest += '\n';
+        }
+    }
+    EXPECT_EQ(fence, "") << "a fence is still open at the end";
+    return rest;
+}
+
+// The cells of the first row after the table head that begins with `head`.
+std::vector<std::int64_t> numbers_below(const std::string& markdown, const std::string& head) {
+    const auto lines = lines_of(markdown);
+    for (size_t i = 0; i + 2 < lines.size(); ++i) {
+        if (!lines[i].starts_with(head)) continue;
+        std::vector<std::int64_t> numbers;
+        std::istringstream cells(lines[i + 2].substr(1));
+        for (std::string cell; std::getline(cells, cell, '|');) numbers.push_back(std::stoll(cell));
+        return numbers;
+    }
+    return {};
+}
+
+class MarkdownTest : public testing::Test {
+  protected:
+    void SetUp() override { samples::make_source(root); }
+    ReportModel build() const { return build_model(stored, {folder / "run", folder / "run"}); }
+
+    test::TempDir folder;
+    std::filesystem::path root = folder / "src";
+    store::StoredRun stored = samples::run(root);
+};
+
+TEST_F(MarkdownTest, Golden) {
+    test::expect_golden("report.md",
+                        test::redacted(to_markdown(build()), {{root.string(), "/src"}}));
+}
+
+TEST_F(MarkdownTest, ItsNumbersAreTheModels) {
+    const ReportModel model = build();
+    const std::string text = to_markdown(model);
+    std::vector<std::int64_t> expected{model.totals.modules, model.totals.collected};
+    expected.insert(expected.end(), model.totals.states.begin(), model.totals.states.end());
+    EXPECT_EQ(numbers_below(text, "| modules | tests |"), expected);
+
+    const auto mark = [&](const std::string& name) {
+        std::smatch match;
+        const std::regex pattern(R"(\| )" + name + R"( \| (\d+) \|)");
+        return std::regex_search(text, match, pattern) ? std::stoll(match[1]) : -1;
+    };
+    EXPECT_EQ(mark("device"), model.totals.device);
+    EXPECT_EQ(mark("fallback"), model.totals.fallback);
+    EXPECT_EQ(mark("redirected"), model.totals.redirected);
+    EXPECT_EQ(mark("untouched"), model.totals.untouched);
+    EXPECT_THAT(text, HasSubstr("Source links: 19, of which 1 do not resolve."));
+}
+
+TEST_F(MarkdownTest, MismatchesComeFirst) {
+    stored.modules[0].attempts[0].record.collected = 13;
+    const std::string text = to_markdown(build());
+    const size_t mismatch = text.find("## Accounting does not close");
+    ASSERT_NE(mismatch, std::string::npos);
+    EXPECT_EQ(text.find("\n## "), mismatch - 1);
+    EXPECT_THAT(text, HasSubstr("**not closed, 1 mismatches**"));
+}
+
+TEST_F(MarkdownTest, ARunWithNothingToTellIsShort) {
+    stored.modules.clear();
+    const std::string text = to_markdown(build());
+    EXPECT_THAT(text, HasSubstr("0 tests, none needs attention"));
+    for (const auto* absent : {"## Tests that need", "## Skips", "## Redirections", "## Leaked",
+                               "## Slowest", "## Flaky", "## Modules by"})
+        EXPECT_THAT(text, Not(HasSubstr(absent)));
+}
+
+TEST_F(MarkdownTest, NothingFromOutsideIsTakenForMarkdown) {
+    const std::string hostile =
+        "ODD` | \\| ``x`` ](http://evil) <script>ODD</script> **ODD** \x1b[31mred\x1b[0m "
+        "\x1b]8;;u\aODD\n"
+        "# ODD\n```\nODD\n````\n- ODD | ODD\n</details>ODD\r\nODD \xff\xfe \xe2\x80\xae"
+        "ODD @ODD #1 \\";
+    stored.info.suite = stored.info.device = stored.info.root = stored.info.commit = hostile;
+    stored.info.argv = {hostile};
+    stored.info.env = {{hostile, hostile}};
+    stored.info.rerun_argv = {hostile};
+    stored.info.simulated = hostile;
+    stored.info.fingerprint =
+        R"({"ODD<b>|`":"ODD|`</b>","long":")" + std::string(300, '`') + "ODD\"}";
+    stored.modules[1].path = hostile;
+    stored.modules[1].not_run_reason = hostile;
+    store::JobResult& job = stored.modules[0].attempts[0];
+    job.record.collected = 99;
+    job.log = hostile;
+    job.process_end = hostile;
+    job.leaked = {{1, {hostile}}};
+    job.record.outcome = parsers::ModuleOutcome::crashed;
+    job.record.reason = hostile;
+    job.record.path = stored.modules[0].path = hostile + "2";
+    job.record.diagnostics = {{hostile, 1, hostile}};
+    for (auto& event : job.record.device_events)
+        event.kind = event.op = event.from = event.to = event.location.file = hostile;
+    for (auto& test : job.record.cases) {
+        test.id = test.name = test.reason = hostile;
+        if (!test.failure) continue;
+        for (auto* f : {&*test.failure}) {
+            f->type = f->message = f->traceback = hostile;
+            f->frames[1].function = hostile;
+        }
+        for (auto& sub : test.subcases) sub.label = hostile;
+    }
+    // Places under the root have links, whose texts hold the names.
+    stored.info.root = root;
+    const std::string text = to_markdown(build());
+    ASSERT_THAT(text, HasSubstr("ODD"));
+    const std::string markdown = without_code(text);
+    std::string outside;
+    for (const std::string& line : lines_of(markdown)) {
+        // Encoded in the destination of a link, or in an element of ours, names do no harm.
+        const std::string rest = std::regex_replace(
+            std::regex_replace(line, std::regex(R"(\]\([^ ()<>\[\]`|\\"]*\))"), ""),
+            std::regex("<details><summary>[^<]*</summary>|</details>"), "");
+        if (rest.find("ODD") != std::string::npos || rest.find('<') != std::string::npos ||
+            rest.find("evil") != std::string::npos)
+            outside += rest + "\n";
+    }
+    EXPECT_EQ(outside, "");
+    for (const char c : text)
+        EXPECT_TRUE(c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20);
+    EXPECT_EQ(printable(text), text) << "valid UTF-8, no escapes";
+    // Every row of a table has as many cells as its head.
+    size_t bars = 0;
+    for (const std::string& line : lines_of(text)) {
+        if (!line.starts_with("|")) {
+            bars = 0;
+            continue;
+        }
+        EXPECT_THAT(line, Not(HasSubstr("\\\\|"))) << "which of them does the bar belong to";
+        size_t found = 0;
+        for (size_t i = 0; i < line.size(); ++i)
+            found += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+        if (bars == 0) bars = found;
+        EXPECT_EQ(found, bars) << line;
+    }
+}
+
+TEST_F(MarkdownTest, FitsTheBytesAllowedAndSaysWhatWentMissing) {
+    auto& cases = stored.modules[0].attempts[0].record.cases;
+    for (int i = 0; i < 40; ++i) {
+        cases.push_back(cases[2]);
+        cases.back().id += std::to_string(i);
+    }
+    stored.modules[0].attempts[0].record.collected += 40;
+    const ReportModel model = build();
+    const std::string full = to_markdown(model);
+    EXPECT_THAT(full, Not(HasSubstr("Left out")));
+    EXPECT_EQ(to_markdown(model, full.size()), full);
+
+    const auto count = [](const std::string& text, const std::string& part) {
+        size_t n = 0;
+        for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++n;
+        return n;
+    };
+    // The figure in "12 of 44 <what>" of the closing note.
+    const auto left_out = [](const std::string& text, const std::string& what) -> size_t {
+        const std::string note = text.substr(text.rfind("Left out"));
+        const size_t at = note.find(" of 44 " + what);
+        if (at == std::string::npos) return 0;
+        return std::stoul(note.substr(note.find_last_not_of("0123456789", at - 1) + 1));
+    };
+    const std::string details = "<details><summary>Traceback and how to reproduce";
+    for (size_t bytes = full.size() - 1; bytes > 3500; bytes -= std::min(bytes, full.size() / 15)) {
+        const std::string text = to_markdown(model, bytes);
+        ASSERT_LE(text.size(), bytes);
+        ASSERT_THAT(text, HasSubstr("Left out to stay within " + std::to_string(bytes)));
+        without_code(text);
+        EXPECT_EQ(count(text, "### ") - count(text, "\n### `") +
+                      left_out(text, "tests that need attention"),
+                  44u);
+        EXPECT_EQ(count(text, details) + left_out(text, "tracebacks and commands of tests"), 44u);
+        EXPECT_THAT(text, HasSubstr("| modules | tests |")) << "the headline stays";
+        if (count(text, details) < 44u) {
+            EXPECT_THAT(text, Not(HasSubstr("## Slowest"))) << "the least useful goes first";
+        }
+    }
+}
+
+TEST(MarkdownText, CodeSpansHoldWhateverTheyAreGiven) {
+    EXPECT_EQ(code("plain"), "`plain`");
+    EXPECT_EQ(code("a`b"), "``a`b``");
+    EXPECT_EQ(code("`a``"), "``` `a`` ```");
+    EXPECT_EQ(code("a|b"), "`a|b`");
+    EXPECT_EQ(cell("`a|b`"), "`a\\|b`");
+    EXPECT_EQ(cell("`a\\|b`"), "`a\\｜b`");
+    EXPECT_EQ(code("a\nb\tc"), "`a b c`");
+    EXPECT_EQ(code(""), "");
+    EXPECT_EQ(code(" \n"), "");
+    EXPECT_EQ(code("\xc3\xa4\xc3\xb6\xc3\xbc", 2), "`\xc3\xa4\xc3\xb6…`");
+    EXPECT_EQ(linked_code("a]b", "https://x.example/(1) <2>"),
+              "[`a]b`](https://x.example/%281%29%20%3C2%3E)");
+    EXPECT_EQ(linked_code("a", ""), "`a`");
+}
+
+TEST(MarkdownText, FencesAreLongerThanWhatTheyHold) {
+    EXPECT_EQ(fenced("text", "a\n"), "```text\na\n```\n");
+    EXPECT_EQ(fenced("", "a\n```\nb"), "````\na\n```\nb\n````\n");
+}
+
+TEST(MarkdownText, LongBlocksLoseTheirMiddleAndSaySo) {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "line " + std::to_string(i) + "\n";
+    const std::string block = fenced("text", text, 300);
+    EXPECT_LT(block.size(), 400u);
+    EXPECT_THAT(block, HasSubstr("line 0\n"));
+    EXPECT_THAT(block, HasSubstr("line 99\n"));
+    size_t kept = 0;
+    for (const std::string& line : lines_of(block)) kept += line.starts_with("line ");
+    EXPECT_THAT(block, HasSubstr("… " + std::to_string(100 - kept) + " lines ("));
+}
+
+TEST(MarkdownText, PrintableIsUtf8WithoutControls) {
+    EXPECT_EQ(printable("a\r\nb\rc"), "a\nb\nc");
+    EXPECT_EQ(printable("\x1b[1;31mred\x1b[0m"), "red");
+    EXPECT_EQ(printable("\x1b]0;title\x07x\x1b"), "x");
+    EXPECT_EQ(printable(std::string_view("a\0b", 3)),
+              "a\xef\xbf\xbd"
+              "b");
+    EXPECT_EQ(printable("\xc0\xaf\xed\xa0\x80"),
+              "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    EXPECT_EQ(printable("\xf0\x9f\x98\x80 \xc3\xa9"), "\xf0\x9f\x98\x80 \xc3\xa9");
+    EXPECT_EQ(printable("a\xe2\x80\xae"
+                        "b"),
+              "a\xef\xbf\xbd"
+              "b");
+}
+
+}  // namespace
+}  // namespace compat::reports

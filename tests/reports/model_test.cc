@@ -1,0 +1,185 @@
+#include "reports/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/reports/sample_run.h"
+#include "tests/support/temp_dir.h"
+
+namespace compat::reports {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ModelTest : public testing::Test {
+  protected:
+    void SetUp() override { samples::make_source(root()); }
+    std::filesystem::path root() const { return folder / "src"; }
+    std::filesystem::path run_folder() const { return folder / "run"; }
+    ReportModel build() const { return build_model(stored, {run_folder(), run_folder()}); }
+
+    test::TempDir folder;
+    store::StoredRun stored = samples::run(root());
+};
+
+const CaseView& find(const ReportModel& model, const std::string& name) {
+    for (const ModuleView& module : model.modules)
+        for (const CaseView& test : module.cases)
+            if (test.id.ends_with("::" + name)) return test;
+    throw std::out_of_range(name);
+}
+
+TEST_F(ModelTest, TotalsAreThoseOfTheRecords) {
+    const ReportModel model = build();
+    EXPECT_EQ(model.totals.modules, 2);
+    EXPECT_EQ(model.totals.collected, 12);
+    EXPECT_EQ(model.totals.states, (StateCounts{3, 1, 1, 2, 1, 1, 1, 1, 1}));
+    EXPECT_EQ(model.modules.at(0).states, model.totals.states);
+    EXPECT_EQ(model.totals.redirected, 2);
+    EXPECT_EQ(model.totals.untouched, 2);
+    EXPECT_EQ(model.totals.device, 0);
+    EXPECT_THAT(find(model, "test_p").marks, ElementsAre("redirected"));
+    EXPECT_THAT(find(model, "test_q").marks, ElementsAre("untouched"));
+    EXPECT_THAT(find(model, "test_s1").marks, IsEmpty());
+    EXPECT_TRUE(model.accounting.closed);
+}
+
+TEST_F(ModelTest, PlacesLinkToTheForgeWhereTheSourceHasThem) {
+    const ReportModel model = build();
+    EXPECT_EQ(find(model, "test_f").url,
+              "https://forge.example/alpha/blob/0123abcd/tests/ops/test_a.py#L3");
+    EXPECT_EQ(find(model, "test_f").file, "tests/ops/test_a.py");
+    EXPECT_EQ(model.modules.at(0).url,
+              "https://forge.example/alpha/blob/0123abcd/tests/ops/test_a.py");
+    EXPECT_EQ(find(model, "test_far").url, "") << "the file has no line 99";
+    const FailureView& failure = *find(model, "test_f").failure;
+    ASSERT_EQ(failure.frames.size(), 2u);
+    EXPECT_FALSE(failure.frames[0].in_suite);
+    EXPECT_EQ(failure.frames[0].url, "");
+    EXPECT_TRUE(failure.frames[1].in_suite);
+    EXPECT_THAT(failure.frames[1].url, HasSubstr("test_a.py#L7"));
+    // 2 modules, 12 tests, 4 failures with a frame of the suite each, 1 site of redirection.
+    EXPECT_EQ(model.links_total, 2 + 12 + 4 + 1);
+    EXPECT_EQ(model.links_unresolved, 1);
+}
+
+TEST_F(ModelTest, FailuresCarryCommandsThatReproduceThem) {
+    const ReportModel model = build();
+    const auto& reproduce = find(model, "test_f").reproduce;
+    ASSERT_TRUE(reproduce);
+    EXPECT_EQ(reproduce->runner,
+              "runner suites/alpha --root " + root().string() + " tests/ops/test_a.py::T::test_f");
+    EXPECT_EQ(reproduce->plain,
+              "cd " + root().string() +
+                  " && env ACTIVATE_TORCH_DEVICE=1 'NOTE=it'\\''s' /venv/bin/python "
+                  "-m unittest -v tests.test_f");
+    for (const auto* name : {"test_f", "test_e", "test_c", "test_t"})
+        EXPECT_TRUE(find(model, name).reproduce) << name;
+    for (const auto* name : {"test_p", "test_s1", "test_xf"})
+        EXPECT_FALSE(find(model, name).reproduce) << name;
+    ASSERT_TRUE(model.modules.at(1).reproduce);
+    EXPECT_THAT(model.modules.at(1).reproduce->plain, HasSubstr("-v tests/test_b.py"));
+}
+
+TEST_F(ModelTest, AModuleThatCouldNotBeImportedIsReproducedAsAWhole) {
+    auto& record = stored.modules[1].attempts.emplace_back().record;
+    record.path = "tests/test_b.py";
+    record.outcome = parsers::ModuleOutcome::load_error;
+    record.collected = 1;
+    record.cases = {samples::test(root(), "tests/test_b.py", "x", 0, parsers::State::errored)};
+    record.cases[0].id = "tests/test_b.py::<module>";
+    record.cases[0].location = {};
+    record.cases[0].pseudo = true;
+    const ReportModel model = build();
+    const CaseView& test = model.modules.at(1).cases.at(0);
+    EXPECT_EQ(test.url, "https://forge.example/alpha/blob/0123abcd/tests/test_b.py");
+    EXPECT_THAT(test.reproduce->runner, testing::EndsWith(" tests/test_b.py"));
+    EXPECT_THAT(test.reproduce->plain, testing::EndsWith(" -v tests/test_b.py"));
+}
+
+TEST_F(ModelTest, ModulesThatNeverRanAreThereWithWhatIsKnown) {
+    const ReportModel model = build();
+    const ModuleView& module = model.modules.at(1);
+    EXPECT_EQ(module.outcome, parsers::ModuleOutcome::not_run);
+    EXPECT_EQ(module.reason, "interrupted");
+    EXPECT_EQ(module.attempts, 0);
+    EXPECT_EQ(module.last_known_cases, 7);
+    EXPECT_FALSE(model.run.complete);
+}
+
+TEST_F(ModelTest, RedirectionsAreCountedBySiteMostFrequentFirst) {
+    const ReportModel model = build();
+    ASSERT_EQ(model.redirections.size(), 2u);
+    const RedirectionView& first = model.redirections[0];
+    EXPECT_EQ(first.op, "aten::empty");
+    EXPECT_EQ(first.from, "cuda:0");
+    EXPECT_EQ(first.to, "cpu");
+    EXPECT_EQ(first.file, "tests/ops/test_a.py");
+    EXPECT_THAT(first.url, HasSubstr("#L1"));
+    EXPECT_EQ(first.count, 6);
+    EXPECT_EQ(first.tests, 2);
+    EXPECT_EQ(model.redirections[1].tests, 0);
+    EXPECT_EQ(model.redirections[1].url, "");
+}
+
+TEST_F(ModelTest, TheLastAttemptDecidesAndAllAreKept) {
+    store::JobResult again = stored.modules[0].attempts[0];
+    again.attempt = 2;
+    again.record.cases = {
+        samples::test(root(), "tests/ops/test_a.py", "test_f", 3, parsers::State::passed)};
+    again.record.collected = 1;
+    again.record.device_events.clear();
+    stored.modules[0].attempts.push_back(again);
+    const ReportModel model = build();
+    const CaseView& test = find(model, "test_f");
+    EXPECT_EQ(test.state, parsers::State::passed);
+    EXPECT_TRUE(test.flaky);
+    ASSERT_EQ(test.attempts.size(), 2u);
+    EXPECT_EQ(test.attempts[0].state, parsers::State::failed);
+    EXPECT_EQ(test.attempts[0].key_line, "AssertionError: 1 != 2");
+    EXPECT_FALSE(test.failure);
+    EXPECT_THAT(test.marks, ElementsAre("untouched"))
+        << "devices are those of the attempt that decides";
+    EXPECT_THAT(find(model, "test_p").marks, ElementsAre("redirected"));
+    EXPECT_EQ(model.totals.flaky, 1);
+    EXPECT_EQ(model.totals.collected, 12);
+    EXPECT_EQ(model.totals.count(parsers::State::passed), 4);
+    EXPECT_TRUE(model.accounting.closed);
+}
+
+TEST_F(ModelTest, FiguresThatDoNotAgreeAreNamedWithTheirModule) {
+    stored.modules[0].attempts[0].record.collected = 13;
+    const ReportModel model = build();
+    EXPECT_FALSE(model.accounting.closed);
+    ASSERT_EQ(model.accounting.mismatches.size(), 1u);
+    EXPECT_EQ(model.accounting.mismatches[0].module, "tests/ops/test_a.py");
+    EXPECT_THAT(model.accounting.mismatches[0].message, HasSubstr("13"));
+    EXPECT_THAT(model.accounting.mismatches[0].message, HasSubstr("12"));
+}
+
+TEST_F(ModelTest, ARunThatWasKilledShowsWhatIsStored) {
+    stored.end.reset();
+    const ReportModel model = build();
+    EXPECT_FALSE(model.run.complete);
+    EXPECT_FALSE(model.run.exit_code);
+    EXPECT_NEAR(model.run.duration_s, 0.877 + 3.25, 1e-9);
+}
+
+TEST_F(ModelTest, WhatComesFromTheStoreBuildsTheSameModel) {
+    auto store = store::Store::in_memory();
+    ASSERT_TRUE(store);
+    const std::string& id = stored.info.id;
+    ASSERT_TRUE(store->begin_run(stored.info));
+    ASSERT_TRUE(store->plan_modules(id, {stored.modules[0].path, stored.modules[1].path}));
+    ASSERT_TRUE(store->save_job(id, stored.modules[0].attempts[0]));
+    ASSERT_TRUE(store->finish_run(id, *stored.end));
+    const auto loaded = store->load_run(id);
+    ASSERT_TRUE(loaded) << to_line(loaded.error());
+    EXPECT_EQ(loaded->info, stored.info);
+    EXPECT_EQ(loaded->modules[0], stored.modules[0]);
+}
+
+}  // namespace
+}  // namespace compat::reports

@@ -87,7 +87,7 @@ void name_exception(Failure& failure, std::string_view last_place) {
                               ? std::string(message.substr(colon + 2))
                               : std::string(trimmed(message.substr(first_end)));
     } else if (typed) {
-        failure.type = std::string(last_place);
+        failure.type = valid_utf8(last_place);
     }
 }
 

@@ -188,6 +188,8 @@ class Scanner {
     }
 
     size_t insert(CaseRecord c) {
+        // The same tail may come from another file.
+        if (const int n = ++repeats_[c.id]; n > 1) c.id += fmt::format("#{}", n);
         const size_t i = record_.cases.size();
         record_.cases.push_back(std::move(c));
         statuses_.emplace_back();
@@ -368,6 +370,7 @@ class Scanner {
     std::vector<Progress> progress_;
     std::unordered_map<std::string, size_t> by_node_;
     std::unordered_map<std::string, size_t> by_heading_;
+    std::unordered_map<std::string, int> repeats_;
     std::optional<size_t> module_;
     std::optional<size_t> current_;
 };

@@ -43,12 +43,17 @@ std::string_view trimmed(std::string_view text) {
 std::string valid_utf8(std::string_view bytes) {
     std::string out;
     out.reserve(bytes.size());
-    while (!bytes.empty()) {
-        const size_t length = sequence_length(bytes);
-        out += length > 0 ? bytes.substr(0, length) : kReplacement;
-        bytes.remove_prefix(length > 0 ? length : 1);
+    size_t valid = 0;  // length of the run of valid sequences at the front
+    while (valid < bytes.size()) {
+        if (const size_t length = sequence_length(bytes.substr(valid)); length > 0) {
+            valid += length;
+            continue;
+        }
+        out.append(bytes.substr(0, valid)).append(kReplacement);
+        bytes.remove_prefix(valid + 1);
+        valid = 0;
     }
-    return out;
+    return out.append(bytes);
 }
 
 std::string without_ansi(std::string_view text) {

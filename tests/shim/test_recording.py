@@ -136,11 +136,12 @@ if __name__ == "__main__":
 def test_every_thread_is_redirected_and_counted(child):
     ran = child(
         """
-import _thread, ctypes, json, threading, torch
+import _thread, ctypes, json, threading, torch, compat_shim.state as state
 from concurrent.futures import ThreadPoolExecutor
 made = []
 def ask():
-    made.append(torch.zeros(2, device="cuda").device.type)
+    where = torch.zeros(2, device="cuda").device.type
+    made.append([where, state.library.this_thread_included()])
 thread = threading.Thread(target=ask); thread.start(); thread.join()
 with ThreadPoolExecutor(2) as pool: list(pool.map(lambda _: ask(), range(3)))
 done = threading.Event(); _thread.start_new_thread(lambda: (ask(), done.set()), ()); done.wait(20)
@@ -150,7 +151,8 @@ libc.pthread_create(ctypes.byref(native), None, callback, None); libc.pthread_jo
 print(json.dumps(made))
 """
     )
-    assert ran.answer == ["cpu"] * 6
+    # Two nets: Python's threads pass the first, the others only the second.
+    assert ran.answer == [["cpu", True]] * 4 + [["cpu", False]] * 2
     assert sum(e["count"] for e in ran.devices()) == 6
     assert {e["line"] for e in ran.devices()} == {6}
 

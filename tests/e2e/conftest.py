@@ -1,0 +1,57 @@
+"""The installed runner, as a user has it: installed once under a folder of its own, started as a process."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUITES = pathlib.Path(__file__).resolve().parent / "suites"
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    """bin/runner of an installed tree that was moved after its installation."""
+    build = pathlib.Path(os.environ["COMPAT_RUNNER"]).parents[1]
+    prefix = tmp_path_factory.mktemp("prefix") / "installed"
+    subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+    moved = prefix.with_name("moved")
+    prefix.rename(moved)
+    return moved / "bin" / "runner"
+
+
+class Result:
+    def __init__(self, process, results):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+        self.results = results
+
+    @property
+    def folder(self):
+        return (self.results / "latest").resolve()
+
+    @property
+    def report(self):
+        return json.loads((self.folder / "report.json").read_text())
+
+
+@pytest.fixture
+def runner(program, tmp_path):
+    """runner(*words, env={}, check=None): the process's end. Settings of the caller's shell do not reach it."""
+
+    def call(*words, env=(), cwd=tmp_path, timeout=300):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k in ("COMPAT_CACHE",)}
+        for name in ("VIRTUAL_ENV", "ACTIVATE_TORCH_DEVICE", "PYTHONPATH"):
+            clean.pop(name, None)
+        process = subprocess.run([program, *map(str, words)], cwd=cwd, env={**clean, **dict(env)}, text=True,
+                                 capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL)
+        return Result(process, tmp_path / "results")
+
+    return call
+
+
+@pytest.fixture
+def python():
+    """The interpreter with torch that runs these tests; the runner uses its environment as it is."""
+    return sys.executable

@@ -1,0 +1,192 @@
+"""Commands, targets and bad input, through the installed program: one clear line, the right exit code, nothing half-written."""
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import ROOT, SUITES
+
+STATES = SUITES / "unittest_states"
+
+
+@pytest.mark.parametrize("words, code, says", [
+    (["suites/nowhere"], 2, "suites/nowhere"),
+    ([], 2, "SUBCOMMAND|subcommand"),
+    ([STATES, "--jobs", "0"], 2, '--jobs: "0" is not a number of jobs'),
+    ([STATES, "--timeout", "soon"], 2, '--timeout: "soon" is not a duration'),
+    ([STATES, "--shim", "maybe"], 2, 'use one of on|off'),
+    ([STATES, "--no-such-option"], 2, "--no-such-option"),
+    ([STATES, "--python", "/nonexistent/python"], 2, "/nonexistent/python: there is no Python at this path"),
+    ([STATES, "--python", "/bin/true"], 2, "did not answer as one should"),
+    ([STATES, "--root", "/nonexistent"], 2, "/nonexistent: the suite's source is not a folder"),
+    ([STATES, "--env", "NOEQUALS"], 2, "--env NOEQUALS is not NAME=VALUE"),
+    ([STATES, "--results", "/proc/results"], 4, "/proc/results"),
+    (["report", "latest"], 2, "no run is stored here"),
+    (["show", "a::b"], 2, "no stored run is here|no run is stored here"),
+])
+def test_bad_input_is_one_clear_line(runner, python, tmp_path, words, code, says):
+    if words and words[0] is STATES and "--python" not in words:
+        words = [*words, "--python", python, "--shim", "off"] if "--shim" not in words else [*words, "--python", python]
+    result = runner(*words)
+    assert result.code == code, (result.out, result.err)
+    assert any(part in result.err for part in says.split("|")), result.err
+    assert "Traceback" not in result.err and "terminate called" not in result.err
+    assert not list((tmp_path / "results").glob("runs/*")), "nothing half-written"
+
+
+@pytest.mark.parametrize("text, says", [
+    ('{"format": 1,\n "name": "x",,}', "suite.json:2:"),
+    ('{"format": 1, "name": "x", "source": {"path": "."}, "framework": "unittest",\n  "retires": 1}', "suite.json:2:3"),
+    ('{"format": 1, "name": "x", "source": {"path": "."},\n  "framework": "nose"}', "suite.json:2:16"),
+    ('{"format": 99, "name": "x"}', "suite.json:1:12"),
+])
+def test_a_broken_suite_file_is_named_by_line_and_column(runner, tmp_path, text, says):
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "suite.json").write_text(text)
+    result = runner(folder)
+    assert result.code == 2 and says in result.err, result.err
+    assert result.err.count("\n") == 1
+
+
+def test_torch_missing_is_said_and_the_suite_still_runs_without_the_shim(runner, tmp_path):
+    subprocess.run(["/usr/bin/python3", "-m", "venv", tmp_path / "bare"], check=True)
+    python = tmp_path / "bare/bin/python"
+    result = runner(STATES, "test_unexpected_success.py", "--python", python)
+    assert result.code == 2 and "this Python has no torch" in result.err and "--shim off" in result.err
+    result = runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off")
+    assert result.code == 1 and result.report["totals"]["xpassed"] == 1
+
+
+def test_a_source_out_of_reach_offers_root(runner, python, tmp_path):
+    folder = tmp_path / "far"
+    folder.mkdir()
+    (folder / "suite.json").write_text(json.dumps({
+        "format": 1, "name": "far", "source": {"git": "https://localhost:1/nowhere.git", "rev": "v1"},
+        "layout": {"tests": "tests"}, "framework": "unittest"}))
+    result = runner(folder, "--python", python, "--shim", "off", env={"COMPAT_CACHE": str(tmp_path / "cache")})
+    assert result.code == 2 and "the source of far" in result.err and "--root DIR" in result.err
+    assert not list((tmp_path / "cache/sources").glob("*.complete"))
+
+
+def test_an_unknown_target_names_the_nearest(runner, python, tmp_path):
+    result = runner(STATES, "test_stats.py", "--python", python, "--shim", "off")
+    assert result.code == 2 and "test_states.py" in result.err and not list((tmp_path / "results/runs").iterdir())
+
+
+@pytest.mark.parametrize("target, ids", [
+    ("tests/test_unexpected_success.py", {"Success::test_passes_after_all"}),
+    ("test_unexpected_success.py", {"Success::test_passes_after_all"}),
+    ("tests.test_unexpected_success", {"Success::test_passes_after_all"}),
+    ("tests/test_u*.py", {"Success::test_passes_after_all"}),
+    ("tests/test_states.py::States::test_pass", {"States::test_pass"}),
+    ("tests/test_fixtures.py::TearDownFails", {"TearDownFails::test_one", "TearDownFails::<tearDownClass>"}),
+])
+def test_targets(runner, python, target, ids):
+    result = runner(STATES, target, "--python", python, "--shim", "off", "-q")
+    assert {c["id"].partition("::")[2] for m in result.report["modules"] for c in m["cases"]} == ids, result.err
+
+
+def test_a_keyword_that_matches_nothing_is_exit_5(runner, python):
+    result = runner(STATES, "test_states.py", "-k", "no_such_name", "--python", python, "--shim", "off")
+    assert result.code == 5, result.out
+
+
+def test_dry_run_and_list_run_nothing(runner, python, tmp_path):
+    dry = runner(STATES, "--dry-run", "--python", python, "--shim", "off")
+    assert dry.code == 0 and "tests/test_crash.py" in dry.out and not (tmp_path / "results").exists()
+    listed = runner("list", STATES, "--python", python, "--shim", "off")
+    assert listed.code == 0
+    assert listed.out.splitlines() == sorted(str(p.relative_to(STATES)) for p in STATES.glob("tests/test_*.py"))
+    cases = runner("list", STATES, "test_crash.py", "--cases", "--json", "--python", python, "--shim", "off")
+    assert cases.code == 0, cases.err
+    assert [c["id"] for c in json.loads(cases.out)["modules"][0]["cases"]] == [
+        f"tests/test_crash.py::Crash::{name}" for name in ("test_1_before", "test_2_crash", "test_3_after")]
+
+
+def test_history_of_a_test_and_of_runs(runner, python):
+    for _ in range(2):
+        assert runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off").code == 1
+    runs = runner("runs").out.splitlines()
+    assert len(runs) == 2 and all("1 xpassed" in line for line in runs)
+    shown = runner("show", "tests/test_unexpected_success.py::Success::test_passes_after_all")
+    assert shown.code == 0 and shown.out.count("xpassed") == 2
+    assert runner("show", "latest").out.splitlines()[0].startswith(runs[0].split()[0])
+    out = runner("report", "latest~1", "--format", "json", "--out", "again")
+    assert out.code == 0 and out.out.strip().endswith("again/report.json")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_stores_and_reports_what_there_is(program, python, tmp_path, how):
+    process = subprocess.Popen(
+        [program, STATES, "test_hang.py", "test_states.py", "-j1", "--python", python, "--shim", "off"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        events = list(tmp_path.glob("results/runs/*/modules/tests/test_hang.py/1.events.jsonl"))
+        if events and '"start"' in events[0].read_text() and "test_2_hangs" in events[0].read_text().rpartition('"start"')[2]:
+            break
+        time.sleep(0.1)
+    process.send_signal(how)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    report = json.loads((tmp_path / "results/latest/report.json").read_text())
+    assert report["run"]["complete"] is False
+    states = {c["id"].rpartition("::")[2]: c["state"] for m in report["modules"] for c in m["cases"]}
+    assert states["test_1_before"] == "passed" and states["test_2_hangs"] == "not_run"
+    modules = {m["path"]: m["outcome"] for m in report["modules"]}
+    assert modules["tests/test_hang.py"] == "interrupted"
+    assert subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True).stdout == b""
+
+
+def test_a_project_without_suite_json_runs_by_convention(runner, python, tmp_path):
+    project = tmp_path / "plain_project"
+    (project / "src/thing").mkdir(parents=True)
+    (project / "tests").mkdir()
+    (project / "src/thing/__init__.py").write_text("answer = 42\n")
+    (project / "tests/test_thing.py").write_text("import thing\n\n\ndef test_answer():\n    assert thing.answer == 42\n")
+    (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    result = runner(project, "--python", python, "--shim", "off")
+    assert result.code == 0, result.out + result.err
+    assert result.report["totals"]["passed"] == 1
+    assert "pytest" in result.out
+
+
+def test_on_a_terminal_there_is_a_bar(program, python, tmp_path):
+    parent, child = pty.openpty()
+    env = {k: v for k, v in os.environ.items() if k not in ("CI", "NO_COLOR") and not k.startswith("COMPAT_")}
+    process = subprocess.Popen([program, STATES, "test_states.py", "--python", python, "--shim", "off"],
+                               cwd=tmp_path, stdout=child, stderr=child, env={**env, "TERM": "xterm"})
+    os.close(child)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(parent, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    assert process.wait() == 1
+    assert b"\r\x1b[K" in seen and b"[0/1]" in seen and b"\x1b[31m" in seen
+    # The bar is gone at the end, and what stays is the same as in a pipe.
+    assert seen.rstrip().splitlines()[-1].startswith(b"report: ")
+
+
+def test_secrets_of_the_environment_are_not_stored(runner, python, tmp_path):
+    result = runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off",
+                    "--env", "MY_API_TOKEN=hunter2", "--env", "PLAIN=visible")
+    assert result.code == 1
+    stored = "".join(p.read_text(errors="replace") for p in result.folder.rglob("*") if p.is_file())
+    stored += (tmp_path / "results/runner.db").read_bytes().decode(errors="replace")
+    assert "visible" in stored
+    assert "hunter2" not in stored
+
+
+def test_every_shipped_suite_is_installed(program):
+    shipped = {p.parent.name for p in (program.parents[1] / "share/runner/suites").glob("*/suite.json")}
+    assert shipped == {p.parent.name for p in ROOT.glob("suites/*/suite.json")}

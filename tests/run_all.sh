@@ -20,6 +20,12 @@ passed=$((passed + total - f)) failed=$((failed + f))
 echo "$summary"
 
 export COMPAT_RUNNER=$BUILD/bin/runner
+# One shim for all tests; kept beside the program, so that `cmake --install` brings it along.
+COMPAT_SHIM_LIBRARY=$("$COMPAT_RUNNER" prepare suites/conformance --python "$PYTHON" | sed -n 's/^shim: //p')
+[ -n "$COMPAT_SHIM_LIBRARY" ] || { echo "the shim could not be built"; bad=1; }
+export COMPAT_SHIM_LIBRARY
+mkdir -p "$BUILD/share/runner/shims"
+cp -ru "$(dirname "$COMPAT_SHIM_LIBRARY")" "$BUILD/share/runner/shims/"
 for folder in harness shim suites e2e; do
     [ -d "tests/$folder" ] && ls "tests/$folder"/test_*.py >/dev/null 2>&1 || continue
     echo "== Python (tests/$folder)"

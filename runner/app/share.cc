@@ -14,7 +14,8 @@ Expected<prepare::Share> find_share() {
     if (!fs::is_directory(share / "harness", error))
         return fail(ErrorKind::environment, "the runner's own files are not beside it",
                     "install it again", share.string());
-    return prepare::Share{share / "harness", share / "shim", share / "suites", share / "prepare"};
+    return prepare::Share{share / "harness", share / "shim", share / "suites", share / "prepare",
+                          share / "shims"};
 }
 
 fs::path find_suite(const std::string& name, const prepare::Share& share) {

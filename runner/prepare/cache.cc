@@ -50,6 +50,10 @@ std::string content_key(const std::vector<std::string_view>& inputs) {
     return key;
 }
 
+std::string entry_name(std::string_view name, std::string_view key) {
+    return fmt::format("{}-{}", escaped_component(name), key.substr(0, 16));
+}
+
 fs::path Cache::default_root() {
     if (const char* own = std::getenv("COMPAT_CACHE"); own && *own) return own;
     if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg)
@@ -61,7 +65,7 @@ fs::path Cache::default_root() {
 Expected<Cache::Entry> Cache::get(std::string_view kind, std::string_view name,
                                   std::string_view key, const Make& make) const {
     const fs::path shelf = root_ / kind;
-    const std::string base = fmt::format("{}-{}", escaped_component(name), key.substr(0, 16));
+    const std::string base = entry_name(name, key);
     Entry entry{shelf / base, {}, false};
     const fs::path complete = shelf / (base + ".complete");
 

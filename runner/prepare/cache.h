@@ -16,6 +16,9 @@ namespace compat::prepare {
 // A stable name for what `inputs` say, in their order: 32 hex digits.
 [[nodiscard]] std::string content_key(const std::vector<std::string_view>& inputs);
 
+// The folder's name of an entry: "name-key", of bounded length.
+[[nodiscard]] std::string entry_name(std::string_view name, std::string_view key);
+
 class Cache {
   public:
     explicit Cache(std::filesystem::path root) : root_(std::move(root)) {}

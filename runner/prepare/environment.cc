@@ -60,8 +60,9 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
 
     const fs::path base = find_program(options.base_python);
     if (base.empty() && !fs::exists(options.base_python))
-        return fail(ErrorKind::environment, fmt::format("no Python named {}", options.base_python),
-                    "install python3 and python3-venv, or name one by COMPAT_BASE_PYTHON or --python");
+        return fail(
+            ErrorKind::environment, fmt::format("no Python named {}", options.base_python),
+            "install python3 and python3-venv, or name one by COMPAT_BASE_PYTHON or --python");
     const std::string python = base.empty() ? options.base_python : base.string();
     const auto version = output_of({{python, "--version"}, ".", {}});
     if (!version) return tl::unexpected(version.error());
@@ -75,8 +76,7 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                         (suite.folder / suite.requirements).string());
         requirements = std::move(*text);
     }
-    const auto key =
-        content_key({"environment 1", name_of(suite.framework), python, *version,
+    const auto key = content_key({"environment 1", name_of(suite.framework), python, *version,
                                   options.torch_requirement, requirements});
     auto entry = cache.get(
         "environments", suite.name, key,
@@ -124,11 +124,13 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
 
 Expected<std::string> accelerator_of(const Environment& environment) {
     // A CPU build finds none, and importing torch to hear so takes seconds.
-    if (environment.torch_version.empty() || environment.torch_version.ends_with("+cpu")) return "cpu";
+    if (environment.torch_version.empty() || environment.torch_version.ends_with("+cpu"))
+        return "cpu";
     constexpr const char* kAsk =
         "import torch; print('mps' if torch.backends.mps.is_available() else "
         "'cuda' if torch.cuda.is_available() else 'cpu', end='')";
-    return output_of({{environment.python.string(), "-c", kAsk}, ".", {{"ACTIVATE_TORCH_DEVICE", "0"}}});
+    return output_of(
+        {{environment.python.string(), "-c", kAsk}, ".", {{"ACTIVATE_TORCH_DEVICE", "0"}}});
 }
 
 }  // namespace compat::prepare

@@ -33,7 +33,7 @@ struct Source {
     std::string commit;          // of a git checkout, or the release's version; may be empty
     bool dirty = false;
     std::string remote;  // of a git checkout: its origin; may be empty
-    std::string hash;                      // sha256 of the archive it came from; may be empty
+    std::string hash;    // sha256 of the archive it came from; may be empty
 };
 
 struct Options {
@@ -50,6 +50,7 @@ struct Share {
     std::filesystem::path shim;     // shim's sources and its Python
     std::filesystem::path suites;   // shipped suites
     std::filesystem::path prepare;  // probe.py, unpack.py
+    std::filesystem::path shims;    // libraries that were built with this runner; may be missing
 };
 
 struct Prepared {

@@ -58,8 +58,7 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
         {"shim 1", environment.torch_version, environment.torch_git, environment.soabi, *sources});
 
     // An installed runner brings the libraries that were built with it.
-    if (auto prebuilt = library_in(share.shim / "prebuilt" / key); !prebuilt.empty())
-        return prebuilt;
+    if (auto built = library_in(share.shims / entry_name(name, key)); !built.empty()) return built;
 
     auto entry =
         cache.get("shims", name, key,

@@ -10,7 +10,7 @@
 #include "runner/base/files.h"
 #include "runner/exec/launcher_posix.h"
 #include "runner/exec/loop.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/temp_tree.h"
 
 namespace compat::exec {
 namespace {
@@ -25,7 +25,7 @@ class ChildrenTest : public testing::Test {
         job.name = "job" + std::to_string(jobs.size());
         job.argv = {"/usr/bin/python3", COMPAT_SOURCE_DIR "/tests/children/child.py"};
         job.argv.insert(job.argv.end(), words.begin(), words.end());
-        job.cwd = dir.path();
+        job.cwd = dir;
         job.env = {{"PATH", "/usr/bin:/bin"}, {"ONLY", "this"}};
         job.log = dir / (job.name + ".log");
         job.events = dir / (job.name + ".events");
@@ -48,7 +48,8 @@ class ChildrenTest : public testing::Test {
     std::string log(size_t index) { return read_file(jobs[index].log).value(); }
     std::string how(size_t index) { return describe(finished.at(index).outcome); }
 
-    test::TempDir dir;
+    test::TempTree tree;
+    const std::filesystem::path& dir = tree.root();
     std::vector<Job> jobs;
     std::map<size_t, JobFinished> finished;
     RunFinished ended;
@@ -126,7 +127,7 @@ TEST_F(ChildrenTest, AChildSeesWhatItWasGivenAndNothingElse) {
     EXPECT_EQ(seen["argv"], nlohmann::json::parse(R"(["a b", "*", ""])"));
     EXPECT_EQ(seen["env"]["ONLY"], "this");
     EXPECT_FALSE(seen["env"].contains("HOME"));
-    EXPECT_EQ(seen["cwd"], std::filesystem::canonical(dir.path()).string());
+    EXPECT_EQ(seen["cwd"], std::filesystem::canonical(dir).string());
     EXPECT_EQ(seen["sid_is_own"], true);
     EXPECT_EQ(seen["stdin"], "");
     EXPECT_EQ(seen["blocked"], nlohmann::json::array());
@@ -169,7 +170,8 @@ TEST_F(ChildrenTest, ProgressIsReportedWhileAChildRuns) {
                                      "\n");
     std::vector<Progress> seen;
     run(1, [&](const RunEvent& event) {
-        if (const auto* progress = std::get_if<JobProgress>(&event)) seen.push_back(progress->progress);
+        if (const auto* progress = std::get_if<JobProgress>(&event))
+            seen.push_back(progress->progress);
     });
     ASSERT_EQ(seen.size(), 1u);
     EXPECT_EQ(seen[0], (Progress{1, 0, false, "a"}));

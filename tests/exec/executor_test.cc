@@ -22,8 +22,8 @@ class ExecutorTest : public testing::Test {
     void begin(std::vector<std::string> names, int parallel = 2, Milliseconds timeout = {}) {
         Settings settings;
         settings.parallel = parallel;
-        executor = std::make_unique<Executor>(launcher, clock, settings,
-                                              [this](const RunEvent& event) { events.push_back(event); });
+        executor = std::make_unique<Executor>(
+            launcher, clock, settings, [this](const RunEvent& event) { events.push_back(event); });
         std::vector<Job> jobs;
         for (auto& name : names) {
             Job job;

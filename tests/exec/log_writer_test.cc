@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "runner/base/files.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/temp_tree.h"
 
 namespace compat::exec {
 namespace {
 
 std::string marker(std::uint64_t n) {
-    return fmt::format("\n[runner: {} bytes of this log were dropped here (limits.log_bytes)]\n", n);
+    return fmt::format("\n[runner: {} bytes of this log were dropped here (limits.log_bytes)]\n",
+                       n);
 }
 
 struct Row {
@@ -27,12 +28,16 @@ TEST(LogWriter, KeepsHeadAndTail) {
         {10, {"0123456789"}, "0123456789", 0},
         {10, {"0123456789", "a"}, "01234" + marker(1) + "6789a", 1},
         {10, {"0123456789abcdefghij"}, "01234" + marker(10) + "fghij", 10},
-        {10, {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c"}, "01234" + marker(3) + "89abc", 3},
+        {10,
+         {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c"},
+         "01234" + marker(3) + "89abc",
+         3},
         {1, {"xyz"}, marker(2) + "z", 2},
         {10, {}, "", 0},
     };
     for (const auto& row : table) {
-        const test::TempDir dir;
+        const test::TempTree tree;
+        const std::filesystem::path& dir = tree.root();
         LogWriter writer(dir / "log", row.limit);
         for (const auto& piece : row.pieces) writer.append(piece);
         EXPECT_EQ(writer.finish(), row.dropped);
@@ -43,7 +48,8 @@ TEST(LogWriter, KeepsHeadAndTail) {
 }
 
 TEST(LogWriter, AFloodKeepsItsFileSmallWhileItGoesOn) {
-    const test::TempDir dir;
+    const test::TempTree tree;
+    const std::filesystem::path& dir = tree.root();
     LogWriter writer(dir / "log", 1 << 20);
     const std::string piece(100'000, 'x');
     for (int i = 0; i < 500; ++i) writer.append(piece);

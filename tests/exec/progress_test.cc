@@ -4,21 +4,25 @@
 
 #include <fstream>
 
-#include "tests/support/temp_dir.h"
+#include "tests/support/temp_tree.h"
 
 namespace compat::exec {
 namespace {
 
 TEST(Progress, FollowsAFileThatGrowsInPieces) {
-    const test::TempDir dir;
+    const test::TempTree tree;
+    const std::filesystem::path& dir = tree.root();
     ProgressReader reader(dir / "events");
     EXPECT_FALSE(reader.poll()) << "no file yet";
     std::ofstream file(dir / "events");
-    file << R"({"event":"session","pid":7})" << '\n' << R"({"event":"collected","pid":7,"id":"a"})" << '\n'
+    file << R"({"event":"session","pid":7})" << '\n'
+         << R"({"event":"collected","pid":7,"id":"a"})" << '\n'
          << R"({"event":"rea)" << std::flush;
     EXPECT_TRUE(reader.poll());
     EXPECT_EQ(reader.progress(), (Progress{1, 0, false, ""}));
-    file << R"(dy","pid":7})" << '\n' << R"({"event":"start","pid":7,"id":"a"})" << '\n' << std::flush;
+    file << R"(dy","pid":7})" << '\n'
+         << R"({"event":"start","pid":7,"id":"a"})" << '\n'
+         << std::flush;
     EXPECT_TRUE(reader.poll());
     EXPECT_EQ(reader.progress(), (Progress{1, 0, true, "a"}));
     file << R"({"event":"end","pid":7,"id":"a"})" << '\n' << std::flush;
@@ -31,8 +35,9 @@ TEST(Progress, LinesOfOtherProcessesAndForeignLinesChangeNothing) {
     ProgressReader reader("unused");
     reader.feed(R"({"event":"start","pid":1,"id":"a"})");
     const Progress before = reader.progress();
-    for (const char* line : {"", "not json", "[]", "3", R"({"event":5,"pid":1})", R"({"event":"end","pid":2,"id":"a"})",
-                             R"({"event":"end"})", R"({"event":"start","pid":1,"id":5})", "\xff\xfe{"})
+    for (const char* line : {"", "not json", "[]", "3", R"({"event":5,"pid":1})",
+                             R"({"event":"end","pid":2,"id":"a"})", R"({"event":"end"})",
+                             R"({"event":"start","pid":1,"id":5})", "\xff\xfe{"})
         reader.feed(line);
     EXPECT_EQ(reader.progress(), before);
 }

@@ -21,7 +21,7 @@ suites::Suite suite() {
 }
 
 TEST(ListModules, TakesModulesInOrderAndMarksTheExcluded) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     for (const char* path : {"tests/test_b.py", "tests/a/test_a.py", "tests/x_check.py",
                              "tests/old/test_c.py", "tests/a/b/test_slow_1.py"})
         tree.write(path, "1234567");
@@ -41,9 +41,9 @@ TEST(ListModules, TakesModulesInOrderAndMarksTheExcluded) {
 }
 
 TEST(ListModules, StaysInsideTheRoot) {
-    const testing::TempTree outside;
+    const test::TempTree outside;
     outside.write("test_secret.py");
-    const testing::TempTree tree;
+    const test::TempTree tree;
     tree.write("tests/test_a.py");
     fs::create_directory_symlink(outside.root(), tree.root() / "tests/away");
     fs::create_directory_symlink(tree.root() / "tests", tree.root() / "tests/loop");
@@ -55,7 +55,7 @@ TEST(ListModules, StaysInsideTheRoot) {
 }
 
 TEST(ListModules, WhatIsMissingIsNamed) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     const auto no_root = list_modules(suite(), tree.root() / "none");
     ASSERT_FALSE(no_root.has_value());
     EXPECT_EQ(no_root.error().kind, ErrorKind::environment);
@@ -77,7 +77,7 @@ TEST(ListModules, WhatIsMissingIsNamed) {
 
 // What convention finds is what the listing then lists.
 TEST(ListModules, AgreesWithConvention) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     tree.write("pkg/tests/test_a.py", "def test_x(): pass\n");
     tree.write("pkg/tests/b_test.py", "def test_x(): pass\n");
     tree.write("pkg/code.py");

@@ -112,7 +112,7 @@ const Case kCases[] = {
 TEST(Convention, Table) {
     for (const Case& c : kCases) {
         SCOPED_TRACE(c.what);
-        const testing::TempTree tree;
+        const test::TempTree tree;
         for (const File& file : c.files) tree.write(file.path, file.text);
         const auto suite = load_suite(tree.root());
         ASSERT_TRUE(suite.has_value()) << to_line(suite.error());
@@ -127,7 +127,7 @@ TEST(Convention, Table) {
 }
 
 TEST(Convention, SaysWhatItFound) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     tree.write("src/pkg/__init__.py");
     tree.write("tests/test_a.py", kUnittest);
     const auto suite = find_by_convention(tree.root());
@@ -139,7 +139,7 @@ TEST(Convention, SaysWhatItFound) {
 }
 
 TEST(Convention, AFolderEndingInASlashHasAName) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     tree.write("proj/tests/test_a.py", kUnittest);
     const auto suite = find_by_convention(tree.root() / "proj/");
     ASSERT_TRUE(suite.has_value());
@@ -147,7 +147,7 @@ TEST(Convention, AFolderEndingInASlashHasAName) {
 }
 
 TEST(Convention, NoTestsIsAnError) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     tree.write("pkg/code.py");
     tree.write(".venv/tests/test_a.py", kUnittest);
     const auto suite = load_suite(tree.root());

@@ -291,7 +291,7 @@ TEST(LoadSuite, NoDamageToAGoodFileThrows) {
 }
 
 TEST(LoadSuite, ReadsTheFolder) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     tree.write("mine/suite.json", kLeast);
     const auto suite = load_suite(tree.root() / "mine");
     ASSERT_TRUE(suite.has_value()) << to_line(suite.error());
@@ -322,7 +322,7 @@ TEST(LoadSuite, AMissingFolderNamesTheNearestShipped) {
 }
 
 TEST(LoadSuite, AFileIsNotAFolder) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     const auto file = tree.write("suite.json", kLeast);
     const auto suite = load_suite(file);
     ASSERT_FALSE(suite.has_value());

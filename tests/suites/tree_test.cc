@@ -18,7 +18,7 @@ std::vector<std::string> paths(const std::vector<TreeFile>& files) {
 }
 
 TEST(Tree, LeavesOutWhatIsNoSource) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     for (const char* path :
          {"a.py", "pkg/b.py", "pkg/build/c.py", ".git/d.py", ".venv/e.py", "pkg/.hidden/f.py",
           "pkg/__pycache__/g.py", "env/pyvenv.cfg", "env/lib/h.py", "build/i.py", "dist/j.py",
@@ -30,9 +30,9 @@ TEST(Tree, LeavesOutWhatIsNoSource) {
 }
 
 TEST(Tree, StaysInsideAndEndsInSpiteOfLinks) {
-    const testing::TempTree outside;
+    const test::TempTree outside;
     outside.write("secret.py");
-    const testing::TempTree tree;
+    const test::TempTree tree;
     tree.write("tests/a.py");
     fs::create_directory_symlink(tree.root(), tree.root() / "tests/loop");
     fs::create_directory_symlink(outside.root(), tree.root() / "tests/away");
@@ -43,7 +43,7 @@ TEST(Tree, StaysInsideAndEndsInSpiteOfLinks) {
 }
 
 TEST(Tree, OneFolderOfIt) {
-    const testing::TempTree tree;
+    const test::TempTree tree;
     tree.write("a.py");
     tree.write("tests/b.py");
     tree.write("build/c.py");

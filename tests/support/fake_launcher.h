@@ -9,7 +9,9 @@ namespace compat::test {
 
 class FakeClock final : public Clock {
   public:
-    [[nodiscard]] WallTime wall() const override { return WallTime(Milliseconds(1'790'000'000'000)) + passed_; }
+    [[nodiscard]] WallTime wall() const override {
+        return WallTime(Milliseconds(1'790'000'000'000)) + passed_;
+    }
     [[nodiscard]] SteadyTime steady() const override { return SteadyTime(passed_); }
     void advance(Milliseconds by) { passed_ += by; }
 
@@ -46,7 +48,8 @@ class FakeLauncher final : public exec::Launcher {
   private:
     class Child final : public exec::Child {
       public:
-        Child(std::shared_ptr<Started> started, int pid) : started_(std::move(started)), pid_(pid) {}
+        Child(std::shared_ptr<Started> started, int pid)
+            : started_(std::move(started)), pid_(pid) {}
         [[nodiscard]] int pid() const override { return pid_; }
         void signal_leader(int signal) override { started_->signals.emplace_back('l', signal); }
         void signal_group(int signal) override { started_->signals.emplace_back('g', signal); }

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace compat::testing {
+namespace compat::test {
 
 class TempTree {
   public:
@@ -42,4 +42,4 @@ class TempTree {
     std::filesystem::path root_;
 };
 
-}  // namespace compat::testing
+}  // namespace compat::test

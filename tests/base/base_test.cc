@@ -1,0 +1,88 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runner/base/clock.h"
+#include "runner/base/exit_code.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "tests/support/temp_tree.h"
+
+namespace compat {
+namespace {
+
+TEST(ExitCodes, ThePriorityIsTheTablesOrder) {
+    std::vector<int> order;
+    for (const auto& row : kExitCodes) order.push_back(static_cast<int>(row.code));
+    EXPECT_THAT(order, ::testing::ElementsAre(130, 4, 3, 2, 5, 1, 0));
+    for (size_t i = 0; i < kExitCodes.size(); ++i)
+        for (size_t j = i; j < kExitCodes.size(); ++j) {
+            const std::array<ExitCode, 2> both{kExitCodes[j].code, kExitCodes[i].code};
+            EXPECT_EQ(worst(both), kExitCodes[i].code);
+        }
+    EXPECT_EQ(worst({}), ExitCode::ok);
+}
+
+TEST(Names, NothingFromOutsideLeavesTheFolder) {
+    const std::vector<std::pair<std::string, std::string>> table{
+        {"tests/test_ops.py", "tests/test_ops.py"},
+        {"../../etc/passwd", "%2E%2E/%2E%2E/etc/passwd"},
+        {"/etc/passwd", "%/etc/passwd"},
+        {"a//b/.", "a/%/b/%2E"},
+        {"a b\n%", "a%20b%0A%25"},
+        {"", "%"},
+    };
+    for (const auto& [name, path] : table) EXPECT_EQ(escaped_path(name).string(), path);
+    std::set<std::string> seen;
+    for (const std::string name : {"a/b", "a%2Fb", "a%252Fb", "a", "A", "a.", "..", ".", "", "/"})
+        EXPECT_TRUE(seen.insert(escaped_path(name).string()).second) << name;
+}
+
+TEST(Names, LongOnesStayApartAndFitAFile) {
+    const std::string one(5000, 'x'), other = std::string(4999, 'x') + "y";
+    EXPECT_LE(escaped_component(one).size(), 200u);
+    EXPECT_NE(escaped_component(one), escaped_component(other));
+}
+
+TEST(Names, ARunsName) {
+    EXPECT_EQ(make_run_id("my/series", WallTime(std::chrono::seconds(1'790'000'000)), 0x1abcd),
+              "my%2Fseries_20260921-141320-abcd");
+}
+
+TEST(Names, WhatIsQuotedIsOneWordForAShell) {
+    EXPECT_EQ(shell_quoted("plain/path-1.0"), "plain/path-1.0");
+    EXPECT_EQ(shell_quoted(""), "''");
+    EXPECT_EQ(shell_quoted("a b"), "'a b'");
+    EXPECT_EQ(shell_quoted("it's $HOME"), "'it'\\''s $HOME'");
+}
+
+TEST(Clock, Durations) {
+    using S = std::chrono::duration<double>;
+    EXPECT_EQ(human(S(0.04)), "0.0s");
+    EXPECT_EQ(human(S(59.96)), "60.0s");
+    EXPECT_EQ(human(S(245)), "4m 05s");
+    EXPECT_EQ(human(S(7380)), "2h 03m");
+    EXPECT_EQ(iso8601(WallTime(std::chrono::seconds(0))), "1970-01-01T00:00:00Z");
+}
+
+TEST(Files, AWriteIsWholeOrNotAtAll) {
+    const test::TempTree tree;
+    const auto path = tree.root() / "file";
+    ASSERT_TRUE(write_file(path, "one"));
+    ASSERT_TRUE(write_file(path, "two"));
+    EXPECT_EQ(read_file(path).value(), "two");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(tree.root()), {}), 1);
+    const auto nowhere = write_file(tree.root() / "missing/file", "x");
+    ASSERT_FALSE(nowhere);
+    EXPECT_EQ(nowhere.error().kind, ErrorKind::io);
+    EXPECT_FALSE(read_file(tree.root() / "missing"));
+}
+
+TEST(Errors, AreOneLine) {
+    EXPECT_EQ(to_line({ErrorKind::io, "cannot\nwrite", "try", "/x"}), "/x: cannot write: try");
+    EXPECT_EQ(to_line({ErrorKind::io, "m", "", ""}), "m");
+}
+
+}  // namespace
+}  // namespace compat

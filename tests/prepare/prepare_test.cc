@@ -1,0 +1,220 @@
+// Real tools, real files: what is made once, under a lock, whole or not at all.
+#include "runner/prepare/prepare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "runner/base/files.h"
+#include "runner/prepare/tool.h"
+#include "tests/support/temp_tree.h"
+
+namespace compat::prepare {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+TEST(ContentKey, DependsOnEveryInputAndOnItsBounds) {
+    const auto key = content_key({"a", "bc"});
+    EXPECT_EQ(key.size(), 32u);
+    EXPECT_EQ(key, content_key({"a", "bc"}));
+    EXPECT_NE(key, content_key({"ab", "c"}));
+    EXPECT_NE(key, content_key({"bc", "a"}));
+    EXPECT_NE(key, content_key({"a", "bc", ""}));
+}
+
+class CacheTest : public ::testing::Test {
+  protected:
+    test::TempTree tree;
+    Cache cache{tree.root() / "cache"};
+};
+
+TEST_F(CacheTest, IsMadeOnceAndKept) {
+    int made = 0;
+    const auto make = [&](const fs::path& folder, const fs::path&) -> Expected<std::string> {
+        ++made;
+        std::ofstream(folder / "file") << "content";
+        return "note";
+    };
+    const auto first = cache.get("kind", "name", content_key({"x"}), make);
+    const auto second = cache.get("kind", "name", content_key({"x"}), make);
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(made, 1);
+    EXPECT_TRUE(first->made);
+    EXPECT_FALSE(second->made);
+    EXPECT_EQ(second->note, "note");
+    EXPECT_EQ(read_file(second->folder / "file").value(), "content");
+    ASSERT_TRUE(cache.get("kind", "name", content_key({"y"}), make));
+    EXPECT_EQ(made, 2);
+}
+
+TEST_F(CacheTest, WhatFailsLeavesNothingAndMayBeTriedAgain) {
+    const auto bad = [&](const fs::path& folder, const fs::path&) -> Expected<std::string> {
+        std::ofstream(folder / "half") << "made";
+        return fail(ErrorKind::environment, "no luck");
+    };
+    const auto failed = cache.get("kind", "name", content_key({"x"}), bad);
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().message, "no luck");
+    const auto good = [&](const fs::path& folder, const fs::path&) -> Expected<std::string> {
+        EXPECT_TRUE(fs::is_empty(folder));
+        return "";
+    };
+    EXPECT_TRUE(cache.get("kind", "name", content_key({"x"}), good));
+}
+
+TEST_F(CacheTest, WhatADeadProcessLeftHalfMadeIsThrownAway) {
+    const auto key = content_key({"x"});
+    tree.write(fs::path("cache/kind") / entry_name("name", key) / "half", "made");
+    const auto entry = cache.get("kind", "name", key, [&](const fs::path& folder, const fs::path&) {
+        EXPECT_TRUE(fs::is_empty(folder));
+        return Expected<std::string>("");
+    });
+    EXPECT_TRUE(entry && entry->made);
+}
+
+TEST_F(CacheTest, OneMakesWhileOthersWait) {
+    std::atomic<int> made{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i)
+        threads.emplace_back([&] {
+            const auto entry = cache.get(
+                "kind", "name", content_key({"x"}), [&](const fs::path&, const fs::path&) {
+                    ++made;
+                    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                    return Expected<std::string>("note");
+                });
+            EXPECT_EQ(entry.value().note, "note");
+        });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(made, 1);
+}
+
+TEST(Tool, ABadEndNamesTheCommandTheTellingLineAndTheLog) {
+    const test::TempTree tree;
+    const auto done = run_tool(
+        {{"python3", "-c", "print('fine'); raise SystemExit('an error: no space')"}, ".", {}},
+        tree.root() / "log");
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("exit code 1: an error: no space"));
+    EXPECT_THAT(done.error().advice, HasSubstr((tree.root() / "log").string()));
+    EXPECT_THAT(read_file(tree.root() / "log").value(), HasSubstr("fine\n"));
+}
+
+TEST(Tool, AProgramThatIsNotThereSaysHowToGetIt) {
+    const auto done = output_of({{"no-such-program"}, ".", {}});
+    ASSERT_FALSE(done);
+    EXPECT_EQ(to_line(done.error()),
+              "no-such-program is not installed: install it (on Debian: apt-get install "
+              "no-such-program)");
+}
+
+TEST(Tool, ArgumentsReachTheProgramAsTheyAre) {
+    EXPECT_EQ(
+        output_of(
+            {{"python3", "-c", "import sys; print(sys.argv[1:])", "a b", "$HOME", "'"}, ".", {}})
+            .value(),
+        "['a b', '$HOME', \"'\"]\n");
+    EXPECT_EQ(output_of({{"python3", "-c", "import os; print(os.environ['X'])"}, ".", {{"X", "1"}}})
+                  .value(),
+              "1\n");
+}
+
+class SourceTest : public ::testing::Test {
+  protected:
+    SourceTest() {
+        share.prepare = COMPAT_SOURCE_DIR "/runner/prepare";
+        suite.name = "s";
+        environment.python = find_program("python3");
+    }
+    Expected<Source> get() {
+        return get_source(suite, options, environment, share, Cache(tree.root() / "cache"),
+                          [](std::string_view) {});
+    }
+    test::TempTree tree;
+    suites::Suite suite;
+    Options options;
+    Share share;
+    Environment environment;
+};
+
+TEST_F(SourceTest, AGitSourceIsClonedAtItsRevision) {
+    const fs::path origin = tree.root() / "origin";
+    tree.write("origin/file", "one");
+    const auto git = [&](std::vector<std::string> words) {
+        words.insert(words.begin(),
+                     {"git", "-C", origin.string(), "-c", "user.name=n", "-c", "user.email=e@x"});
+        ASSERT_TRUE(output_of({words, ".", {}}));
+    };
+    git({"init", "-q"});
+    git({"add", "."});
+    git({"commit", "-qm", "one"});
+    git({"tag", "v1"});
+    tree.write("origin/file", "two");
+    git({"commit", "-qam", "two"});
+    suite.source = {suites::SourceKind::git, "file://" + origin.string(), "v1"};
+    const auto source = get();
+    ASSERT_TRUE(source) << to_line(source.error());
+    EXPECT_EQ(read_file(source->root / "file").value(), "one");
+    EXPECT_EQ(source->commit.size(), 40u);
+    EXPECT_FALSE(source->dirty);
+    std::ofstream(source->root / "file") << "changed";
+    EXPECT_TRUE(get()->dirty);
+}
+
+TEST_F(SourceTest, ASourceOutOfReachOffersRoot) {
+    suite.source = {suites::SourceKind::git, "file:///nonexistent", "v1"};
+    const auto source = get();
+    ASSERT_FALSE(source);
+    EXPECT_EQ(source.error().kind, ErrorKind::environment);
+    EXPECT_THAT(to_line(source.error()), HasSubstr("--root DIR"));
+    options.root = tree.root();
+    EXPECT_EQ(get()->root, fs::canonical(tree.root()));
+}
+
+TEST_F(SourceTest, ADebianSourceThatIsNotInstalledSaysHow) {
+    suite.source = {suites::SourceKind::debian, "no-such-package-anywhere", ""};
+    const auto source = get();
+    ASSERT_FALSE(source);
+    EXPECT_THAT(to_line(source.error()), HasSubstr("apt-get install no-such-package-anywhere"));
+    suite.source.what = "dpkg";
+    EXPECT_EQ(get()->root, "/");
+}
+
+TEST(Probe, DescribesARealPython) {
+    Share share;
+    share.prepare = COMPAT_SOURCE_DIR "/runner/prepare";
+    const auto environment = probe(find_program("python3"), share);
+    ASSERT_TRUE(environment) << to_line(environment.error());
+    EXPECT_EQ("Python " + environment->version + "\n",
+              output_of({{"python3", "--version"}, ".", {}}).value());
+    EXPECT_THAT(environment->soabi, HasSubstr("cpython"));
+}
+
+TEST(Unpack, AnSdistLosesItsTopFolderAndAWheelHasNone) {
+    const test::TempTree tree;
+    tree.write("p-1.0/p-1.0/inner.py", "1");
+    tree.write("p-1.0/setup.py", "2");
+    const auto python = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), "python3");
+        return output_of({words, tree.root(), {}});
+    };
+    ASSERT_TRUE(python({"-m", "tarfile", "-c", "p.tar.gz", "p-1.0"}));
+    ASSERT_TRUE(python({"-m", "zipfile", "-c", "p.whl", "p-1.0/setup.py"}));
+    fs::create_directory(tree.root() / "out");
+    fs::create_directory(tree.root() / "wheel");
+    const std::string unpack = COMPAT_SOURCE_DIR "/runner/prepare/unpack.py";
+    const auto hash = python({unpack, "p.tar.gz", "out"});
+    ASSERT_TRUE(hash);
+    EXPECT_EQ(hash->size(), 65u);
+    EXPECT_EQ(read_file(tree.root() / "out/setup.py").value(), "2");
+    EXPECT_EQ(read_file(tree.root() / "out/p-1.0/inner.py").value(), "1");
+    ASSERT_TRUE(python({unpack, "p.whl", "wheel"}));
+    EXPECT_EQ(read_file(tree.root() / "wheel/setup.py").value(), "2");
+}
+
+}  // namespace
+}  // namespace compat::prepare

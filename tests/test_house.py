@@ -1,0 +1,103 @@
+"""The invariants of docs/ARCHITECTURE.md: each breaks a test here when it is violated."""
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def sources(*folders, suffixes=(".cc", ".h")):
+    found = [p for f in folders for p in (ROOT / f).rglob("*") if p.suffix in suffixes and p.is_file()]
+    assert found, folders
+    return found
+
+
+def matches(files, pattern):
+    return [f"{p.relative_to(ROOT)}:{n}" for p in files for n, line in enumerate(p.read_text().splitlines(), 1)
+            if re.search(pattern, line) and not line.lstrip().startswith("//")]
+
+
+ALL = ("runner", "parsers", "reports", "suites")
+
+
+@pytest.mark.parametrize("rule, folders, pattern, but", [
+    ("parsers do no I/O", ["parsers"], r"#include <(fstream|filesystem|cstdio|iostream|unistd\.h|fcntl\.h|sys/.*)>", ()),
+    ("only store includes sqlite3.h", ALL, r"sqlite3\.h", ("runner/store",)),
+    ("renderers never include the store", ["reports"], r'#include "runner/store', ("reports/model.cc",)),
+    ("exec knows no test framework", ["runner/exec"], r"(?i)unittest|pytest|gtest", ()),
+    ("exec reads no parsers", ["runner/exec"], r'#include "parsers', ()),
+    ("plan starts no process and writes no file", ["runner/plan"], r"boost/process|ofstream|write_file|fork\(", ()),
+    ("analysis does no I/O", ["runner/analysis"], r"#include <(fstream|filesystem|cstdio|iostream)>|files\.h", ()),
+    ("policy includes no torch header", ["shim/policy"], r"#include [<\"](torch|ATen|c10|Python)", ()),
+    ("nothing outside app prints", ALL, r"\b(printf|puts|fputs)\(|std::(cout|cerr)|fmt::print", ("runner/app",)),
+    ("no shell strings", ALL, r"\bsystem\(|popen\(|\"-c\", \"(sh|bash)|/bin/sh", ()),
+    ("exit codes live in one table", ["runner"], r"\b_?exit\([0-9]|return (2|3|4|5|130);", ("runner/base",)),
+])
+def test_invariant(rule, folders, pattern, but):
+    files = [p for p in sources(*folders) if not str(p.relative_to(ROOT)).startswith(tuple(but) or ("\0",))]
+    assert matches(files, pattern) == [], rule
+
+
+def test_the_patterns_above_would_see_a_violation(tmp_path):
+    bad = tmp_path / "x.cc"
+    bad.write_text('#include <sqlite3.h>\nfmt::print("x");\n')
+    assert [m for m in [re.search(r"sqlite3\.h", bad.read_text()), re.search(r"fmt::print", bad.read_text())] if m]
+
+
+def test_the_runner_does_not_link_libtorch():
+    import os
+    linked = subprocess.run(["ldd", os.environ["COMPAT_RUNNER"]], text=True, capture_output=True, check=True).stdout
+    assert "libsqlite3" in linked and not re.search(r"torch|c10", linked)
+
+
+def test_exit_codes_are_documented_as_they_are():
+    table = re.findall(r"ExitCode::(\w+), *\"([^\"]+)\"", (ROOT / "runner/base/exit_code.h").read_text())
+    values = dict(re.findall(r"(\w+) = (\d+),", (ROOT / "runner/base/exit_code.h").read_text()))
+    documented = re.findall(r"^\| (\d+) \| (.+) \|$", (ROOT / "docs/exit-codes.md").read_text(), re.M)
+    assert len(table) == 7
+    assert documented == [(values[name], meaning) for name, meaning in table]
+
+
+def test_every_setting_is_documented():
+    rows = re.findall(r'\{Setting::\w+,\s*"[^"]+",\s*"([^"]*)",\s*"(COMPAT_\w+)"', (ROOT / "runner/app/settings.h").read_text())
+    assert len(rows) == 15
+    text = (ROOT / "docs/exit-codes.md").read_text()
+    for flag, variable in rows:
+        assert f"| `{variable}` |" in text
+        assert not flag or f"`{flag.split(',')[0]}`" in text, flag
+
+
+def test_every_library_links_only_along_the_arrows():
+    allowed = {
+        "base": set(), "suites": {"base"}, "plan": {"suites", "base"}, "prepare": {"suites", "base"}, "exec": {"base"},
+        "parsers": {"base"}, "store": {"parsers", "base"}, "analysis": {"parsers", "base"},
+        "reports": {"store", "analysis", "parsers", "base"},
+    }
+    seen = {}
+    for folder in ["runner/base", "suites", "runner/plan", "runner/prepare", "runner/exec", "parsers", "runner/store",
+                   "runner/analysis", "reports"]:
+        text = (ROOT / folder / "CMakeLists.txt").read_text()
+        name = re.search(r"compat_library\(\s*(\w+)", text).group(1)
+        seen[name] = set(re.findall(r"compat::(\w+)", text))
+    assert seen.keys() == allowed.keys()
+    for name, links in seen.items():
+        assert links <= allowed[name], name
+
+
+def test_the_project_speaks_of_itself_alone():
+    tracked = subprocess.run(["git", "-C", ROOT, "ls-files"], text=True, capture_output=True, check=True).stdout.split()
+    files = [ROOT / f for f in tracked or []]
+    assert files
+    pattern = re.compile(r"/work/(main|shared)|pypi\.org/simple|registry\.npmjs|deb\.debian\.org|files\.pythonhosted")
+    this = pathlib.Path(__file__).resolve()
+    found = [str(p) for p in files if p != this and p.is_file() and pattern.search(p.read_text(errors="replace"))]
+    assert found == []
+
+
+def test_report_schema_is_a_schema():
+    import jsonschema
+    schema = json.loads((ROOT / "reports/report.schema.json").read_text())
+    jsonschema.validators.validator_for(schema).check_schema(schema)

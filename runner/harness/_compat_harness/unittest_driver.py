@@ -15,6 +15,7 @@ from unittest.suite import _ErrorHolder
 
 from _compat_harness import describe
 from _compat_harness.recorder import Outcome
+from _compat_harness.unittest_load import dotted_name, import_module, suites_in, tests_in
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 MAIN_SPEC = importlib.util.find_spec("unittest.__main__")
@@ -40,7 +41,7 @@ def argv(session):
         [os.path.basename(sys.executable) + " -m unittest", "-v"]
         + session.arguments.options
         + (["-k", select] if select else [])
-        + [_dotted(session.module)]
+        + [dotted_name(session.module)]
     )
 
 
@@ -83,10 +84,10 @@ class _Program(unittest.TestProgram):
 
     def _load(self):
         session, loader = self._session, self.testLoader
-        dotted = _dotted(session.module)
+        dotted = dotted_name(session.module)
         last = dotted.rpartition(".")[2]
         try:
-            suite = loader.loadTestsFromModule(_import(dotted, session.file))
+            suite = loader.loadTestsFromModule(import_module(dotted, session.file))
             if not callable(suite):
                 raise TypeError("load_tests returned %r, not a test suite" % (suite,))
             return suite
@@ -99,68 +100,6 @@ class _Program(unittest.TestProgram):
             failed = _FailedTest(last, ImportError(message))
             self._listener.load_failures[failed] = session.load_failure(error, tb, text)
             return loader.suiteClass([failed])
-
-
-def _dotted(path):
-    return os.path.splitext(os.path.normpath(path))[0].replace(os.sep, ".")
-
-
-def _import(dotted, file):
-    """The module at `file`, under the name that `python -m unittest` gives it. Where that name leads
-    elsewhere (no package on the way, another library's `test` package) it is loaded from its file as
-    `unittest discover` would, its folder on the search path."""
-    if _leads_to(dotted, file):
-        __import__(dotted)
-        return sys.modules[dotted]
-    folder, base = os.path.split(file)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    name = os.path.splitext(base)[0]
-    if name not in sys.modules and _leads_to(name, file):
-        __import__(name)
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(dotted, file)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[dotted] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(dotted, None)
-        raise
-    return sys.modules.get(dotted, module)
-
-
-def _leads_to(dotted, file):
-    """Whether importing `dotted` gives `file`. Imports the packages on the way, as importing does."""
-    try:
-        spec = importlib.util.find_spec(dotted)
-    except ModuleNotFoundError as error:
-        if error.name and (dotted + ".").startswith(error.name + "."):
-            return False
-        raise  # a package on the way lacks something of its own
-    except ValueError:  # a module without a spec is there under that name
-        return False
-    origin = spec.origin if spec is not None else None
-    return origin is not None and os.path.realpath(origin) == os.path.realpath(file)
-
-
-def _tests_in(suite):
-    """The tests of a suite in order, whatever they are: unittest tells suites by their being iterable."""
-    try:
-        children = iter(suite)
-    except TypeError:
-        yield suite
-        return
-    for child in children:
-        if child is not None:
-            yield from _tests_in(child)
-
-
-def _suites_in(suite):
-    if isinstance(suite, unittest.BaseTestSuite):
-        yield suite
-        for child in suite:
-            yield from _suites_in(child)
 
 
 # Listening.
@@ -185,14 +124,14 @@ class _Listener:
 
     def collect(self, suite):
         unwanted = set()
-        for test in _tests_in(suite):
+        for test in tests_in(suite):
             case = self._case(test)
             # What could not be loaded is told whatever was selected.
             if case.pseudo or self.recorder.selected(case):
                 self._pending[id(test)] = (test, self.recorder.announce(case))
             else:
                 unwanted.add(id(test))
-        for part in list(_suites_in(suite)):
+        for part in list(suites_in(suite)):
             if unwanted:
                 part._tests = [t for t in part if id(t) not in unwanted]
             if isinstance(part, unittest.TestSuite):

@@ -49,7 +49,7 @@ std::vector<std::string> nearest(std::string_view wanted, std::span<const std::s
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<std::string> words;
     for (const auto& [distance, candidate] : found) {
-        if (words.size() == max) break;
+        if (words.size() == max || distance > found.front().first + 2) break;
         if (std::find(words.begin(), words.end(), candidate) == words.end())
             words.emplace_back(candidate);
     }

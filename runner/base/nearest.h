@@ -13,7 +13,8 @@ namespace compat {
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // At most `max` of `known` that are near `wanted`: differing in at most a third of its bytes (one
-// byte at least), nearest first, then in the order given. Case does not count.
+// byte at least) and by at most two more than the nearest. Nearest first, then in the order given.
+// Case does not count.
 [[nodiscard]] std::vector<std::string> nearest(std::string_view wanted,
                                                std::span<const std::string> known, std::size_t max);
 

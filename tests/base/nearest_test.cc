@@ -26,6 +26,15 @@ TEST(Nearest, OrdersByDistanceAndLeavesStrangersOut) {
     EXPECT_THAT(nearest("xyz", known, 5), IsEmpty());
 }
 
+TEST(Nearest, WhatIsMuchFartherThanTheNearestIsLeftOut) {
+    const std::vector<std::string> known{"generation/test_utils.py",
+                                         "generation/test_streamers.py"};
+    EXPECT_THAT(nearest("generation/test_util.py", known, 5),
+                ElementsAre("generation/test_utils.py"));
+    EXPECT_THAT(nearest("generation/test_ut.py", known, 5),
+                ElementsAre("generation/test_utils.py"));
+}
+
 TEST(Nearest, ShortWordsMayDifferByOne) {
     const std::vector<std::string> known{"cpu", "mps"};
     EXPECT_THAT(nearest("cpi", known, 5), ElementsAre("cpu"));

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "runner/base/files.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/temp_tree.h"
 
 namespace compat::reports {
 namespace {
@@ -49,13 +49,13 @@ class LinksTest : public testing::Test {
     LinkSource source() const {
         LinkSource s;
         s.root = root;
-        s.copies = folder / "run/source";
-        s.report_folder = folder / "run";
+        s.copies = folder.root() / "run/source";
+        s.report_folder = folder.root() / "run";
         return s;
     }
 
-    test::TempDir folder;
-    fs::path root = folder / "src";
+    test::TempTree folder;
+    fs::path root = folder.root() / "src";
 };
 
 TEST_F(LinksTest, ABaseLinksToWhatTheSourceHas) {
@@ -77,15 +77,15 @@ TEST_F(LinksTest, ABaseLinksToWhatTheSourceHas) {
     EXPECT_EQ(links.resolve({"", 0}), "");
     EXPECT_EQ(links.total(), 9);
     EXPECT_EQ(links.unresolved(), 7);
-    EXPECT_FALSE(fs::exists(folder / "run")) << "copies are for sources without a forge";
+    EXPECT_FALSE(fs::exists(folder.root() / "run")) << "copies are for sources without a forge";
 }
 
 TEST_F(LinksTest, FilesAreFoundUnderOtherNamesOfTheRoot) {
-    fs::create_directory_symlink(root, folder / "alias");
+    fs::create_directory_symlink(root, folder.root() / "alias");
     LinkSource s = source();
     s.base = "https://forge.example/{path}#L{line}";
     LinkResolver links(s);
-    const std::string alias = folder / "alias/tests/../tests/test_a.py";
+    const std::string alias = folder.root() / "alias/tests/../tests/test_a.py";
     EXPECT_TRUE(links.in_suite(alias));
     EXPECT_EQ(links.shown(alias), "tests/test_a.py");
     EXPECT_EQ(links.resolve({alias, 1}), "https://forge.example/tests/test_a.py#L1");
@@ -95,7 +95,7 @@ TEST_F(LinksTest, FilesAreFoundUnderOtherNamesOfTheRoot) {
 }
 
 TEST_F(LinksTest, AForgesPathsStartAtTheTopOfTheWorkTree) {
-    fs::create_directory(folder / ".git");
+    fs::create_directory(folder.root() / ".git");
     LinkSource s = source();
     s.remote = "git@github.com:a/b.git";
     s.commit = "c0ffee";
@@ -122,13 +122,14 @@ TEST_F(LinksTest, WithoutAForgeTheFilesAreCopiedAndLinkedRelatively) {
          [](LinkSource& s) { s.base = "javascript:alert('{path}#L{line}')"; }},
     };
     for (const auto& [why, change] : table) {
-        fs::remove_all(folder / "run");
+        fs::remove_all(folder.root() / "run");
         LinkSource s = source();
         change(s);
         LinkResolver links(s);
         EXPECT_EQ(links.resolve({root / "tests/test_a.py", 2}), "source/tests/test_a.py#L2") << why;
         EXPECT_EQ(links.resolve({root / "tests/none.py", 0}), "") << why;
-        EXPECT_EQ(read_file(folder / "run/source/tests/test_a.py"), "one\ntwo\nthree") << why;
+        EXPECT_EQ(read_file(folder.root() / "run/source/tests/test_a.py"), "one\ntwo\nthree")
+            << why;
     }
 }
 
@@ -139,7 +140,7 @@ TEST_F(LinksTest, CopiesOutliveTheSourceAndAreFoundFromAnotherFolder) {
         << "the run saw three lines";
     fs::remove_all(root);
     LinkSource s = source();
-    s.report_folder = folder / "else/where";
+    s.report_folder = folder.root() / "else/where";
     EXPECT_EQ(LinkResolver(s).resolve({root / "tests/test_a.py", 3}),
               "../../run/source/tests/test_a.py#L3");
 }

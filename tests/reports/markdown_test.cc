@@ -10,7 +10,7 @@
 #include "reports/markdown_text.h"
 #include "tests/reports/sample_run.h"
 #include "tests/support/redact.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/temp_tree.h"
 
 namespace compat::reports {
 namespace {
@@ -83,10 +83,12 @@ std::vector<std::int64_t> numbers_below(const std::string& markdown, const std::
 class MarkdownTest : public testing::Test {
   protected:
     void SetUp() override { samples::make_source(root); }
-    ReportModel build() const { return build_model(stored, {folder / "run", folder / "run"}); }
+    ReportModel build() const {
+        return build_model(stored, {folder.root() / "run", folder.root() / "run"});
+    }
 
-    test::TempDir folder;
-    std::filesystem::path root = folder / "src";
+    test::TempTree folder;
+    std::filesystem::path root = folder.root() / "src";
     store::StoredRun stored = samples::run(root);
 };
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/reports/sample_run.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/temp_tree.h"
 
 namespace compat::reports {
 namespace {
@@ -16,11 +16,11 @@ using testing::IsEmpty;
 class ModelTest : public testing::Test {
   protected:
     void SetUp() override { samples::make_source(root()); }
-    std::filesystem::path root() const { return folder / "src"; }
-    std::filesystem::path run_folder() const { return folder / "run"; }
+    std::filesystem::path root() const { return folder.root() / "src"; }
+    std::filesystem::path run_folder() const { return folder.root() / "run"; }
     ReportModel build() const { return build_model(stored, {run_folder(), run_folder()}); }
 
-    test::TempDir folder;
+    test::TempTree folder;
     store::StoredRun stored = samples::run(root());
 };
 

@@ -14,7 +14,7 @@
 #include "runner/store/store_impl.h"
 #include "tests/store/expect_job.h"
 #include "tests/store/samples.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/temp_tree.h"
 
 namespace compat::store {
 namespace {
@@ -26,8 +26,8 @@ class FileTest : public testing::Test {
   protected:
     void write(const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
 
-    test::TempDir folder;
-    fs::path file = folder / "runner.db";
+    test::TempTree folder;
+    fs::path file = folder.root() / "runner.db";
 };
 
 constexpr int kJobs = 40;
@@ -210,11 +210,11 @@ TEST_F(FileTest, ForeignAndNewerDatabasesAreRefused) {
 
 TEST_F(FileTest, AFolderThatIsNotThereIsAnIoError) {
     for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
-        const auto store = Store::open(folder / "none/runner.db", mode);
+        const auto store = Store::open(folder.root() / "none/runner.db", mode);
         ASSERT_FALSE(store);
         EXPECT_EQ(store.error().kind, ErrorKind::io);
     }
-    EXPECT_FALSE(fs::exists(folder / "none"));
+    EXPECT_FALSE(fs::exists(folder.root() / "none"));
 }
 
 TEST_F(FileTest, ReadOnlyWritesNothing) {

@@ -2,9 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "runner/base/files.h"
 #include "runner/store/store_impl.h"
 #include "tests/store/samples.h"
 
@@ -106,23 +103,6 @@ TEST_F(SchemaTest, DeletingARunLeavesNothingOfItBehind) {
         count.step();
         EXPECT_EQ(count.integer(0), 0) << table;
     }
-}
-
-TEST(Sqlite, IsIncludedByTheStoreAlone) {
-    namespace fs = std::filesystem;
-    const fs::path source = COMPAT_SOURCE_DIR;
-    int in_store = 0;
-    for (const auto* top : {"runner", "parsers", "reports", "suites", "shim"})
-        for (const auto& entry : fs::recursive_directory_iterator(source / top)) {
-            const auto extension = entry.path().extension();
-            if (extension != ".h" && extension != ".cc") continue;
-            if (read_file(entry.path())->find("#include <sqlite3.h>") == std::string::npos)
-                continue;
-            const bool ours = entry.path().parent_path() == source / "runner/store";
-            EXPECT_TRUE(ours) << entry.path();
-            in_store += ours;
-        }
-    EXPECT_GT(in_store, 0);
 }
 
 }  // namespace

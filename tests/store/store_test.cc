@@ -9,6 +9,7 @@
 namespace compat::store {
 namespace {
 
+using namespace std::string_literals;
 using parsers::ModuleOutcome;
 using parsers::State;
 using testing::ElementsAre;
@@ -53,7 +54,7 @@ TEST_F(StoreTest, WhatGoesInComesOut) {
 TEST_F(StoreTest, HostileTextSurvives) {
     begin("r", 1);
     JobResult job = samples::job("a'; DROP TABLE run; --\n|`");
-    const std::string odd("nul\0byte \xff\xfe \xf0\x9f\x98\x80 \x1b[31m", 24);
+    const std::string odd = "nul\0byte \xff\xfe \xf0\x9f\x98\x80 \x1b[31m"s;
     job.record.cases[0].reason = odd;
     job.record.cases[1].failure->message = odd;
     job.record.cases[1].failure->traceback = std::string(1 << 20, '\n');

@@ -3,11 +3,12 @@
     python main.py --framework unittest|pytest --module tests/test_ops.py --root ROOT
                    --events FILE [--only FILE] [--select EXPR] [--option ARG]... [--collect-only]
 
-The events are described in docs/formats.md. What the child prints, its exit status and what the suite
-sees of its process (sys.argv, sys.path, __main__) are those of `python -m FRAMEWORK -v MODULE`.
+The events are described in docs/formats.md. What the child prints, its exit status and what the
+suite sees of its process (sys.argv, sys.path, __main__) are those of `python -m FRAMEWORK -v
+MODULE`.
 
-Not here: time limits, retries, processes (runner/exec). This file stays empty of imports: a suite that
-starts processes by `spawn` has them import it again.
+Not here: time limits, retries, processes (runner/exec). This file stays empty of imports: a suite
+that starts processes by `spawn` has them import it again.
 """
 
 import sys

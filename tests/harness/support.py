@@ -1,4 +1,5 @@
-"""Runs the harness in a real child process and turns its events into a model that can be compared whole."""
+"""Runs the harness in a real child process and turns its events into a model that can be compared
+whole."""
 
 import dataclasses
 import functools
@@ -140,8 +141,8 @@ def check(lines, module, root):
 def model(run):
     """Everything the events say of each case, times and process ids aside.
 
-    Lists in place of what is too long to repeat: frames become (file under the root, function), and a
-    traceback is checked to stand in the log as it is.
+    Lists in place of what is too long to repeat: frames become (file under the root, function), and
+    a traceback is checked to stand in the log as it is.
     """
     started = {line["id"] for line in run.of("start")}
     cases = {}
@@ -163,7 +164,8 @@ def model(run):
             cases[line["id"]]["subtests"].append(entry)
         elif line["event"] == "end":
             case = cases[line["id"]]
-            # What ended the process at import, and what a listing found, is printed by Python or not at all.
+            # What ended the process at import, and what a listing found, is printed by Python or
+            # not at all.
             printed = line["state"] in ("failed", "errored")
             printed = printed and (line["phase"] != "load" or case["started"])
             for key in ("state", "phase", "reason", "call"):

@@ -1,4 +1,5 @@
-"""Suites that change, break or leave the process that they run in: the events stay whole and true."""
+"""Suites that change, break or leave the process that they run in: the events stay whole and
+true."""
 
 import json
 import os
@@ -315,7 +316,9 @@ def test_process_looks_as_under_the_framework(framework, interpreter, root):
 
     def seen(text):
         words = ("argv ", "path ", "main ", "cwd ", "streams ")
-        return [l.partition("test_x ")[2] or l for l in text.splitlines() if any(w in l for w in words)]
+        return [
+            l.partition("test_x ")[2] or l for l in text.splitlines() if any(w in l for w in words)
+        ]
 
     assert len(seen(log)) == 5
     assert seen(result.log) == seen(log)

@@ -52,9 +52,7 @@ def expected_states(root):
             root,
             "test_fails_and_tear_down",
             "failed",
-            failure=failed(
-                "AssertionError", "first\nassert 0", "call", "test_fails_and_tear_down"
-            ),
+            failure=failed("AssertionError", "first\nassert 0", "call", "test_fails_and_tear_down"),
             also=[after("errored")],
         ),
         of(
@@ -351,7 +349,9 @@ def test_select_and_options(pytest_python, root):
     support.copy_suite("pytest", root)
     result = run(pytest_python, "pytest", root, FILE, "--select", "xfails and not Case")
     assert result.states() == {"test_xfails": "xfailed", "test_xfails_itself": "xfailed"}
-    result = run(pytest_python, "pytest", root, FILE, "--option", "--runxfail", "--select", "xfails")
+    result = run(
+        pytest_python, "pytest", root, FILE, "--option", "--runxfail", "--select", "xfails"
+    )
     assert result.states()["test_xfails"] == "failed"
 
 
@@ -391,7 +391,10 @@ def test_plugins_that_reorder_repeat_or_distribute(pytest_python, root):
     files = {
         "pytest.ini": "[pytest]\naddopts = -n 2 --reruns 3 -p randomly --strict-markers\n",
         "tests/test_a.py": "import os, pytest\n\n\n"
-        + "".join("def test_%02d():\n    assert 'PYTEST_XDIST_WORKER' not in os.environ\n\n\n" % i for i in range(9))
+        + "".join(
+            "def test_%02d():\n    assert 'PYTEST_XDIST_WORKER' not in os.environ\n\n\n" % i
+            for i in range(9)
+        )
         + "@pytest.mark.flaky(reruns=2)\ndef test_10():\n    assert 0\n",
     }
     support.write(root, files)

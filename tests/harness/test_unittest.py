@@ -8,7 +8,8 @@ DIVISION = ["ZeroDivisionError", "division by zero"]
 
 
 def case(root, file, name, state, phase="call", line="def ", nth=1, started=True, **more):
-    """One expected case of a class of `tests.<file>`; `line` is how the line of its `def` begins."""
+    """One expected case of a class of `tests.<file>`; `line` is how the line of its `def`
+    begins."""
     tail = name.rpartition(".")[2]
     at_file = more.pop("at", "tests/%s.py" % file)
     expected = {
@@ -305,7 +306,8 @@ def test_set_up_module(python, root, file, state, more):
         more = {"failure": more["failure"][:3] + [[(path, more["failure"][3])]]}
     classes = ["A", "B"] if state == "errored" else ["A"]
     assert model(result) == {
-        name + "::test_x": case(
+        name
+        + "::test_x": case(
             root, file, name + ".test_x", state, "module_setup", nth=nth, started=False, **more
         )
         for nth, name in enumerate(classes, 1)
@@ -501,7 +503,8 @@ def test_session(python, root):
 def test_folders_that_are_no_packages(python, root, path):
     folder = path.rpartition("/")[0]
     files = {
-        path: "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_x(self):\n        pass\n"
+        path: "import unittest\n\n\nclass A(unittest.TestCase):\n"
+        "    def test_x(self):\n        pass\n"
     }
     if folder in ("test",):  # the standard library's package of that name comes first
         files[folder + "/beside.py"] = "VALUE = 1\n"

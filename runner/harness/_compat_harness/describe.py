@@ -1,5 +1,5 @@
-"""What an exception and a test's place in the source look like in an event. Pure but for reading source
-files; nothing here fails, whatever objects a suite comes with.
+"""What an exception and a test's place in the source look like in an event. Pure but for reading
+source files; nothing here fails, whatever objects a suite comes with.
 
 Not here: which state an exception means (the drivers).
 """
@@ -146,7 +146,9 @@ class Describer:
         first = code.co_firstlineno
         if file not in self._sources:
             self._sources[file] = self._read(file)
-        pattern = re.compile(rb"\s*(async\s+)?def\s+" + re.escape(code.co_name.encode("utf-8", "replace")))
+        pattern = re.compile(
+            rb"\s*(async\s+)?def\s+" + re.escape(code.co_name.encode("utf-8", "replace"))
+        )
         lines = self._sources[file][first - 1 : first - 1 + _DECORATOR_LINES]
         for offset, line in enumerate(lines):
             if pattern.match(line):
@@ -169,7 +171,8 @@ def _code_of(function):
             if isinstance(function, (functools.partial, functools.partialmethod)):
                 inner = function.func
             else:
-                inner = getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
+                inner = getattr(function, "__wrapped__", None)
+                inner = inner or getattr(function, "__func__", None)
         except BaseException:
             return None
         if inner is None:

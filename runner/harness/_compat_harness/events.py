@@ -17,8 +17,9 @@ try:
 except ImportError:
     fcntl = None
 
-# Suites count, list and close descriptors; ours stay out of the numbers that they look at, and out of
-# each other's: a file opened again must not land on the log's number, to which stacks are dumped.
+# Suites count, list and close descriptors; ours stay out of the numbers that they look at, and out
+# of each other's: a file opened again must not land on the log's number, to which stacks are
+# dumped.
 LOG_DESCRIPTOR, EVENTS_DESCRIPTOR = 200, 210
 EXIT_CANNOT_WRITE = 74  # EX_IOERR
 
@@ -26,8 +27,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Descriptor:
-    """A duplicate of the descriptor `fd` with a high number, closed on exec. Writes to its own file or
-    fails: a suite may close it, and another file may get its number."""
+    """A duplicate of the descriptor `fd` with a high number, closed on exec. Writes to its own file
+    or fails: a suite may close it, and another file may get its number."""
 
     def __init__(self, fd, least):
         # Bound here: mock.patch("os.write") and the like must not reach them.

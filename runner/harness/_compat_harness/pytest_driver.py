@@ -1,5 +1,5 @@
-"""Runs a module under pytest and reports to the recorder: a plugin that listens, and the few options that
-one module in a process of its own needs.
+"""Runs a module under pytest and reports to the recorder: a plugin that listens, and the few
+options that one module in a process of its own needs.
 
 Not here: states and ids (recorder.py).
 """
@@ -104,7 +104,8 @@ class _Plugin:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self):
         called = yield
-        if called.excinfo is not None:  # SystemExit, KeyboardInterrupt: pytest lets them end everything
+        if called.excinfo is not None:
+            # SystemExit or KeyboardInterrupt: pytest lets them end everything.
             _, error, tb = called.excinfo
             self._tell("<module>", self._session.load_failure(error, tb))
             return

@@ -1,4 +1,5 @@
-"""From what a framework reports about tests to events: ids, the one state of each test, the order of lines.
+"""From what a framework reports about tests to events: ids, the one state of each test, the order
+of lines.
 
 Knows no framework; the drivers translate. Not here: how a line is written (events.py).
 """
@@ -38,8 +39,18 @@ class Case:
         self.outcomes = []
 
 
+def _holders(id):
+    """The id, and the ids that stand for all it is part of: a::B::t[x] -> a::B::t[x], a::B::t, a::B."""
+    yield id
+    bare = id.partition("[")[0]
+    while "::" in bare:
+        yield bare
+        bare = bare.rpartition("::")[0]
+
+
 class Recorder:
-    """Writes the events of one module. `only`: ids to keep, None for all."""
+    """Writes the events of one module. `only`: ids to keep, of tests or of what holds them
+    (`path::Class`, `path::Class::test` of a parametrized one); None for all."""
 
     def __init__(self, events, describer, module, file, only):
         self.events, self.describer = events, describer
@@ -63,7 +74,7 @@ class Recorder:
         return Case(id, name, file or self.file, line, pseudo)
 
     def selected(self, case):
-        return self._only is None or case.id in self._only
+        return self._only is None or any(part in self._only for part in _holders(case.id))
 
     def announce(self, case):
         self._collected += 1
@@ -107,7 +118,9 @@ class Recorder:
             duration = self._now() - case.began
             self._tell_shim("end_test")
         self._ended += 1
-        self.events.write("end", id=case.id, duration_s=round(duration, 6), **verdict(case.outcomes))
+        self.events.write(
+            "end", id=case.id, duration_s=round(duration, 6), **verdict(case.outcomes)
+        )
 
     def pseudo(self, tail, name, outcomes, place=("", 0)):
         """A row that is no test, announced and ended at once."""
@@ -116,7 +129,9 @@ class Recorder:
         self.end(case)
 
     def fixture(self, tail):
-        self.events.write("fixture", id=self.module + "::" + clean(tail), time=round(self._now(), 6))
+        self.events.write(
+            "fixture", id=self.module + "::" + clean(tail), time=round(self._now(), 6)
+        )
 
     def finish(self):
         self.events.write("finish", collected=self._collected, ended=self._ended)

@@ -1,4 +1,5 @@
-"""One session: arguments in, the process made to look like `python -m FRAMEWORK`, the driver run."""
+"""One session: arguments in, the process made to look like `python -m FRAMEWORK`, the driver
+run."""
 
 import faulthandler
 import os
@@ -12,8 +13,10 @@ from _compat_harness.recorder import Outcome, Recorder
 FORMAT = 1
 
 _VALUES = ("framework", "module", "root", "events", "only", "select")
-_USAGE = "usage: main.py --framework unittest|pytest --module FILE --root DIR --events FILE " \
+_USAGE = (
+    "usage: main.py --framework unittest|pytest --module FILE --root DIR --events FILE "
     "[--only FILE] [--select EXPR] [--option ARG]... [--collect-only]"
+)
 
 
 class Arguments:

@@ -1,5 +1,6 @@
-"""Runs a module under unittest and reports to the recorder. The log is the framework's own: everything
-printed comes from unittest.TestProgram, TextTestRunner and TextTestResult, which are only listened to.
+"""Runs a module under unittest and reports to the recorder. The log is the framework's own:
+everything printed comes from unittest.TestProgram, TextTestRunner and TextTestResult, which are
+only listened to.
 
 Not here: states and ids (recorder.py).
 """
@@ -62,7 +63,8 @@ def run(session):
 
 
 class _Program(unittest.TestProgram):
-    """`python -m unittest -v MODULE`, its loading done by us: options and exit status are its own."""
+    """`python -m unittest -v MODULE`, its loading done by us: options and exit status are its
+    own."""
 
     def __init__(self, session, listener, runner):
         self._session, self._listener = session, listener
@@ -185,7 +187,8 @@ class _Listener:
         self.recorder.end(case)
 
     def failed(self, test, state, error, text):
-        """A failure or an error that the framework reported of `test`; `text` is what it printed."""
+        """A failure or an error that the framework reported of `test`; `text` is what it
+        printed."""
         exception, tb = error[1], error[2]
         if isinstance(test, _ErrorHolder):
             self._fixture_outcome(test, state, exception, tb, text)
@@ -457,8 +460,8 @@ class _Runner(unittest.TextTestRunner):
 
 
 class _Log:
-    """The framework's stream. A suite that closes it, or the descriptor under it, loses no line: from
-    then on the log is written past it."""
+    """The framework's stream. A suite that closes it, or the descriptor under it, loses no line:
+    from then on the log is written past it."""
 
     def __init__(self, stream, descriptor):
         self._stream, self._descriptor = stream, descriptor

@@ -14,9 +14,9 @@ def dotted_name(path):
 
 
 def import_module(dotted, file):
-    """The module at `file`, under the name that `python -m unittest` gives it. Where that name leads
-    elsewhere (no package on the way, another library's `test` package) it is loaded from its file as
-    `unittest discover` would, its folder on the search path."""
+    """The module at `file`, under the name that `python -m unittest` gives it. Where that name
+    leads elsewhere (no package on the way, another library's `test` package) it is loaded from its
+    file as `unittest discover` would, its folder on the search path."""
     if _leads_to(dotted, file):
         __import__(dotted)
         return sys.modules[dotted]
@@ -39,7 +39,8 @@ def import_module(dotted, file):
 
 
 def _leads_to(dotted, file):
-    """Whether importing `dotted` gives `file`. Imports the packages on the way, as importing does."""
+    """Whether importing `dotted` gives `file`. Imports the packages on the way, as importing
+    does."""
     try:
         spec = importlib.util.find_spec(dotted)
     except ModuleNotFoundError as error:
@@ -53,7 +54,8 @@ def _leads_to(dotted, file):
 
 
 def tests_in(suite):
-    """The tests of a suite in order, whatever they are: unittest tells suites by their being iterable."""
+    """The tests of a suite in order, whatever they are: unittest tells suites by their being
+    iterable."""
     try:
         children = iter(suite)
     except TypeError:

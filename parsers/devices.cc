@@ -40,12 +40,13 @@ DevicesResult parse_devices(std::string_view devices) {
     for_each_json_line(devices, diagnose, [&](const json& line, size_t offset) {
         const std::int64_t writer = integer_at(line, "pid", -1);
         const std::string event = string_at(line, "event");
-        if (event == "session" || known.empty()) known.insert(writer);
+        const bool opens = event == "session" || event == "watch";
+        if (opens || known.empty()) known.insert(writer);
         if (!known.contains(writer)) {
             if (foreign++ == 0) first_foreign = offset;
             return true;
         }
-        if (event == "session") {
+        if (opens) {
             const std::int64_t format = integer_at(line, "format");
             if (format > kJsonLinesFormat) {
                 diagnose.add(offset, fmt::format("format {} is newer than this reader's {}; "
@@ -53,7 +54,8 @@ DevicesResult parse_devices(std::string_view devices) {
                                                  format, kJsonLinesFormat));
                 return false;
             }
-            if (!result.shim) result.shim = session_from(line);
+            // A process that watches may import torch later, or its children may.
+            if (!result.shim || result.shim->version.empty()) result.shim = session_from(line);
         } else if (event == "device") {
             result.events.push_back(event_from(line));
         } else if (event == "test") {

@@ -11,7 +11,8 @@
 namespace compat::parsers {
 
 struct DevicesResult {
-    std::optional<ShimSession> shim;  // empty: the shim was never activated
+    std::optional<ShimSession>
+        shim;  // empty: nobody watched; no version in it: torch was not imported
     std::vector<DeviceEvent> events;
     std::vector<KernelCount> kernels;
     std::vector<Diagnostic> diagnostics;

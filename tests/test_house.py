@@ -54,7 +54,7 @@ def test_the_runner_does_not_link_libtorch():
 
 
 def test_exit_codes_are_documented_as_they_are():
-    table = re.findall(r"ExitCode::(\w+), *\"([^\"]+)\"", (ROOT / "runner/base/exit_code.h").read_text())
+    table = re.findall(r"ExitCode::(\w+),\s*\"([^\"]+)\"", (ROOT / "runner/base/exit_code.h").read_text())
     values = dict(re.findall(r"(\w+) = (\d+),", (ROOT / "runner/base/exit_code.h").read_text()))
     documented = re.findall(r"^\| (\d+) \| (.+) \|$", (ROOT / "docs/exit-codes.md").read_text(), re.M)
     assert len(table) == 7

@@ -37,6 +37,18 @@ plan::Variables masked(plan::Variables variables) {
     return variables;
 }
 
+std::vector<std::string> masked(std::vector<std::string> words) {
+    for (auto& word : words) {
+        // "--env=NAME=VALUE" is one word; the name is what follows.
+        const size_t begin = word.starts_with("--env=") ? 6 : 0;
+        const size_t equals = word.find('=', begin);
+        if (equals != std::string::npos &&
+            is_secret_name(std::string_view(word).substr(begin, equals - begin)))
+            word.replace(equals + 1, std::string::npos, "<set>");
+    }
+    return words;
+}
+
 std::string fingerprint(const prepare::Prepared& prepared, const Settings& settings,
                         const plan::Variables& child_env) {
     utsname host{};

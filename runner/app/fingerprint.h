@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runner/app/settings.h"
 #include "runner/plan/command.h"
@@ -15,5 +16,8 @@ namespace compat::app {
 
 // `variables` with the values of secret ones replaced by "<set>".
 [[nodiscard]] plan::Variables masked(plan::Variables variables);
+
+// `words` of a command line with the values of NAME=VALUE words replaced so where NAME is secret.
+[[nodiscard]] std::vector<std::string> masked(std::vector<std::string> words);
 
 }  // namespace compat::app

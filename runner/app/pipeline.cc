@@ -135,7 +135,7 @@ store::RunInfo run_info(const RunCommand& command, const Invocation& invocation,
     info.links_base = ready.suite.links_base;
     info.python = prepared.environment.python;
     info.env = env;
-    info.argv = invocation.argv;
+    info.argv = masked(invocation.argv);
     info.rerun_argv = rerun_words(command, ready);
     info.fingerprint = fingerprint(prepared, ready.settings, env);
     info.folder = "runs/" + run.id;

@@ -152,9 +152,17 @@ TEST_F(SettingsTest, EachRowOfTheTableHasItsOwnSettingAndVariable) {
 
 TEST(Fingerprint, SecretsAreMasked) {
     EXPECT_THAT(
-        masked({{"HF_TOKEN", "x"}, {"api_key", "y"}, {"DB_PASSWORD", ""}, {"PLAIN", "z"}}),
+        masked(plan::Variables{
+            {"HF_TOKEN", "x"}, {"api_key", "y"}, {"DB_PASSWORD", ""}, {"PLAIN", "z"}}),
         ElementsAre(::testing::Pair("HF_TOKEN", "<set>"), ::testing::Pair("api_key", "<set>"),
                     ::testing::Pair("DB_PASSWORD", "<set>"), ::testing::Pair("PLAIN", "z")));
+}
+
+TEST(Fingerprint, SecretsOfACommandLineAreMasked) {
+    EXPECT_THAT(masked(std::vector<std::string>{"runner", "s", "--env", "MY_TOKEN=a=b",
+                                                "--env=KEY=c", "--env", "PLAIN=d", "x=TOKEN"}),
+                ElementsAre("runner", "s", "--env", "MY_TOKEN=<set>", "--env=KEY=<set>", "--env",
+                            "PLAIN=d", "x=TOKEN"));
 }
 
 TEST(Display, NothingFromASuiteReachesTheTerminalRaw) {

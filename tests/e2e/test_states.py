@@ -71,9 +71,9 @@ PYTEST = {
         "test_set_up_breaks": ("errored", "RuntimeError: fixture", []),
         "test_skip": ("skipped", "not today", []),
         "test_tear_down_breaks": ("errored", "RuntimeError: tear-down", []),
-        "test_xfail": ("xfailed", "known", []),
+        "test_xfail": ("xfailed", "AssertionError: assert False", []),
         "test_xpass": ("xpassed", "thought so", []),
-        "test_xpass_strict": ("failed", "[XPASS(strict)] thought so", []),
+        "test_xpass_strict": ("failed", "Failed: [XPASS(strict)] thought so", []),
     }),
 }
 
@@ -127,9 +127,9 @@ def test_every_unittest_case_has_its_one_state(unittest_run):
 def test_closing_lines_say_totals_accounting_devices_and_report(unittest_run):
     results, process, _ = unittest_run
     lines = process.stdout.splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("unittest_states: 29 tests in 10 modules: "))
-    assert "10 passed, 3 failed, 6 errored, 3 skipped, 1 xfailed, 1 xpassed, 2 crashed, 1 timed out, 2 not run" in lines[start] or lines[start]
-    assert lines[start + 1].startswith("accounting: 29 collected = ") and lines[start + 1].endswith(", closed")
+    start = next(i for i, line in enumerate(lines) if line.startswith("unittest_states: 28 tests in 10 modules: "))
+    assert "9 passed, 3 failed, 5 errored, 3 skipped, 1 xfailed, 1 xpassed, 2 crashed, 1 timed out, 3 not run" in lines[start]
+    assert lines[start + 1] == "accounting: 28 collected = 9 + 3 + 5 + 3 + 1 + 1 + 2 + 1 + 3, closed"
     assert lines[start + 2].startswith("devices: 0 tests exercised an accelerator (cpu), 2 were redirected, ")
     assert lines[start + 3] == f"report: {(results / 'latest').resolve() / 'report.md'}"
     assert "\033" not in process.stdout and "\r" not in process.stdout
@@ -140,7 +140,7 @@ def test_redirections_are_counted_at_their_lines(unittest_run):
     source = (SUITES / "unittest_states/tests/test_devices.py").read_text().splitlines()
     sites = {(r["file"], r["line"]): r for r in report["redirections"] if r["kind"] == "redirect"}
     lines = {line for file, line in sites if file == "tests/test_devices.py"}
-    assert lines == {i + 1 for i, text in enumerate(source) if '"cuda"' in text or '"cuda:0"' in text}
+    assert lines == {i + 1 for i, text in enumerate(source) if '"cuda' in text or ".cuda()" in text}
     for site in sites.values():
         assert site["from"].startswith("cuda") and site["to"] == "cpu" and site["count"] >= 1 and site["tests"] == 1
 
@@ -159,7 +159,7 @@ def test_links_lead_to_the_def_of_each_test(unittest_run):
         for case in module["cases"]:
             if case["line"]:
                 text = (SUITES / "unittest_states" / case["file"]).read_text().splitlines()[case["line"] - 1]
-                name = case["id"].rpartition("::")[2]
+                name = case["id"].rpartition("::")[2].strip("<>")
                 assert f"def {name}(" in text, case
                 assert case["url"]
                 checked += 1

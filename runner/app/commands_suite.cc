@@ -88,7 +88,8 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const p
 }  // namespace
 
 Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invocation) {
-    auto ready = get_ready(command.suite, invocation, say_to(stderr));
+    auto ready = get_ready(command.suite, command.cases ? Need::children : Need::modules,
+                           invocation, say_to(stderr));
     if (!ready) return tl::unexpected(ready.error());
     ready->child.keyword = command.keyword;
     auto plan = plan_for(*ready, command.targets, command.keyword, {});
@@ -131,7 +132,7 @@ Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invo
 }
 
 Expected<ExitCode> prepare_suite(const PrepareCommand& command, const Invocation& invocation) {
-    const auto ready = get_ready(command.suite, invocation, say_to(stdout));
+    const auto ready = get_ready(command.suite, Need::children, invocation, say_to(stdout));
     if (!ready) return tl::unexpected(ready.error());
     fmt::print(
         "{}: {}\nsource: {}{}\nenvironment: {}\n", ready->suite.name, settings_words(*ready),

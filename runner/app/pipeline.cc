@@ -175,7 +175,7 @@ void print_dry_run(const plan::Plan& plan, const std::vector<exec::Job>& jobs) {
 
 }  // namespace
 
-Expected<Ready> get_ready(const std::string& name, const Invocation& invocation,
+Expected<Ready> get_ready(const std::string& name, Need need, const Invocation& invocation,
                           const prepare::Say& say) {
     auto share = find_share();
     if (!share) return tl::unexpected(share.error());
@@ -209,6 +209,7 @@ Expected<Ready> get_ready(const std::string& name, const Invocation& invocation,
         ready.suite.by_convention && options.python.empty() && active && *active)
         options.python = active;
     options.shim = ready.settings.on(Setting::shim);
+    options.source_only = need == Need::modules;
     options.torch_requirement = ready.settings.text(Setting::torch_requirement);
     options.base_python = ready.settings.text(Setting::base_python);
     const prepare::Cache cache(ready.settings.text(Setting::cache));
@@ -258,7 +259,8 @@ Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invoca
         store.emplace(std::move(*opened));
     }
 
-    auto ready = get_ready(command.suite, invocation, say);
+    auto ready =
+        get_ready(command.suite, command.dry_run ? Need::modules : Need::children, invocation, say);
     if (!ready) return tl::unexpected(ready.error());
     ready->child.from_user = std::move(*from_user);
     ready->child.keyword = command.keyword;
@@ -312,6 +314,10 @@ Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invoca
     display.say(fmt::format("{}: {} modules, {} at a time, {}", ready->suite.name, jobs.size(),
                             ready->settings.jobs(), settings_words(*ready)));
     for (const auto& note : plan->notes) display.say("note: " + printable(note));
+    if (ready->suite.framework == suites::Framework::pytest)
+        display.say(
+            "note: the suite's own pytest options hold, but for --maxfail=0, one process a module, "
+            "and neither random order nor reruns");
 
     Recorder recorder(*store, run.id, run.folder, ready->suite.framework, std::move(recorded));
     exec::RunFinished finished;

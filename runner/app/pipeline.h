@@ -17,10 +17,13 @@ struct Ready {
     plan::ChildSettings child;
 };
 
+// What a command needs of a suite: its modules' names, or all that it takes to start them.
+enum class Need { modules, children };
+
 // Loads the suite, resolves the settings and makes what is missing; `say` tells a person what takes
 // time.
-[[nodiscard]] Expected<Ready> get_ready(const std::string& suite, const Invocation& invocation,
-                                        const prepare::Say& say);
+[[nodiscard]] Expected<Ready> get_ready(const std::string& suite, Need need,
+                                        const Invocation& invocation, const prepare::Say& say);
 
 // The modules to run, from what lies under the source's root.
 [[nodiscard]] Expected<plan::Plan> plan_for(const Ready& ready,

@@ -40,6 +40,9 @@ struct Options {
     std::filesystem::path root;    // --root: a checkout to use instead of the suite's source
     std::filesystem::path python;  // --python: an environment to use instead of making one
     bool shim = true;
+    // The source alone: no shim, and an environment only where the source cannot be had without
+    // one.
+    bool source_only = false;
     std::string torch_requirement = "torch==2.13.0";  // COMPAT_TORCH_REQUIREMENT
     std::string base_python = "python3";              // COMPAT_BASE_PYTHON: makes the environments
 };
@@ -77,7 +80,7 @@ using Say = std::function<void(std::string_view)>;
 // "cuda", "mps" or "cpu": the accelerator that this environment's torch finds on this host.
 [[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment);
 
-// The four above in their order.
+// The four above in their order; what is not asked for stays empty.
 [[nodiscard]] Expected<Prepared> prepare(const suites::Suite& suite, const Options& options,
                                          const Share& share, const Cache& cache, const Say& say);
 

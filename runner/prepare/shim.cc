@@ -100,25 +100,29 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
 
 Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, const Share& share,
                            const Cache& cache, const Say& say) {
+    const bool from_pypi =
+        options.root.empty() && (suite.source.kind == suites::SourceKind::pypi_wheel ||
+                                 suite.source.kind == suites::SourceKind::pypi_sdist);
     Prepared prepared;
-    return make_environment(suite, options, share, cache, say)
-        .and_then([&](Environment environment) {
-            prepared.environment = std::move(environment);
-            return get_source(suite, options, prepared.environment, share, cache, say);
-        })
-        .and_then([&](Source source) -> Expected<fs::path> {
-            prepared.source = std::move(source);
-            if (!options.shim) return fs::path();
-            return get_shim(prepared.environment, share, cache, say);
-        })
-        .and_then([&](fs::path library) {
-            prepared.shim_library = std::move(library);
-            return accelerator_of(prepared.environment);
-        })
-        .map([&](std::string accelerator) {
-            prepared.accelerator = std::move(accelerator);
-            return prepared;
-        });
+    if (!options.source_only || from_pypi) {
+        auto environment = make_environment(suite, options, share, cache, say);
+        if (!environment) return tl::unexpected(environment.error());
+        prepared.environment = std::move(*environment);
+    }
+    auto source = get_source(suite, options, prepared.environment, share, cache, say);
+    if (!source) return tl::unexpected(source.error());
+    prepared.source = std::move(*source);
+    if (options.source_only) return prepared;
+
+    if (options.shim) {
+        auto library = get_shim(prepared.environment, share, cache, say);
+        if (!library) return tl::unexpected(library.error());
+        prepared.shim_library = std::move(*library);
+    }
+    return accelerator_of(prepared.environment).map([&](std::string accelerator) {
+        prepared.accelerator = std::move(accelerator);
+        return prepared;
+    });
 }
 
 }  // namespace compat::prepare

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kLongestCell = 200;
 constexpr size_t kSlowest = 10;
+constexpr double kSlow = 0.1;  // seconds: what is faster is not slow, even where nothing is slower
 // Of one traceback; the log and report.json have all of it.
 constexpr size_t kTracebackBytes = 16 * 1024;
 
@@ -54,11 +55,11 @@ std::string place(const std::string& file, int line) {
     return line > 0 ? fmt::format("{}:{}", file, line) : file;
 }
 
-std::int64_t bad_count(const Totals& totals) {
+size_t bad_count(const Totals& totals) {
     std::int64_t sum = 0;
     for (size_t i = 0; i < totals.states.size(); ++i)
         if (needs_attention(static_cast<State>(i))) sum += totals.states[i];
-    return sum;
+    return static_cast<size_t>(sum);
 }
 
 template <class Function>
@@ -71,15 +72,30 @@ std::string device_words(const RunView& run) {
     return run.simulated ? *run.simulated + " (simulated)" : run.device;
 }
 
+// "4 tests to look at, 1 module without a result".
+std::string what_needs_attention(const ReportModel& model) {
+    const auto modules = static_cast<size_t>(
+        std::count_if(model.modules.begin(), model.modules.end(), [](const ModuleView& module) {
+            return module.outcome != ModuleOutcome::completed &&
+                   module.outcome != ModuleOutcome::no_tests && module.cases.empty();
+        }));
+    std::vector<std::string> parts;
+    if (const size_t tests = bad_count(model.totals); tests > 0)
+        parts.push_back(fmt::format("{} to look at", counted(tests, "test")));
+    if (modules > 0)
+        parts.push_back(fmt::format("{} without a result", counted(modules, "module")));
+    if (!model.accounting.closed) parts.emplace_back("accounting not closed");
+    return parts.empty() ? "nothing needs attention" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string headline(const ReportModel& model) {
     const RunView& run = model.run;
-    const std::int64_t bad = bad_count(model.totals);
     return fmt::format(
         "# {}: {}, {}\n\nRun {}, started {}, {} after {}; shim {}, device {}, torch {}.\n",
         code(run.suite), counted(static_cast<size_t>(model.totals.collected), "test"),
-        bad == 0 ? "none needs attention" : fmt::format("{} to look at", bad), code(run.id),
-        iso8601(run.started), run.complete ? "complete" : "**not complete**",
-        seconds(run.duration_s), run.shim ? "on" : "off", code(device_words(run)),
+        what_needs_attention(model), code(run.id), iso8601(run.started),
+        run.complete ? "complete" : "**not complete**", seconds(run.duration_s),
+        run.shim ? "on" : "off", code(device_words(run)),
         run.torch.empty() ? "none" : code(run.torch));
 }
 
@@ -339,7 +355,7 @@ Section redirections(const ReportModel& model) {
 Section slowest(const ReportModel& model) {
     std::vector<const CaseView*> tests;
     for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        if (test.duration_s > 0) tests.push_back(&test);
+        if (test.duration_s >= kSlow) tests.push_back(&test);
     });
     const auto end = tests.begin() + static_cast<std::ptrdiff_t>(std::min(kSlowest, tests.size()));
     std::partial_sort(tests.begin(), end, tests.end(), [](const CaseView* a, const CaseView* b) {

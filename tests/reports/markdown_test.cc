@@ -128,7 +128,7 @@ TEST_F(MarkdownTest, MismatchesComeFirst) {
 TEST_F(MarkdownTest, ARunWithNothingToTellIsShort) {
     stored.modules.clear();
     const std::string text = to_markdown(build());
-    EXPECT_THAT(text, HasSubstr("0 tests, none needs attention"));
+    EXPECT_THAT(text, HasSubstr("0 tests, nothing needs attention"));
     for (const auto* absent : {"## Tests that need", "## Skips", "## Redirections", "## Leaked",
                                "## Slowest", "## Flaky", "## Modules by"})
         EXPECT_THAT(text, Not(HasSubstr(absent)));

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Speed, as a ratio against what users have without the runner, both sides in one call.
+
+    bench.py serial SUITE [TARGET…]   the suite at -j2 against one fresh `python -m unittest -v` after the other
+    bench.py cost [N]                 the runner's own CPU time for N tiny modules, and while a child sleeps
+
+The suite is run without the shim and with OMP_NUM_THREADS=1 on both sides. The runner is $COMPAT_RUNNER or build/release/bin/runner.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUNNER = os.environ.get("COMPAT_RUNNER", str(ROOT / "build/release/bin/runner"))
+ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def prepared(suite):
+    out = subprocess.run([RUNNER, "prepare", suite, "--shim", "off"], check=True, text=True, capture_output=True).stdout
+    lines = dict(line.split(": ", 1) for line in out.splitlines() if ": " in line)
+    return lines["environment"], lines["source"].rsplit(" (", 1)[0]
+
+
+def serial(suite, *targets):
+    python, root = prepared(suite)
+    listed = subprocess.run([RUNNER, "list", "--json", suite, *targets], check=True, text=True, capture_output=True).stdout
+    modules = [m["path"] for m in json.loads(listed)["modules"]]
+
+    begin = time.monotonic()
+    for module in modules:
+        subprocess.run([python, "-m", "unittest", "-v", module.removesuffix(".py").replace("/", ".")], cwd=root,
+                       env={**ENV, "PYTHONPATH": root}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    one_by_one = time.monotonic() - begin
+
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.monotonic()
+        subprocess.run([RUNNER, suite, *targets, "-j2", "--shim", "off", "-q", "--results", folder], env=ENV)
+        ours = time.monotonic() - begin
+    print(f"{len(modules)} modules: one after the other {one_by_one:.1f} s, runner -j2 {ours:.1f} s, ratio {ours / one_by_one:.2f}")
+
+
+def own_cpu(words, cwd):
+    """Wall seconds, and CPU seconds of the runner's own process, its children left out."""
+    begin = time.monotonic()
+    process = subprocess.Popen([RUNNER, *words], cwd=cwd, env=ENV, stdout=subprocess.DEVNULL)
+    seen = [0.0]
+
+    def watch():
+        tick = os.sysconf("SC_CLK_TCK")
+        while True:
+            try:
+                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                return
+            if fields[0] == "Z":  # still there, its times complete
+                seen[0] = (int(fields[11]) + int(fields[12])) / tick
+                return
+            time.sleep(0.02)
+
+    # Not waited for until its times have been read.
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    watcher.join()
+    process.wait()
+    return time.monotonic() - begin, seen[0]
+
+
+def suite_of(folder, modules):
+    tests = pathlib.Path(folder) / "suite" / "tests"
+    tests.mkdir(parents=True)
+    (tests / "__init__.py").touch()
+    for name, body in modules.items():
+        (tests / f"test_{name}.py").write_text(f"import time, unittest\n\nclass T(unittest.TestCase):\n    def test(self):\n        {body}\n")
+    (tests.parent / "suite.json").write_text('{"format": 1, "name": "bench", "framework": "unittest"}')
+    return [str(tests.parent), "--python", sys.executable, "--shim", "off", "-j2"]
+
+
+def cost(count="500"):
+    count = int(count)
+    with tempfile.TemporaryDirectory() as folder:
+        words = suite_of(folder, {f"m{i:05}": "pass" for i in range(count)})
+        wall, cpu = own_cpu(words, folder)
+        print(f"{count} tiny modules: {wall:.1f} s, of which the runner's own CPU {cpu:.2f} s: {1000 * cpu / count:.2f} ms a module")
+    with tempfile.TemporaryDirectory() as folder:
+        wall, cpu = own_cpu(suite_of(folder, {"sleeps": "time.sleep(20)"}), folder)
+        print(f"a child that sleeps: {wall:.1f} s, the runner's own CPU {cpu:.2f} s: {100 * cpu / wall:.2f} % of one core")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in ("serial", "cost"):
+        sys.exit(__doc__)
+    {"serial": serial, "cost": cost}[sys.argv[1]](*sys.argv[2:])

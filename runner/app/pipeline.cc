@@ -66,7 +66,8 @@ std::vector<std::string> rerun_words(const RunCommand& command, const Ready& rea
         words.push_back(value.origin);
         words.push_back(path ? fs::absolute(value.text).string() : value.text);
     }
-    for (const auto& [name, value] : masked(ready.child.from_user)) {
+    for (const auto& [name, value] : ready.child.from_user) {
+        if (is_secret_name(name)) continue;  // whoever runs it again has it in the environment
         words.push_back("--env");
         words.push_back(name + "=" + value);
     }

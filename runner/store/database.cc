@@ -35,7 +35,7 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
         case SQLITE_NOTADB:
             return make(
                 ErrorKind::database, std::string("the database is damaged (") + error.what() + ")",
-                "move it away, then `runner reparse --all` rebuilds it from the run folders");
+                "move it away; the folders under runs/ still hold each run's logs and reports");
         case SQLITE_FULL:
             return make(ErrorKind::io, "the disk is full",
                         "what had finished is stored; free some space and run again");

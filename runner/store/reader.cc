@@ -103,6 +103,7 @@ JobResult read_attempt(const Statement& row) {
     job.process_end = row.text(17);
     job.dropped_log_bytes = row.integer(18);
     record.finished = row.flag(19);
+    record.from_text = row.flag(22);
     if (!row.is_null(20)) {
         const json shim = json_column(row, 20);
         const auto text = [&](const char* key) { return shim.at(key).get<std::string>(); };
@@ -193,7 +194,7 @@ class RunReader {
             SELECT attempt.id, module, number, outcome, reason, framework,
                 framework_version, python_version, collected, started_ms, duration_s,
                 user_s, system_s, max_rss_bytes, log, events, devices, process_end,
-                dropped_log_bytes, finished, shim, closing
+                dropped_log_bytes, finished, shim, closing, from_text
             FROM attempt
             JOIN module ON module.id = attempt.module
             WHERE module.run = ?

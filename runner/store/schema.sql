@@ -85,6 +85,7 @@ CREATE TABLE attempt (
     process_end        TEXT NOT NULL,
     dropped_log_bytes  INTEGER NOT NULL,
     finished           INTEGER NOT NULL,         -- 1: the framework returned in order
+    from_text          INTEGER NOT NULL,         -- 1: read from the log's text, there were no events
     shim               TEXT CHECK (shim IS NULL OR json_valid(shim)),
                                                  -- {"version", "torch", "host", "mode", …}; null: not active
     closing            TEXT CHECK (closing IS NULL OR json_valid(closing)),

@@ -142,13 +142,13 @@ class JobWriter {
             INSERT INTO attempt (module, number, outcome, reason, framework,
                 framework_version, python_version, collected, started_ms, duration_s,
                 user_s, system_s, max_rss_bytes, log, events, devices, process_end,
-                dropped_log_bytes, finished, shim, closing)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql");
+                dropped_log_bytes, finished, shim, closing, from_text)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql");
         add.bind_all(module, job.attempt, name_of(record.outcome), record.reason, record.framework,
                      record.framework_version, record.python_version, record.collected,
                      ms(job.started), job.duration_s, job.user_s, job.system_s, job.max_rss_bytes,
                      job.log, job.events, job.devices, job.process_end, job.dropped_log_bytes,
-                     record.finished, shim, closing);
+                     record.finished, shim, closing, record.from_text);
         add.run();
         return database_.last_row_id();
     }

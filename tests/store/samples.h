@@ -99,6 +99,7 @@ inline JobResult job(const std::string& path, int attempt = 1) {
          2}};
     record.kernels = {{record.cases[0].id, "cpu", 12}, {"", "mps", 1}};
     record.finished = true;
+    record.from_text = true;
     record.shim = parsers::ShimSession{"0.1.0", "2.13.0", "cpu", "missing", "mps", true};
     record.diagnostics = {{"events", 120, "a line that is not JSON"}};
     record.closing = parsers::Closing{"Ran 9 tests", 9, {{"failures", 1}, {"skipped", 1}}};

@@ -59,7 +59,8 @@ test_environment() {
     "${COMPAT_BASE_PYTHON:-python3}" -m venv "$VENV"
     printf '%s\n' "$TORCH" >"$VENV/constraints.txt"
     PIP_CONSTRAINT=$VENV/constraints.txt "$VENV/bin/python" -m pip install -q --disable-pip-version-check \
-        "$TORCH" -r "$ROOT/tests/requirements.txt" || die "pip could not install the tests' requirements"
+        "$TORCH" -r "$ROOT/tests/requirements.txt" >"$ROOT/build/pip.log" 2>&1 ||
+        { cat "$ROOT/build/pip.log" >&2; die "pip could not install the tests' requirements"; }
     say "torch is $("$VENV/bin/python" -c 'import torch; print(torch.__version__)')"
     printf '%s\n' "$stamp" >"$VENV/.stamp"
 }

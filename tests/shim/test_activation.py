@@ -49,7 +49,7 @@ print(json.dumps({
 def test_torch_is_not_imported_for_programs_that_do_not(child):
     ran = child("import json, sys; print(json.dumps(sorted(n for n in sys.modules if 'torch' in n)))")
     assert ran.answer == []
-    assert ran.record == []
+    assert [line["event"] for line in ran.record] == ["watch"]
 
 
 def test_a_python_without_torch_is_left_in_peace(child):
@@ -177,7 +177,8 @@ def test_the_library_is_not_tied_to_where_it_was_built(child, library, tmp_path)
 def test_the_session_line(child):
     import torch
 
-    (session,) = child("import torch").record
+    watch, session = child("import torch").record
+    assert watch == {"event": "watch", "format": 1, "pid": session["pid"]}
     pid = session.pop("pid")
     assert isinstance(pid, int)
     assert session == {
@@ -204,7 +205,7 @@ def test_the_session_line(child):
 def test_which_mode_applies(child, env, mode):
     ran = child(CUDA_WORKS, env=env)
     assert ran.answer == [True, "cpu"]
-    assert ran.record[0]["mode"] == mode
+    assert ran.record[1]["mode"] == mode
 
 
 REFUSALS = {
@@ -250,4 +251,4 @@ def test_a_library_for_another_torch_is_refused_by_both_names(child, foreign_lib
     assert last.startswith("ImportError: ")
     for part in ("9.9.9+elsewhere", torch.__version__, torch.version.git_version):
         assert part in last
-    assert ran.record == []
+    assert [line["event"] for line in ran.record] == ["watch"]

@@ -1,0 +1,90 @@
+#include "parsers/devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace compat::parsers {
+namespace {
+
+constexpr std::string_view kSession =
+    R"({"event":"session","format":1,"shim":"0.1.0","torch":"2.13.0","host":"cpu","mode":"missing","simulated":null,"masquerade":false,"pid":7})"
+    "\n";
+constexpr std::string_view kWatch = R"({"event":"watch","format":1,"pid":7})"
+                                    "\n";
+
+std::string device(int pid, std::string_view op) {
+    return R"({"event":"device","test":"a::B::c","kind":"redirect","op":")" + std::string(op) +
+           R"(","from":"cuda:0","to":"cpu","file":"/x/a.py","line":3,"count":5,"pid":)" +
+           std::to_string(pid) + "}\n";
+}
+
+std::vector<std::string> ops(const DevicesResult& result) {
+    std::vector<std::string> found;
+    for (const auto& event : result.events) found.push_back(event.op);
+    return found;
+}
+
+TEST(Devices, AnEventWhole) {
+    const auto result = parse_devices(std::string(kSession) + device(7, "aten::ones"));
+    ASSERT_EQ(result.events.size(), 1u);
+    const DeviceEvent expected{"a::B::c",      "redirect", "aten::ones", "cuda:0", "cpu",
+                               {"/x/a.py", 3}, 5};
+    EXPECT_EQ(result.events[0], expected);
+    const ShimSession session{"0.1.0", "2.13.0", "cpu", "missing", "", false};
+    EXPECT_EQ(result.shim, session);
+    EXPECT_TRUE(result.diagnostics.empty());
+}
+
+TEST(Devices, NobodyWatchedIsNotTheSameAsNothingSeen) {
+    EXPECT_FALSE(parse_devices("").shim);
+    const auto watched = parse_devices(kWatch);
+    ASSERT_TRUE(watched.shim);
+    EXPECT_EQ(watched.shim->version, "");
+    EXPECT_TRUE(watched.diagnostics.empty());
+    EXPECT_EQ(parse_devices(std::string(kWatch) + std::string(kSession)).shim->version, "0.1.0");
+    // A child of a process that has its session does not take it away again.
+    EXPECT_EQ(parse_devices(std::string(kSession) + R"({"event":"watch","format":1,"pid":9})")
+                  .shim->version,
+              "0.1.0");
+}
+
+TEST(Devices, LinesOfAProcessThatSaidItsSessionCountAndOthersAreDropped) {
+    const std::string second = R"({"event":"session","format":1,"shim":"other","pid":8})";
+    const auto result =
+        parse_devices(std::string(kSession) + second + "\n" + device(8, "aten::zeros") +
+                      device(9, "aten::full") + device(7, "aten::ones"));
+    EXPECT_THAT(ops(result), ::testing::ElementsAre("aten::zeros", "aten::ones"));
+    EXPECT_EQ(result.shim->version, "0.1.0");
+    ASSERT_EQ(result.diagnostics.size(), 1u);
+    EXPECT_THAT(result.diagnostics[0].message,
+                ::testing::HasSubstr("1 line(s) of other processes"));
+}
+
+TEST(Devices, BrokenLinesAreSaidWithTheirPlaceAndTheRestIsRead) {
+    const std::string text = std::string(kSession) + "{\"event\":\"dev\n" + device(7, "aten::ones");
+    const auto result = parse_devices(text);
+    EXPECT_THAT(ops(result), ::testing::ElementsAre("aten::ones"));
+    ASSERT_EQ(result.diagnostics.size(), 1u);
+    EXPECT_EQ(result.diagnostics[0].offset, static_cast<std::int64_t>(kSession.size()));
+}
+
+TEST(Devices, ANewerFormatIsRefused) {
+    const auto result = parse_devices(R"({"event":"session","format":2,"pid":7})"
+                                      "\n" +
+                                      device(7, "aten::ones"));
+    EXPECT_TRUE(result.events.empty());
+    ASSERT_EQ(result.diagnostics.size(), 1u);
+    EXPECT_THAT(result.diagnostics[0].message, ::testing::HasSubstr("format 2 is newer"));
+}
+
+TEST(Devices, KernelsAreCountedByTestAndDevice) {
+    const auto result =
+        parse_devices(std::string(kSession) +
+                      R"({"event":"test","test":"a::B::c","kernels":{"cpu":3,"mps":4},"pid":7})");
+    ASSERT_EQ(result.kernels.size(), 2u);
+    EXPECT_EQ(result.kernels[1].device, "mps");
+    EXPECT_EQ(result.kernels[1].count, 4);
+}
+
+}  // namespace
+}  // namespace compat::parsers

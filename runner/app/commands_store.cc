@@ -7,6 +7,7 @@
 #include "reports/render.h"
 #include "runner/app/commands.h"
 #include "runner/app/display.h"
+#include "runner/app/output.h"
 #include "runner/app/summary.h"
 #include "runner/store/store.h"
 
@@ -47,16 +48,16 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     return results.store.load_run(id).map([&](const store::StoredRun& run) {
         const fs::path folder = results.folder / run.info.folder;
         const auto model = reports::build_model(run, {folder, folder});
-        fmt::print("{}  started {}{}\n", id, iso8601(run.info.started),
-                   model.run.complete ? "" : "  (not complete)");
+        print("{}  started {}{}\n", id, iso8601(run.info.started),
+              model.run.complete ? "" : "  (not complete)");
         for (const auto& module : model.modules)
             for (const auto& test : module.cases) {
                 const bool quiet = test.state == parsers::State::passed ||
                                    test.state == parsers::State::skipped ||
                                    test.state == parsers::State::xfailed;
                 if (quiet) continue;
-                fmt::print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
-                           test.failure ? ": " + printable(test.failure->key_line) : "");
+                print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
+                      test.failure ? ": " + printable(test.failure->key_line) : "");
             }
         print_closing(model, folder / "report.md");
         return ExitCode::ok;
@@ -69,16 +70,15 @@ Expected<ExitCode> show_test(const Results& results, const std::string& test) {
     if (history->empty())
         return fail(ErrorKind::usage, fmt::format("no stored run has the test {}", test),
                     "`runner show RUN` prints the ids of a run that need attention");
-    fmt::print("{}\n", printable(test));
+    print("{}\n", printable(test));
     for (const auto& entry : *history) {
         const std::string& why = entry.key_line.empty() ? entry.reason : entry.key_line;
-        fmt::print("    {}  {}  {}  {}{}\n", iso8601(entry.started), entry.run,
-                   parsers::name_of(entry.state),
-                   human(std::chrono::duration<double>(entry.duration_s)),
-                   why.empty() ? "" : "  " + printable(why));
+        print("    {}  {}  {}  {}{}\n", iso8601(entry.started), entry.run,
+              parsers::name_of(entry.state), human(std::chrono::duration<double>(entry.duration_s)),
+              why.empty() ? "" : "  " + printable(why));
     }
     const auto& last = history->front();
-    fmt::print("log: {}\n", (results.folder / "runs" / last.run / last.log).string());
+    print("log: {}\n", (results.folder / "runs" / last.run / last.log).string());
     return ExitCode::ok;
 }
 
@@ -98,7 +98,7 @@ Expected<ExitCode> render_report(const ReportCommand& command, const Invocation&
             return reports::write_reports(model, out, *formats, {command.max_bytes});
         })
         .map([](const std::vector<reports::RenderedFile>& files) {
-            for (const auto& file : files) fmt::print("{}\n", file.path.string());
+            for (const auto& file : files) print("{}\n", file.path.string());
             return ExitCode::ok;
         });
 }
@@ -112,8 +112,8 @@ Expected<ExitCode> list_runs(const Invocation& invocation) {
                                     : !run.end->complete
                                         ? "interrupted"
                                         : human(std::chrono::duration<double>(run.end->duration_s));
-            fmt::print("{}  {}  {}  {} modules  {}\n", run.id, iso8601(run.started), end,
-                       run.modules, words_of(run.states));
+            print("{}  {}  {}  {} modules  {}\n", run.id, iso8601(run.started), end, run.modules,
+                  words_of(run.states));
         }
         return ExitCode::ok;
     });

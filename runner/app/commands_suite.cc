@@ -8,7 +8,8 @@
 #include "parsers/attempt.h"
 #include "runner/app/commands.h"
 #include "runner/app/display.h"
-#include "runner/app/pipeline.h"
+#include "runner/app/output.h"
+#include "runner/app/ready.h"
 #include "runner/app/recorder.h"
 #include "runner/app/share.h"
 #include "runner/app/summary.h"
@@ -26,15 +27,16 @@ namespace {
 
 // Words for a person go to stderr where stdout is for a program.
 prepare::Say say_to(std::FILE* file) {
-    return [file](std::string_view line) { fmt::print(file, "{}\n", printable(line)); };
+    return [file](std::string_view line) { print(file, "{}\n", printable(line)); };
 }
 
 // A folder that is gone when it goes out of scope.
 class ScratchFolder {
   public:
     ScratchFolder() {
-        std::string name = (fs::temp_directory_path() / "runner-XXXXXX").string();
-        if (::mkdtemp(name.data())) path_ = name;
+        std::error_code error;
+        std::string name = (fs::temp_directory_path(error) / "runner-XXXXXX").string();
+        if (!error && ::mkdtemp(name.data())) path_ = name;
     }
     ~ScratchFolder() {
         std::error_code error;
@@ -52,35 +54,30 @@ class ScratchFolder {
 Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const plan::Plan& plan) {
     const ScratchFolder scratch;
     if (scratch.path().empty())
-        return fail(ErrorKind::io, "cannot make a temporary folder", "set TMPDIR",
-                    fs::temp_directory_path().string());
+        return fail(ErrorKind::io, "cannot make a temporary folder",
+                    "set TMPDIR to a folder that can be written");
     auto settings = ready.child;
     settings.collect_only = true;
     std::vector<exec::Job> jobs;
     std::vector<parsers::ModuleRecord> records(plan.jobs.size());
     for (const auto& planned : plan.jobs) {
         const fs::path folder = scratch.path() / escaped_path(planned.module);
-        if (auto made = make_directories(folder); !made) return tl::unexpected(made.error());
         const plan::AttemptPaths paths{folder / "log", folder / "events", folder / "devices",
                                        folder / "only"};
-        std::string only;
-        for (const auto& id : planned.only) only += id + "\n";
-        if (auto written = write_file(paths.only, only); !written)
-            return tl::unexpected(written.error());
-        auto child = plan::child_command(ready.suite, settings, planned, paths);
-        jobs.push_back({planned.module, std::move(child.argv), settings.root, std::move(child.env),
-                        paths.log, paths.events, ready.settings.timeout(),
-                        ready.suite.limits.log_bytes});
+        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
+        jobs.push_back(child_job(ready, settings, planned, paths));
     }
     const auto files = jobs;
     exec::run_jobs(
-        std::move(jobs), {ready.settings.jobs()}, SystemClock(), [&](const exec::RunEvent& event) {
+        std::move(jobs), {ready.settings.jobs()}, SystemClock(),
+        [&](const exec::RunEvent& event) -> std::string {
             const auto* done = std::get_if<exec::JobFinished>(&event);
-            if (!done) return;
+            if (!done) return {};
             const auto& job = files[done->job];
             records[done->job] = parsers::read_attempt(
                 {read_file(job.events).value_or(""), read_file(job.log).value_or(""), ""},
                 std::string(name_of(ready.suite.framework)), job.name, process_end(done->outcome));
+            return {};
         });
     return records;
 }
@@ -88,15 +85,17 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const p
 }  // namespace
 
 Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invocation) {
-    auto ready = get_ready(command.suite, command.cases ? Need::children : Need::modules,
-                           invocation, say_to(stderr));
+    auto ready = open_suite(command.suite, invocation, say_to(stderr));
     if (!ready) return tl::unexpected(ready.error());
+    const Need need = command.cases ? Need::children : Need::modules;
+    if (auto made = make_ready(*ready, need, say_to(stderr)); !made)
+        return tl::unexpected(made.error());
     ready->child.keyword = command.keyword;
-    auto plan = plan_for(*ready, command.targets, command.keyword, {});
+    auto plan = plan_for(*ready, command.targets, {});
     if (!plan) return tl::unexpected(plan.error());
     std::sort(plan->jobs.begin(), plan->jobs.end(),
               [](const auto& a, const auto& b) { return a.module < b.module; });
-    for (const auto& note : plan->notes) fmt::print(stderr, "note: {}\n", printable(note));
+    for (const auto& note : plan->notes) print(stderr, "note: {}\n", printable(note));
 
     std::vector<parsers::ModuleRecord> records;
     if (command.cases) {
@@ -110,7 +109,7 @@ Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invo
     for (size_t i = 0; i < plan->jobs.size(); ++i) {
         const auto& job = plan->jobs[i];
         auto entry = nlohmann::ordered_json{{"path", job.module}};
-        if (!command.json && !command.cases) fmt::print("{}\n", printable(job.module));
+        if (!command.json && !command.cases) print("{}\n", printable(job.module));
         if (command.cases) {
             entry["cases"] = nlohmann::json::array();
             for (const auto& test : records[i].cases) {
@@ -118,29 +117,30 @@ Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invo
                 broken = broken || (test.pseudo && test.state != parsers::State::skipped);
                 entry["cases"].push_back(
                     {{"id", test.id}, {"file", test.location.file}, {"line", test.location.line}});
-                if (!command.json) fmt::print("{}\n", printable(test.id));
+                if (!command.json) print("{}\n", printable(test.id));
                 if (test.pseudo)
-                    fmt::print(stderr, "{}: {}\n", printable(test.id),
-                               printable(test.failure ? test.failure->key_line() : test.reason));
+                    print(stderr, "{}: {}\n", printable(test.id),
+                          printable(test.failure ? test.failure->key_line() : test.reason));
             }
         }
         json["modules"].push_back(std::move(entry));
     }
     if (command.json)
-        fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+        print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return broken ? ExitCode::unexpected_results : ExitCode::ok;
 }
 
 Expected<ExitCode> prepare_suite(const PrepareCommand& command, const Invocation& invocation) {
-    const auto ready = get_ready(command.suite, Need::children, invocation, say_to(stdout));
+    auto ready = open_suite(command.suite, invocation, say_to(stdout));
     if (!ready) return tl::unexpected(ready.error());
-    fmt::print(
-        "{}: {}\nsource: {}{}\nenvironment: {}\n", ready->suite.name, settings_words(*ready),
-        ready->child.root.string(),
-        ready->prepared.source.commit.empty() ? "" : " (" + ready->prepared.source.commit + ")",
-        ready->child.python.string());
+    if (auto made = make_ready(*ready, Need::children, say_to(stdout)); !made)
+        return tl::unexpected(made.error());
+    print("{}: {}\nsource: {}{}\nenvironment: {}\n", ready->suite.name, settings_words(*ready),
+          ready->child.root.string(),
+          ready->prepared.source.commit.empty() ? "" : " (" + ready->prepared.source.commit + ")",
+          ready->child.python.string());
     if (!ready->prepared.shim_library.empty())
-        fmt::print("shim: {}\n", ready->prepared.shim_library.string());
+        print("shim: {}\n", ready->prepared.shim_library.string());
     return ExitCode::ok;
 }
 
@@ -158,10 +158,10 @@ Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invoca
 
     bool well = true;
     const auto check = [&](bool good, const std::string& what, const std::string& advice) {
-        fmt::print("{} {}{}\n", good ? "ok     " : "MISSING", what, good ? "" : ": " + advice);
+        print("{} {}{}\n", good ? "ok     " : "MISSING", what, good ? "" : ": " + advice);
         well = well && good;
     };
-    fmt::print("runner {}\n\n", kVersion);
+    print("runner {}\n\n", kVersion);
     const std::string& base = settings->text(Setting::base_python);
     const auto venv = prepare::output_of(
         {{base, "-c", "import venv, ensurepip, sys; print(sys.version.split()[0])"}, ".", {}});
@@ -183,7 +183,9 @@ Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invoca
               fmt::format("apt-get install {}", program.package));
     for (const auto setting : {Setting::cache, Setting::results}) {
         fs::path folder = fs::absolute(settings->text(setting));
-        while (!fs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+        std::error_code error;
+        while (!fs::exists(folder, error) && folder.has_relative_path())
+            folder = folder.parent_path();
         check(::access(folder.c_str(), W_OK | X_OK) == 0,
               fmt::format("{} can be written ({})",
                           setting == Setting::cache ? "the cache" : "the results folder",
@@ -203,11 +205,11 @@ Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invoca
                               : to_line(environment.error()));
         }
     }
-    fmt::print("\nsettings, and where each comes from:\n");
+    print("\nsettings, and where each comes from:\n");
     for (const auto& row : kSettings) {
         const auto& value = (*settings)[row.setting];
-        fmt::print("  {:<18} {:<28} {}\n", row.name,
-                   value.text.empty() ? "-" : printable(value.text), value.origin);
+        print("  {:<18} {:<28} {}\n", row.name, value.text.empty() ? "-" : printable(value.text),
+              value.origin);
     }
     return well ? ExitCode::ok : ExitCode::usage;
 }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "runner/app/output.h"
+
 namespace compat::app {
 
 using parsers::ModuleOutcome;
@@ -43,12 +45,18 @@ std::string cut(const std::string& text, size_t columns) {
 
 std::string printable(std::string_view text) {
     std::string out;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7f)
-            out += c == '\n' || c == '\t' ? std::string(" ") : fmt::format("\\x{:02x}", byte);
-        else
-            out += c;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0u;
+        if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+            // U+0080 to U+009F: control characters, too; some terminals obey them.
+            out += fmt::format("\\u{:04x}", next);
+            ++i;
+        } else if (byte < 0x20 || byte == 0x7f) {
+            out += byte == '\n' || byte == '\t' ? std::string(" ") : fmt::format("\\x{:02x}", byte);
+        } else {
+            out += text[i];
+        }
     }
     return out;
 }
@@ -67,26 +75,31 @@ std::string count_words(const std::array<long, parsers::kStateNames.size()>& cou
 Display::Display(DisplayOptions options, std::vector<std::string> modules)
     : options_(options), modules_(std::move(modules)) {}
 
-std::string Display::painted(std::string_view text, const char* code) const {
-    return options_.color ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
+std::string Display::painted(const std::vector<Piece>& pieces) const {
+    std::string text;
+    for (const auto& [words, code] : pieces)
+        text += code && options_.color ? fmt::format("\033[{}m{}\033[0m", code, words) : words;
+    return text;
 }
 
 void Display::clear() {
-    if (drawn_) std::fputs("\r\033[K", stdout);
+    if (drawn_) put(stdout, "\r\033[K");
     drawn_ = false;
 }
 
-void Display::say(const std::string& line) {
+void Display::say(const std::vector<Piece>& pieces) {
     if (options_.run_log) {
-        fmt::print(options_.run_log, "{} {}\n", iso8601(clock_.wall()), line);
-        std::fflush(options_.run_log);
+        std::string plain;
+        for (const auto& [words, code] : pieces) plain += words;
+        print(options_.run_log, "{} {}\n", iso8601(clock_.wall()), plain);
     }
     if (options_.verbosity < 0) return;
     clear();
-    fmt::print("{}\n", line);
+    print("{}\n", painted(pieces));
     draw();
-    std::fflush(stdout);
 }
+
+void Display::say(const std::string& line) { say({{line, nullptr}}); }
 
 void Display::draw() {
     if (!options_.bar || options_.verbosity < 0) return;
@@ -99,8 +112,7 @@ void Display::draw() {
                             human(std::chrono::duration_cast<std::chrono::duration<double>>(age)));
     }
     const size_t width = terminal_width();
-    std::fputs(cut(printable(line), width > 1 ? width - 1 : 1).c_str(), stdout);
-    std::fflush(stdout);
+    put(stdout, cut(printable(line), width > 1 ? width - 1 : 1).c_str());
     drawn_ = true;
 }
 
@@ -118,8 +130,7 @@ void Display::on_event(const exec::RunEvent& event) {
         if (finished->stopped)
             say(fmt::format("{}; {} modules were not started", finished->reason,
                             finished->not_started.size()));
-        std::fflush(stdout);
-    }
+        }
 }
 
 void Display::module_done(const exec::JobFinished& finished, const parsers::ModuleRecord& record) {
@@ -132,26 +143,30 @@ void Display::module_done(const exec::JobFinished& finished, const parsers::Modu
     }
     const bool bad = std::any_of(record.cases.begin(), record.cases.end(),
                                  [](const auto& test) { return is_bad(test.state); });
+    const bool none = record.outcome == ModuleOutcome::no_tests;
     const bool good = record.outcome == ModuleOutcome::completed && !bad;
     const size_t digits = std::to_string(modules_.size()).size();
-    std::string line =
-        fmt::format("[{:>{}}/{}] {} {}: {} ({})", done_, digits, modules_.size(),
-                    good ? painted("ok  ", kGreen) : painted("FAIL", kRed), printable(record.path),
-                    count_words(counts), human(finished.duration));
-    if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
-        line += fmt::format("; {}: {}", parsers::name_of(record.outcome), printable(record.reason));
-    say(line);
+    std::string rest = fmt::format(" {}: {} ({})", printable(record.path), count_words(counts),
+                                   human(finished.duration));
+    if (!good && !none && record.outcome != ModuleOutcome::completed)
+        rest += fmt::format("; {}: {}", parsers::name_of(record.outcome), printable(record.reason));
+    say({{fmt::format("[{:>{}}/{}] ", done_, digits, modules_.size()), nullptr},
+         none   ? Piece{"none", nullptr}
+         : good ? Piece{"ok  ", kGreen}
+                : Piece{"FAIL", kRed},
+         {rest, nullptr}});
 
     size_t shown = 0, bad_count = 0;
     for (const auto& test : record.cases) {
         const bool skipped = test.state == State::skipped && options_.verbosity > 0;
         if (!is_bad(test.state) && !skipped) continue;
         if (is_bad(test.state) && ++bad_count > kFailuresShown && options_.verbosity < 1) continue;
-        ++shown;
+        if (is_bad(test.state)) ++shown;
         const std::string why = test.failure ? test.failure->key_line() : test.reason;
-        say(fmt::format("    {} {}{}{}",
-                        painted(parsers::name_of(test.state), skipped ? kYellow : kRed),
-                        printable(test.id), why.empty() ? "" : ": ", printable(why)));
+        say({{"    ", nullptr},
+             {std::string(parsers::name_of(test.state)), skipped ? kYellow : kRed},
+             {fmt::format(" {}{}{}", printable(test.id), why.empty() ? "" : ": ", printable(why)),
+              nullptr}});
     }
     if (bad_count > shown) say(fmt::format("    and {} more", bad_count - shown));
     for (const auto& leaked : finished.leaked) {

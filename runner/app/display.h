@@ -27,8 +27,14 @@ class Display {
     // What the executor says; JobFinished is shown by `module_done`, which knows what it meant.
     void on_event(const exec::RunEvent& event);
     void module_done(const exec::JobFinished& finished, const parsers::ModuleRecord& record);
+    // A part of a line and its colour, as in "31"; null: none.
+    struct Piece {
+        std::string words;
+        const char* color;
+    };
     // A line above the bar.
     void say(const std::string& line);
+    void say(const std::vector<Piece>& pieces);
 
   private:
     using Counts = std::array<long, parsers::kStateNames.size()>;
@@ -39,7 +45,7 @@ class Display {
 
     void draw();
     void clear();
-    [[nodiscard]] std::string painted(std::string_view text, const char* code) const;
+    [[nodiscard]] std::string painted(const std::vector<Piece>& pieces) const;
 
     DisplayOptions options_;
     std::vector<std::string> modules_;

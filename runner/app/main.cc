@@ -1,9 +1,10 @@
-#include <fmt/format.h>
-
 #include <csignal>
+#include <cstring>
+#include <exception>
 
 #include "runner/app/commands.h"
 #include "runner/app/display.h"
+#include "runner/app/output.h"
 #include "runner/app/pipeline.h"
 
 namespace {
@@ -35,10 +36,24 @@ Expected<ExitCode> dispatch(const Invocation& invocation) {
 int main(int argc, char** argv) {
     // A reader that goes away (`runner list … | head`) must not cut a run short.
     std::signal(SIGPIPE, SIG_IGN);
-    const auto parsed = parse_command_line(argc, argv);
-    if (const int* code = std::get_if<int>(&parsed)) return *code;
-    const auto code = dispatch(std::get<Invocation>(parsed));
-    if (code) return static_cast<int>(*code);
-    fmt::print(stderr, "runner: {}\n", printable(to_line(code.error())));
-    return static_cast<int>(exit_code_of(code.error().kind));
+    // A parent that ignores its children's ends must not make us lose those of ours.
+    std::signal(SIGCHLD, SIG_DFL);
+    try {
+        const auto parsed = parse_command_line(argc, argv);
+        if (const int* code = std::get_if<int>(&parsed)) return *code;
+        const auto code = dispatch(std::get<Invocation>(parsed));
+        if (!code) {
+            print(stderr, "runner: {}\n", printable(to_line(code.error())));
+            return static_cast<int>(exit_code_of(code.error().kind));
+        }
+        if (const int error = output_error()) {
+            print(stderr, "runner: cannot write to stdout: {}\n", std::strerror(error));
+            return static_cast<int>(ExitCode::infrastructure);
+        }
+        return static_cast<int>(*code);
+    } catch (const std::exception& error) {
+        // Ours to mend; still one line, and the code for what is not the suite's fault.
+        print(stderr, "runner: internal error: {}\n", printable(error.what()));
+        return static_cast<int>(ExitCode::infrastructure);
+    }
 }

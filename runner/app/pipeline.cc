@@ -5,38 +5,24 @@
 
 #include <nlohmann/json.hpp>
 #include <random>
-#include <thread>
 
 #include "reports/model.h"
 #include "reports/render.h"
 #include "runner/app/display.h"
 #include "runner/app/fingerprint.h"
+#include "runner/app/output.h"
+#include "runner/app/ready.h"
 #include "runner/app/recorder.h"
-#include "runner/app/share.h"
 #include "runner/app/summary.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/exec/loop.h"
-#include "suites/load.h"
-
-extern char** environ;
 
 namespace compat::app {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-plan::Variables inherited_environment() {
-    plan::Variables variables;
-    for (char** entry = environ; *entry; ++entry) {
-        const std::string_view text(*entry);
-        const size_t equals = text.find('=');
-        if (equals != std::string_view::npos)
-            variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-    }
-    return variables;
-}
 
 Expected<plan::Variables> parse_variables(const std::vector<std::string>& words) {
     plan::Variables variables;
@@ -50,8 +36,8 @@ Expected<plan::Variables> parse_variables(const std::vector<std::string>& words)
     return variables;
 }
 
-// The command line that runs a part of this suite again, from anywhere: no targets, absolute
-// folders.
+// The command line that runs a part of this suite again, from anywhere and in another environment:
+// no targets, absolute folders, and as a flag whatever was not the suite's or the default.
 std::vector<std::string> rerun_words(const RunCommand& command, const Ready& ready) {
     std::vector<std::string> words{"runner"};
     std::error_code error;
@@ -59,11 +45,13 @@ std::vector<std::string> rerun_words(const RunCommand& command, const Ready& rea
                                                      : command.suite);
     for (const auto& row : kSettings) {
         const Value& value = ready.settings[row.setting];
-        const bool shown = row.setting == Setting::progress || row.setting == Setting::color ||
-                           row.setting == Setting::jobs || row.setting == Setting::results;
-        if (row.flag.empty() || shown || !value.origin.starts_with('-')) continue;
+        const bool ours_alone = row.setting == Setting::progress || row.setting == Setting::color ||
+                                row.setting == Setting::jobs || row.setting == Setting::results;
+        const bool given = value.origin.starts_with('-') || value.origin == row.variable ||
+                           value.origin == "VIRTUAL_ENV";
+        if (row.flag.empty() || ours_alone || !given) continue;
         const bool path = row.setting == Setting::root || row.setting == Setting::python;
-        words.push_back(value.origin);
+        words.emplace_back(row.flag.substr(row.flag.rfind(',') + 1));
         words.push_back(path ? fs::absolute(value.text).string() : value.text);
     }
     for (const auto& [name, value] : ready.child.from_user) {
@@ -88,23 +76,17 @@ std::string plan_json(const Ready& ready, const std::vector<exec::Job>& jobs) {
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// The files of a module's first attempt; its folder is made.
-Expected<plan::AttemptPaths> attempt_files(const fs::path& run_folder, const plan::Job& job) {
-    const fs::path folder = run_folder / "modules" / escaped_path(job.module);
-    plan::AttemptPaths paths{folder / "1.log", folder / "1.events.jsonl",
-                             folder / "1.devices.jsonl", folder / "1.only"};
-    if (auto made = make_directories(folder); !made) return tl::unexpected(made.error());
-    if (job.only.empty()) return paths;
-    std::string ids;
-    for (const auto& id : job.only) ids += id + "\n";
-    if (auto written = write_file(paths.only, ids); !written)
-        return tl::unexpected(written.error());
-    return paths;
-}
-
 struct RunFolder {
     std::string id;
     fs::path results, folder;
+    WallTime started;
+};
+
+// What is to be done in a run, said three ways: for the executor, for the recorder, for the store.
+struct Work {
+    std::vector<exec::Job> jobs;
+    std::vector<RecordedJob> recorded;
+    std::vector<std::string> modules;
 };
 
 // Made first of all, so that a folder that cannot be written is known before minutes are spent.
@@ -115,14 +97,14 @@ Expected<store::Store> open_results(const fs::path& results) {
 }
 
 store::RunInfo run_info(const RunCommand& command, const Invocation& invocation, const Ready& ready,
-                        const RunFolder& run, WallTime started) {
+                        const RunFolder& run) {
     const auto& prepared = ready.prepared;
     const plan::Variables env = masked(plan::added_variables(ready.suite, ready.child));
     store::RunInfo info;
     info.id = run.id;
     info.suite = ready.suite.name;
     info.series = ready.settings.text(Setting::name);
-    info.started = started;
+    info.started = run.started;
     info.framework = name_of(ready.suite.framework);
     info.shim = !prepared.shim_library.empty();
     if (info.shim) info.policy = ready.child.policy;
@@ -165,184 +147,66 @@ DisplayOptions display_options(const RunCommand& command, const Settings& settin
     return options;
 }
 
-void print_dry_run(const plan::Plan& plan, const std::vector<exec::Job>& jobs) {
-    for (const auto& note : plan.notes) fmt::print("note: {}\n", printable(note));
-    for (size_t i = 0; i < jobs.size(); ++i) {
-        fmt::print("{}\n", printable(jobs[i].name));
-        for (const auto& id : plan.jobs[i].only) fmt::print("    only {}\n", printable(id));
-    }
-    fmt::print("{} modules; nothing was run\n", jobs.size());
-}
-
-}  // namespace
-
-Expected<Ready> get_ready(const std::string& name, Need need, const Invocation& invocation,
-                          const prepare::Say& say) {
-    auto share = find_share();
-    if (!share) return tl::unexpected(share.error());
-    Ready ready;
-    ready.share = *share;
-    const auto shipped = shipped_suites(*share);
-    auto suite = suites::load_suite(find_suite(name, *share), shipped);
-    if (!suite) return tl::unexpected(suite.error());
-    ready.suite = std::move(*suite);
-    for (const auto& found : ready.suite.found) say(found);
-
-    auto settings = Settings::resolve(invocation.flags, &ready.suite);
-    if (!settings) return tl::unexpected(settings.error());
-    ready.settings = std::move(*settings);
-    if (const auto& framework = ready.settings.text(Setting::framework);
-        framework != name_of(ready.suite.framework))
-        ready.suite.framework =
-            framework == "pytest" ? suites::Framework::pytest : suites::Framework::unittest;
-    if (ready.suite.framework != suites::Framework::unittest &&
-        ready.suite.framework != suites::Framework::pytest)
-        return fail(
-            ErrorKind::suite,
-            fmt::format("this runner does not run {} suites", name_of(ready.suite.framework)),
-            "use a suite with framework unittest or pytest", ready.suite.folder.string());
-
-    prepare::Options options;
-    options.root = ready.settings.text(Setting::root);
-    options.python = ready.settings.text(Setting::python);
-    // A project that says nothing of its environment means the one that is active.
-    if (const char* active = std::getenv("VIRTUAL_ENV");
-        ready.suite.by_convention && options.python.empty() && active && *active)
-        options.python = active;
-    options.shim = ready.settings.on(Setting::shim);
-    options.source_only = need == Need::modules;
-    options.torch_requirement = ready.settings.text(Setting::torch_requirement);
-    options.base_python = ready.settings.text(Setting::base_python);
-    const prepare::Cache cache(ready.settings.text(Setting::cache));
-    auto prepared = prepare::prepare(ready.suite, options, ready.share, cache, say);
-    if (!prepared) return tl::unexpected(prepared.error());
-    ready.prepared = std::move(*prepared);
-
-    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    auto& child = ready.child;
-    child.python = ready.prepared.environment.python;
-    child.root = ready.prepared.source.root;
-    child.harness = ready.share.harness / "main.py";
-    child.activation = ready.share.shim / "python" / "activate";
-    child.shim_library = ready.prepared.shim_library;
-    child.policy = ready.settings.text(Setting::policy);
-    child.fallback = ready.settings.on(Setting::fallback);
-    child.threads = std::max(1, cores / ready.settings.jobs());
-    child.inherited = inherited_environment();
-    return ready;
-}
-
-Expected<plan::Plan> plan_for(const Ready& ready, const std::vector<std::string>& targets,
-                              const std::string& keyword,
-                              const std::map<std::string, double>& durations) {
-    return plan::list_modules(ready.suite, ready.child.root).and_then([&](const auto& modules) {
-        return plan::make_plan(ready.suite, modules, {targets, keyword}, durations);
-    });
-}
-
-Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invocation) {
-    const SystemClock clock;
-    const auto say = [&](std::string_view line) {
-        if (command.verbosity >= 0) fmt::print("{}\n", printable(line)), std::fflush(stdout);
+Expected<Work> lay_out(const Ready& ready, const plan::Plan& plan, const RunFolder& run) {
+    Work work;
+    const auto relative = [&](const fs::path& path) {
+        return path.lexically_relative(run.folder).string();
     };
-
-    // What can be wrong is looked at before anything that takes long.
-    auto early = Settings::resolve(invocation.flags, nullptr);
-    if (!early) return tl::unexpected(early.error());
-    auto from_user = parse_variables(command.env);
-    if (!from_user) return tl::unexpected(from_user.error());
-    RunFolder run;
-    run.results = fs::absolute(early->text(Setting::results));
-    std::optional<store::Store> store;
-    if (!command.dry_run) {
-        auto opened = open_results(run.results);
-        if (!opened) return tl::unexpected(opened.error());
-        store.emplace(std::move(*opened));
+    for (const auto& planned : plan.jobs) {
+        const fs::path folder = run.folder / "modules" / escaped_path(planned.module);
+        const plan::AttemptPaths paths{folder / "1.log", folder / "1.events.jsonl",
+                                       folder / "1.devices.jsonl", folder / "1.only"};
+        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
+        work.jobs.push_back(child_job(ready, ready.child, planned, paths));
+        work.recorded.push_back({planned.module, planned.only, relative(paths.log),
+                                 relative(paths.events), relative(paths.devices)});
+        work.modules.push_back(planned.module);
     }
+    return work;
+}
 
-    auto ready =
-        get_ready(command.suite, command.dry_run ? Need::modules : Need::children, invocation, say);
-    if (!ready) return tl::unexpected(ready.error());
-    ready->child.from_user = std::move(*from_user);
-    ready->child.keyword = command.keyword;
-
-    std::map<std::string, double> durations;
-    if (store) durations = store->module_durations(ready->suite.name).value_or(durations);
-    auto plan = plan_for(*ready, command.targets, command.keyword, durations);
-    if (!plan) return tl::unexpected(plan.error());
-
-    const WallTime started = clock.wall();
-    run.id = make_run_id(ready->settings.text(Setting::name), started, std::random_device{}());
-    run.folder = run.results / "runs" / run.id;
-
-    std::vector<exec::Job> jobs;
-    std::vector<RecordedJob> recorded;
-    std::vector<std::string> modules;
-    for (const auto& planned : plan->jobs) {
-        plan::AttemptPaths paths;
-        if (!command.dry_run) {
-            auto made = attempt_files(run.folder, planned);
-            if (!made) return tl::unexpected(made.error());
-            paths = std::move(*made);
-        }
-        auto child = plan::child_command(ready->suite, ready->child, planned, paths);
-        jobs.push_back({planned.module, std::move(child.argv), ready->child.root,
-                        std::move(child.env), paths.log, paths.events, ready->settings.timeout(),
-                        ready->suite.limits.log_bytes});
-        const auto relative = [&](const fs::path& path) {
-            return path.lexically_relative(run.folder).string();
-        };
-        recorded.push_back(
-            {planned.module, relative(paths.log), relative(paths.events), relative(paths.devices)});
-        modules.push_back(planned.module);
-    }
-    if (command.dry_run) {
-        print_dry_run(*plan, jobs);
-        return ExitCode::ok;
-    }
-
-    const auto stored =
-        write_file(run.folder / "plan.json", plan_json(*ready, jobs))
-            .and_then([&] {
-                return store->begin_run(run_info(command, invocation, *ready, run, started));
-            })
-            .and_then([&] { return store->plan_modules(run.id, modules); });
-    if (!stored) return tl::unexpected(stored.error());
-
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
-        std::fopen((run.folder / "run.log").c_str(), "we"), &std::fclose);
-    Display display(display_options(command, ready->settings, run_log.get()), modules);
-    display.say(fmt::format("{}: {} modules, {} at a time, {}", ready->suite.name, jobs.size(),
-                            ready->settings.jobs(), settings_words(*ready)));
-    for (const auto& note : plan->notes) display.say("note: " + printable(note));
-    if (ready->suite.framework == suites::Framework::pytest)
+void introduce(Display& display, const Ready& ready, const plan::Plan& plan) {
+    display.say(fmt::format("{}: {} modules, {} at a time, {}", ready.suite.name, plan.jobs.size(),
+                            ready.settings.jobs(), settings_words(ready)));
+    for (const auto& note : plan.notes) display.say("note: " + printable(note));
+    if (ready.suite.framework == suites::Framework::pytest)
         display.say(
-            "note: the suite's own pytest options hold, but for --maxfail=0, one process a module, "
-            "and neither random order nor reruns");
+            "note: pytest has the suite's own options, but for -x, workers, random order and "
+            "reruns");
+}
 
-    Recorder recorder(*store, run.id, run.folder, ready->suite.framework, std::move(recorded));
+// Children until all is done or the run is stopped; the record of each in the store as it ends.
+exec::RunFinished run_children(Work& work, const Ready& ready, const Clock& clock, Display& display,
+                               Recorder& recorder) {
     exec::RunFinished finished;
-    exec::run_jobs(std::move(jobs), {ready->settings.jobs()}, clock,
-                   [&](const exec::RunEvent& event) {
+    exec::run_jobs(std::move(work.jobs), {ready.settings.jobs()}, clock,
+                   [&](const exec::RunEvent& event) -> std::string {
                        display.on_event(event);
                        if (const auto* job = std::get_if<exec::JobFinished>(&event))
                            display.module_done(*job, recorder.job_finished(*job));
                        else if (const auto* end = std::get_if<exec::RunFinished>(&event))
                            finished = *end;
+                       // A store or disk that takes no more: hours of work would be lost.
+                       return recorder.trouble() ? to_line(*recorder.trouble()) : std::string();
                    });
+    return finished;
+}
 
+Expected<ExitCode> close_run(store::Store& store, const RunFolder& run, const Clock& clock,
+                             const exec::RunFinished& finished, Recorder& recorder) {
+    recorder.save_what_failed();
     RunFacts facts = recorder.facts();
-    facts.interrupted = finished.stopped && !facts.infrastructure;
+    facts.interrupted = finished.stopped && !recorder.trouble();
     facts.unexpected = facts.unexpected || !finished.not_started.empty();
     const ExitCode code = exit_code(facts);
     const WallTime ended = clock.wall();
-    const auto closed = store->finish_run(
-        run.id, {ended, std::chrono::duration<double>(ended - started).count(), !finished.stopped,
-                 static_cast<int>(code), recorder.mismatches().empty(), recorder.mismatches(),
-                 finished.reason});
+    const std::chrono::duration<double> took = ended - run.started;
+    const auto closed = store.finish_run(
+        run.id, {ended, took.count(), !finished.stopped, static_cast<int>(code),
+                 recorder.mismatches().empty(), recorder.mismatches(), finished.reason});
     if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
 
-    auto loaded = store->load_run(run.id);
+    const auto loaded = store.load_run(run.id);
     if (!loaded) return tl::unexpected(loaded.error());
     const auto model = reports::build_model(*loaded, {run.folder, run.folder});
     const auto files = reports::write_reports(model, run.folder,
@@ -350,8 +214,71 @@ Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invoca
     if (!files) return tl::unexpected(files.error());
     point_latest(run);
     print_closing(model, run.folder / "report.md");
+    for (const auto& id : recorder.unmatched())
+        print(stderr,
+              "runner: no test is named {}: `runner list --cases SUITE MODULE` prints the ids\n",
+              printable(id));
     if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
     return code;
+}
+
+void print_dry_run(const plan::Plan& plan) {
+    for (const auto& note : plan.notes) print("note: {}\n", printable(note));
+    for (const auto& job : plan.jobs) {
+        print("{}\n", printable(job.module));
+        for (const auto& id : job.only) print("    only {}\n", printable(id));
+    }
+    print("{} modules; nothing was run\n", plan.jobs.size());
+}
+
+}  // namespace
+
+Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invocation) {
+    const SystemClock clock;
+    const auto say = [&](std::string_view line) {
+        if (command.verbosity >= 0) print("{}\n", printable(line));
+    };
+
+    // What can be wrong is looked at before anything is written or takes long.
+    auto from_user = parse_variables(command.env);
+    if (!from_user) return tl::unexpected(from_user.error());
+    auto ready = open_suite(command.suite, invocation, say);
+    if (!ready) return tl::unexpected(ready.error());
+    ready->child.from_user = std::move(*from_user);
+    ready->child.keyword = command.keyword;
+    if (command.dry_run)
+        return make_ready(*ready, Need::modules, say)
+            .and_then([&] { return plan_for(*ready, command.targets, {}); })
+            .map([](const plan::Plan& plan) { return print_dry_run(plan), ExitCode::ok; });
+
+    RunFolder run;
+    run.results = fs::absolute(ready->settings.text(Setting::results));
+    auto store = open_results(run.results);
+    if (!store) return tl::unexpected(store.error());
+    if (auto made = make_ready(*ready, Need::children, say); !made)
+        return tl::unexpected(made.error());
+    const auto durations = store->module_durations(ready->suite.name);
+    const auto plan = plan_for(*ready, command.targets, durations.value_or(std::map<std::string, double>{}));
+    if (!plan) return tl::unexpected(plan.error());
+
+    run.started = clock.wall();
+    run.id = make_run_id(ready->settings.text(Setting::name), run.started, std::random_device{}());
+    run.folder = run.results / "runs" / run.id;
+    auto work = lay_out(*ready, *plan, run);
+    if (!work) return tl::unexpected(work.error());
+    const auto begun =
+        write_file(run.folder / "plan.json", plan_json(*ready, work->jobs))
+            .and_then([&] { return store->begin_run(run_info(command, invocation, *ready, run)); })
+            .and_then([&] { return store->plan_modules(run.id, work->modules); });
+    if (!begun) return tl::unexpected(begun.error());
+
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
+        std::fopen((run.folder / "run.log").c_str(), "we"), &std::fclose);
+    Display display(display_options(command, ready->settings, run_log.get()), work->modules);
+    introduce(display, *ready, *plan);
+    Recorder recorder(*store, run.id, run.folder, ready->suite.framework, work->recorded);
+    const auto finished = run_children(*work, *ready, clock, display, recorder);
+    return close_run(*store, run, clock, finished, recorder);
 }
 
 }  // namespace compat::app

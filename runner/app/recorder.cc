@@ -1,5 +1,7 @@
 #include "runner/app/recorder.h"
 
+#include <algorithm>
+
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
 #include "runner/base/files.h"
@@ -27,6 +29,17 @@ struct ToProcessEnd {
         return {ProcessEnd::Kind::spawn_failed, 0, s.error};
     }
 };
+
+// Whether a module that was collected in order has no test `id`, nor a class or function of tests.
+bool names_nothing(const std::string& id, const parsers::ModuleRecord& record) {
+    using parsers::ModuleOutcome;
+    if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
+        return false;
+    return std::none_of(record.cases.begin(), record.cases.end(), [&](const auto& test) {
+        return test.pseudo || test.id == id || test.id.starts_with(id + "::") ||
+               test.id.starts_with(id + "[");
+    });
+}
 
 }  // namespace
 
@@ -68,9 +81,21 @@ parsers::ModuleRecord Recorder::job_finished(const exec::JobFinished& finished) 
         facts_.unaccounted = true;
     }
     if (finished.trouble && !trouble_) trouble_ = finished.trouble;
-    if (auto saved = store_.save_job(run_, result); !saved && !trouble_) trouble_ = saved.error();
+    for (const auto& id : job.only)
+        if (names_nothing(id, result.record)) unmatched_.push_back(id);
+    facts_.usage = facts_.usage || !unmatched_.empty();
+    parsers::ModuleRecord record = result.record;
+    if (auto saved = store_.save_job(run_, result); !saved) {
+        if (!trouble_) trouble_ = saved.error();
+        unsaved_.push_back(std::move(result));
+    }
     facts_.infrastructure = facts_.infrastructure || trouble_.has_value();
-    return std::move(result.record);
+    return record;
+}
+
+void Recorder::save_what_failed() {
+    std::erase_if(unsaved_,
+                  [&](const auto& result) { return store_.save_job(run_, result).has_value(); });
 }
 
 }  // namespace compat::app

@@ -18,6 +18,7 @@ namespace compat::app {
 // One module of the run and where its attempt's files lie, relative to the run's folder.
 struct RecordedJob {
     std::string module;
+    std::vector<std::string> only;  // ids asked for; empty: all
     std::string log, events, devices;
 };
 
@@ -29,6 +30,11 @@ class Recorder {
     // The module's record, stored. After a first failure of the store, `trouble` holds it.
     parsers::ModuleRecord job_finished(const exec::JobFinished& finished);
 
+    // Once more, what the store did not take: a lock may be gone by the end of the run.
+    void save_what_failed();
+
+    // Ids that were asked for and that no test has.
+    [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
     [[nodiscard]] const RunFacts& facts() const { return facts_; }
     [[nodiscard]] const std::vector<store::StoredMismatch>& mismatches() const {
         return mismatches_;
@@ -43,6 +49,8 @@ class Recorder {
     std::vector<RecordedJob> jobs_;
     RunFacts facts_;
     std::vector<store::StoredMismatch> mismatches_;
+    std::vector<std::string> unmatched_;
+    std::vector<store::JobResult> unsaved_;
     std::optional<Error> trouble_;
 };
 

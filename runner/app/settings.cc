@@ -81,6 +81,10 @@ Value lookup(const SettingRow& row, const std::map<Setting, std::string>& flags,
         if (auto value = from_suite(row.setting, *suite))
             return {*value, suite->by_convention ? "found in the project"
                                                  : fmt::format("suite: {}", row.in_suite)};
+    // A project that says nothing of its environment means the one that is active.
+    const char* active = std::getenv("VIRTUAL_ENV");
+    if (row.setting == Setting::python && suite && suite->by_convention && active && *active)
+        return {active, "VIRTUAL_ENV"};
     return {default_of(row.setting, suite), "default"};
 }
 
@@ -91,6 +95,9 @@ Expected<Settings> Settings::resolve(const std::map<Setting, std::string>& flags
     Settings settings;
     for (const auto& row : kSettings) {
         Value value = lookup(row, flags, suite);
+        if (value.text.empty() && value.origin.starts_with('-'))
+            return fail(ErrorKind::usage, "the value is empty", "give one, or leave the flag out",
+                        value.origin);
         if (!row.allowed.empty() && !value.text.empty() && value.origin != "default" &&
             !(suite && value.origin.starts_with("suite:")) && !allows(row.allowed, value.text))
             return fail(ErrorKind::usage, fmt::format("\"{}\" is not allowed", value.text),

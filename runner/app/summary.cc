@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "runner/app/display.h"
+#include "runner/app/output.h"
 
 namespace compat::app {
 
@@ -26,21 +27,20 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
         counts[i] = totals.states[i];
         if (counts[i] > 0) sum += fmt::format("{}{}", sum.empty() ? "" : " + ", counts[i]);
     }
-    fmt::print("\n{}: {} tests in {} modules: {} ({})\n", printable(model.run.suite),
-               totals.collected, totals.modules, count_words(counts),
-               human(std::chrono::duration<double>(model.run.duration_s)));
-    fmt::print("accounting: {} collected = {}{}\n", totals.collected, sum.empty() ? "0" : sum,
-               model.accounting.closed ? ", closed"
-                                       : fmt::format("; NOT closed, {} mismatches:",
-                                                     model.accounting.mismatches.size()));
+    print("\n{}: {} tests in {} modules: {} ({})\n", printable(model.run.suite), totals.collected,
+          totals.modules, count_words(counts),
+          human(std::chrono::duration<double>(model.run.duration_s)));
+    print("accounting: {} collected = {}{}\n", totals.collected, sum.empty() ? "0" : sum,
+          model.accounting.closed
+              ? ", closed"
+              : fmt::format("; NOT closed, {} mismatches:", model.accounting.mismatches.size()));
     for (const auto& mismatch : model.accounting.mismatches)
-        fmt::print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
-    fmt::print(
+        print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
+    print(
         "devices: {} tests exercised an accelerator ({}), {} were redirected, {} touched no "
         "device\n",
         totals.device, model.run.device, totals.redirected, totals.untouched);
-    fmt::print("report: {}\n", report.string());
-    std::fflush(stdout);
+    print("report: {}\n", report.string());
 }
 
 }  // namespace compat::app

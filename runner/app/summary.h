@@ -6,7 +6,7 @@
 #include <string>
 
 #include "reports/model.h"
-#include "runner/app/pipeline.h"
+#include "runner/app/ready.h"
 
 namespace compat::app {
 

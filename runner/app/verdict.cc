@@ -46,6 +46,7 @@ ExitCode exit_code(const RunFacts& facts) {
     if (facts.interrupted) codes.push_back(ExitCode::interrupted);
     if (facts.infrastructure) codes.push_back(ExitCode::infrastructure);
     if (facts.unaccounted) codes.push_back(ExitCode::unaccounted);
+    if (facts.usage) codes.push_back(ExitCode::usage);
     if (facts.unexpected) codes.push_back(ExitCode::unexpected_results);
     if (facts.collected == 0) codes.push_back(ExitCode::nothing_selected);
     return worst(codes);

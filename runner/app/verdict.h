@@ -12,6 +12,7 @@ struct RunFacts {
     bool interrupted = false;
     bool infrastructure = false;  // a log, the database or a child could not be written or started
     bool unaccounted = false;     // a module's sums or closing lines do not agree
+    bool usage = false;           // a test that was asked for by name is not there
     bool unexpected = false;      // a state that nobody wants to see
     long collected = 0;
 };

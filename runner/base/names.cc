@@ -60,6 +60,31 @@ bool is_secret_name(std::string_view name) {
                        [&](auto word) { return upper.find(word) != std::string::npos; });
 }
 
+// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool is_utf8(std::string_view bytes) {
+    for (size_t i = 0; i < bytes.size();) {
+        const auto at = [&](size_t k) { return static_cast<unsigned char>(bytes[k]); };
+        const unsigned char lead = at(i);
+        const size_t length = lead < 0x80   ? 1
+                              : lead < 0xc2 ? 0
+                              : lead < 0xe0 ? 2
+                              : lead < 0xf0 ? 3
+                              : lead < 0xf5 ? 4
+                                            : 0;
+        if (length == 0 || i + length > bytes.size()) return false;
+        for (size_t k = 1; k < length; ++k)
+            if ((at(i + k) & 0xc0) != 0x80) return false;
+        if (length > 2) {
+            const unsigned char second = at(i + 1);
+            if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+                (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f))
+                return false;
+        }
+        i += length;
+    }
+    return true;
+}
+
 std::string shell_quoted(std::string_view word) {
     constexpr std::string_view kSafe =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/:=,+@%";

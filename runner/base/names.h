@@ -27,6 +27,8 @@ inline constexpr std::string_view kVersion = "0.1.0";
 // (TOKEN, KEY, SECRET, PASSWORD); such values are stored as "<set>".
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
+[[nodiscard]] bool is_utf8(std::string_view bytes);
+
 // A word quoted for a POSIX shell where it needs it, for commands that people copy.
 [[nodiscard]] std::string shell_quoted(std::string_view word);
 

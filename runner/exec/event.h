@@ -92,7 +92,6 @@ struct RunFinished {
     std::vector<size_t> not_started;
 };
 
-using RunEvent =
-    std::variant<RunStarted, JobStarted, JobProgress, JobFinished, Tick, RunFinished>;
+using RunEvent = std::variant<RunStarted, JobStarted, JobProgress, JobFinished, Tick, RunFinished>;
 
 }  // namespace compat::exec

@@ -112,16 +112,26 @@ class Process : public std::enable_shared_from_this<Process> {
     void gone() {
         int status = 0;
         rusage usage{};
-        if (::wait4(pid_, &status, WNOHANG, &usage) != pid_) return;
+        pid_t got = -1;
+        do {
+            got = ::wait4(pid_, &status, 0, &usage);
+        } while (got < 0 && errno == EINTR);
+        const int lost = got < 0 ? errno : 0;
         Ended ended;
-        // The leader is gone; whoever is left in its group keeps the group's number from being
-        // reused.
-        if (::kill(-pid_, 0) == 0) {
-            ended.leaked = processes_of_session(pid_);
-            ::kill(-pid_, SIGKILL);
+        // While anything of the session lives its number is not given to another.
+        for (int round = 0; round < 3; ++round) {
+            const auto left = processes_of_session(pid_);
+            for (const auto& process : left) {
+                ::kill(process.pid, SIGKILL);
+                if (round == 0) ended.leaked.push_back(process);
+            }
+            if (left.empty()) break;
         }
         drain();
-        if (WIFSIGNALED(status))
+        if (lost)
+            ended.outcome =
+                SpawnFailed{fmt::format("how it ended was lost: {}", std::strerror(lost))};
+        else if (WIFSIGNALED(status))
             ended.outcome = Signaled{WTERMSIG(status)};
         else
             ended.outcome = Exited{WEXITSTATUS(status)};
@@ -129,6 +139,11 @@ class Process : public std::enable_shared_from_this<Process> {
                        static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
         ended.dropped_log_bytes = log_.finish();
         ended.trouble = log_.trouble();
+        if (lost && !ended.trouble)
+            ended.trouble = Error{ErrorKind::spawn,
+                                  fmt::format("cannot wait for a child: {}", std::strerror(lost)),
+                                  {},
+                                  {}};
         pid_ = 0;
         boost::system::error_code ignored;
         exit_.close(ignored);
@@ -201,8 +216,10 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start(const Job& job,
         bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.value),
         bp::posix::fd.bind(1, write_end.value), bp::posix::fd.bind(2, write_end.value),
         bp::extend::on_exec_setup = [](auto&) { set_up_child(); }, error);
-    if (error) return cannot(error.message());
     const int pid = child.id();
+    // Out of descriptors, Boost.Process fails without saying so.
+    if (error || !child.valid() || pid <= 0)
+        return cannot(error ? error.message() : std::strerror(EMFILE));
     child.detach();
 
     // pidfd_open has no wrapper in this C library.
@@ -243,7 +260,8 @@ std::vector<LeakedProcess> processes_of_session(int session) {
             process.argv.push_back(command.substr(begin, end - begin));
             begin = end + 1;
         }
-        // Between fork and exec, and for a kernel's thread, there is no command line: as ps shows it.
+        // Between fork and exec, and for a kernel's thread, there is no command line: as ps shows
+        // it.
         if (process.argv.empty()) {
             const size_t open = stat->find('(');
             process.argv.push_back("[" + stat->substr(open + 1, close - open - 1) + "]");

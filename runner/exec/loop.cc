@@ -18,17 +18,29 @@ namespace {
 // Often enough for a person who watches, too seldom to cost anything.
 constexpr Milliseconds kProgressInterval{500};
 
+void mask_signals(int how) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+    ::pthread_sigmask(how, &set, nullptr);
+}
+
 class Loop {
   public:
-    Loop(Settings settings, const Clock& clock, Executor::Sink sink)
-        : sink_(std::move(sink)),
+    Loop(Settings settings, const Clock& clock, Watcher watcher)
+        : watcher_(std::move(watcher)),
           launcher_(io_),
           executor_(launcher_, clock, settings, [this](const RunEvent& event) { on_event(event); }),
-          signals_(io_, SIGINT, SIGTERM, SIGHUP),
+          signals_(io_, SIGINT, SIGTERM),
           deadline_(io_),
           progress_(io_) {}
 
     void run(std::vector<Job> jobs) {
+        // Under nohup a lost terminal is no reason to stop.
+        struct sigaction hangup {};
+        ::sigaction(SIGHUP, nullptr, &hangup);
+        if (hangup.sa_handler != SIG_IGN) signals_.add(SIGHUP);
+        mask_signals(SIG_UNBLOCK);
         await_signal();
         await_progress();
         executor_.begin(std::move(jobs));
@@ -46,9 +58,9 @@ class Loop {
         } else if (const auto* finished = std::get_if<JobFinished>(&event)) {
             readers_.erase(finished->job);
         }
-        sink_(event);
-        if (const auto* finished = std::get_if<JobFinished>(&event); finished && finished->trouble)
-            asio::post(io_, [this, why = to_line(*finished->trouble)] { executor_.stop(why); });
+        // Later: the executor is in the middle of telling us.
+        if (std::string why = watcher_(event); !why.empty())
+            asio::post(io_, [this, why] { executor_.stop(why); });
     }
 
     void await_signal() {
@@ -71,7 +83,7 @@ class Loop {
         progress_.async_wait([this](const error_code& error) {
             if (error) return;
             poll_progress();
-            sink_(Tick{});
+            on_event(Tick{});
             await_progress();
         });
     }
@@ -92,7 +104,7 @@ class Loop {
     }
 
     asio::io_context io_;
-    Executor::Sink sink_;
+    Watcher watcher_;
     PosixLauncher launcher_;
     Executor executor_;
     std::map<size_t, ProgressReader> readers_;
@@ -104,8 +116,10 @@ class Loop {
 
 }  // namespace
 
-void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Executor::Sink sink) {
-    Loop(settings, clock, std::move(sink)).run(std::move(jobs));
+void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Watcher watcher) {
+    Loop loop(settings, clock, std::move(watcher));
+    loop.run(std::move(jobs));
+    mask_signals(SIG_BLOCK);  // before the loop lets go of them
 }
 
 }  // namespace compat::exec

@@ -25,7 +25,18 @@ std::string value_of(const Environment& env, const std::string& name) {
     return it == env.end() ? std::string() : it->second;
 }
 
-// Later steps win: inherited, ours, the suite's, the user's.
+// What somebody gave for `name`, the last to speak winning: inherited, the suite's, the user's.
+std::string given(const suites::Suite& suite, const ChildSettings& settings,
+                  const Environment& inherited, const std::string& name) {
+    std::string value = value_of(inherited, name);
+    for (const Variables* variables : {&suite.env, &settings.from_user})
+        for (const auto& [key, text] : *variables)
+            if (key == name) value = text;
+    return value;
+}
+
+// Later steps win: inherited, ours, the suite's, the user's. Search paths are joined and not
+// replaced: without ours in front there would be no shim and no suite.
 Environment added(const suites::Suite& suite, const ChildSettings& settings,
                   const Environment& inherited) {
     const bool shim = !settings.shim_library.empty();
@@ -36,10 +47,11 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
     for (const auto& folder : suite.layout.pythonpath)
         python_path.push_back(folder == "." ? settings.root.string()
                                             : (settings.root / folder).lexically_normal().string());
-    python_path.push_back(value_of(inherited, "PYTHONPATH"));
+    python_path.push_back(given(suite, settings, inherited, "PYTHONPATH"));
     env["PYTHONPATH"] = joined(python_path);
     // Suites start `python` and console scripts by name and mean their own environment's.
-    env["PATH"] = joined({settings.python.parent_path().string(), value_of(inherited, "PATH")});
+    env["PATH"] =
+        joined({settings.python.parent_path().string(), given(suite, settings, inherited, "PATH")});
 
     if (shim) {
         env["ACTIVATE_TORCH_DEVICE"] = "1";
@@ -51,8 +63,9 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
     if (!inherited.contains("OMP_NUM_THREADS"))
         env["OMP_NUM_THREADS"] = std::to_string(settings.threads);
 
-    for (const auto& [name, value] : suite.env) env[name] = value;
-    for (const auto& [name, value] : settings.from_user) env[name] = value;
+    for (const Variables* variables : {&suite.env, &settings.from_user})
+        for (const auto& [name, value] : *variables)
+            if (name != "PYTHONPATH" && name != "PATH") env[name] = value;
     return env;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "runner/base/names.h"
 #include "runner/plan/plan.h"
 #include "suites/glob.h"
 #include "suites/tree.h"
@@ -29,6 +30,11 @@ Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const
             return suites::glob_matches(glob, name);
         };
         if (std::none_of(suite.layout.modules.begin(), suite.layout.modules.end(), takes)) continue;
+        // It would be another name in every file that must be UTF-8.
+        if (!is_utf8(file.path))
+            return fail(ErrorKind::suite, "a test module's file name is not UTF-8",
+                        "rename it, or leave it out by layout.modules",
+                        (root / file.path).string());
         const bool excluded = std::any_of(
             suite.layout.exclude.begin(), suite.layout.exclude.end(),
             [&](const std::string& glob) { return suites::glob_covers(glob, file.path); });

@@ -18,8 +18,7 @@ namespace compat::plan {
 // What the command line asks for.
 struct Selection {
     std::vector<std::string>
-        targets;          // folder, file, glob, dotted module, group, path::Class::test
-    std::string keyword;  // -k EXPR, handed to the framework; empty: none
+        targets;  // folder, file, glob, dotted module, group, path::Class::test
 };
 
 // One module to run: one child process an attempt.

@@ -68,22 +68,22 @@ Expected<Cache::Entry> Cache::get(std::string_view kind, std::string_view name,
     const std::string base = entry_name(name, key);
     Entry entry{shelf / base, {}, false};
     const fs::path complete = shelf / (base + ".complete");
+    std::error_code error;
+    const auto kept = [&] {
+        auto note = read_file(complete);
+        if (note && fs::exists(entry.folder, error)) entry.note = std::move(*note);
+        return note && fs::exists(entry.folder, error);
+    };
 
     // Without the lock first: `complete` is written last and by rename.
-    if (auto note = read_file(complete)) {
-        entry.note = std::move(*note);
-        return entry;
-    }
+    if (kept()) return entry;
     if (auto made = make_directories(shelf); !made) return tl::unexpected(made.error());
     const Lock lock(shelf / (base + ".lock"));
     if (!lock.ok())
         return fail(ErrorKind::io, fmt::format("cannot lock the cache: {}", std::strerror(errno)),
                     "set COMPAT_CACHE to a folder that can be written", shelf.string());
-    if (auto note = read_file(complete)) {
-        entry.note = std::move(*note);
-        return entry;
-    }
-    std::error_code error;
+    if (kept()) return entry;
+    fs::remove(complete, error);
     fs::remove_all(entry.folder, error);
     const fs::path log = shelf / (base + ".log");
     fs::remove(log, error);

@@ -1,6 +1,7 @@
 // Python environments: made once for a set of requirements, with torch pinned so that nothing pulls
 // another build of it.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -52,14 +53,16 @@ Expected<Environment> probe(const fs::path& python, const Share& share) {
 Expected<Environment> make_environment(const suites::Suite& suite, const Options& options,
                                        const Share& share, const Cache& cache, const Say& say) {
     if (!options.python.empty()) {
+        std::error_code error;
         // A folder is taken as an environment's own folder.
-        const fs::path given =
-            fs::is_directory(options.python) ? options.python / "bin" / "python" : options.python;
+        const fs::path given = fs::is_directory(options.python, error)
+                                   ? options.python / "bin" / "python"
+                                   : options.python;
         return probe(given, share);
     }
 
     const fs::path base = find_program(options.base_python);
-    if (base.empty() && !fs::exists(options.base_python))
+    if (base.empty() && ::access(options.base_python.c_str(), X_OK) != 0)
         return fail(
             ErrorKind::environment, fmt::format("no Python named {}", options.base_python),
             "install python3 and python3-venv, or name one by COMPAT_BASE_PYTHON or --python");

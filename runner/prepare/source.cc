@@ -22,14 +22,25 @@ std::string version_of(const std::string& requirement) {
     return at == std::string::npos ? std::string() : requirement.substr(at + 2);
 }
 
-// Commit and dirty flag, where `root` is the top of a git checkout or inside one.
+// A remote as it may be stored: without the user and password that it may hold.
+std::string without_credentials(const std::string& remote) {
+    const size_t scheme = remote.find("://");
+    if (scheme == std::string::npos) return remote;
+    const size_t host = scheme + 3;
+    const size_t at = remote.find('@', host);
+    if (at == std::string::npos || at > remote.find('/', host)) return remote;
+    return remote.substr(0, host) + remote.substr(at + 1);
+}
+
+// Commit, remote and dirty flag, where `root` is the top of a git checkout or inside one.
 void describe_checkout(Source& source) {
-    const std::string root = source.root.string();
-    const auto commit = output_of({{"git", "-C", root, "rev-parse", "HEAD"}, ".", {}});
+    const auto commit = output_of(git(source.root, {"rev-parse", "HEAD"}));
     if (!commit) return;
     source.commit = trimmed(*commit);
-    const auto status = output_of(
-        {{"git", "-C", root, "status", "--porcelain", "--untracked-files=no", "--", "."}, ".", {}});
+    if (const auto remote = output_of(git(source.root, {"remote", "get-url", "origin"})))
+        source.remote = without_credentials(trimmed(*remote));
+    const auto status =
+        output_of(git(source.root, {"status", "--porcelain", "--untracked-files=no", "--", "."}));
     source.dirty = status && !trimmed(*status).empty();
 }
 
@@ -54,7 +65,7 @@ Expected<std::string> fetch_pypi(const suites::Suite& suite, const Environment& 
                   {}},
                  log);
     if (!done) return tl::unexpected(done.error());
-    for (const auto& file : fs::directory_iterator(archive)) {
+    for (const auto& file : fs::directory_iterator(archive, error)) {
         auto hash = output_of({{environment.python.string(), (share.prepare / "unpack.py").string(),
                                 file.path().string(), folder.string()},
                                ".",
@@ -67,25 +78,15 @@ Expected<std::string> fetch_pypi(const suites::Suite& suite, const Environment& 
 
 Expected<std::string> fetch_git(const suites::Suite& suite, const fs::path& folder,
                                 const fs::path& log) {
-    const std::string dir = folder.string();
     const std::string rev = suite.source.rev.empty() ? "HEAD" : suite.source.rev;
-    const auto git = [&](std::vector<std::string> arguments) {
-        // Never waits for a password that nobody will type.
-        Tool tool{{"git", "-C", dir}, ".", {{"GIT_TERMINAL_PROMPT", "0"}}};
-        tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
-        return run_tool(tool, log);
-    };
-    const auto done = git({"init", "--quiet"})
-                          .and_then([&] {
-                              return git({"remote", "add", "origin", suite.source.what});
-                          })
-                          .and_then([&] {
-                              return git({"fetch", "--quiet", "--depth", "1", "origin", rev});
-                          })
-                          .and_then([&] {
-                              return git({"checkout", "--quiet", "--detach", "FETCH_HEAD"});
-                          });
-    if (!done) return tl::unexpected(done.error());
+    const std::vector<std::vector<std::string>> steps{
+        {"init", "--quiet"},
+        {"remote", "add", "origin", suite.source.what},
+        {"fetch", "--quiet", "--depth", "1", "origin", rev},
+        {"checkout", "--quiet", "--detach", "FETCH_HEAD"}};
+    for (const auto& step : steps)
+        if (auto done = run_tool(git(folder, step), log); !done)
+            return tl::unexpected(done.error());
     return std::string();
 }
 

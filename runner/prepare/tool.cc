@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/prctl.h>
 
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
@@ -9,10 +10,12 @@
 #include <boost/process/environment.hpp>
 #include <boost/process/error.hpp>
 #include <boost/process/exe.hpp>
+#include <boost/process/extend.hpp>
 #include <boost/process/io.hpp>
 #include <boost/process/pipe.hpp>
 #include <boost/process/search_path.hpp>
 #include <boost/process/start_dir.hpp>
+#include <csignal>
 #include <cstdio>
 #include <iterator>
 #include <memory>
@@ -26,11 +29,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bp::environment environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
+bp::environment environment_of(const Tool& tool) {
     bp::environment env = boost::this_process::environment();
-    for (const auto& [name, value] : added) env[name] = value;
+    for (const auto& name : tool.unset) env.erase(name);
+    for (const auto& [name, value] : tool.env) env[name] = value;
     return env;
 }
+
+// A tool must not go on making an entry of the cache whose maker, and its lock, are gone.
+void die_with_us() { ::prctl(PR_SET_PDEATHSIG, SIGTERM); }
 
 Expected<fs::path> resolve(const Tool& tool) {
     const std::string& name = tool.argv.front();
@@ -73,6 +80,32 @@ tl::unexpected<Error> failed(const Tool& tool, int code, const std::string& line
 
 }  // namespace
 
+Tool git(const fs::path& folder, std::vector<std::string> arguments) {
+    Tool tool;
+    tool.argv = {"git", "-C", folder.string()};
+    tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
+    // Never waits for a password that nobody will type.
+    tool.env = {{"GIT_TERMINAL_PROMPT", "0"}};
+    // `git rev-parse --local-env-vars` lists them.
+    tool.unset = {"GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                  "GIT_COMMON_DIR",
+                  "GIT_CONFIG",
+                  "GIT_CONFIG_COUNT",
+                  "GIT_CONFIG_PARAMETERS",
+                  "GIT_DIR",
+                  "GIT_GRAFT_FILE",
+                  "GIT_IMPLICIT_WORK_TREE",
+                  "GIT_INDEX_FILE",
+                  "GIT_INTERNAL_SUPER_PREFIX",
+                  "GIT_NO_REPLACE_OBJECTS",
+                  "GIT_OBJECT_DIRECTORY",
+                  "GIT_PREFIX",
+                  "GIT_REPLACE_REF_BASE",
+                  "GIT_SHALLOW_FILE",
+                  "GIT_WORK_TREE"};
+    return tool;
+}
+
 fs::path find_program(const std::string& name) { return fs::path(bp::search_path(name).string()); }
 
 Expected<void> run_tool(const Tool& tool, const fs::path& log) {
@@ -84,10 +117,11 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     std::fseek(file.get(), 0, SEEK_END);
     const long before = std::ftell(file.get());
     std::error_code error;
-    bp::child child(bp::exe = program->string(), bp::args = arguments(tool),
-                    bp::start_dir = tool.cwd.string(), environment_with(tool.env),
-                    (bp::std_out & bp::std_err) > file.get(), bp::std_in < bp::null, error);
-    if (error)
+    bp::child child(
+        bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
+        environment_of(tool), (bp::std_out & bp::std_err) > file.get(), bp::std_in < bp::null,
+        bp::extend::on_exec_setup = [](auto&) { die_with_us(); }, error);
+    if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
     child.wait(error);
@@ -103,10 +137,11 @@ Expected<std::string> output_of(const Tool& tool) {
     if (!program) return tl::unexpected(program.error());
     bp::ipstream stream;
     std::error_code error;
-    bp::child child(bp::exe = program->string(), bp::args = arguments(tool),
-                    bp::start_dir = tool.cwd.string(), environment_with(tool.env),
-                    bp::std_out > stream, bp::std_err > bp::null, bp::std_in < bp::null, error);
-    if (error)
+    bp::child child(
+        bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
+        environment_of(tool), bp::std_out > stream, bp::std_err > bp::null, bp::std_in < bp::null,
+        bp::extend::on_exec_setup = [](auto&) { die_with_us(); }, error);
+    if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
     std::string text{std::istreambuf_iterator<char>(stream), {}};

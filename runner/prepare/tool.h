@@ -14,7 +14,8 @@ namespace compat::prepare {
 struct Tool {
     std::vector<std::string> argv;  // argv[0]: a name that is looked up on PATH, or a path
     std::filesystem::path cwd = ".";
-    std::vector<std::pair<std::string, std::string>> env;  // added to ours
+    std::vector<std::pair<std::string, std::string>> env = {};  // added to ours
+    std::vector<std::string> unset = {};                        // taken from ours
 };
 
 // Appends stdout and stderr to `log`. An exit code other than 0 is an error that names the command,
@@ -23,6 +24,9 @@ struct Tool {
 
 // The tool's stdout; stderr is dropped. As for run_tool, a bad exit code is an error.
 [[nodiscard]] Expected<std::string> output_of(const Tool& tool);
+
+// git in `folder`, deaf to variables that would point it at another repository (hooks set them).
+[[nodiscard]] Tool git(const std::filesystem::path& folder, std::vector<std::string> arguments);
 
 // Absolute path of a program on PATH; empty where there is none.
 [[nodiscard]] std::filesystem::path find_program(const std::string& name);

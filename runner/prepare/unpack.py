@@ -22,6 +22,7 @@ def unpack(archive, folder):
         top = os.path.join(folder, entries[0])
         # Moved aside first: the top folder may hold an entry of its own name.
         aside = folder.rstrip("/") + ".top"
+        shutil.rmtree(aside, ignore_errors=True)  # of an unpacking that was cut short
         os.rename(top, aside)
         for name in os.listdir(aside):
             shutil.move(os.path.join(aside, name), os.path.join(folder, name))

@@ -23,6 +23,8 @@ STATES = SUITES / "unittest_states"
     ([STATES, "--python", "/nonexistent/python"], 2, "/nonexistent/python: there is no Python at this path"),
     ([STATES, "--python", "/bin/true"], 2, "did not answer as one should"),
     ([STATES, "--root", "/nonexistent"], 2, "/nonexistent: the suite's source is not a folder"),
+    ([STATES, "--results", ""], 2, "--results: the value is empty"),
+    ([STATES, "--shim", ""], 2, "--shim: the value is empty"),
     ([STATES, "--env", "NOEQUALS"], 2, "--env NOEQUALS is not NAME=VALUE"),
     ([STATES, "--results", "/proc/results"], 4, "/proc/results"),
     (["report", "latest"], 2, "no run is stored here"),
@@ -71,6 +73,80 @@ def test_a_source_out_of_reach_offers_root(runner, python, tmp_path):
     result = runner(folder, "--python", python, "--shim", "off", env={"COMPAT_CACHE": str(tmp_path / "cache")})
     assert result.code == 2 and "the source of far" in result.err and "--root DIR" in result.err
     assert not list((tmp_path / "cache/sources").glob("*.complete"))
+
+
+def test_a_mistyped_suite_leaves_nothing_behind(runner, tmp_path):
+    result = runner("suites/einop")
+    assert result.code == 2 and "einops" in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_test_that_is_not_there_is_named(runner, python):
+    result = runner(STATES, "test_states.py::States::test_pass", "test_states.py::States::test_typo", "--python", python, "--shim", "off")
+    assert result.code == 2, result.out
+    assert "no test is named tests/test_states.py::States::test_typo" in result.err
+    assert result.report["totals"]["passed"] == 1
+
+
+def test_a_reader_that_goes_away_and_a_full_stdout(runner, program, python, tmp_path):
+    runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off")
+    for words in (["show", "latest"], ["runs"], ["list", STATES, "--python", python, "--json"]):
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run([program, *words], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert ended.returncode == 4 and "No space left" in ended.stderr
+        reader, writer = os.pipe()
+        os.close(reader)
+        ended = subprocess.run([program, *words], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True)
+        os.close(writer)
+        assert ended.returncode == 0 and ended.stderr == ""
+
+
+def test_git_variables_of_a_hook_do_not_lead_astray(runner, python, tmp_path):
+    def repository(name, text):
+        folder = tmp_path / name
+        (folder / "tests").mkdir(parents=True)
+        (folder / "tests/test_a.py").write_text(text)
+        for words in (["init", "-q"], ["add", "."], ["-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "m"]):
+            subprocess.run(["git", "-C", folder, *words], check=True)
+        return folder
+    source = repository("source", "import unittest\n\nclass A(unittest.TestCase):\n    def test(self):\n        pass\n")
+    other = repository("other", "raise SystemExit\n")
+    before = subprocess.run(["git", "-C", other, "status", "-sb"], text=True, capture_output=True).stdout
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    (suite / "suite.json").write_text(json.dumps({"format": 1, "name": "s", "framework": "unittest", "source": {
+        "git": f"file://{source}", "rev": "HEAD"}}))
+    result = runner(suite, "--python", python, "--shim", "off",
+                    env={"GIT_DIR": str(other / ".git"), "COMPAT_CACHE": str(tmp_path / "cache")})
+    assert result.code == 0, result.err
+    assert subprocess.run(["git", "-C", other, "status", "-sb"], text=True, capture_output=True).stdout == before
+
+
+def test_a_store_that_takes_no_more_stops_the_run(program, python, tmp_path):
+    import sqlite3
+    words = [program, STATES, "test_hang.py", "test_states.py", "test_fixtures.py", "-j1", "--timeout", "3s", "--python", python, "--shim", "off"]
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    line = ""
+    while "test_hang.py" not in line and "test_states.py" not in line and "test_fixtures.py" not in line:
+        line = process.stdout.readline()
+    with sqlite3.connect(tmp_path / "results/runner.db", isolation_level=None, timeout=30) as db:
+        db.execute("drop table leaked_process")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 4 and "leaked_process" in err, (out, err)
+    assert "were not started" in out or "was not started" in out, out
+
+
+def test_a_process_group_of_a_test_does_not_survive(runner, python, tmp_path):
+    tests = tmp_path / "leaks" / "tests"
+    tests.mkdir(parents=True)
+    (tests / "test_a.py").write_text(
+        "import os, subprocess, unittest\n\nclass A(unittest.TestCase):\n    def test(self):\n"
+        "        subprocess.Popen(['sleep', '4321'], preexec_fn=os.setpgrp)\n")
+    result = runner(tests.parent, "--framework", "unittest", "--python", python, "--shim", "off")
+    assert result.code == 0, result.err
+    assert [p["command"] for p in result.report["leaked_processes"]] == ["sleep 4321"]
+    time.sleep(0.2)
+    assert subprocess.run(["pgrep", "-f", "^sleep 4321"], capture_output=True).stdout == b""
 
 
 def test_an_unknown_target_names_the_nearest(runner, python, tmp_path):

@@ -35,14 +35,20 @@ class ChildrenTest : public testing::Test {
         jobs.push_back(job(std::move(words)));
         jobs.back().timeout = timeout;
     }
+    // As the recorder does: a log that cannot be written stops the run.
     void run(int parallel = 2, std::function<void(const RunEvent&)> also = {}) {
         Settings settings;
         settings.parallel = parallel;
         settings.term_grace = Milliseconds(200);
-        run_jobs(jobs, settings, SystemClock(), [&](const RunEvent& event) {
-            if (const auto* done = std::get_if<JobFinished>(&event)) finished[done->job] = *done;
+        run_jobs(jobs, settings, SystemClock(), [&](const RunEvent& event) -> std::string {
+            std::string stop;
+            if (const auto* done = std::get_if<JobFinished>(&event)) {
+                finished[done->job] = *done;
+                if (done->trouble) stop = to_line(*done->trouble);
+            }
             if (const auto* end = std::get_if<RunFinished>(&event)) ended = *end;
             if (also) also(event);
+            return stop;
         });
     }
     std::string log(size_t index) { return read_file(jobs[index].log).value(); }

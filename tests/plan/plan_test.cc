@@ -44,7 +44,7 @@ TEST(MakePlan, EverythingByDefaultLargestFirstAndSaysWhatIsLeftOut) {
 }
 
 TEST(MakePlan, ANamedGroupRuns) {
-    const auto plan = make_plan(suite(), kModules, {{"examples"}, {}});
+    const auto plan = make_plan(suite(), kModules, {{"examples"}});
     ASSERT_TRUE(plan.has_value()) << to_line(plan.error());
     EXPECT_THAT(names(*plan), ElementsAre("test/examples/test_long.py"));
     EXPECT_THAT(plan->notes, IsEmpty());
@@ -55,8 +55,7 @@ TEST(MakePlan, TheSameModuleTwiceIsOneJob) {
         make_plan(suite(), kModules,
                   {{"test_a.py::A::test_x", "test.test_a.B", "test/test_a.py::A::test_x",
                     "test_b.py::C", "test_b.py::C::test_y", "test_b.py", "test_c.py::D::test_z[1]",
-                    "test_c.py::D::test_z", "test_c.py::D2::test_z"},
-                   {}});
+                    "test_c.py::D::test_z", "test_c.py::D2::test_z"}});
     ASSERT_TRUE(plan.has_value()) << to_line(plan.error());
     ASSERT_THAT(names(*plan), ElementsAre("test/test_b.py", "test/test_a.py", "test/test_c.py"));
     EXPECT_THAT(plan->jobs[0].only, IsEmpty()) << "the whole module holds its parts";
@@ -99,7 +98,7 @@ TEST(MakePlan, NothingLeftIsAnError) {
 }
 
 TEST(MakePlan, OneBadTargetSpoilsTheCommand) {
-    const auto plan = make_plan(suite(), kModules, {{"test_a.py", "test_aa.py"}, {}});
+    const auto plan = make_plan(suite(), kModules, {{"test_a.py", "test_aa.py"}});
     ASSERT_FALSE(plan.has_value());
     EXPECT_EQ(plan.error().kind, ErrorKind::usage);
 }

@@ -1,0 +1,19 @@
+#include "runner/app/output.h"
+
+#include <cerrno>
+
+namespace compat::app {
+
+namespace {
+int first_error = 0;
+}
+
+void put(std::FILE* file, std::string_view text) {
+    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                         std::fflush(file) == 0;
+    if (!written && file == stdout && errno != EPIPE && first_error == 0) first_error = errno;
+}
+
+int output_error() { return first_error; }
+
+}  // namespace compat::app

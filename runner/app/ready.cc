@@ -1,0 +1,117 @@
+#include "runner/app/ready.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "runner/app/share.h"
+#include "runner/base/files.h"
+#include "suites/load.h"
+
+extern char** environ;
+
+namespace compat::app {
+
+namespace {
+
+plan::Variables inherited_environment() {
+    plan::Variables variables;
+    for (char** entry = environ; *entry; ++entry) {
+        const std::string_view text(*entry);
+        const size_t equals = text.find('=');
+        if (equals != std::string_view::npos)
+            variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+    return variables;
+}
+
+}  // namespace
+
+Expected<Ready> open_suite(const std::string& name, const Invocation& invocation,
+                           const prepare::Say& say) {
+    auto share = find_share();
+    if (!share) return tl::unexpected(share.error());
+    Ready ready;
+    ready.share = *share;
+    const auto shipped = shipped_suites(*share);
+    auto suite = suites::load_suite(find_suite(name, *share), shipped);
+    if (!suite) return tl::unexpected(suite.error());
+    ready.suite = std::move(*suite);
+    for (const auto& found : ready.suite.found) say(found);
+
+    auto settings = Settings::resolve(invocation.flags, &ready.suite);
+    if (!settings) return tl::unexpected(settings.error());
+    ready.settings = std::move(*settings);
+    if (const auto& framework = ready.settings.text(Setting::framework);
+        framework != name_of(ready.suite.framework))
+        ready.suite.framework =
+            framework == "pytest" ? suites::Framework::pytest : suites::Framework::unittest;
+    if (ready.suite.framework != suites::Framework::unittest &&
+        ready.suite.framework != suites::Framework::pytest)
+        return fail(
+            ErrorKind::suite,
+            fmt::format("this runner does not run {} suites", name_of(ready.suite.framework)),
+            "use a suite with framework unittest or pytest", ready.suite.folder.string());
+
+    return ready;
+}
+
+Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
+    prepare::Options options;
+    options.root = ready.settings.text(Setting::root);
+    options.python = ready.settings.text(Setting::python);
+    options.shim = ready.settings.on(Setting::shim);
+    options.source_only = need == Need::modules;
+    options.torch_requirement = ready.settings.text(Setting::torch_requirement);
+    options.base_python = ready.settings.text(Setting::base_python);
+    const prepare::Cache cache(ready.settings.text(Setting::cache));
+    auto prepared = prepare::prepare(ready.suite, options, ready.share, cache, say);
+    if (!prepared) return tl::unexpected(prepared.error());
+    ready.prepared = std::move(*prepared);
+
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    auto& child = ready.child;
+    child.python = ready.prepared.environment.python;
+    child.root = ready.prepared.source.root;
+    child.harness = ready.share.harness / "main.py";
+    child.activation = ready.share.shim / "python" / "activate";
+    child.shim_library = ready.prepared.shim_library;
+    child.policy = ready.settings.text(Setting::policy);
+    child.fallback = ready.settings.on(Setting::fallback);
+    child.threads = std::max(1, cores / ready.settings.jobs());
+    child.inherited = inherited_environment();
+    return {};
+}
+
+Expected<plan::Plan> plan_for(const Ready& ready, const std::vector<std::string>& targets,
+                              const std::map<std::string, double>& durations) {
+    return plan::list_modules(ready.suite, ready.child.root).and_then([&](const auto& modules) {
+        return plan::make_plan(ready.suite, modules, {targets}, durations);
+    });
+}
+
+exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
+                    const plan::Job& planned, const plan::AttemptPaths& paths) {
+    auto child = plan::child_command(ready.suite, settings, planned, paths);
+    return {planned.module,
+            std::move(child.argv),
+            settings.root,
+            std::move(child.env),
+            paths.log,
+            paths.events,
+            ready.settings.timeout(),
+            ready.suite.limits.log_bytes};
+}
+
+Expected<void> write_attempt(const plan::Job& planned, const plan::AttemptPaths& paths) {
+    std::string ids;
+    for (const auto& id : planned.only) ids += id + "\n";
+    return make_directories(paths.log.parent_path()).and_then([&]() -> Expected<void> {
+        if (ids.empty()) return {};
+        return write_file(paths.only, ids);
+    });
+}
+
+}  // namespace compat::app

@@ -1,0 +1,48 @@
+// A suite made ready: loaded, its settings resolved, its source and environment there. What `run`,
+// `list` and `prepare` begin with. Not here: running it (pipeline.h).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runner/app/cli.h"
+#include "runner/exec/job.h"
+#include "runner/plan/command.h"
+#include "runner/prepare/prepare.h"
+
+namespace compat::app {
+
+struct Ready {
+    prepare::Share share;
+    suites::Suite suite;
+    Settings settings;
+    prepare::Prepared prepared;
+    plan::ChildSettings child;
+};
+
+// Reads the suite and resolves the settings; makes and starts nothing, so that what is wrong with
+// them is known before anything is written.
+[[nodiscard]] Expected<Ready> open_suite(const std::string& name, const Invocation& invocation,
+                                         const prepare::Say& say);
+
+// What a command needs of a suite: its modules' names, or all that it takes to start them.
+enum class Need { modules, children };
+
+// Makes what is missing; `say` tells a person what takes time.
+[[nodiscard]] Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say);
+
+// The modules to run, from what lies under the source's root.
+[[nodiscard]] Expected<plan::Plan> plan_for(const Ready& ready,
+                                            const std::vector<std::string>& targets,
+                                            const std::map<std::string, double>& durations);
+
+// One module's attempt as a child to start.
+[[nodiscard]] exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
+                                  const plan::Job& planned, const plan::AttemptPaths& paths);
+
+// Writes the ids that were asked for beside the attempt's other files, whose folder it makes.
+[[nodiscard]] Expected<void> write_attempt(const plan::Job& planned,
+                                           const plan::AttemptPaths& paths);
+
+}  // namespace compat::app

@@ -57,6 +57,16 @@ TEST(Names, WhatIsQuotedIsOneWordForAShell) {
     EXPECT_EQ(shell_quoted("it's $HOME"), "'it'\\''s $HOME'");
 }
 
+TEST(Names, Utf8) {
+    for (const char* good :
+         {"", "abc", "\u00fc\u20ac", "\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"})
+        EXPECT_TRUE(is_utf8(good)) << good;
+    // Cut off, alone, overlong, a surrogate, above U+10FFFF.
+    for (const char* bad : {"\xff", "\xc3", "\x80", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80",
+                            "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "a\xe2\x82"})
+        EXPECT_FALSE(is_utf8(bad));
+}
+
 TEST(Clock, Durations) {
     using S = std::chrono::duration<double>;
     EXPECT_EQ(human(S(0.04)), "0.0s");

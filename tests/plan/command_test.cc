@@ -1,0 +1,102 @@
+#include "runner/plan/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace compat::plan {
+namespace {
+
+using ::testing::ElementsAre;
+
+class CommandTest : public ::testing::Test {
+  protected:
+    CommandTest() {
+        suite.framework = suites::Framework::pytest;
+        suite.layout.pythonpath = {".", "src"};
+        suite.env = {{"FROM_SUITE", "s"}, {"BOTH", "suite"}};
+        settings.python = "/env/bin/python";
+        settings.root = "/root dir";
+        settings.harness = "/share/harness/main.py";
+        settings.activation = "/share/shim/python/activate";
+        settings.shim_library = "/cache/shim.so";
+        settings.threads = 3;
+        settings.inherited = {{"PATH", "/usr/bin"},
+                              {"HOME", "/h"},
+                              {"PYTHONPATH", "/mine"},
+                              {"ACTIVATE_TORCH_DEVICE", "1"}};
+        settings.from_user = {{"BOTH", "user"}};
+    }
+    std::map<std::string, std::string> env() const {
+        const auto all = child_command(suite, settings, job, paths).env;
+        return {all.begin(), all.end()};
+    }
+
+    suites::Suite suite;
+    ChildSettings settings;
+    Job job{"tests/test_a b.py", {}, 0};
+    AttemptPaths paths{"/r/1.log", "/r/1.events.jsonl", "/r/1.devices.jsonl", "/r/1.only"};
+};
+
+TEST_F(CommandTest, ArgvIsWordsAndNoShellString) {
+    EXPECT_THAT(child_command(suite, settings, job, paths).argv,
+                ElementsAre("/env/bin/python", "/share/harness/main.py", "--framework", "pytest",
+                            "--module", "tests/test_a b.py", "--root", "/root dir", "--events",
+                            "/r/1.events.jsonl"));
+    job.only = {"tests/test_a b.py::T"};
+    settings.keyword = "a and not b";
+    settings.collect_only = true;
+    const auto argv = child_command(suite, settings, job, paths).argv;
+    EXPECT_THAT(std::vector<std::string>(argv.begin() + 10, argv.end()),
+                ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--collect-only"));
+}
+
+TEST_F(CommandTest, TheChildsEnvironmentWhole) {
+    const std::map<std::string, std::string> expected{
+        {"ACTIVATE_TORCH_DEVICE", "1"},
+        {"BOTH", "user"},
+        {"COMPAT_SHIM_LIBRARY", "/cache/shim.so"},
+        {"FROM_SUITE", "s"},
+        {"HOME", "/h"},
+        {"OMP_NUM_THREADS", "3"},
+        {"PATH", "/env/bin:/usr/bin"},
+        {"PYTHONHASHSEED", "0"},
+        {"PYTHONPATH", "/share/shim/python/activate:/root dir:/root dir/src:/mine"},
+        {"PYTORCH_ENABLE_MPS_FALLBACK", "1"},
+        {"TORCHDEVICE_MODE", "missing"},
+        {"TORCHDEVICE_RECORD", "/r/1.devices.jsonl"},
+    };
+    EXPECT_EQ(env(), expected);
+}
+
+TEST_F(CommandTest, WithoutTheShimNothingOfItIsThere) {
+    settings.shim_library.clear();
+    settings.fallback = false;
+    const auto seen = env();
+    for (const char* name :
+         {"ACTIVATE_TORCH_DEVICE", "COMPAT_SHIM_LIBRARY", "TORCHDEVICE_MODE", "TORCHDEVICE_RECORD"})
+        EXPECT_FALSE(seen.contains(name)) << name;
+    EXPECT_EQ(seen.at("PYTHONPATH"), "/root dir:/root dir/src:/mine");
+    EXPECT_EQ(seen.at("PYTORCH_ENABLE_MPS_FALLBACK"), "0");
+}
+
+TEST_F(CommandTest, WhatIsSetIsKeptAndSearchPathsAreJoined) {
+    settings.inherited.emplace_back("OMP_NUM_THREADS", "7");
+    settings.inherited.emplace_back("PYTHONHASHSEED", "random");
+    settings.from_user = {{"PYTHONPATH", "/theirs"}, {"PATH", "/tools"}};
+    const auto seen = env();
+    EXPECT_EQ(seen.at("OMP_NUM_THREADS"), "7");
+    EXPECT_EQ(seen.at("PYTHONHASHSEED"), "random");
+    EXPECT_EQ(seen.at("PYTHONPATH"), "/share/shim/python/activate:/root dir:/root dir/src:/theirs");
+    EXPECT_EQ(seen.at("PATH"), "/env/bin:/tools");
+}
+
+TEST_F(CommandTest, ForTheRecordOnlyWhatIsAdded) {
+    const auto added = added_variables(suite, settings);
+    for (const auto& [name, value] : added) EXPECT_NE(name, "HOME");
+    EXPECT_THAT(added, ::testing::Contains(::testing::Pair("BOTH", "user")));
+}
+
+}  // namespace
+}  // namespace compat::plan

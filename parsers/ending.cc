@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 
 namespace compat::parsers {
 
 namespace {
+
+// With which a suite ends its process in order; `Exit` is pytest's.
+constexpr std::array<std::string_view, 3> kExitTypes{"SystemExit", "KeyboardInterrupt", "Exit"};
 
 bool is_death(const ProcessEnd& end) {
     using Kind = ProcessEnd::Kind;
@@ -69,6 +74,61 @@ void set_not_run(ModuleRecord& record, std::span<const Progress> progress,
     }
 }
 
+bool is_broken(State state) { return state == State::failed || state == State::errored; }
+
+// What the framework's own exit code is about.
+struct Verdict {
+    bool broken = false;     // a test failed in the framework's eyes
+    bool nothing = false;    // it may have counted no test at all
+    bool unreached = false;  // it stopped before the last test
+};
+
+Verdict verdict_of(const ModuleRecord& record) {
+    const bool pytest = record.framework == "pytest";
+    Verdict verdict{.broken = false, .nothing = true, .unreached = false};
+    for (const CaseRecord& c : record.cases) {
+        verdict.broken = verdict.broken || is_broken(c.state) ||
+                         (!pytest && c.state == State::xpassed) ||
+                         std::any_of(c.subcases.begin(), c.subcases.end(),
+                                     [](const SubCase& sub) { return is_broken(sub.state); });
+        // pytest counts what it collected; unittest what it started, in 3.12.1 without the skipped.
+        if (pytest ? !c.pseudo : c.started && c.state != State::skipped) verdict.nothing = false;
+        verdict.unreached = verdict.unreached || c.state == State::not_run;
+    }
+    if (!record.closing) return verdict;
+    // Of a text, whose rows may lack a failure that its closing counts.
+    for (const auto& [word, count] : record.closing->counts)
+        verdict.broken =
+            verdict.broken || (count > 0 && (word == "failed" || word == "failures" ||
+                                             word == "errors" || word == "unexpected successes"));
+    return verdict;
+}
+
+constexpr int kBroken = 1;
+constexpr int kInterrupted = 2;  // pytest's: a plugin or an error in collection stopped it
+constexpr int kNoTests = 5;      // pytest's; unittest's since Python 3.12
+
+bool gives(std::string_view framework, const Verdict& verdict, int code) {
+    if (code == (verdict.broken ? kBroken : 0)) return true;
+    if (code == kNoTests) return verdict.nothing;
+    // pytest stops early with either, as the plugin that stops it chooses.
+    return framework == "pytest" && verdict.unreached && (code == kBroken || code == kInterrupted);
+}
+
+// An exit code after the tests that they do not explain.
+void settle_exit_code(ModuleRecord& record, const ProcessEnd& end) {
+    const Verdict verdict = verdict_of(record);
+    if (end.kind != ProcessEnd::Kind::exited || gives(record.framework, verdict, end.code)) return;
+    const std::string how = words_for(end) + " after its tests, which alone would give ";
+    if (!verdict.broken) {
+        record.outcome = ModuleOutcome::crashed;
+        record.reason = how + (verdict.nothing ? "0 or 5" : "0");
+        add_module_row(record, State::crashed, record.reason);
+    } else if (end.code != 0) {
+        record.diagnostics.push_back({"events", 0, how + "1"});
+    }
+}
+
 void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
                      const ProcessEnd& end) {
     const CaseRecord* load_error = load_error_in(record);
@@ -84,14 +144,33 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
         record.reason = words_for(end) + " at exit, after its tests";
         add_module_row(record, state_inside(end), record.reason);
     } else if (record.cases.empty()) {
-        // 5 is both frameworks' own code for "no tests" (unittest's since Python 3.12).
-        const bool empty = end.kind != ProcessEnd::Kind::exited || end.code == 0 || end.code == 5;
+        const bool empty =
+            end.kind != ProcessEnd::Kind::exited || end.code == 0 || end.code == kNoTests;
         record.outcome = empty ? ModuleOutcome::no_tests : ModuleOutcome::crashed;
         record.reason = empty ? "it holds no tests" : words_for(end) + " without any test";
         if (!empty) add_module_row(record, State::crashed, record.reason);
     } else {
         record.outcome = ModuleOutcome::completed;
+        settle_exit_code(record, end);
     }
+}
+
+// The name of the exception by which the last case to end had the process end, too; empty where it
+// did not, or where the process died in another way after it.
+std::string_view exit_asked_for(const ModuleRecord& record, const Course& course,
+                                const ProcessEnd& end) {
+    if (!course.last_end) return {};
+    const CaseRecord& last = record.cases[*course.last_end];
+    if (last.state != State::errored || !last.failure) return {};
+    const std::string_view type = last.failure->type;
+    // Python ends by the signal itself where nothing catches a KeyboardInterrupt.
+    if (end.kind == ProcessEnd::Kind::signaled)
+        return end.code == SIGINT && type == "KeyboardInterrupt" ? type : std::string_view();
+    if (end.kind != ProcessEnd::Kind::exited) return {};
+    // What broke pytest itself ends it, whatever it was.
+    if (last.pseudo && last.id == record.path + "::<session>") return type;
+    const bool asks = std::find(kExitTypes.begin(), kExitTypes.end(), type) != kExitTypes.end();
+    return asks ? type : std::string_view();
 }
 
 void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
@@ -132,6 +211,13 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
         record.outcome = ModuleOutcome::load_error;
         record.reason = load_error->failure ? load_error->failure->key_line() : load_error->reason;
         set_not_run(record, progress, "collection failed");
+        return;
+    }
+    if (const std::string_view type = exit_asked_for(record, course, end); !type.empty()) {
+        const std::string& place =
+            course.fixture.empty() ? record.cases[*course.last_end].id : course.fixture;
+        record.reason = fmt::format("{} by {} in {}", how, type, place);
+        set_not_run(record, progress, record.reason);
         return;
     }
     std::string where = " before the framework had finished";

@@ -106,6 +106,7 @@ class Reader {
     void start(const json& line) {
         const std::optional<size_t> i = find(line, "a start");
         course_.fixture.clear();
+        course_.last_end.reset();
         if (!i) return;
         if (progress_[*i] != Progress::announced)
             diagnose_.add(offset_, "started twice: " + record_.cases[*i].id);
@@ -113,7 +114,10 @@ class Reader {
         record_.cases[*i].started = true;
     }
 
-    void fixture(const json& line) { course_.fixture = string_at(line, "id"); }
+    void fixture(const json& line) {
+        course_.fixture = string_at(line, "id");
+        course_.last_end.reset();
+    }
 
     void subtest(const json& line) {
         const std::optional<size_t> i = find(line, "a sub-test");
@@ -132,6 +136,7 @@ class Reader {
         CaseRecord& c = record_.cases[*i];
         if (progress_[*i] == Progress::ended) diagnose_.add(offset_, "ended twice: " + c.id);
         progress_[*i] = Progress::ended;
+        course_.last_end = i;
         c.state = state_at(line, "state");
         c.phase = phase_of(string_at(line, "phase")).value_or(Phase::call);
         c.reason = string_at(line, "reason");
@@ -144,7 +149,7 @@ class Reader {
     }
 
     void finish(const json& line) {
-        course_ = {.ready = true, .finished = true, .fixture = {}};
+        course_ = {.ready = true, .finished = true, .fixture = {}, .last_end = {}};
         if (line.contains("collected")) announced_ = integer_at(line, "collected");
     }
 

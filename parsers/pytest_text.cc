@@ -387,8 +387,10 @@ ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
     Scanner scanner(log, record);
     scanner.scan(closing ? closing->begin : log.size());
     if (closing) record.closing = closing->closing;
-    settle(record, scanner.progress(),
-           {.ready = scanner.ready(), .finished = closing.has_value(), .fixture = {}}, end);
+    settle(
+        record, scanner.progress(),
+        {.ready = scanner.ready(), .finished = closing.has_value(), .fixture = {}, .last_end = {}},
+        end);
     return record;
 }
 

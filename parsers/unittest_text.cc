@@ -410,7 +410,7 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
     record.collected = static_cast<std::int64_t>(record.cases.size());
     const bool begun = closing || !record.cases.empty();
     settle(record, scanner.progress(),
-           {.ready = begun, .finished = closing.has_value(), .fixture = {}}, end);
+           {.ready = begun, .finished = closing.has_value(), .fixture = {}, .last_end = {}}, end);
     return record;
 }
 

@@ -51,6 +51,39 @@ std::string begun() {
 // As above, the second ended, too.
 std::string between() { return begun() + passed("m.py::A::b"); }
 
+constexpr std::string_view kFinish = R"({"event":"finish","pid":7})"
+                                     "\n";
+
+std::string session_of(std::string_view framework) {
+    return fmt::format(R"({{"event":"session","pid":7,"format":1,"framework":"{}"}})"
+                       "\n",
+                       framework);
+}
+// An end in `state`; where it broke, of an exception of this type.
+std::string ended(std::string_view id, std::string_view state, std::string_view type = "E") {
+    const bool broke = state == "failed" || state == "errored";
+    const std::string failure =
+        broke ? fmt::format(R"(,"failure":{{"type":"{}","message":"0"}})", type) : std::string();
+    return fmt::format(R"({{"event":"end","pid":7,"id":"{}","state":"{}","phase":"call"{}}})"
+                       "\n",
+                       id, state, failure);
+}
+std::string pseudo(std::string_view id) {
+    return fmt::format(R"({{"event":"collected","pid":7,"id":"{}","pseudo":true}})"
+                       "\n",
+                       id);
+}
+std::string fixture(std::string_view id) {
+    return fmt::format(R"({{"event":"fixture","pid":7,"id":"{}"}})"
+                       "\n",
+                       id);
+}
+// One test that ended in `state`, and the framework that returned after it.
+std::string finished(std::string_view framework, std::string_view state) {
+    return session_of(framework) + collected("m.py::a") + std::string(kReady) + start("m.py::a") +
+           ended("m.py::a", state) + std::string(kFinish);
+}
+
 std::vector<std::string> rows(const ModuleRecord& record) {
     std::vector<std::string> out;
     for (const CaseRecord& c : record.cases)
@@ -67,7 +100,9 @@ std::vector<std::string> messages(const ModuleRecord& record) {
 }
 
 const ProcessEnd kExit0{ProcessEnd::Kind::exited, 0, {}};
+const ProcessEnd kExit1{ProcessEnd::Kind::exited, 1, {}};
 const ProcessEnd kExit3{ProcessEnd::Kind::exited, 3, {}};
+const ProcessEnd kSigint{ProcessEnd::Kind::signaled, 2, "SIGINT"};
 const ProcessEnd kSegv{ProcessEnd::Kind::signaled, 11, "SIGSEGV"};
 const ProcessEnd kTimeout{ProcessEnd::Kind::timed_out, 0, "after 30m"};
 const ProcessEnd kStopped{ProcessEnd::Kind::stopped, 0, "interrupted"};
@@ -213,6 +248,65 @@ const std::vector<Ending> kEndings{
      ModuleOutcome::no_tests,
      "it holds no tests",
      {}},
+    {"an_exit_that_a_test_asked_for",
+     begun() + ended("m.py::A::b", "errored", "Exit"),
+     kExit0,
+     ModuleOutcome::crashed,
+     "exit code 0 by Exit in m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b errored",
+      "m.py::A::c not_run: exit code 0 by Exit in m.py::A::b"}},
+    {"an_interrupt_that_a_test_raised",
+     begun() + ended("m.py::A::b", "errored", "KeyboardInterrupt"),
+     kSigint,
+     ModuleOutcome::crashed,
+     "SIGINT by KeyboardInterrupt in m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b errored",
+      "m.py::A::c not_run: SIGINT by KeyboardInterrupt in m.py::A::b"}},
+    {"an_exit_that_a_fixture_asked_for",
+     std::string(kSession) + collected("m.py::a") + collected("m.py::b") + std::string(kReady) +
+         fixture("m.py::<setUpModule>") + ended("m.py::a", "errored", "SystemExit") +
+         ended("m.py::b", "errored", "SystemExit"),
+     kExit0,
+     ModuleOutcome::crashed,
+     "exit code 0 by SystemExit in m.py::<setUpModule>",
+     {"m.py::a errored", "m.py::b errored"}},
+    {"an_error_of_pytest_itself",
+     between() + pseudo("m.py::<session>") + ended("m.py::<session>", "errored", "OSError"),
+     kExit3,
+     ModuleOutcome::crashed,
+     "exit code 3 by OSError in m.py::<session>",
+     {"m.py::A::a passed", "m.py::A::b passed",
+      "m.py::A::c not_run: exit code 3 by OSError in m.py::<session>", "m.py::<session> errored"}},
+    {"an_exit_that_nobody_asked_for",
+     begun() + ended("m.py::A::b", "errored", "OSError"),
+     kExit3,
+     ModuleOutcome::crashed,
+     "exit code 3 outside any test, after m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b errored",
+      "m.py::A::c not_run: the process ended with exit code 3 before it ran",
+      "m.py::<module> crashed: exit code 3 outside any test, after m.py::A::b"}},
+    {"a_signal_after_an_exit_that_was_asked_for",
+     begun() + ended("m.py::A::b", "errored", "SystemExit"),
+     kSegv,
+     ModuleOutcome::crashed,
+     "SIGSEGV outside any test, after m.py::A::b",
+     {"m.py::A::a passed", "m.py::A::b errored",
+      "m.py::A::c not_run: the process ended with SIGSEGV before it ran",
+      "m.py::<module> crashed: SIGSEGV outside any test, after m.py::A::b"}},
+    {"an_exit_in_a_fixture_after_a_caught_one",
+     begun() + ended("m.py::A::b", "errored", "SystemExit") + fixture("m.py::A::<tearDownClass>"),
+     kExit3,
+     ModuleOutcome::crashed,
+     "exit code 3 in m.py::A::<tearDownClass>",
+     {"m.py::A::a passed", "m.py::A::b errored",
+      "m.py::A::c not_run: the process ended with exit code 3 before it ran",
+      "m.py::<module> crashed: exit code 3 in m.py::A::<tearDownClass>"}},
+    {"a_crash_in_the_test_after_a_caught_exit",
+     begun() + ended("m.py::A::b", "errored", "SystemExit") + start("m.py::A::c"),
+     kExit3,
+     ModuleOutcome::crashed,
+     "exit code 3 in m.py::A::c",
+     {"m.py::A::a passed", "m.py::A::b errored", "m.py::A::c crashed: exit code 3"}},
     {"no_tests_and_a_bad_exit",
      std::string(kSession) + R"({"event":"finish","pid":7,"collected":0})"
                              "\n",
@@ -223,6 +317,110 @@ const std::vector<Ending> kEndings{
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Endings, ::testing::ValuesIn(kEndings),
+                         [](const auto& row) { return row.param.name; });
+
+// After `finish`: a framework, how its tests ended, the exit codes that are its own for that, and
+// one that is not.
+struct Ordinary {
+    std::string name;
+    std::string events;
+    std::vector<int> codes;
+    int other;
+    std::string told;  // of the other code, as the module's reason; empty: in a diagnostic
+};
+
+class ExitCodes : public ::testing::TestWithParam<Ordinary> {};
+
+TEST_P(ExitCodes, OfTheFrameworkSayNothingNew) {
+    const Ordinary& c = GetParam();
+    for (const int code : c.codes) {
+        const ModuleRecord record =
+            parse_events(c.events, {ProcessEnd::Kind::exited, code, {}}, "m.py").record;
+        EXPECT_EQ(name_of(record.outcome), name_of(ModuleOutcome::completed)) << code;
+        EXPECT_EQ(record.reason, "") << code;
+        EXPECT_THAT(messages(record), ::testing::IsEmpty()) << code;
+    }
+}
+
+TEST_P(ExitCodes, OfAnyOtherOriginAreTold) {
+    const Ordinary& c = GetParam();
+    const ModuleRecord ordinary =
+        parse_events(c.events, {ProcessEnd::Kind::exited, c.codes.front(), {}}, "m.py").record;
+    ModuleRecord expected = ordinary;
+    if (c.told.empty()) {
+        expected.diagnostics.push_back(
+            {"events", 0,
+             fmt::format("exit code {} after its tests, which alone would give 1", c.other)});
+    } else {
+        CaseRecord row;
+        row.name = "<module>";
+        row.id = "m.py::" + row.name;
+        if (!ordinary.cases.empty() && ordinary.cases.front().id == row.id) row.id += "#2";
+        row.state = State::crashed;
+        row.reason = c.told;
+        row.phase = Phase::load;
+        row.pseudo = true;
+        expected.cases.push_back(row);
+        ++expected.collected;
+        expected.outcome = ModuleOutcome::crashed;
+        expected.reason = c.told;
+    }
+    EXPECT_EQ(parse_events(c.events, {ProcessEnd::Kind::exited, c.other, {}}, "m.py").record,
+              expected);
+}
+
+const std::string kSkippedModule = pseudo("m.py::<module>") + std::string(kReady) +
+                                   ended("m.py::<module>", "skipped") + std::string(kFinish);
+const std::string kStoppedEarly = collected("m.py::a") + collected("m.py::b") +
+                                  std::string(kReady) + start("m.py::a") +
+                                  ended("m.py::a", "passed") + std::string(kFinish);
+const std::string kSubtestFailed =
+    session_of("unittest") + collected("m.py::a") + std::string(kReady) + start("m.py::a") +
+    R"j({"event":"subtest","pid":7,"id":"m.py::a","label":"(i=1)","state":"failed"})j"
+    "\n" +
+    passed("m.py::a") + std::string(kFinish);
+const std::string kClassNeverStarted = session_of("unittest") + collected("m.py::A::a") +
+                                       std::string(kReady) + fixture("m.py::A::<setUpClass>");
+
+std::string alone(int code, std::string_view expected) {
+    return fmt::format("exit code {} after its tests, which alone would give {}", code, expected);
+}
+
+const std::vector<Ordinary> kOrdinary{
+    {"unittest_passed", finished("unittest", "passed"), {0}, 7, alone(7, "0")},
+    {"unittest_passed_no_tests_code", finished("unittest", "passed"), {0}, 5, alone(5, "0")},
+    {"unittest_skipped", finished("unittest", "skipped"), {0, 5}, 1, alone(1, "0 or 5")},
+    {"unittest_xfailed", finished("unittest", "xfailed"), {0}, 1, alone(1, "0")},
+    {"unittest_xpassed", finished("unittest", "xpassed"), {1}, 7, ""},
+    {"unittest_failed", finished("unittest", "failed"), {1}, 7, ""},
+    {"unittest_errored", finished("unittest", "errored"), {1}, 2, ""},
+    {"unittest_subtest_failed", kSubtestFailed, {1}, 7, ""},
+    {"unittest_module_skipped",
+     session_of("unittest") + kSkippedModule,
+     {0, 5},
+     7,
+     alone(7, "0 or 5")},
+    {"unittest_class_skipped",
+     kClassNeverStarted + ended("m.py::A::a", "skipped") + std::string(kFinish),
+     {0, 5},
+     1,
+     alone(1, "0 or 5")},
+    {"unittest_class_errored",
+     kClassNeverStarted + ended("m.py::A::a", "errored") + std::string(kFinish),
+     {1, 5},
+     7,
+     ""},
+    {"pytest_passed", finished("pytest", "passed"), {0}, 1, alone(1, "0")},
+    {"pytest_skipped", finished("pytest", "skipped"), {0}, 5, alone(5, "0")},
+    {"pytest_xfailed", finished("pytest", "xfailed"), {0}, 2, alone(2, "0")},
+    {"pytest_xpassed", finished("pytest", "xpassed"), {0}, 7, alone(7, "0")},
+    {"pytest_failed", finished("pytest", "failed"), {1}, 7, ""},
+    {"pytest_errored", finished("pytest", "errored"), {1}, 2, ""},
+    {"pytest_module_skipped", session_of("pytest") + kSkippedModule, {5, 0}, 7, alone(7, "0 or 5")},
+    {"pytest_stopped_early", session_of("pytest") + kStoppedEarly, {2, 1, 0}, 7, alone(7, "0")},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, ExitCodes, ::testing::ValuesIn(kOrdinary),
                          [](const auto& row) { return row.param.name; });
 
 TEST(Events, KeepEveryKeyOfATest) {
@@ -239,7 +437,7 @@ TEST(Events, KeepEveryKeyOfATest) {
         "\n"
         R"({"event":"finish","pid":7,"collected":1,"ended":1})"
         "\n";
-    const EventsResult result = parse_events(events, kExit3, "m.py");
+    const EventsResult result = parse_events(events, kExit1, "m.py");
     ASSERT_TRUE(result.usable);
     ModuleRecord expected;
     expected.path = "m.py";
@@ -328,13 +526,17 @@ class EventsAndText : public ::testing::TestWithParam<Golden> {};
 TEST_P(EventsAndText, AgreeOnEveryTest) {
     const Golden& golden = GetParam();
     const std::string log = golden.read(".harness.log");
-    const ModuleRecord by_events = read_attempt({golden.read(".events.jsonl"), log, ""},
-                                                golden.framework, golden.module, golden.end());
-    const ModuleRecord by_text = golden.framework == "pytest"
-                                     ? parse_pytest_text(log, golden.end(), golden.module)
-                                     : parse_unittest_text(log, golden.end(), golden.module);
+    const ModuleRecord by_events =
+        read_attempt({golden.read(".events.jsonl"), log, ""}, golden.framework, golden.module,
+                     golden.harness_end());
+    const ModuleRecord by_text =
+        golden.framework == "pytest"
+            ? parse_pytest_text(log, golden.harness_end(), golden.module)
+            : parse_unittest_text(log, golden.harness_end(), golden.module);
     ASSERT_FALSE(by_events.framework_version.empty());
     EXPECT_THAT(messages(by_events), ::testing::IsEmpty());
+    // The one module that dies; no other's exit status passes for a death.
+    EXPECT_EQ(by_events.outcome == ModuleOutcome::crashed, golden.module == "test_crash.py");
     for (const CaseRecord& told : by_text.cases) {
         if (told.pseudo) continue;
         const auto known = std::find_if(by_events.cases.begin(), by_events.cases.end(),

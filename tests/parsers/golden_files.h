@@ -30,9 +30,14 @@ struct Golden {
         out << in.rdbuf();
         return out.str();
     }
-    // As the shell saw the process end: 128 + n for a signal.
-    [[nodiscard]] ProcessEnd end() const {
-        const int status = std::stoi(read(".status"));
+    // As the shell saw the framework's process end: 128 + n for a signal.
+    [[nodiscard]] ProcessEnd end() const { return end_of(read(".status")); }
+    // The same of the harness's process: unlike unittest it takes SkipTest at import for a skip.
+    [[nodiscard]] ProcessEnd harness_end() const { return end_of(read(".harness.status")); }
+
+  private:
+    [[nodiscard]] static ProcessEnd end_of(const std::string& text) {
+        const int status = std::stoi(text);
         if (status > 128) return {ProcessEnd::Kind::signaled, status - 128, "SIGSEGV"};
         return {ProcessEnd::Kind::exited, status, {}};
     }
@@ -53,8 +58,9 @@ inline std::vector<Golden> goldens(const std::string& framework) {
         const std::string name = folder.path().filename().string();
         if (!name.starts_with(framework + "-")) continue;
         for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
-            if (file.path().extension() != ".status") continue;
+            if (file.path().extension() != ".log") continue;
             const std::string stem = file.path().stem().string();
+            if (stem.ends_with(".harness")) continue;
             all.push_back(
                 {folder.path() / stem, framework, name.substr(framework.size() + 1), stem + ".py"});
         }

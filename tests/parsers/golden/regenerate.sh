@@ -3,8 +3,8 @@
 #   regenerate.sh unittest PYTHON…    one folder a Python version: unittest-3.12.1/
 #   regenerate.sh pytest PYTHON…      each with its own pytest:    pytest-8.4.2/
 # The folder in which the fixtures ran is written as /suite, Python's as /python; each log's exit status stands beside it,
-# and where the framework's own objects could be asked, what they say (oracle_*.py). NAME.harness.log and
-# NAME.events.jsonl are of the same module run by our harness.
+# and where the framework's own objects could be asked, what they say (oracle_*.py). NAME.harness.log,
+# NAME.harness.status and NAME.events.jsonl are of the same module run by our harness.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 harness=$(cd "$here/../../../runner/harness" && pwd)/main.py
@@ -49,9 +49,11 @@ for python in "$@"; do
         [ "$framework" = unittest ] && mv "$work/out" "$work/model"
         if [ -s "$work/model" ]; then mv "$work/model" "$model"; else : >"$work/model"; fi
         # The same module under our harness: its events and the log that belongs to them.
+        harness_status=0
         (cd "$suite" && env -i "${environment[@]}" "$python" "$harness" \
             --framework "$framework" --module "$name.py" --root . --events "$work/events.jsonl" \
-            >"$out/$name.harness.log" 2>&1 </dev/null) 2>/dev/null || true
+            >"$out/$name.harness.log" 2>&1 </dev/null) 2>/dev/null || harness_status=$?
+        echo "$harness_status" >"$out/$name.harness.status"
         mv "$work/events.jsonl" "$out/$name.events.jsonl"
         sed -i -e "s|$suite|/suite|g" -e "s|$work|/results|g" -e "s|$prefix|/python|g" \
             -e "s|$base|/python|g" -e "s|$harness_folder|/harness|g" \

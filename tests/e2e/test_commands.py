@@ -64,6 +64,29 @@ def test_torch_missing_is_said_and_the_suite_still_runs_without_the_shim(runner,
     assert result.code == 1 and result.report["totals"]["xpassed"] == 1
 
 
+def test_no_python_is_said_with_what_to_do(runner, tmp_path):
+    result = runner(STATES, "--shim", "off", env={"COMPAT_BASE_PYTHON": "/nonexistent/python3", "COMPAT_CACHE": str(tmp_path / "c")})
+    assert result.code == 2 and result.err.count("\n") == 1, result.err
+    assert "no Python named /nonexistent/python3" in result.err and "COMPAT_BASE_PYTHON" in result.err
+
+
+def test_a_framework_that_counts_otherwise_is_exit_3_and_stands_first(runner, python, tmp_path):
+    """A module whose framework prints another count than its events give: nobody knows which is right."""
+    tests = tmp_path / "liar" / "tests"
+    tests.mkdir(parents=True)
+    (tests / "test_a.py").write_text(
+        "import atexit, sys, unittest\n\n\n"
+        "class A(unittest.TestCase):\n    def test(self):\n"
+        "        atexit.register(lambda: sys.stderr.write('-' * 70 + '\\nRan 7 tests in 0.001s\\n\\nOK\\n'))\n")
+    result = runner(tests.parent, "--framework", "unittest", "--python", python, "--shim", "off")
+    assert result.code == 3, result.out
+    assert "NOT closed" in result.out and "tests/test_a.py: ran: 1 by our events, 7 by the framework's closing line" in result.out
+    report = result.report
+    assert report["accounting"]["closed"] is False and report["accounting"]["mismatches"][0]["module"] == "tests/test_a.py"
+    text = (result.folder / "report.md").read_text()
+    assert text.index("7 by the framework") < text.index("## Totals")
+
+
 def test_a_source_out_of_reach_offers_root(runner, python, tmp_path):
     folder = tmp_path / "far"
     folder.mkdir()

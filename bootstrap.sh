@@ -9,6 +9,8 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 PRESET=${COMPAT_PRESET:-release}
 BUILD=$ROOT/build/$PRESET
 VENV=$ROOT/.venv
+# Objects of one clone serve another.
+export CCACHE_BASEDIR=$ROOT
 TORCH=${COMPAT_TORCH_REQUIREMENT:-torch==2.13.0}
 
 PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv

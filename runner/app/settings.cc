@@ -15,12 +15,20 @@ namespace compat::app {
 
 namespace {
 
+// In the largest unit that is whole: "30m", "90s", "1500ms".
+std::string duration_words(std::chrono::milliseconds duration) {
+    const auto count = duration.count();
+    if (count % 60'000 == 0) return fmt::format("{}m", count / 60'000);
+    if (count % 1'000 == 0) return fmt::format("{}s", count / 1'000);
+    return fmt::format("{}ms", count);
+}
+
 // What the suite says where it says something else than the default.
 std::optional<std::string> from_suite(Setting setting, const suites::Suite& suite) {
     static const suites::Suite kSilent;
     if (setting == Setting::framework) return std::string(name_of(suite.framework));
     if (setting == Setting::timeout && suite.limits.module_timeout != kSilent.limits.module_timeout)
-        return fmt::format("{}ms", suite.limits.module_timeout.count());
+        return duration_words(suite.limits.module_timeout);
     if (setting == Setting::fallback &&
         suite.device.fallback_enabled != kSilent.device.fallback_enabled)
         return suite.device.fallback_enabled ? "on" : "off";

@@ -127,7 +127,7 @@ TEST_F(SettingsTest, FlagOverVariableOverSuiteOverDefault) {
     };
     EXPECT_EQ(origin({}), "30m default");
     suite.limits.module_timeout = std::chrono::minutes(5);
-    EXPECT_EQ(origin({}), "300000ms suite: limits.module_timeout");
+    EXPECT_EQ(origin({}), "5m suite: limits.module_timeout");
     ::setenv("COMPAT_TIMEOUT", "90s", 1);
     EXPECT_EQ(origin({}), "90s COMPAT_TIMEOUT");
     EXPECT_EQ(origin({{Setting::timeout, "1h"}}), "1h --timeout");

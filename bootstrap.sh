@@ -72,7 +72,7 @@ install_packages
 case ${1-} in
     runner)
         shift
-        build
+        build --target runner  # not the tests
         exec "$BUILD/bin/runner" "$@"
         ;;
     test)

@@ -48,6 +48,8 @@ build() {
         die "CMake could not configure; its output is in build/configure.log"
     # Quiet where there is nothing to do; the whole output where it fails.
     local log=$ROOT/build/build.log
+    cmake --build "$BUILD" "$@" -- -n 2>/dev/null | grep -q 'no work to do' && return 0
+    say "building; a first build takes minutes (its output: build/build.log)"
     cmake --build "$BUILD" "$@" >"$log" 2>&1 || { cat "$log" >&2; die "the build failed"; }
 }
 

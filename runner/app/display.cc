@@ -61,6 +61,10 @@ std::string printable(std::string_view text) {
     return out;
 }
 
+std::string counted(long n, std::string_view noun) {
+    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
 std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts) {
     std::string words;
     for (size_t i = 0; i < counts.size(); ++i) {
@@ -104,7 +108,8 @@ void Display::say(const std::string& line) { say({{line, nullptr}}); }
 void Display::draw() {
     if (!options_.bar || options_.verbosity < 0) return;
     clear();
-    std::string line = fmt::format("[{}/{}] {}", done_, modules_.size(), count_words(counts_));
+    std::string line = fmt::format("[{}/{}] {}", done_, modules_.size(),
+                                   done_ == 0 ? "starting" : count_words(counts_));
     for (const auto& [job, running] : running_) {
         const auto age = clock_.steady() - running.since;
         line += fmt::format(" | {} {}/{} {}", modules_[job], running.progress.ended,
@@ -127,10 +132,11 @@ void Display::on_event(const exec::RunEvent& event) {
         draw();
     } else if (const auto* finished = std::get_if<exec::RunFinished>(&event)) {
         clear();
+        options_.bar = false;
         if (finished->stopped)
-            say(fmt::format("{}; {} modules were not started", finished->reason,
-                            finished->not_started.size()));
-        }
+            say(fmt::format("{}; not started: {}", finished->reason,
+                            counted(static_cast<long>(finished->not_started.size()), "module")));
+    }
 }
 
 void Display::module_done(const exec::JobFinished& finished, const parsers::ModuleRecord& record) {

@@ -59,6 +59,9 @@ class Display {
 // "3 passed, 1 failed": the states that occur, in the table's order; "no tests" where none does.
 [[nodiscard]] std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts);
 
+// "1 module", "2 modules".
+[[nodiscard]] std::string counted(long n, std::string_view noun);
+
 // `text` with control characters made visible, so that what comes from a suite cannot write to the
 // terminal.
 [[nodiscard]] std::string printable(std::string_view text);

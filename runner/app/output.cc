@@ -9,8 +9,8 @@ int first_error = 0;
 }
 
 void put(std::FILE* file, std::string_view text) {
-    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-                         std::fflush(file) == 0;
+    const bool written =
+        std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
     if (!written && file == stdout && errno != EPIPE && first_error == 0) first_error = errno;
 }
 

@@ -166,7 +166,8 @@ Expected<Work> lay_out(const Ready& ready, const plan::Plan& plan, const RunFold
 }
 
 void introduce(Display& display, const Ready& ready, const plan::Plan& plan) {
-    display.say(fmt::format("{}: {} modules, {} at a time, {}", ready.suite.name, plan.jobs.size(),
+    display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
+                            counted(static_cast<long>(plan.jobs.size()), "module"),
                             ready.settings.jobs(), settings_words(ready)));
     for (const auto& note : plan.notes) display.say("note: " + printable(note));
     if (ready.suite.framework == suites::Framework::pytest)
@@ -258,7 +259,8 @@ Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invoca
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
     const auto durations = store->module_durations(ready->suite.name);
-    const auto plan = plan_for(*ready, command.targets, durations.value_or(std::map<std::string, double>{}));
+    const auto plan =
+        plan_for(*ready, command.targets, durations.value_or(std::map<std::string, double>{}));
     if (!plan) return tl::unexpected(plan.error());
 
     run.started = clock.wall();

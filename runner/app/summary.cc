@@ -27,8 +27,8 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
         counts[i] = totals.states[i];
         if (counts[i] > 0) sum += fmt::format("{}{}", sum.empty() ? "" : " + ", counts[i]);
     }
-    print("\n{}: {} tests in {} modules: {} ({})\n", printable(model.run.suite), totals.collected,
-          totals.modules, count_words(counts),
+    print("\n{}: {} in {}: {} ({})\n", printable(model.run.suite),
+          counted(totals.collected, "test"), counted(totals.modules, "module"), count_words(counts),
           human(std::chrono::duration<double>(model.run.duration_s)));
     print("accounting: {} collected = {}{}\n", totals.collected, sum.empty() ? "0" : sum,
           model.accounting.closed
@@ -36,10 +36,14 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
               : fmt::format("; NOT closed, {} mismatches:", model.accounting.mismatches.size()));
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
-    print(
-        "devices: {} tests exercised an accelerator ({}), {} were redirected, {} touched no "
-        "device\n",
-        totals.device, model.run.device, totals.redirected, totals.untouched);
+    if (model.run.shim)
+        print(
+            "devices: {} exercised an accelerator (device {}), {} redirected, {} touched no "
+            "device\n",
+            counted(totals.device, "test"), model.run.device, totals.redirected, totals.untouched);
+    else
+        print("devices: nobody looked, the shim was off\n");
+    if (totals.collected == 0) print("no test was selected\n");
     print("report: {}\n", report.string());
 }
 

@@ -4,34 +4,13 @@
 
 #include <charconv>
 
+#include "runner/base/names.h"
+
 namespace compat::parsers {
 
 namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-// Length of the valid UTF-8 sequence at the start of `s`, 0 where there is none (RFC 3629: no
-// overlong forms, no surrogates, nothing past U+10FFFF).
-size_t sequence_length(std::string_view s) {
-    const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
-    const auto continues = [&](size_t i) { return i < s.size() && (byte(i) & 0xC0u) == 0x80u; };
-    const unsigned char b = byte(0);
-    if (b < 0x80) return 1;
-    if (b >= 0xC2 && b <= 0xDF) return continues(1) ? 2 : 0;
-    if (b >= 0xE0 && b <= 0xEF) {
-        if (!continues(1) || !continues(2)) return 0;
-        if (b == 0xE0 && byte(1) < 0xA0) return 0;
-        if (b == 0xED && byte(1) > 0x9F) return 0;
-        return 3;
-    }
-    if (b >= 0xF0 && b <= 0xF4) {
-        if (!continues(1) || !continues(2) || !continues(3)) return 0;
-        if (b == 0xF0 && byte(1) < 0x90) return 0;
-        if (b == 0xF4 && byte(1) > 0x8F) return 0;
-        return 4;
-    }
-    return 0;
-}
 }  // namespace
 
 std::string_view trimmed(std::string_view text) {
@@ -45,7 +24,7 @@ std::string valid_utf8(std::string_view bytes) {
     out.reserve(bytes.size());
     size_t valid = 0;  // length of the run of valid sequences at the front
     while (valid < bytes.size()) {
-        if (const size_t length = sequence_length(bytes.substr(valid)); length > 0) {
+        if (const size_t length = utf8_length(bytes.substr(valid)); length > 0) {
             valid += length;
             continue;
         }

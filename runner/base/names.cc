@@ -60,27 +60,32 @@ bool is_secret_name(std::string_view name) {
                        [&](auto word) { return upper.find(word) != std::string::npos; });
 }
 
-// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+size_t utf8_length(std::string_view s) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
+    const auto continues = [&](size_t i) { return i < s.size() && (byte(i) & 0xC0u) == 0x80u; };
+    const unsigned char b = byte(0);
+    if (b < 0x80) return 1;
+    if (b >= 0xC2 && b <= 0xDF) return continues(1) ? 2 : 0;
+    if (b >= 0xE0 && b <= 0xEF) {
+        if (!continues(1) || !continues(2)) return 0;
+        if (b == 0xE0 && byte(1) < 0xA0) return 0;
+        if (b == 0xED && byte(1) > 0x9F) return 0;
+        return 3;
+    }
+    if (b >= 0xF0 && b <= 0xF4) {
+        if (!continues(1) || !continues(2) || !continues(3)) return 0;
+        if (b == 0xF0 && byte(1) < 0x90) return 0;
+        if (b == 0xF4 && byte(1) > 0x8F) return 0;
+        return 4;
+    }
+    return 0;
+}
+
 bool is_utf8(std::string_view bytes) {
-    for (size_t i = 0; i < bytes.size();) {
-        const auto at = [&](size_t k) { return static_cast<unsigned char>(bytes[k]); };
-        const unsigned char lead = at(i);
-        const size_t length = lead < 0x80   ? 1
-                              : lead < 0xc2 ? 0
-                              : lead < 0xe0 ? 2
-                              : lead < 0xf0 ? 3
-                              : lead < 0xf5 ? 4
-                                            : 0;
-        if (length == 0 || i + length > bytes.size()) return false;
-        for (size_t k = 1; k < length; ++k)
-            if ((at(i + k) & 0xc0) != 0x80) return false;
-        if (length > 2) {
-            const unsigned char second = at(i + 1);
-            if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-                (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f))
-                return false;
-        }
-        i += length;
+    while (!bytes.empty()) {
+        const size_t length = utf8_length(bytes);
+        if (length == 0) return false;
+        bytes.remove_prefix(length);
     }
     return true;
 }

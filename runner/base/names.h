@@ -27,6 +27,10 @@ inline constexpr std::string_view kVersion = "0.1.0";
 // (TOKEN, KEY, SECRET, PASSWORD); such values are stored as "<set>".
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
+// Length of the valid UTF-8 sequence at the start of `s`, which is not empty; 0 where there is none
+// (RFC 3629: no overlong forms, no surrogates, nothing past U+10FFFF).
+[[nodiscard]] std::size_t utf8_length(std::string_view s);
+
 [[nodiscard]] bool is_utf8(std::string_view bytes);
 
 // A word quoted for a POSIX shell where it needs it, for commands that people copy.

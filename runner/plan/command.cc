@@ -56,6 +56,7 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
     if (shim) {
         env["ACTIVATE_TORCH_DEVICE"] = "1";
         env["COMPAT_SHIM_LIBRARY"] = settings.shim_library.string();
+        env["COMPAT_SHIM_PYTHON"] = settings.activation.parent_path().string();
         env["TORCHDEVICE_MODE"] = settings.policy;
     }
     env["PYTORCH_ENABLE_MPS_FALLBACK"] = settings.fallback ? "1" : "0";

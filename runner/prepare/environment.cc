@@ -37,6 +37,25 @@ Expected<std::string> probe_text(const fs::path& python, const Share& share) {
     return output_of({{python.string(), "-I", (share.prepare / "probe.py").string()}, ".", {}});
 }
 
+// So that children which read no PYTHONPATH (-E, -s, -I) have the shim, too: the files of
+// shim/python/site in the environment's site-packages. They name no place, so the environment
+// outlives a moved runner; one that an older runner made gets today's.
+Expected<void> add_activation(const fs::path& environment, const Share& share) {
+    std::error_code error;
+    for (const auto& version : fs::directory_iterator(environment / "lib", error)) {
+        const fs::path packages = version.path() / "site-packages";
+        if (!fs::is_directory(packages, error)) continue;
+        // The module before the .pth that imports it.
+        for (const char* name : {"_compat_shim_site.py", "compat_shim.pth"}) {
+            const auto text = read_file(share.shim / "python" / "site" / name);
+            if (!text) return tl::unexpected(text.error());
+            if (read_file(packages / name).value_or("") == *text) continue;
+            if (auto written = write_file(packages / name, *text); !written) return written;
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 Expected<Environment> probe(const fs::path& python, const Share& share) {
@@ -118,6 +137,10 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                 });
         });
     if (!entry) return tl::unexpected(entry.error());
+    // A cache that others keep may be read-only: what it lacks is the shim of few children.
+    if (const auto added = add_activation(entry->folder, share); !added)
+        say(fmt::format("children that are started with -I or -E run without the shim: {}",
+                        to_line(added.error())));
     auto environment = parse_probe(entry->note, entry->folder / "bin" / "python");
     if (environment && entry->made)
         say(fmt::format("the environment has Python {} and torch {}", environment->version,

@@ -57,6 +57,7 @@ TEST_F(CommandTest, TheChildsEnvironmentWhole) {
         {"ACTIVATE_TORCH_DEVICE", "1"},
         {"BOTH", "user"},
         {"COMPAT_SHIM_LIBRARY", "/cache/shim.so"},
+        {"COMPAT_SHIM_PYTHON", "/share/shim/python"},
         {"FROM_SUITE", "s"},
         {"HOME", "/h"},
         {"OMP_NUM_THREADS", "3"},
@@ -74,8 +75,8 @@ TEST_F(CommandTest, WithoutTheShimNothingOfItIsThere) {
     settings.shim_library.clear();
     settings.fallback = false;
     const auto seen = env();
-    for (const char* name :
-         {"ACTIVATE_TORCH_DEVICE", "COMPAT_SHIM_LIBRARY", "TORCHDEVICE_MODE", "TORCHDEVICE_RECORD"})
+    for (const char* name : {"ACTIVATE_TORCH_DEVICE", "COMPAT_SHIM_LIBRARY", "COMPAT_SHIM_PYTHON",
+                             "TORCHDEVICE_MODE", "TORCHDEVICE_RECORD"})
         EXPECT_FALSE(seen.contains(name)) << name;
     EXPECT_EQ(seen.at("PYTHONPATH"), "/root dir:/root dir/src:/mine");
     EXPECT_EQ(seen.at("PYTORCH_ENABLE_MPS_FALLBACK"), "0");

@@ -11,8 +11,9 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 def _activate():
-    # Last, so that nothing of the suite's is hidden.
-    sys.path.append(os.path.dirname(_HERE))
+    # Last, so that nothing of the suite's is hidden. An environment's .pth may have done it.
+    if os.path.dirname(_HERE) not in sys.path:
+        sys.path.append(os.path.dirname(_HERE))
     import compat_shim.hook
 
     compat_shim.hook.install()

@@ -1,6 +1,7 @@
 // The Python module _compat_shim. Everything Python calls is here; nothing is decided here.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <torch/csrc/Generator.h>
 
 #include <array>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "cuda/cuda.h"
+#include "redirect/override.h"
 #include "redirect/registration.h"
 #include "redirect/state.h"
 
@@ -52,6 +54,12 @@ void note(const std::string& kind, const std::string& symbol) {
     recorder.note({recorder.op_id(symbol), named<EventKind>(kEventKinds, kind), {}, {}});
 }
 
+std::vector<PyObject*> borrowed(const std::vector<py::object>& objects) {
+    std::vector<PyObject*> result;
+    for (const auto& object : objects) result.push_back(object.ptr());
+    return result;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_compat_shim, module) {
@@ -59,11 +67,15 @@ PYBIND11_MODULE(_compat_shim, module) {
 
     module.def("configure", &configure, py::arg("host"), py::arg("mode"),
                py::arg("internal_prefixes"), py::arg("log_level"));
-    module.def("install", [] {
-        install_cuda();
-        const Registered registered = register_kernels();
-        return py::make_tuple(registered.mode, registered.backend_select);
-    });
+    module.def(
+        "install",
+        [](const std::vector<py::object>& types, const std::vector<py::object>& functions) {
+            install_cuda();
+            install_override_parsing(borrowed(types), borrowed(functions));
+            const Registered registered = register_kernels();
+            return py::make_tuple(registered.mode, registered.backend_select);
+        },
+        py::arg("types"), py::arg("functions"));
     module.def("host", [] { return name_of(settings().host); });
     module.def("include_this_thread", &include_this_thread, py::arg("included"));
     module.def("this_thread_included", &this_thread_included);
@@ -89,11 +101,24 @@ PYBIND11_MODULE(_compat_shim, module) {
     module.def("exchange_stream", &exchange_stream, py::arg("stream"));
     module.def("new_stream", &new_stream);
 
+    // torch.Generator of cuda:0's default generator; one object, as torch's own default generators.
+    module.def("default_generator", [] {
+        static PyObject* generator = THPGenerator_initDefaultGenerator(default_cuda_generator());
+        return py::reinterpret_borrow<py::object>(generator);
+    });
+
+    py::class_<Figure>(module, "Figure")
+        .def_readonly("current", &Figure::current)
+        .def_readonly("peak", &Figure::peak)
+        .def_readonly("allocated", &Figure::allocated)
+        .def_readonly("freed", &Figure::freed);
     module.def("memory", [] {
         const MemoryFigures figures = memory_figures();
         py::dict result;
-        result["current"] = figures.current;
-        result["peak"] = figures.peak;
+        result["current"] = figures.bytes.current;
+        result["peak"] = figures.bytes.peak;
+        result["bytes"] = figures.bytes;
+        result["blocks"] = figures.blocks;
         result["total"] = figures.total;
         result["free"] = figures.free;
         return result;

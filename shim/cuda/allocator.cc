@@ -1,12 +1,15 @@
 // Memory of the pretended CUDA device, which is the host's.
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
-#include <sys/resource.h>
 #include <unistd.h>
+#ifdef __APPLE__
+#include <malloc/malloc.h>
+#else
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <mutex>
 #include <unordered_set>
 
@@ -15,32 +18,80 @@
 namespace compat::shim {
 namespace {
 
-std::atomic<std::int64_t> peak_since_reset{0};
-
 std::int64_t pages(long count) { return static_cast<std::int64_t>(count) * sysconf(_SC_PAGESIZE); }
 
-// Where the system has no /proc, the process's peak stands for its present size.
-std::int64_t resident_bytes() {
-    long total = 0;
-    long resident = 0;
-    if (std::ifstream statm("/proc/self/statm"); statm >> total >> resident) return pages(resident);
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
+// Counted apart for bytes and for blocks; each count is exact, the pair is not read at one moment.
+class Counter {
+  public:
+    void add(std::int64_t amount) noexcept {
+        allocated_.fetch_add(amount, std::memory_order_relaxed);
+        const auto now = current_.fetch_add(amount, std::memory_order_relaxed) + amount;
+        auto peak = peak_.load(std::memory_order_relaxed);
+        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed))
+            ;
+    }
+    void remove(std::int64_t amount) noexcept {
+        current_.fetch_sub(amount, std::memory_order_relaxed);
+    }
+    void reset_peak() noexcept { peak_.store(current_.load()); }
+    [[nodiscard]] Figure figure() const noexcept {
+        const auto current = current_.load();
+        const auto allocated = allocated_.load();
+        return {current, std::max(current, peak_.load()), allocated, allocated - current};
+    }
+
+  private:
+    std::atomic<std::int64_t> current_{0}, peak_{0}, allocated_{0};
+};
+
+Counter bytes;
+Counter blocks;
+
+// What the C library gave for the block, which is what was asked for and a few bytes: known again
+// when it is freed, without a table.
+std::int64_t size_of(void* data) {
 #ifdef __APPLE__
-    return usage.ru_maxrss;
+    return static_cast<std::int64_t>(malloc_size(data));
 #else
-    return usage.ru_maxrss * 1024;
+    return static_cast<std::int64_t>(malloc_usable_size(data));
 #endif
 }
 
+void free_counted(void* data) {
+    bytes.remove(size_of(data));
+    blocks.remove(1);
+    c10::GetDefaultCPUAllocator()->raw_deallocate(data);
+}
+
+// As above: that it is another function is what marks the block.
+void free_as_cuda(void* data) { free_counted(data); }
+
+class CountingAllocator final : public c10::Allocator {
+  public:
+    c10::DataPtr allocate(std::size_t count) override {
+        void* data = c10::GetDefaultCPUAllocator()->raw_allocate(count);
+        if (data) {
+            bytes.add(size_of(data));
+            blocks.add(1);
+        }
+        return {data, data, AsCuda::active() ? &free_as_cuda : &free_counted,
+                c10::Device(c10::kCPU)};
+    }
+    c10::DeleterFnPtr raw_deleter() const override { return &free_counted; }
+    void copy_data(void* to, const void* from, std::size_t count) const override {
+        default_copy_data(to, from, count);
+    }
+};
+
 class CudaAllocator final : public c10::DeviceAllocator {
   public:
-    c10::DataPtr allocate(std::size_t bytes) override {
-        return c10::GetCPUAllocator()->allocate(bytes);
+    c10::DataPtr allocate(std::size_t count) override {
+        const AsCuda scope;
+        return c10::GetCPUAllocator()->allocate(count);
     }
     c10::DeleterFnPtr raw_deleter() const override { return c10::GetCPUAllocator()->raw_deleter(); }
-    void copy_data(void* to, const void* from, std::size_t bytes) const override {
-        default_copy_data(to, from, bytes);
+    void copy_data(void* to, const void* from, std::size_t count) const override {
+        default_copy_data(to, from, count);
     }
     bool initialized() override { return true; }
     void emptyCache(c10::MempoolId_t) override {}
@@ -48,12 +99,18 @@ class CudaAllocator final : public c10::DeviceAllocator {
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
         const MemoryFigures figures = memory_figures();
         c10::CachingDeviceAllocator::DeviceStats stats;
+        const auto fill = [](auto& stat, const Figure& figure) {
+            auto& all = stat[0];  // small and large pools together
+            all.current = figure.current;
+            all.peak = figure.peak;
+            all.allocated = figure.allocated;
+            all.freed = figure.freed;
+        };
         for (auto* stat : {&stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-                           &stats.requested_bytes}) {
-            auto& all = (*stat)[0];  // 0: small and large pools together
-            all.current = all.allocated = figures.current;
-            all.peak = figures.peak;
-        }
+                           &stats.requested_bytes})
+            fill(*stat, figures.bytes);
+        for (auto* stat : {&stats.allocation, &stats.segment, &stats.active})
+            fill(*stat, figures.blocks);
         return stats;
     }
     void resetAccumulatedStats(c10::DeviceIndex) override {}
@@ -71,55 +128,59 @@ struct PinnedBlocks {
 };
 
 PinnedBlocks& pinned_blocks() {
-    static auto* blocks = new PinnedBlocks();
-    return *blocks;
+    static auto* pinned = new PinnedBlocks();
+    return *pinned;
 }
 
 void free_pinned(void* data) {
     {
-        auto& blocks = pinned_blocks();
-        const std::lock_guard lock(blocks.mutex);
-        blocks.live.erase(data);
+        auto& pinned = pinned_blocks();
+        const std::lock_guard lock(pinned.mutex);
+        pinned.live.erase(data);
     }
     c10::GetDefaultCPUAllocator()->raw_deallocate(data);
 }
 
 class PinnedAllocator final : public c10::Allocator {
   public:
-    c10::DataPtr allocate(std::size_t bytes) override {
-        void* data = c10::GetDefaultCPUAllocator()->raw_allocate(bytes);
+    c10::DataPtr allocate(std::size_t count) override {
+        void* data = c10::GetDefaultCPUAllocator()->raw_allocate(count);
         if (data) {
-            auto& blocks = pinned_blocks();
-            const std::lock_guard lock(blocks.mutex);
-            blocks.live.insert(data);
+            auto& pinned = pinned_blocks();
+            const std::lock_guard lock(pinned.mutex);
+            pinned.live.insert(data);
         }
         return {data, data, &free_pinned, c10::Device(c10::kCPU)};
     }
     c10::DeleterFnPtr raw_deleter() const override { return &free_pinned; }
-    void copy_data(void* to, const void* from, std::size_t bytes) const override {
-        default_copy_data(to, from, bytes);
+    void copy_data(void* to, const void* from, std::size_t count) const override {
+        default_copy_data(to, from, count);
     }
 };
 
 }  // namespace
 
 MemoryFigures memory_figures() {
-    MemoryFigures figures;
-    figures.current = resident_bytes();
-    std::int64_t peak = peak_since_reset.load();
-    while (peak < figures.current && !peak_since_reset.compare_exchange_weak(peak, figures.current))
-        ;
-    figures.peak = std::max(peak, figures.current);
-    figures.total = pages(sysconf(_SC_PHYS_PAGES));
+    MemoryFigures figures{bytes.figure(), blocks.figure(), pages(sysconf(_SC_PHYS_PAGES)), 0};
 #ifdef _SC_AVPHYS_PAGES
     figures.free = pages(sysconf(_SC_AVPHYS_PAGES));
 #else
-    figures.free = std::max<std::int64_t>(0, figures.total - figures.current);
+    figures.free = std::max<std::int64_t>(0, figures.total - figures.bytes.current);
 #endif
     return figures;
 }
 
-void reset_peak_memory() { peak_since_reset.store(resident_bytes()); }
+void reset_peak_memory() {
+    bytes.reset_peak();
+    blocks.reset_peak();
+}
+
+bool made_as_cuda(const at::TensorBase& tensor) noexcept {
+    const auto* impl = tensor.unsafeGetTensorImpl();
+    if (!impl->key_set().has(c10::DispatchKey::CPU) || !impl->has_storage()) return false;
+    auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+    return storage && storage->_mutable_data_ptr_no_checks().get_deleter() == &free_as_cuda;
+}
 
 c10::Allocator* pinned_allocator() {
     static auto* allocator = new PinnedAllocator();
@@ -127,13 +188,15 @@ c10::Allocator* pinned_allocator() {
 }
 
 bool is_pinned(const void* pointer) {
-    auto& blocks = pinned_blocks();
-    const std::lock_guard lock(blocks.mutex);
-    return blocks.live.count(pointer) > 0;
+    auto& pinned = pinned_blocks();
+    const std::lock_guard lock(pinned.mutex);
+    return pinned.live.count(pointer) > 0;
 }
 
 void install_allocator() {
     if (!c10::GetAllocator(c10::kCUDA)) c10::SetAllocator(c10::kCUDA, new CudaAllocator());
+    static auto* counting = new CountingAllocator();  // for the life of the process
+    c10::SetCPUAllocator(counting);
 }
 
 }  // namespace compat::shim

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <ATen/core/Generator.h>
+#include <ATen/core/TensorBase.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/Stream.h>
 
@@ -16,14 +17,40 @@ namespace compat::shim {
 // Hooks, guard and allocator, once, for the life of the process. With the GIL held.
 void install_cuda();
 
+// While one lives, what this thread's ops allocate and draw on the host stands for what they would
+// on CUDA: tensors' memory is remembered as CUDA's, and random numbers come from CUDA's generator.
+class AsCuda {
+  public:
+    AsCuda() noexcept { ++depth_; }
+    ~AsCuda() { --depth_; }
+    AsCuda(const AsCuda&) = delete;
+    AsCuda& operator=(const AsCuda&) = delete;
+    [[nodiscard]] static bool active() noexcept { return depth_ > 0; }
+
+  private:
+    static inline thread_local int depth_ = 0;
+};
+
+// The default generator of cuda:0: a generator of CPU kernels, with a state of its own.
+[[nodiscard]] const at::Generator& default_cuda_generator();
+
+// Whether the tensor's memory was allocated under AsCuda. Results of ops on such a tensor are not.
+[[nodiscard]] bool made_as_cuda(const at::TensorBase& tensor) noexcept;
+
 // The host's CPU allocator, remembering what it handed out so that is_pinned() can answer.
 [[nodiscard]] c10::Allocator* pinned_allocator();
 [[nodiscard]] bool is_pinned(const void* pointer);
 
-// The process's memory, in bytes: resident now, the most since the last reset, the machine's all
-// and free.
+// What CPU tensors take that were allocated since activation, whatever device they were asked for
+// on: a tensor's results carry no mark of it. In bytes and in blocks; and the machine's memory, in
+// bytes.
+struct Figure {
+    std::int64_t current = 0, peak = 0;     // the peak since the last reset
+    std::int64_t allocated = 0, freed = 0;  // since activation
+};
 struct MemoryFigures {
-    std::int64_t current = 0, peak = 0, total = 0, free = 0;
+    Figure bytes, blocks;
+    std::int64_t total = 0, free = 0;
 };
 [[nodiscard]] MemoryFigures memory_figures();
 void reset_peak_memory();
@@ -38,5 +65,6 @@ c10::StreamId exchange_stream(c10::StreamId stream) noexcept;
 void install_guard();
 void install_allocator();
 void install_hooks();
+void install_generator();
 
 }  // namespace compat::shim

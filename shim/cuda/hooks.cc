@@ -30,9 +30,8 @@ class Hooks final : public at::CUDAHooksInterface {
     void deviceSynchronize(c10::DeviceIndex) const override {}
     std::string showConfig() const override { return "CUDA answered by compat_shim\n"; }
 
-    // Tensors live on the CPU, and its kernels take no other generator.
     const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
-        return at::detail::getDefaultCPUGenerator();
+        return default_cuda_generator();
     }
     at::Generator getNewGenerator(c10::DeviceIndex index) const override {
         (void)redirect(generator_symbol, {c10::kCUDA, index});
@@ -59,6 +58,7 @@ void install_cuda() {
     install_guard();
     install_allocator();
     install_hooks();
+    install_generator();
 }
 
 }  // namespace compat::shim

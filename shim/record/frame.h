@@ -6,6 +6,8 @@
 #include <frameobject.h>
 #endif
 
+#include <memory>
+
 namespace compat::shim {
 
 #if PY_VERSION_HEX >= 0x030C0000
@@ -33,6 +35,11 @@ inline bool set_code_slot(PyCodeObject* code, Py_ssize_t slot, void* value) {
     return _PyCode_SetExtra(reinterpret_cast<PyObject*>(code), slot, value) == 0;
 }
 #endif
+
+struct DropFrame {
+    void operator()(PyFrameObject* frame) const { Py_DECREF(frame); }
+};
+using OwnedFrame = std::unique_ptr<PyFrameObject, DropFrame>;
 
 // In bytes, as PyCode_Addr2Line wants it.
 inline int last_instruction(PyFrameObject* frame) {

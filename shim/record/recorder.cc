@@ -10,8 +10,10 @@ namespace {
 
 std::string_view name_of(EventKind kind) { return kEventKinds[static_cast<std::size_t>(kind)]; }
 
+// As code writes it: the override's device is none that torch has a name for.
 std::string device_name(const std::optional<c10::Device>& device) {
-    return device ? device->str() : std::string{};
+    if (!device) return {};
+    return device->is_cpu() && device->index() < -1 ? "cpu:-1" : device->str();
 }
 
 std::string utf8(PyObject* text) {
@@ -29,11 +31,6 @@ std::string utf8(PyObject* text) {
     }
     return result;
 }
-
-struct DropFrame {
-    void operator()(PyFrameObject* frame) const { Py_DECREF(frame); }
-};
-using Frame = std::unique_ptr<PyFrameObject, DropFrame>;
 
 // The frame keeps its code object alive, so that the pointer may be borrowed for its lifetime.
 PyCodeObject* code_of(PyFrameObject* frame) {
@@ -117,14 +114,9 @@ void Recorder::note(const Event& event) noexcept {
 }
 
 void Recorder::count_at_caller(const Event& event) {
-    Frame frame(PyThreadState_GetFrame(PyThreadState_Get()));
-    CodeSites* caller = nullptr;
-    while (frame) {
-        caller = sites_of(code_of(frame.get()));
-        if (caller && !caller->internal) break;
-        caller = nullptr;
-        frame.reset(PyFrame_GetBack(frame.get()));
-    }
+    OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
+    while (frame && is_internal(frame.get())) frame.reset(PyFrame_GetBack(frame.get()));
+    CodeSites* caller = frame ? sites_of(code_of(frame.get())) : nullptr;
     if (!caller) {
         ++settled_[row_key(event, {}, 0)];
         return;
@@ -134,6 +126,22 @@ void Recorder::count_at_caller(const Event& event) {
     if (it->second.count++ == 0) touched_.insert(caller);
     if (level_ == LogLevel::debug || (fresh && level_ == LogLevel::info))
         tell(event, caller->file, PyCode_Addr2Line(caller->code, it->first.last_instruction));
+}
+
+bool Recorder::is_internal(PyFrameObject* frame) {
+    const CodeSites* code = sites_of(code_of(frame));
+    return !code || code->internal;
+}
+
+OwnedFrame Recorder::call_of_the_users_line() {
+    const KeepError keep;
+    OwnedFrame call;
+    OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
+    while (frame && is_internal(frame.get())) {
+        call = std::move(frame);
+        frame.reset(PyFrame_GetBack(call.get()));
+    }
+    return call;
 }
 
 Recorder::CodeSites* Recorder::sites_of(PyCodeObject* code) {
@@ -207,7 +215,7 @@ std::size_t Recorder::size() const {
 
 void Recorder::tell(const Event& event, std::string_view file, int line) const {
     const auto side = [](const std::optional<c10::Device>& device) {
-        return device ? device->str() : std::string("-");
+        return device ? device_name(device) : std::string("-");
     };
     std::fprintf(stderr, "compat_shim: %.*s:%d: %s %s: %s -> %s\n", static_cast<int>(file.size()),
                  file.data(), line, std::string(name_of(event.kind)).c_str(),

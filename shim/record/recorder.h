@@ -20,6 +20,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "record/frame.h"
+
 namespace compat::shim {
 
 // The words of the record (docs/formats.md).
@@ -63,6 +65,10 @@ class Recorder {
     // From any thread, with or without the GIL.
     void note(const Event& event) noexcept;
 
+    // With the GIL held: torch's function that the innermost line of the user's has called and that
+    // has not returned; null where that line called no Python function of torch's.
+    [[nodiscard]] OwnedFrame call_of_the_users_line();
+
     // With the GIL held: what was counted since the last take, one row a site, in order of file and
     // line. `take` starts the count anew.
     [[nodiscard]] std::vector<SiteRow> rows();
@@ -97,6 +103,7 @@ class Recorder {
 
     Recorder() = default;
     CodeSites* sites_of(PyCodeObject* code);
+    bool is_internal(PyFrameObject* frame);
     void count_at_caller(const Event& event);
     void settle(CodeSites& code, Rows& into);
     void tell(const Event& event, std::string_view file, int line) const;

@@ -4,6 +4,9 @@
 #include <ATen/core/stack.h>
 #include <c10/core/TensorOptions.h>
 
+#include <optional>
+
+#include "cuda/cuda.h"
 #include "redirect/state.h"
 
 namespace compat::shim {
@@ -28,15 +31,17 @@ void keep_copy_semantics(const OpShape& shape, torch::jit::Stack& stack, c10::De
         argument(shape, stack, shape.copy) = c10::IValue(true);
 }
 
-void rewrite(const OpShape& shape, torch::jit::Stack& stack) {
+// Returns whether the host stands for CUDA from here on.
+bool rewrite(const OpShape& shape, torch::jit::Stack& stack) {
     c10::IValue& value = argument(shape, stack, shape.device);
-    if (!value.isDevice()) return;
+    if (!value.isDevice()) return false;
     const c10::Device from = value.toDevice();
     const Decision decision = decide(from);
-    if (decision.change == Change::none) return;
-    Recorder::instance().note({shape.id, event_kind(decision.change), from, decision.device});
+    if (decision.change != Change::none)
+        Recorder::instance().note({shape.id, event_kind(decision.change), from, decision.device});
     value = c10::IValue(decision.device);
     keep_copy_semantics(shape, stack, from, decision.device);
+    return from.is_cuda() && decision.device.is_cpu();
 }
 
 template <class T>
@@ -91,13 +96,15 @@ EventKind event_kind(Change change) noexcept {
 
 void ModeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                             torch::jit::Stack* stack) {
-    rewrite(shape_, *stack);
+    std::optional<AsCuda> as_cuda;
+    if (rewrite(shape_, *stack)) as_cuda.emplace();
     op.redispatchBoxed(keys & kAfterMode, stack);
 }
 
 void BackendSelectKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                                      torch::jit::Stack* stack) {
-    rewrite(shape_, *stack);
+    std::optional<AsCuda> as_cuda;
+    if (rewrite(shape_, *stack)) as_cuda.emplace();
     const auto dtype = int_argument(shape_, *stack, shape_.dtype, c10::ScalarType::Float);
     const auto layout = int_argument(shape_, *stack, shape_.layout, c10::Layout::Strided);
     const c10::IValue& value = argument(shape_, *stack, shape_.device);
@@ -107,6 +114,21 @@ void BackendSelectKernel::operator()(const c10::OperatorHandle& op, c10::Dispatc
     const c10::DispatchKeySet backend(c10::computeDispatchKey(dtype, layout, device));
     op.redispatchBoxed(
         has_tensor(shape_, *stack) ? (keys & kAfterBackendSelect) | backend : backend, stack);
+}
+
+bool fills_with_random_numbers(const c10::OperatorHandle& op) {
+    const auto& arguments = op.schema().arguments();
+    if (arguments.empty() || !op.hasTag(at::Tag::nondeterministic_seeded)) return false;
+    const auto* alias = arguments.front().alias_info();
+    return alias && alias->isWrite() && is_of_kind(arguments.front(), c10::TypeKind::TensorType);
+}
+
+void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                        torch::jit::Stack* stack) {
+    const c10::IValue& self = torch::jit::peek(*stack, 0, op.schema().arguments().size());
+    std::optional<AsCuda> as_cuda;
+    if (self.isTensor() && made_as_cuda(self.toTensor())) as_cuda.emplace();
+    op.redispatchBoxed(keys & kAfterMode, stack);
 }
 
 void record_stream_kernel(const c10::OperatorHandle&, c10::DispatchKeySet,

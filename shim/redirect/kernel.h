@@ -50,6 +50,13 @@ class BackendSelectKernel final : public c10::OperatorKernel {
     OpShape shape_;
 };
 
+// An op that fills its first argument with random numbers and asks for no device: those of a tensor
+// that was made as on CUDA come from CUDA's generator.
+void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                        torch::jit::Stack* stack);
+// Whether an op is one of these, by its schema and tags.
+[[nodiscard]] bool fills_with_random_numbers(const c10::OperatorHandle& op);
+
 // A CPU tensor's memory belongs to no stream: there is nothing to keep alive.
 void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                           torch::jit::Stack* stack);

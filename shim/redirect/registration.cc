@@ -28,12 +28,15 @@ std::vector<c10::RegistrationHandleRAII>& handles() {
     return *kept;
 }
 
-template <class Kernel>
 void put(c10::Dispatcher& dispatcher, const c10::OperatorName& name, c10::DispatchKey key,
-         const OpShape& shape) {
-    handles().push_back(dispatcher.registerImpl(
-        name, key, c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(shape)),
-        std::nullopt, nullptr, "compat_shim"));
+         c10::KernelFunction kernel) {
+    handles().push_back(dispatcher.registerImpl(name, key, std::move(kernel), std::nullopt, nullptr,
+                                                "compat_shim"));
+}
+
+template <class Kernel>
+c10::KernelFunction rewriting(const OpShape& shape) {
+    return c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(shape));
 }
 
 bool left_alone(const std::string& name) {
@@ -53,22 +56,26 @@ Registered register_all() {
     const c10::WarningUtils::WarningHandlerGuard guard(&silence);
     handles().push_back(dispatcher.registerFallback(
         kModeKey, c10::KernelFunction::makeFallthrough(), "compat_shim"));
-    handles().push_back(
-        dispatcher.registerImpl({"aten::record_stream", ""}, c10::DispatchKey::CPU,
-                                c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>(),
-                                std::nullopt, nullptr, "compat_shim"));
+    put(dispatcher, {"aten::record_stream", ""}, c10::DispatchKey::CPU,
+        c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>());
     for (const auto& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
         if (!op || left_alone(name.name)) continue;
         OpShape shape = shape_of(op->schema());
-        if (shape.device < 0) continue;
+        if (shape.device < 0) {
+            if (fills_with_random_numbers(*op))
+                put(dispatcher, name, kModeKey,
+                    c10::KernelFunction::makeFromBoxedFunction<&random_fill_kernel>());
+            continue;
+        }
         shape.id = Recorder::instance().op_id(readable(name));
-        put<ModeKernel>(dispatcher, name, kModeKey, shape);
+        put(dispatcher, name, kModeKey, rewriting<ModeKernel>(shape));
         ++result.mode;
         // Only kernels that torchgen made can be replaced by a rule: prims bring their own.
         if (name.name.starts_with("aten::") &&
             op->hasKernelForDispatchKey(c10::DispatchKey::BackendSelect)) {
-            put<BackendSelectKernel>(dispatcher, name, c10::DispatchKey::BackendSelect, shape);
+            put(dispatcher, name, c10::DispatchKey::BackendSelect,
+                rewriting<BackendSelectKernel>(shape));
             ++result.backend_select;
         }
     }

@@ -1,11 +1,15 @@
 #include "redirect/state.h"
 
+#include <atomic>
+
 #include "redirect/kernel.h"
+#include "redirect/override.h"
 
 namespace compat::shim {
 namespace {
 
 Settings current;
+std::atomic<bool> override_on{false};
 
 Requested kind_of(c10::DeviceType type) noexcept {
     switch (type) {
@@ -29,8 +33,13 @@ void set_settings(const Settings& settings) noexcept { current = settings; }
 const Settings& settings() noexcept { return current; }
 
 Decision decide(c10::Device device) noexcept {
-    const Answer answer = resolve({kind_of(device.type()), device.index()}, current.host,
-                                  /*override_on=*/false, current.mode);
+    const bool toggles = is_toggle(device);
+    if (toggles && !first_toggle_of_call()) return {c10::Device(c10::kCPU), Change::none};
+    if (!toggles) forget_finished_call();
+    const Request request =
+        toggles ? Request{Requested::toggle, -1} : Request{kind_of(device.type()), device.index()};
+    const Answer answer = resolve(request, current.host, override_on.load(), current.mode);
+    if (toggles) override_on.store(answer.override_on);
     const auto index = static_cast<c10::DeviceIndex>(answer.index);
     switch (answer.place) {
         case Place::unchanged:

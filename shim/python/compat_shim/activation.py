@@ -12,6 +12,17 @@ import threading
 
 from . import cuda_names, library, record, remedies, settings, state
 
+# What takes a device and calls no kernel with it, and what asks for one device several times.
+MADE_FOR_A_DEVICE = ("device", "Event", "Generator", "Stream")
+MADE_OF_PARTS = (
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+)
+
 
 def prepare(native):
     """Load the library and give torch._C what a CUDA build has."""
@@ -34,7 +45,10 @@ def prepare(native):
 
 def finish(torch):
     """Redirect from here on."""
-    state.library.install()
+    state.library.install(
+        [getattr(torch, name) for name in MADE_FOR_A_DEVICE],
+        [getattr(torch, name) for name in MADE_OF_PARTS if hasattr(torch, name)],
+    )
     state.library.include_this_thread(True)
     _follow_threads()
     _follow_processes()

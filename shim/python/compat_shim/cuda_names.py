@@ -198,7 +198,7 @@ def _actions(native, library):
 
         if device_count() == 0:
             raise RuntimeError("No CUDA GPUs are available")
-        torch.cuda.default_generators = (torch.default_generator,)
+        torch.cuda.default_generators = (library.default_generator(),)
         torch.cuda._get_device_properties = native._get_device_properties
 
     return {

@@ -6,19 +6,19 @@ import platform
 CUDA_TYPE = 1  # c10::DeviceType::CUDA
 CAPABILITY = (7, 0)
 
-_STATS = (
-    "active_bytes",
-    "allocated_bytes",
-    "inactive_split_bytes",
-    "requested_bytes",
-    "reserved_bytes",
-    "active",
-    "allocation",
-    "inactive_split",
-    "segment",
-)
+# Each statistic, and which figure of the library's it is.
+_STATS = {
+    "active_bytes": "bytes",
+    "allocated_bytes": "bytes",
+    "inactive_split_bytes": None,
+    "requested_bytes": "bytes",
+    "reserved_bytes": "bytes",
+    "active": "blocks",
+    "allocation": "blocks",
+    "inactive_split": None,
+    "segment": "blocks",
+}
 _COUNTERS = ("num_alloc_retries", "num_device_alloc", "num_device_free", "num_ooms")
-_SUMMED = ("active_bytes", "allocated_bytes", "requested_bytes", "reserved_bytes")
 
 
 def check_index(index):
@@ -74,20 +74,15 @@ class Properties:
 
 
 def memory_stats(library):
-    """In the shape of the caching allocator's statistics; the process's memory stands for what
-    tensors take."""
+    """In the shape of the caching allocator's statistics. What CPU tensors take is allocated, in
+    use and reserved; nothing is cached."""
     memory = library.memory()
     none = dict.fromkeys(("current", "peak", "allocated", "freed"), 0)
-    used = {**none, "current": memory["current"], "peak": memory["peak"]}
-    used["allocated"] = memory["current"]
-    stats = {
-        name: {
-            "all": dict(used if name in _SUMMED else none),
-            "small_pool": dict(none),
-            "large_pool": dict(used if name in _SUMMED else none),
-        }
-        for name in _STATS
-    }
+    stats = {}
+    for name, source in _STATS.items():
+        figure = memory[source] if source else None
+        used = {key: getattr(figure, key) for key in none} if figure else none
+        stats[name] = {"all": dict(used), "small_pool": dict(none), "large_pool": dict(used)}
     stats.update(dict.fromkeys(_COUNTERS, 0))
     stats.update(max_split_size=-1, num_sync_all_streams=0)
     stats.update(oversize_allocations=dict(none), oversize_segments=dict(none))

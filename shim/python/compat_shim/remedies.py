@@ -23,6 +23,8 @@ def apply(torch, library):
     _autocast(torch, library)
     _data_parallel()
     _profiler(torch, library)
+    _checkpoint(torch)
+    _load(torch)
 
 
 def _storages(torch, library):
@@ -129,3 +131,31 @@ def _profiler(torch, library):
         create(self, enabled, use_device=use_device, **kwargs)
 
     profile.__init__ = __init__
+
+
+def _checkpoint(torch):
+    """Checkpointed code runs twice with the same random numbers. torch keeps the state of the
+    devices that it finds tensors on, and none is found on CUDA."""
+    from torch.utils import checkpoint
+
+    find = checkpoint.get_device_states
+
+    @functools.wraps(find)
+    def get_device_states(*args):
+        devices, states = find(*args)
+        return (devices, states) if devices else ([0], [torch.cuda.get_rng_state(0)])
+
+    checkpoint.get_device_states = get_device_states
+
+
+def _load(torch):
+    """torch.load(map_location="cpu:-1"): a string that is compared, and never parsed."""
+    choose = torch.serialization._get_restore_location
+
+    @functools.wraps(choose)
+    def _get_restore_location(map_location):
+        if map_location == "cpu:-1":
+            map_location = torch.device(map_location)
+        return choose(map_location)
+
+    torch.serialization._get_restore_location = _get_restore_location

@@ -1,8 +1,10 @@
 """Random numbers on the pretended device are reproducible, however the seed is set."""
 
+import threading
 import unittest
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from conformance import ConformanceTest
 
@@ -22,8 +24,63 @@ class RandomTest(ConformanceTest):
                 self.assertEqual(draw(), first)
 
     def test_initial_seed(self):
+        torch.manual_seed(10)
         torch.cuda.manual_seed(11)
         self.assertEqual(torch.cuda.initial_seed(), 11)
+        self.assertEqual(torch.initial_seed(), 10)
+
+    def test_the_cpus_numbers_stay_what_they_are(self):
+        torch.manual_seed(7)
+        expected = torch.rand(8).tolist()
+        for between in (
+            lambda: torch.cuda.manual_seed(1),
+            lambda: torch.cuda.manual_seed_all(2),
+            lambda: torch.cuda.seed(),
+            draw,
+            lambda: torch.empty(5, device="cuda").normal_(),
+            lambda: torch.randn_like(torch.ones(2), device="cuda"),
+            lambda: torch.cuda.set_rng_state(torch.cuda.get_rng_state()),
+        ):
+            torch.manual_seed(7)
+            first = torch.rand(4).tolist()
+            between()
+            self.assertEqual(first + torch.rand(4).tolist(), expected)
+
+    def test_filling_a_tensor_of_cuda_draws_as_making_one(self):
+        for seed in (torch.cuda.manual_seed, torch.manual_seed):
+            seed(9)
+            made = draw()
+            seed(9)
+            self.assertEqual(torch.empty(4, device="cuda").uniform_().tolist(), made)
+
+    def test_drawing_on_cuda_gives_what_the_cpu_would_give_for_its_seed(self):
+        torch.manual_seed(21)
+        on_cuda = torch.randn(5, device="cuda")
+        torch.manual_seed(21)
+        self.assertTrue(torch.equal(on_cuda, torch.randn(5)))
+
+    def test_threads_share_the_default_generator(self):
+        torch.cuda.manual_seed(4)
+        expected = [draw(), draw()]
+        torch.cuda.manual_seed(4)
+        drawn = []
+        for _ in range(2):
+            thread = threading.Thread(target=lambda: drawn.append(draw()))
+            thread.start()
+            thread.join()
+        self.assertEqual(drawn, expected)
+
+    def test_checkpointed_code_draws_the_same_again(self):
+        def masked(x):
+            return x * (torch.rand(64, device="cuda") > 0.5)
+
+        for reentrant in (True, False):
+            with self.subTest(reentrant=reentrant):
+                leaf = torch.ones(64, requires_grad=True)
+                result = checkpoint(masked, leaf, use_reentrant=reentrant)
+                torch.rand(9, device="cuda")
+                result.sum().backward()
+                self.assertTrue(torch.equal(leaf.grad, result.detach()))
 
     def test_states(self):
         state = torch.cuda.get_rng_state()

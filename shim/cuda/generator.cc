@@ -1,0 +1,32 @@
+// The default generator of the pretended CUDA device. CPU kernels fetch the CPU's default generator
+// by one function of libtorch; its imports are replaced by ours, which answers for the thread that
+// asks. The generator stays a CPU generator: their kernels take no other.
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "cuda/cuda.h"
+#include "redirect/imports.h"
+
+namespace compat::shim {
+namespace {
+
+// const at::Generator& at::detail::getDefaultCPUGenerator()
+constexpr std::string_view kSymbol = "_ZN2at6detail22getDefaultCPUGeneratorEv";
+
+const at::Generator& default_generator_for_this_thread() {
+    return AsCuda::active() ? default_cuda_generator() : at::detail::getDefaultCPUGenerator();
+}
+
+}  // namespace
+
+const at::Generator& default_cuda_generator() {
+    // Never destroyed: torch's own default generators are not, either.
+    static const auto* generator =
+        new at::Generator(at::detail::createCPUGenerator(c10::default_rng_seed_val));
+    return *generator;
+}
+
+void install_generator() {
+    replace_import(kSymbol, reinterpret_cast<void*>(&default_generator_for_this_thread));
+}
+
+}  // namespace compat::shim

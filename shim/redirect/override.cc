@@ -1,0 +1,192 @@
+#include "redirect/override.h"
+
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "record/frame.h"
+#include "record/recorder.h"
+#include "redirect/imports.h"
+#include "redirect/state.h"
+
+namespace compat::shim {
+namespace {
+
+constexpr char kToggle[] = "cpu:-1";
+const c10::Device kToggleDevice(c10::kCPU, -2);  // no string gives the CPU this index
+
+// The call that toggled last: the torch function that a line of the user's called, and which may
+// ask again before it returns. Held, so that no other call's frame can have its address; guarded by
+// the GIL. `holding` says from any thread whether there is one.
+PyFrameObject* last_call = nullptr;
+std::thread::id last_thread;
+std::atomic<bool> holding{false};
+
+// The same for a C function that asks for the device of each of its parts: set while one runs.
+enum class InFunction { none, not_toggled, toggled };
+thread_local InFunction in_function = InFunction::none;
+
+bool on_this_stack(PyFrameObject* wanted) {
+    OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
+    while (frame && frame.get() != wanted) frame.reset(PyFrame_GetBack(frame.get()));
+    return frame != nullptr;
+}
+
+void let_go() {
+    holding.store(false);
+    PyFrameObject* frame = std::exchange(last_call, nullptr);
+    Py_XDECREF(frame);
+}
+
+// void c10::Device::Device(const std::string&), as the Itanium C++ ABI calls it.
+void parse(c10::Device* device, const std::string& text) {
+    if (text == kToggle)
+        ::new (device) c10::Device(kToggleDevice);
+    else
+        ::new (device) c10::Device(text);
+}
+constexpr std::string_view kParserSymbol =
+    "_ZN3c106DeviceC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
+
+bool asks_to_toggle(PyObject* value) {
+    return PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, kToggle) == 0;
+}
+
+// The arguments with "cpu" for "cpu:-1"; toggles where there was one. New references, or null with
+// a Python error.
+struct Arguments {
+    PyObject* positional;
+    PyObject* named;  // null where there are none
+    ~Arguments() {
+        Py_XDECREF(positional);
+        Py_XDECREF(named);
+    }
+};
+
+bool toggle_in(Arguments& arguments, OpId symbol) {
+    PyObject* plain = PyUnicode_InternFromString("cpu");
+    if (!plain) return false;
+    bool found = false;
+    const Py_ssize_t count = PyTuple_GET_SIZE(arguments.positional);
+    PyObject* copy = PyTuple_New(count);
+    for (Py_ssize_t i = 0; copy && i < count; ++i) {
+        PyObject* value = PyTuple_GET_ITEM(arguments.positional, i);
+        const bool toggles = asks_to_toggle(value);
+        found |= toggles;
+        PyTuple_SET_ITEM(copy, i, Py_NewRef(toggles ? plain : value));
+    }
+    Py_DECREF(arguments.positional);
+    arguments.positional = copy;
+    bool ok = copy != nullptr;
+    if (ok && arguments.named) {
+        PyObject* named = PyDict_Copy(arguments.named);
+        Py_DECREF(arguments.named);
+        arguments.named = named;
+        ok = named != nullptr;
+        PyObject *key = nullptr, *value = nullptr;
+        // Values of keys that are there may be set while the dict is walked.
+        for (Py_ssize_t at = 0; ok && PyDict_Next(named, &at, &key, &value);) {
+            if (!asks_to_toggle(value)) continue;
+            found = true;
+            ok = PyDict_SetItem(named, key, plain) == 0;
+        }
+    }
+    Py_DECREF(plain);
+    if (ok && found) (void)redirect(symbol, kToggleDevice);
+    return ok;
+}
+
+// One class for each C type, since a constructor knows no state of its own.
+template <std::size_t N>
+struct Constructor {
+    static inline newfunc original = nullptr;
+    static inline OpId symbol = 0;
+
+    static PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+        Arguments arguments{Py_NewRef(args), kwargs ? Py_NewRef(kwargs) : nullptr};
+        if (!toggle_in(arguments, symbol)) return nullptr;
+        return original(type, arguments.positional, arguments.named);
+    }
+    static void install(PyObject* type) {
+        auto* c_type = reinterpret_cast<PyTypeObject*>(type);
+        symbol = Recorder::instance().op_id(c_type->tp_name);
+        original = std::exchange(c_type->tp_new, &construct);
+        PyType_Modified(c_type);
+    }
+};
+
+// A C function called with what it is called with, as one call. One class for each function.
+template <std::size_t N>
+struct OneCall {
+    static inline PyCFunctionWithKeywords original = nullptr;
+
+    static PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+        const auto before = std::exchange(in_function, InFunction::not_toggled);
+        PyObject* result = original(self, args, kwargs);
+        in_function = before;
+        return result;
+    }
+    static void install(PyObject* function) {
+        PyMethodDef* method = reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
+        original = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(std::exchange(
+            method->ml_meth, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&call)))));
+    }
+};
+
+template <template <std::size_t> class Replacement, std::size_t... N>
+void install_each(const std::vector<PyObject*>& objects, std::index_sequence<N...>) {
+    TORCH_CHECK(objects.size() <= sizeof...(N), "more objects than replacements for them");
+    ((N < objects.size() ? Replacement<N>::install(objects[N]) : void()), ...);
+}
+
+bool takes_keywords(PyObject* function) {
+    return PyCFunction_Check(function) &&
+           (PyCFunction_GET_FLAGS(function) & (METH_VARARGS | METH_KEYWORDS)) ==
+               (METH_VARARGS | METH_KEYWORDS);
+}
+
+}  // namespace
+
+bool is_toggle(c10::Device device) noexcept { return device == kToggleDevice; }
+
+bool first_toggle_of_call() noexcept {
+    if (in_function != InFunction::none)
+        return std::exchange(in_function, InFunction::toggled) == InFunction::not_toggled;
+    if (!Py_IsInitialized() || !PyGILState_GetThisThreadState()) return true;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    OwnedFrame call = Recorder::instance().call_of_the_users_line();
+    const bool first = !call || call.get() != last_call;
+    if (first) let_go();
+    if (first && call) {
+        last_call = call.release();
+        last_thread = std::this_thread::get_id();
+        holding.store(true);
+    }
+    PyGILState_Release(gil);
+    return first;
+}
+
+void forget_finished_call() noexcept {
+    if (!holding.load(std::memory_order_relaxed) || !Py_IsInitialized() ||
+        !PyGILState_GetThisThreadState())
+        return;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    if (last_call && last_thread == std::this_thread::get_id() && !on_this_stack(last_call))
+        let_go();
+    PyGILState_Release(gil);
+}
+
+int install_override_parsing(const std::vector<PyObject*>& types,
+                             std::vector<PyObject*> functions) {
+    std::erase_if(functions, [](PyObject* function) { return !takes_keywords(function); });
+    install_each<Constructor>(types, std::make_index_sequence<4>());
+    install_each<OneCall>(functions, std::make_index_sequence<8>());
+    return replace_import(kParserSymbol, reinterpret_cast<void*>(&parse));
+}
+
+}  // namespace compat::shim

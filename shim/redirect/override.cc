@@ -53,6 +53,12 @@ void parse(c10::Device* device, const std::string& text) {
 constexpr std::string_view kParserSymbol =
     "_ZN3c106DeviceC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
 
+// std::string c10::Device::str() const: TorchScript writes devices down and reads them again.
+std::string print(const c10::Device* device) {
+    return is_toggle(*device) ? kToggle : device->str();
+}
+constexpr std::string_view kPrinterSymbol = "_ZNK3c106Device3strB5cxx11Ev";
+
 bool asks_to_toggle(PyObject* value) {
     return PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, kToggle) == 0;
 }
@@ -186,6 +192,7 @@ int install_override_parsing(const std::vector<PyObject*>& types,
     std::erase_if(functions, [](PyObject* function) { return !takes_keywords(function); });
     install_each<Constructor>(types, std::make_index_sequence<4>());
     install_each<OneCall>(functions, std::make_index_sequence<8>());
+    replace_import(kPrinterSymbol, reinterpret_cast<void*>(&print));
     return replace_import(kParserSymbol, reinterpret_cast<void*>(&parse));
 }
 

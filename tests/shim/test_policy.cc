@@ -126,6 +126,7 @@ TEST(Override, SendsEveryPlaceToTheCpu) {
         const bool is_a_place = request.kind != Requested::meta && request.kind != Requested::other;
         EXPECT_EQ(landed(answer, request.kind), is_a_place ? "cpu" : "-");
         EXPECT_TRUE(answer.override_on) << "only cpu:-1 toggles";
+        EXPECT_EQ(answer.index, is_a_place && request.index > 0 ? 0 : request.index);
         if (own == "cuda" || own == "mps") {
             EXPECT_EQ(answer.change, Change::override_);
         }

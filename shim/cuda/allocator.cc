@@ -1,6 +1,7 @@
 // Memory of the pretended CUDA device, which is the host's.
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
 #include <unistd.h>
 #ifdef __APPLE__
 #include <malloc/malloc.h>
@@ -20,28 +21,28 @@ namespace {
 
 std::int64_t pages(long count) { return static_cast<std::int64_t>(count) * sysconf(_SC_PAGESIZE); }
 
-// Counted apart for bytes and for blocks; each count is exact, the pair is not read at one moment.
+// Every op that makes a tensor passes here: one addition as it is allocated and one as it is freed.
 class Counter {
   public:
     void add(std::int64_t amount) noexcept {
-        allocated_.fetch_add(amount, std::memory_order_relaxed);
-        const auto now = current_.fetch_add(amount, std::memory_order_relaxed) + amount;
-        auto peak = peak_.load(std::memory_order_relaxed);
-        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed))
+        const auto allocated = allocated_.fetch_add(amount, kRelaxed) + amount;
+        const auto now = allocated - freed_.load(kRelaxed);
+        auto peak = peak_.load(kRelaxed);
+        while (peak < now && !peak_.compare_exchange_weak(peak, now, kRelaxed))
             ;
     }
-    void remove(std::int64_t amount) noexcept {
-        current_.fetch_sub(amount, std::memory_order_relaxed);
-    }
-    void reset_peak() noexcept { peak_.store(current_.load()); }
+    void remove(std::int64_t amount) noexcept { freed_.fetch_add(amount, kRelaxed); }
+    void reset_peak() noexcept { peak_.store(figure().current); }
     [[nodiscard]] Figure figure() const noexcept {
-        const auto current = current_.load();
+        // In this order: what is freed meanwhile was allocated before.
+        const auto freed = freed_.load();
         const auto allocated = allocated_.load();
-        return {current, std::max(current, peak_.load()), allocated, allocated - current};
+        return {allocated - freed, std::max(allocated - freed, peak_.load()), allocated, freed};
     }
 
   private:
-    std::atomic<std::int64_t> current_{0}, peak_{0}, allocated_{0};
+    static constexpr auto kRelaxed = std::memory_order_relaxed;
+    std::atomic<std::int64_t> allocated_{0}, freed_{0}, peak_{0};
 };
 
 Counter bytes;
@@ -60,17 +61,26 @@ std::int64_t size_of(void* data) {
 void free_counted(void* data) {
     bytes.remove(size_of(data));
     blocks.remove(1);
-    c10::GetDefaultCPUAllocator()->raw_deallocate(data);
+    c10::profiledCPUMemoryReporter().Delete(data);
+    c10::free_cpu(data);
 }
 
 // As above: that it is another function is what marks the block.
 void free_as_cuda(void* data) { free_counted(data); }
 
+// torch's default CPU allocator, which is alloc_cpu and a line to the profiler, and the counts.
 class CountingAllocator final : public c10::Allocator {
   public:
     c10::DataPtr allocate(std::size_t count) override {
-        void* data = c10::GetDefaultCPUAllocator()->raw_allocate(count);
+        void* data = nullptr;
+        try {
+            data = c10::alloc_cpu(count);
+        } catch (const c10::Error&) {
+            c10::profiledCPUMemoryReporter().OutOfMemory(count);
+            throw;
+        }
         if (data) {
+            c10::profiledCPUMemoryReporter().New(data, count);
             bytes.add(size_of(data));
             blocks.add(1);
         }

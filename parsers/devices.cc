@@ -34,7 +34,8 @@ DeviceEvent event_from(const json& line) {
 DevicesResult parse_devices(std::string_view devices) {
     DevicesResult result;
     Diagnoser diagnose("devices", result.diagnostics);
-    std::set<std::int64_t> known;  // processes that wrote a session
+    std::set<std::int64_t> known;  // processes that wrote an opening line
+    std::set<std::int64_t> with_torch;
     std::int64_t foreign = 0;
     size_t first_foreign = 0;
     for_each_json_line(devices, diagnose, [&](const json& line, size_t offset) {
@@ -54,6 +55,7 @@ DevicesResult parse_devices(std::string_view devices) {
                                                  format, kJsonLinesFormat));
                 return false;
             }
+            if (event == "session") with_torch.insert(writer);
             // A process that watches may import torch later, or its children may.
             if (!result.shim || result.shim->version.empty()) result.shim = session_from(line);
         } else if (event == "device") {
@@ -68,6 +70,8 @@ DevicesResult parse_devices(std::string_view devices) {
         }
         return true;
     });
+    result.watched = known.size();
+    result.with_torch = with_torch.size();
     if (foreign > 0)
         diagnose.add(first_foreign, fmt::format("{} line(s) of other processes, dropped; the first "
                                                 "one here",

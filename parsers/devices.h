@@ -12,7 +12,9 @@ namespace compat::parsers {
 
 struct DevicesResult {
     std::optional<ShimSession>
-        shim;  // empty: nobody watched; no version in it: torch was not imported
+        shim;                    // empty: nobody watched; no version in it: torch was not imported
+    std::size_t watched = 0;     // processes that the shim was in
+    std::size_t with_torch = 0;  // those of them that imported torch
     std::vector<DeviceEvent> events;
     std::vector<KernelCount> kernels;
     std::vector<Diagnostic> diagnostics;

@@ -1,10 +1,12 @@
 #include "runner/app/cli.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "runner/base/exit_code.h"
 #include "runner/base/names.h"
@@ -13,8 +15,8 @@ namespace compat::app {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kCommands{"run",  "list", "prepare", "report",
-                                                    "runs", "show", "doctor"};
+constexpr std::array<std::string_view, 8> kCommands{"run",  "list", "prepare", "report",
+                                                    "runs", "show", "exec",    "doctor"};
 
 // `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
 // ./list.
@@ -30,8 +32,19 @@ std::vector<std::string> with_command(int argc, char** argv) {
     return words;
 }
 
+// What stands behind the first "--" of `exec` is another program's command line and none of ours.
+std::vector<std::string> take_program(std::vector<std::string>& words) {
+    if (words.empty() || words.front() != "exec") return {};
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    if (dashes == words.end()) return {};
+    std::vector<std::string> program(dashes + 1, words.end());
+    words.erase(dashes, words.end());
+    return program;
+}
+
 // Which settings a command takes: a flag that a command would not use is an error there.
 using Taken = std::vector<Setting>;
+const Taken kOfExec{Setting::shim, Setting::policy, Setting::fallback, Setting::python};
 const Taken kOfRun{Setting::jobs,      Setting::timeout,  Setting::results,  Setting::shim,
                    Setting::policy,    Setting::fallback, Setting::python,   Setting::root,
                    Setting::framework, Setting::name,     Setting::progress, Setting::color};
@@ -47,6 +60,25 @@ void add_settings(CLI::App& app, const Taken& taken, std::map<Setting, std::stri
                help)
             ->type_name("");
     }
+}
+
+// The usage line says where the program stands.
+class ProgramUsage final : public CLI::Formatter {
+  public:
+    std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
+        return fmt::format("Usage: {} [OPTIONS] -- CMD...\n", name);
+    }
+};
+
+// `before`: words in front of the "--" that no option took.
+void check_program(const std::vector<std::string>& before,
+                   const std::vector<std::string>& program) {
+    if (!before.empty() && before.front().starts_with('-')) throw CLI::ExtrasError(before);
+    if (!before.empty())
+        throw CLI::ValidationError(fmt::format(
+            "exec: the command stands after --: runner exec -- {}", fmt::join(before, " ")));
+    if (program.empty())
+        throw CLI::ValidationError("exec: no command: runner exec -- python train.py");
 }
 
 }  // namespace
@@ -71,6 +103,7 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     PrepareCommand prepare;
     ReportCommand report;
     ShowCommand show;
+    ExecCommand exec;
     DoctorCommand doctor;
     bool quiet = false, verbose = false;
     std::size_t max_bytes = 0;
@@ -145,6 +178,26 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         "Examples:\n  runner show latest\n  runner show "
         "'einops/tests/test_ops.py::test_rearrange_errors'");
 
+    auto* exec_app =
+        app.add_subcommand("exec", "run a program of your own under the same redirection");
+    exec_app->add_option("--env", exec.env, "variable for the program; may be repeated")
+        ->type_name("K=V")
+        ->take_all()
+        ->allow_extra_args(false);
+    exec_app->add_option("--record", exec.record, "where the record goes (a temporary file)")
+        ->type_name("FILE");
+    exec_app->add_flag("-q,--quiet", exec.quiet, "no report at the end");
+    add_settings(*exec_app, kOfExec, flags);
+    // So that we, and not the parser, say what is missing where a command stands without its "--".
+    exec_app->prefix_command();
+    exec_app->formatter(std::make_shared<ProgramUsage>());
+    exec_app->footer(
+        "The program's command line stands after --; the exit status is the program's own.\n"
+        "Examples:\n"
+        "  runner exec -- python train.py --epochs 1\n"
+        "  runner exec --policy full --record train.jsonl -- torchrun --nproc-per-node 2 train.py\n"
+        "  runner exec --python ~/my-project/.venv/bin/python -- pytest -k cuda");
+
     auto* doctor_app =
         app.add_subcommand("doctor", "check what the runner needs; print every setting's origin");
     doctor_app->add_option("SUITE", doctor.suite, "also check what this suite needs");
@@ -152,8 +205,10 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
 
     try {
         auto words = with_command(argc, argv);
+        exec.words = take_program(words);
         std::reverse(words.begin(), words.end());
         app.parse(words);
+        if (exec_app->parsed()) check_program(exec_app->remaining(), exec.words);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
         app.exit(error);
@@ -168,6 +223,7 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     if (report_app->parsed()) invocation.command = report;
     if (runs_app->parsed()) invocation.command = RunsCommand{};
     if (show_app->parsed()) invocation.command = show;
+    if (exec_app->parsed()) invocation.command = exec;
     if (doctor_app->parsed()) invocation.command = doctor;
     return invocation;
 }

@@ -39,13 +39,19 @@ struct RunsCommand {};
 struct ShowCommand {
     std::string what;
 };
+struct ExecCommand {
+    std::vector<std::string> words;  // the program's command line, never empty
+    std::vector<std::string> env;    // "K=V"
+    std::string record;              // empty: a file of our own choosing
+    bool quiet = false;
+};
 struct DoctorCommand {
     std::string suite;
 };
 
 struct Invocation {
     std::variant<RunCommand, ListCommand, PrepareCommand, ReportCommand, RunsCommand, ShowCommand,
-                 DoctorCommand>
+                 ExecCommand, DoctorCommand>
         command;
     std::map<Setting, std::string> flags;
     std::vector<std::string> argv;  // as typed

@@ -15,6 +15,8 @@ namespace compat::app {
                                                const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> list_runs(const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> show(const ShowCommand& command, const Invocation& invocation);
+// The status is the program's own, or 128 and the number of the signal that ended it.
+[[nodiscard]] Expected<int> run_program(const ExecCommand& command, const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invocation);
 
 }  // namespace compat::app

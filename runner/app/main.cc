@@ -19,15 +19,20 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-Expected<ExitCode> dispatch(const Invocation& invocation) {
+// What the process is to end with.
+Expected<int> dispatch(const Invocation& invocation) {
+    const auto status = [](const Expected<ExitCode>& code) {
+        return code.map([](ExitCode c) { return static_cast<int>(c); });
+    };
     return std::visit(
-        Overloaded{[&](const RunCommand& c) { return run_suite(c, invocation); },
-                   [&](const ListCommand& c) { return list_suite(c, invocation); },
-                   [&](const PrepareCommand& c) { return prepare_suite(c, invocation); },
-                   [&](const ReportCommand& c) { return render_report(c, invocation); },
-                   [&](const RunsCommand&) { return list_runs(invocation); },
-                   [&](const ShowCommand& c) { return show(c, invocation); },
-                   [&](const DoctorCommand& c) { return doctor(c, invocation); }},
+        Overloaded{[&](const RunCommand& c) { return status(run_suite(c, invocation)); },
+                   [&](const ListCommand& c) { return status(list_suite(c, invocation)); },
+                   [&](const PrepareCommand& c) { return status(prepare_suite(c, invocation)); },
+                   [&](const ReportCommand& c) { return status(render_report(c, invocation)); },
+                   [&](const RunsCommand&) { return status(list_runs(invocation)); },
+                   [&](const ShowCommand& c) { return status(show(c, invocation)); },
+                   [&](const ExecCommand& c) { return run_program(c, invocation); },
+                   [&](const DoctorCommand& c) { return status(doctor(c, invocation)); }},
         invocation.command);
 }
 
@@ -50,7 +55,7 @@ int main(int argc, char** argv) {
             print(stderr, "runner: cannot write to stdout: {}\n", std::strerror(error));
             return static_cast<int>(ExitCode::infrastructure);
         }
-        return static_cast<int>(*code);
+        return *code;
     } catch (const std::exception& error) {
         // Ours to mend; still one line, and the code for what is not the suite's fault.
         print(stderr, "runner: internal error: {}\n", printable(error.what()));

@@ -14,6 +14,7 @@
 #include "runner/app/ready.h"
 #include "runner/app/recorder.h"
 #include "runner/app/summary.h"
+#include "runner/app/variables.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/exec/loop.h"
@@ -23,18 +24,6 @@ namespace compat::app {
 namespace fs = std::filesystem;
 
 namespace {
-
-Expected<plan::Variables> parse_variables(const std::vector<std::string>& words) {
-    plan::Variables variables;
-    for (const auto& word : words) {
-        const size_t equals = word.find('=');
-        if (equals == 0 || equals == std::string::npos)
-            return fail(ErrorKind::usage, fmt::format("--env {} is not NAME=VALUE", word),
-                        "write it as --env NAME=VALUE");
-        variables.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-    }
-    return variables;
-}
 
 // The command line that runs a part of this suite again, from anywhere and in another environment:
 // no targets, absolute folders, and as a flag whatever was not the suite's or the default.

@@ -3,31 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <thread>
 
 #include "runner/app/share.h"
+#include "runner/app/variables.h"
 #include "runner/base/files.h"
 #include "suites/load.h"
 
-extern char** environ;
-
 namespace compat::app {
-
-namespace {
-
-plan::Variables inherited_environment() {
-    plan::Variables variables;
-    for (char** entry = environ; *entry; ++entry) {
-        const std::string_view text(*entry);
-        const size_t equals = text.find('=');
-        if (equals != std::string_view::npos)
-            variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-    }
-    return variables;
-}
-
-}  // namespace
 
 Expected<Ready> open_suite(const std::string& name, const Invocation& invocation,
                            const prepare::Say& say) {

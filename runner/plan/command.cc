@@ -61,12 +61,23 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
     }
     env["PYTORCH_ENABLE_MPS_FALLBACK"] = settings.fallback ? "1" : "0";
     if (!inherited.contains("PYTHONHASHSEED")) env["PYTHONHASHSEED"] = "0";
-    if (!inherited.contains("OMP_NUM_THREADS"))
+    if (settings.threads > 0 && !inherited.contains("OMP_NUM_THREADS"))
         env["OMP_NUM_THREADS"] = std::to_string(settings.threads);
 
     for (const Variables* variables : {&suite.env, &settings.from_user})
         for (const auto& [name, value] : *variables)
             if (name != "PYTHONPATH" && name != "PATH") env[name] = value;
+    return env;
+}
+
+Environment whole(const suites::Suite& suite, const ChildSettings& settings,
+                  const fs::path& record) {
+    Environment env{settings.inherited.begin(), settings.inherited.end()};
+    const bool shim = !settings.shim_library.empty();
+    // Switched off means off, whatever the runner itself was started with.
+    if (!shim) env.erase("ACTIVATE_TORCH_DEVICE");
+    for (auto& [name, value] : added(suite, settings, env)) env[name] = value;
+    if (shim && !record.empty()) env["TORCHDEVICE_RECORD"] = record.string();
     return env;
 }
 
@@ -80,12 +91,6 @@ Variables added_variables(const suites::Suite& suite, const ChildSettings& setti
 
 ChildCommand child_command(const suites::Suite& suite, const ChildSettings& settings,
                            const Job& job, const AttemptPaths& paths) {
-    Environment env{settings.inherited.begin(), settings.inherited.end()};
-    // Switched off means off, whatever the runner itself was started with.
-    if (settings.shim_library.empty()) env.erase("ACTIVATE_TORCH_DEVICE");
-    for (auto& [name, value] : added(suite, settings, env)) env[name] = value;
-    if (!settings.shim_library.empty()) env["TORCHDEVICE_RECORD"] = paths.devices.string();
-
     ChildCommand command;
     command.argv = {settings.python.string(),
                     settings.harness.string(),
@@ -101,8 +106,14 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
     if (!settings.keyword.empty())
         command.argv.insert(command.argv.end(), {"--select", settings.keyword});
     if (settings.collect_only) command.argv.push_back("--collect-only");
+    const Environment env = whole(suite, settings, paths.devices);
     command.env.assign(env.begin(), env.end());
     return command;
+}
+
+Variables program_variables(const ChildSettings& settings, const fs::path& record) {
+    const Environment env = whole({}, settings, record);
+    return {env.begin(), env.end()};
 }
 
 }  // namespace compat::plan

@@ -23,7 +23,7 @@ struct ChildSettings {
     std::filesystem::path shim_library;  // empty: the shim is off
     std::string policy = "missing";
     bool fallback = true;
-    int threads = 1;      // OMP_NUM_THREADS where nobody has set it
+    int threads = 1;      // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
     std::string keyword;  // -k EXPR; empty: none
     bool collect_only = false;
     Variables inherited;  // the runner's own environment
@@ -42,6 +42,11 @@ struct ChildCommand {
 
 [[nodiscard]] ChildCommand child_command(const suites::Suite& suite, const ChildSettings& settings,
                                          const Job& job, const AttemptPaths& paths);
+
+// The whole environment of a program of the user's own: a child's without a suite, sorted by name.
+// Settings that name no `python` leave PATH alone; an empty `record` names no file to record in.
+[[nodiscard]] Variables program_variables(const ChildSettings& settings,
+                                          const std::filesystem::path& record);
 
 // What a child gets on top of the inherited environment, files of the attempt left out: for the
 // record of a run and for commands that people copy. Sorted by name.

@@ -58,8 +58,9 @@ Expected<void> add_activation(const fs::path& environment, const Share& share) {
 
 }  // namespace
 
-Expected<Environment> probe(const fs::path& python, const Share& share) {
+Expected<Environment> probe(const fs::path& given, const Share& share) {
     std::error_code error;
+    const fs::path python = fs::is_directory(given, error) ? given / "bin" / "python" : given;
     if (!fs::exists(python, error))
         return fail(ErrorKind::environment, "there is no Python at this path",
                     "name the interpreter of an environment: --python DIR/bin/python",
@@ -71,14 +72,7 @@ Expected<Environment> probe(const fs::path& python, const Share& share) {
 
 Expected<Environment> make_environment(const suites::Suite& suite, const Options& options,
                                        const Share& share, const Cache& cache, const Say& say) {
-    if (!options.python.empty()) {
-        std::error_code error;
-        // A folder is taken as an environment's own folder.
-        const fs::path given = fs::is_directory(options.python, error)
-                                   ? options.python / "bin" / "python"
-                                   : options.python;
-        return probe(given, share);
-    }
+    if (!options.python.empty()) return probe(options.python, share);
 
     const fs::path base = find_program(options.base_python);
     if (base.empty() && ::access(options.base_python.c_str(), X_OK) != 0)

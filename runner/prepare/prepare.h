@@ -65,7 +65,8 @@ struct Prepared {
 
 using Say = std::function<void(std::string_view)>;
 
-[[nodiscard]] Expected<Environment> probe(const std::filesystem::path& python, const Share& share);
+// The environment of this interpreter, or of the one in this environment's folder.
+[[nodiscard]] Expected<Environment> probe(const std::filesystem::path& given, const Share& share);
 [[nodiscard]] Expected<Environment> make_environment(const suites::Suite& suite,
                                                      const Options& options, const Share& share,
                                                      const Cache& cache, const Say& say);

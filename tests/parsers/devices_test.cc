@@ -60,6 +60,20 @@ TEST(Devices, LinesOfAProcessThatSaidItsSessionCountAndOthersAreDropped) {
                 ::testing::HasSubstr("1 line(s) of other processes"));
 }
 
+TEST(Devices, ProcessesAreCountedByWhatTheyOpenedWith) {
+    const auto opened = [](const char* event, int pid) {
+        return R"({"event":")" + std::string(event) + R"(","format":1,"shim":"0.1.0","pid":)" +
+               std::to_string(pid) + "}\n";
+    };
+    // 7 imports torch, 8 is forked from it, 9 never imports it, 10 never said who it is.
+    const auto result =
+        parse_devices(opened("watch", 7) + opened("session", 7) + opened("session", 8) +
+                      opened("session", 8) + opened("watch", 9) + device(10, "aten::ones"));
+    EXPECT_EQ(result.watched, 3u);
+    EXPECT_EQ(result.with_torch, 2u);
+    EXPECT_EQ(parse_devices("").watched, 0u);
+}
+
 TEST(Devices, BrokenLinesAreSaidWithTheirPlaceAndTheRestIsRead) {
     const std::string text = std::string(kSession) + "{\"event\":\"dev\n" + device(7, "aten::ones");
     const auto result = parse_devices(text);

@@ -93,6 +93,35 @@ TEST_F(CommandTest, WhatIsSetIsKeptAndSearchPathsAreJoined) {
     EXPECT_EQ(seen.at("PATH"), "/env/bin:/tools");
 }
 
+TEST_F(CommandTest, AProgramOfOnesOwnKeepsPathAndThreads) {
+    settings.python.clear();
+    settings.threads = 0;
+    const auto variables = [&](const char* record) {
+        const auto all = program_variables(settings, record);
+        return std::map<std::string, std::string>{all.begin(), all.end()};
+    };
+    const std::map<std::string, std::string> expected{
+        {"ACTIVATE_TORCH_DEVICE", "1"},
+        {"BOTH", "user"},
+        {"COMPAT_SHIM_LIBRARY", "/cache/shim.so"},
+        {"COMPAT_SHIM_PYTHON", "/share/shim/python"},
+        {"HOME", "/h"},
+        {"PATH", "/usr/bin"},
+        {"PYTHONHASHSEED", "0"},
+        {"PYTHONPATH", "/share/shim/python/activate:/mine"},
+        {"PYTORCH_ENABLE_MPS_FALLBACK", "1"},
+        {"TORCHDEVICE_MODE", "missing"},
+        {"TORCHDEVICE_RECORD", "/r"},
+    };
+    EXPECT_EQ(variables("/r"), expected);
+    EXPECT_FALSE(variables("").contains("TORCHDEVICE_RECORD"));
+    settings.python = "/env/bin/python";
+    EXPECT_EQ(variables("").at("PATH"), "/env/bin:/usr/bin");
+    settings.shim_library.clear();
+    EXPECT_FALSE(variables("/r").contains("ACTIVATE_TORCH_DEVICE"));
+    EXPECT_FALSE(variables("/r").contains("TORCHDEVICE_RECORD"));
+}
+
 TEST_F(CommandTest, ForTheRecordOnlyWhatIsAdded) {
     const auto added = added_variables(suite, settings);
     for (const auto& [name, value] : added) EXPECT_NE(name, "HOME");

@@ -1,0 +1,185 @@
+// `runner exec -- CMD…`: a program of the user's own under the same redirection as a suite's
+// children, with the terminal to itself.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "runner/app/commands.h"
+#include "runner/app/display.h"
+#include "runner/app/exec_report.h"
+#include "runner/app/output.h"
+#include "runner/app/share.h"
+#include "runner/app/variables.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/exec/attached.h"
+#include "runner/prepare/program.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// As a shell reports a command that a signal ended.
+constexpr int kSignalStatus = 128;
+
+struct Program {
+    fs::path file;
+    std::string python;     // the Python that the shim is for
+    std::string unwatched;  // why there is no shim; empty: there is one
+    plan::ChildSettings child;
+};
+
+std::string value_of(const plan::Variables& variables, std::string_view name) {
+    for (const auto& [key, value] : variables)
+        if (key == name) return value;
+    return {};
+}
+
+// Which Python it is decides for which torch the shim is built; no torch is no reason not to run.
+Expected<void> add_shim(Program& program, const std::optional<prepare::Environment>& given,
+                        const plan::Variables& env, const prepare::Share& share,
+                        const prepare::Cache& cache, const prepare::Say& say) {
+    const auto leave = [&](std::string why) -> Expected<void> {
+        program.unwatched = std::move(why);
+        return {};
+    };
+    prepare::Environment environment;
+    if (given) {
+        environment = *given;
+    } else {
+        const fs::path python =
+            prepare::python_of(program.file, value_of(env, "PATH"), value_of(env, "VIRTUAL_ENV"));
+        if (python.empty()) return leave("no Python is on the PATH; name one by --python");
+        auto found = prepare::probe(python, share);
+        if (!found) return leave(to_line(found.error()));
+        environment = std::move(*found);
+    }
+    program.python = environment.python;
+    if (environment.torch_version.empty())
+        return leave(fmt::format("{} (Python {}) has no torch; name another by --python",
+                                 program.python, environment.version));
+    return prepare::get_shim(environment, share, cache, say).map([&](fs::path library) {
+        program.child.shim_library = std::move(library);
+    });
+}
+
+// All that must be known and made before it starts.
+Expected<Program> prepare_program(const ExecCommand& command, const Invocation& invocation,
+                                  const prepare::Say& say) {
+    const auto share = find_share();
+    if (!share) return tl::unexpected(share.error());
+    const auto settings = Settings::resolve(invocation.flags, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    auto from_user = parse_variables(command.env);
+    if (!from_user) return tl::unexpected(from_user.error());
+
+    Program program;
+    auto& child = program.child;
+    child.activation = share->shim / "python" / "activate";
+    child.policy = settings->text(Setting::policy);
+    child.fallback = settings->on(Setting::fallback);
+    child.threads = 0;  // how many processes share the cores is the program's matter
+    child.inherited = inherited_environment();
+    child.from_user = std::move(*from_user);
+    std::optional<prepare::Environment> given;
+    if (const auto& python = settings->text(Setting::python); !python.empty()) {
+        auto environment = prepare::probe(python, *share);
+        if (!environment) return tl::unexpected(environment.error());
+        child.python = environment->python;
+        given = std::move(*environment);
+    }
+    const auto env = plan::program_variables(child, {});
+    auto file = prepare::find_command(command.words.front(), value_of(env, "PATH"));
+    if (!file) return tl::unexpected(file.error());
+    program.file = std::move(*file);
+    if (!settings->on(Setting::shim)) {
+        program.unwatched = "the shim was off";
+        return program;
+    }
+    const prepare::Cache cache(settings->text(Setting::cache));
+    return add_shim(program, given, env, *share, cache, say).map([&] { return program; });
+}
+
+// The file for the record, there and empty: `name`, or where that is empty a new one among the
+// system's temporary files.
+Expected<fs::path> open_record(const std::string& name) {
+    std::error_code error;
+    constexpr std::string_view kEnding = ".devices.jsonl";
+    fs::path path = fs::absolute(name, error);
+    std::string pattern =
+        (fs::temp_directory_path(error) / "runner-exec-XXXXXX").string() + std::string(kEnding);
+    const int fd = name.empty()
+                       ? ::mkostemps(pattern.data(), static_cast<int>(kEnding.size()), O_CLOEXEC)
+                       : ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (name.empty()) path = pattern;
+    if (fd < 0)
+        return fail(ErrorKind::io, fmt::format("cannot write the record: {}", std::strerror(errno)),
+                    name.empty() ? "set TMPDIR to a folder that can be written"
+                                 : "name another file by --record",
+                    path.string());
+    ::close(fd);
+    return path;
+}
+
+int status_of(const exec::Outcome& outcome) {
+    if (const auto* exited = std::get_if<exec::Exited>(&outcome)) return exited->code;
+    if (const auto* signaled = std::get_if<exec::Signaled>(&outcome))
+        return kSignalStatus + signaled->signal;
+    return static_cast<int>(ExitCode::infrastructure);
+}
+
+std::string words_of(const std::vector<std::string>& words) {
+    std::vector<std::string> quoted;
+    for (const auto& word : words) quoted.push_back(shell_quoted(word));
+    return fmt::format("{}", fmt::join(quoted, " "));
+}
+
+}  // namespace
+
+Expected<int> run_program(const ExecCommand& command, const Invocation& invocation) {
+    const auto say = [&](std::string_view line) {
+        if (!command.quiet) print(stderr, "runner: {}\n", printable(line));
+    };
+    auto program = prepare_program(command, invocation, say);
+    if (!program) return tl::unexpected(program.error());
+
+    ProgramRun run;
+    const bool recorded = program->unwatched.empty();
+    // Without a report nobody would be told of a file of our own choosing.
+    if (!command.record.empty() || (recorded && !command.quiet)) {
+        auto record = open_record(command.record);
+        if (!record) return tl::unexpected(record.error());
+        run.record = std::move(*record);
+    }
+    std::error_code error;
+    run.cwd = fs::current_path(error);
+    const SystemClock clock;
+    const SteadyTime begun = clock.steady();
+    auto outcome = exec::run_attached({program->file,
+                                       {command.words.begin() + 1, command.words.end()},
+                                       plan::program_variables(program->child, run.record)});
+    const std::string text = read_file(run.record).value_or("");
+    // An empty file of our own is none.
+    if (command.record.empty() && text.empty() && !run.record.empty()) {
+        fs::remove(run.record, error);
+        run.record.clear();
+    }
+    if (!outcome) return tl::unexpected(outcome.error());
+    if (!command.quiet) {
+        run.command = words_of(command.words);
+        run.outcome = *outcome;
+        run.took = clock.steady() - begun;
+        run.unwatched = program->unwatched;
+        run.python = program->python;
+        print(stderr, "{}", program_report(run, parsers::parse_devices(text)));
+    }
+    return status_of(*outcome);
+}
+
+}  // namespace compat::app

@@ -1,0 +1,338 @@
+"""`runner exec -- CMD…` through the installed program: the program's own bytes, status and signals, and what is said at its end."""
+import json
+import os
+import pathlib
+import pty
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+CUDA = "import torch\nprint(torch.zeros(2, device='cuda').device)\n"
+
+
+def script(folder, text, name="program.py", mode=0o644):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(textwrap.dedent(text))
+    path.chmod(mode)
+    return path
+
+
+def clean_environment(**more):
+    names = ("COMPAT_", "ACTIVATE_", "TORCHDEVICE_", "VIRTUAL_ENV", "PYTHONPATH")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(names) or k == "COMPAT_CACHE"}
+    return {**kept, "OMP_NUM_THREADS": "1", **more}
+
+
+@pytest.fixture
+def execute(program, tmp_path):
+    """execute(*words, stdin=b"", env={}): the ended process; its output as bytes."""
+
+    def call(*words, stdin=b"", cwd=tmp_path, **env):
+        return subprocess.run([program, "exec", *words], input=stdin, cwd=cwd, env=clean_environment(**env), capture_output=True,
+                              timeout=900)
+
+    return call
+
+
+@pytest.fixture
+def linked_venv(tmp_path):
+    """linked_venv(name, torch): a virtual environment, with the torch of these tests or with none."""
+    import torch
+
+    def make(name, with_torch=True):
+        folder = tmp_path / name
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        if with_torch:
+            (packages,) = folder.glob("lib/python*/site-packages")
+            (packages / "linked.pth").write_text(f"{pathlib.Path(torch.__file__).parents[1]}\n")
+        return folder
+
+    return make
+
+
+def events(path):
+    return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("words, code, says", [
+    ([], 2, "no command: runner exec -- python train.py"),
+    (["--"], 2, "no command: runner exec -- python train.py"),
+    (["python", "x.py", "-v"], 2, "the command stands after --: runner exec -- python x.py -v"),
+    (["-q", "python"], 2, "the command stands after --"),
+    (["--no-such", "--", "true"], 2, "--no-such"),
+    (["--policy", "some", "--", "true"], 2, "use one of missing|full"),
+    (["--env", "A", "--", "true"], 2, "--env A is not NAME=VALUE"),
+    (["--python", "/nowhere/python", "--", "true"], 2, "/nowhere/python: there is no Python at this path"),
+    (["--", "no-such-program"], 2, "there is no program no-such-program on the PATH"),
+    (["--", "here.py"], 2, "for the file here write ./here.py"),
+    (["--", "./nowhere.py"], 2, "./nowhere.py: there is no program at this path"),
+    (["--", "/"], 2, "/: this is a folder"),
+    (["--", "./orphan"], 2, "its first line names /nowhere/python3"),
+    (["--shim", "off", "--", "./here.py"], 4, "cannot start ./here.py: Permission denied"),
+    (["--shim", "off", "--", "./no_format"], 4, "cannot start ./no_format: Exec format error"),
+    (["--shim", "off", "--record", "/nowhere/r", "--", "true"], 4, "/nowhere/r: cannot write the record"),
+])
+def test_what_never_started_is_said_in_one_line(execute, tmp_path, words, code, says):
+    script(tmp_path, "print(1)\n", "here.py")
+    script(tmp_path, "#!/nowhere/python3\n", "orphan", 0o755)
+    script(tmp_path, "print(1)\n", "no_format", 0o755)
+    ended = execute(*words)
+    assert ended.returncode == code and says in ended.stderr.decode(), ended.stderr
+    assert ended.stdout == b"" and b"Traceback" not in ended.stderr
+
+
+def test_bytes_and_words_pass_through_untouched(execute, tmp_path):
+    data = bytes(range(256)) * 1000
+    program = script(tmp_path / "a b", """
+        import json, os, sys, torch
+        torch.ones(1).cuda()
+        sys.stdout.buffer.write(sys.stdin.buffer.read())
+        sys.stderr.buffer.write(b"\\xff\\n")
+        print(json.dumps([sys.argv[1:], os.getcwd()]), file=sys.stderr)
+        sys.exit(37)
+        """)
+    words = ["", "--", "-q", "--help", "a b", "*", "$HOME", "'", "\n", "ü"]
+    ended = execute("--", sys.executable, "a b/program.py", *words, stdin=data)
+    assert ended.returncode == 37 and ended.stdout == data
+    first, second, rest = ended.stderr.split(b"\n", 2)
+    assert first == b"\xff" and json.loads(second) == [words, str(tmp_path)]
+    lines = rest.decode().splitlines()
+    assert lines[0].startswith("runner: ") and "exit code 37" in lines[0]
+    assert "policy missing, host cpu, torch 2." in lines[1] and "1 process recorded, 1 with torch" in lines[1]
+    assert lines[2] == "runner: 1 request redirected at 1 place"
+    assert lines[3].split() == ["1", "redirect", "aten::to.dtype_layout", "cuda", "->", "cpu", "a", "b/program.py:3"]
+    record = pathlib.Path(lines[4].removeprefix("runner: record: "))
+    assert [line["event"] for line in events(record)] == ["watch", "session", "device"]
+    record.unlink()
+
+
+def test_output_is_not_held_back(program, tmp_path):
+    child = script(tmp_path, "import sys\nprint('ready', flush=True)\nsys.stdin.read()\n")
+    process = subprocess.Popen([program, "exec", "--shim", "off", "--", sys.executable, child], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout.readline() == b"ready\n", "while the program still runs"
+    assert process.poll() is None
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_record_quiet_and_settings(execute, tmp_path):
+    child = script(tmp_path, CUDA + "import os; print(os.environ['TORCHDEVICE_MODE'], os.environ['A'], "
+                             "os.environ['PYTORCH_ENABLE_MPS_FALLBACK'], 'OMP_NUM_THREADS' in os.environ)\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/r.jsonl").write_text("of an earlier run\n")
+    ended = execute("-q", "--record", "sub/r.jsonl", "--policy", "full", "--fallback", "off", "--env", "A=b", "--", sys.executable, child)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"cpu\nfull b 0 True\n", b"")
+    lines = events(tmp_path / "sub/r.jsonl")
+    assert lines[1]["mode"] == "full" and lines[2]["op"] == "aten::zeros"
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    ended = execute("-q", "--", sys.executable, "-c", CUDA, TMPDIR=str(scratch))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"cpu\n", b"")
+    assert list(scratch.iterdir()) == [], "nobody was told of a file, so there is none"
+
+
+def test_without_the_shim_the_program_is_as_ever(execute):
+    ended = execute("--shim", "off", "--", sys.executable, "-c", CUDA)
+    assert ended.returncode == 1 and b"not compiled with CUDA" in ended.stderr
+    assert b"runner: nothing was redirected: the shim was off\n" in ended.stderr
+
+
+def test_processes_and_workers_are_counted(execute, tmp_path):
+    child = script(tmp_path, """
+        import subprocess, sys
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+
+        class Numbers(Dataset):
+            def __len__(self):
+                return 8
+
+            def __getitem__(self, i):
+                return torch.full((1,), float(i), device="cuda")
+
+        if __name__ == "__main__":
+            total = sum(batch.sum().item() for batch in DataLoader(Numbers(), batch_size=2, num_workers=2))
+            subprocess.run([sys.executable, "-c", "import torch; torch.ones(1, device='mps')"], check=True)
+            subprocess.run([sys.executable, "-c", "pass"], check=True)
+            print(total)
+        """)
+    ended = execute("--record", "r", "--", sys.executable, child)
+    text = ended.stderr.decode()
+    assert (ended.returncode, ended.stdout) == (0, b"28.0\n"), text
+    # The program, its two workers and two subprocesses, one of which never imports torch.
+    assert "5 processes recorded, 4 with torch" in text
+    assert "runner: 9 requests redirected at 2 places" in text
+    rows = [line.split() for line in text.splitlines() if line.startswith(" ")]
+    assert rows == [["8", "redirect", "aten::full", "cuda", "->", "cpu", "program.py:11"],
+                    ["1", "redirect", "aten::ones", "mps", "->", "cpu", "<string>:1"]]
+
+
+def test_refusals_are_named_by_symbol_and_place(execute, tmp_path):
+    child = script(tmp_path, "import torch\ntorch.cuda.CUDAGraph()\n")
+    ended = execute("--", sys.executable, child)
+    text = ended.stderr.decode()
+    assert ended.returncode == 1 and "NotImplementedError" in text
+    (row,) = [line for line in text.splitlines() if line.endswith("program.py:2")]
+    assert row.split()[0] == "1" and "CUDAGraph" in row
+    assert "runner: 1 call refused (NotImplementedError) at 1 place" in text
+
+
+@pytest.mark.parametrize("how", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM])
+def test_death_by_signal_is_128_and_its_number(execute, how):
+    ended = execute("--", sys.executable, "-c", CUDA + f"import os, sys; sys.stdout.flush(); os.kill(os.getpid(), {int(how)})")
+    assert ended.returncode == 128 + how and ended.stdout == b"cpu\n"
+    text = ended.stderr.decode()
+    assert f": {how.name} (" in text and "1 with torch" in text
+    assert "a process that a signal ended loses what it had counted since it last wrote" in text
+
+
+def test_a_record_that_was_cut_off_is_still_reported(execute, tmp_path):
+    """The program tears its own record as a full disk would: in the middle of a line."""
+    child = script(tmp_path, CUDA + """
+import os, compat_shim
+compat_shim.flush()
+with open(os.environ["TORCHDEVICE_RECORD"], "a") as record:
+    record.write('{"event": "device", "kind": "redi')
+os.kill(os.getpid(), 9)
+""")
+    ended = execute("--record", "r", "--", sys.executable, child)
+    text = ended.stderr.decode()
+    assert ended.returncode == 128 + 9
+    assert "runner: 1 request redirected at 1 place" in text and "program.py:2" in text
+    assert "runner: record, byte " in text
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 120
+    while not path.exists():
+        assert time.monotonic() < deadline, path
+        time.sleep(0.05)
+
+
+WAITS = """
+    import pathlib, signal, sys, time
+    {before}
+    pathlib.Path("ready").touch()
+    try:
+        time.sleep(100)
+    except KeyboardInterrupt:
+        pathlib.Path("ready").unlink()
+        {on_interrupt}
+"""
+
+
+@pytest.mark.parametrize("on_interrupt, code", [("print('mine'); sys.exit(5)", 5), ("raise", 130)])
+def test_ctrl_c_goes_to_the_program(program, tmp_path, on_interrupt, code):
+    child = script(tmp_path, WAITS.format(before="", on_interrupt=on_interrupt))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execve(program, [program, "exec", "--shim", "off", "--", sys.executable, child], clean_environment())
+    wait_for(tmp_path / "ready")
+    os.write(terminal, b"\x03")
+    seen = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096) if select.select([terminal], [], [], 60)[0] else b""
+        except OSError:
+            piece = b""
+        if not piece:
+            break
+        seen += piece
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code, seen
+    assert not (tmp_path / "ready").exists(), "the program's own handler ran"
+    assert (b"mine" in seen) == (code == 5)
+    assert (b"exit code 5" if code == 5 else b"SIGINT") in seen and b"the shim was off" in seen
+
+
+@pytest.mark.parametrize("to_group", [False, True])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP])
+def test_other_signals_reach_the_program(program, tmp_path, how, to_group):
+    child = script(tmp_path, WAITS.format(
+        before=f"signal.signal({int(how)}, lambda *_: sys.exit(9))", on_interrupt="pass"))
+    process = subprocess.Popen([program, "exec", "-q", "--shim", "off", "--", sys.executable, child], cwd=tmp_path, start_new_session=True)
+    wait_for(tmp_path / "ready")
+    os.killpg(process.pid, how) if to_group else process.send_signal(how)
+    assert process.wait(timeout=60) == 9
+
+
+def test_a_killed_runner_leaves_no_program_behind(program, tmp_path):
+    child = script(tmp_path, WAITS.format(before="print(__import__('os').getpid(), flush=True)", on_interrupt="pass"))
+    process = subprocess.Popen([program, "exec", "-q", "--shim", "off", "--", sys.executable, child], cwd=tmp_path, stdout=subprocess.PIPE)
+    pid = int(process.stdout.readline())
+    wait_for(tmp_path / "ready")
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 10
+    while pathlib.Path(f"/proc/{pid}").exists() and "State:\tZ" not in pathlib.Path(f"/proc/{pid}/status").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+FORMS = {
+    "an interpreter": lambda venv: [venv / "bin/python", "program.py"],
+    "a script by its first line": lambda venv: ["./direct.py"],
+    "a script of a path that no first line can hold": lambda venv: ["./two lines.py"],
+    "a program that env looks up": lambda venv: ["./env.py"],
+    "a shell script of the active environment": lambda venv: ["./shell.sh"],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_python_that_the_program_uses(execute, tmp_path, linked_venv, form):
+    """The shell's environment has no torch, the program's has: the shim is for the program's."""
+    shell, other = linked_venv("of shell", with_torch=False), linked_venv("other one")
+    body = "import sys\nimport torch\nprint(sys.prefix, torch.zeros(1, device='cuda').device)\n"
+    script(tmp_path, body)
+    script(tmp_path, f"#!{other.with_name('link')}/bin/python\n" + body, "direct.py", 0o755)
+    other.with_name("link").symlink_to(other)
+    script(tmp_path, f"#!/bin/sh\n'''exec' \"{other}/bin/python\" \"$0\" \"$@\"\n' '''\n" + body, "two lines.py", 0o755)
+    script(tmp_path, "#!/usr/bin/env python\n" + body, "env.py", 0o755)
+    script(tmp_path, "#!/bin/sh\npython program.py\n", "shell.sh", 0o755)
+    named = form.startswith(("an int", "a script"))
+    active = shell if named else other
+    ended = execute("--", *FORMS[form](other), VIRTUAL_ENV=str(active), PATH=f"{active}/bin:{os.environ['PATH']}")
+    assert ended.returncode == 0, ended.stderr
+    prefix, _, device = ended.stdout.decode().strip().rpartition(" ")
+    assert pathlib.Path(prefix).resolve() == other and device == "cpu"
+    assert b"runner: 1 request redirected at 1 place" in ended.stderr
+
+
+def test_a_python_that_is_named_is_the_programs(execute, tmp_path, linked_venv):
+    named = linked_venv("named")
+    for given in (named, named / "bin/python"):
+        ended = execute("--python", given, "--", "python", "-c", "import sys; print(sys.prefix)\n" + CUDA)
+        assert (ended.returncode, ended.stdout.decode()) == (0, f"{named}\ncpu\n"), ended.stderr
+
+
+def test_a_python_without_torch_runs_and_it_is_said(execute, linked_venv):
+    bare = linked_venv("bare", with_torch=False)
+    ended = execute("--", bare / "bin/python", "-c", "import os; print(os.environ.get('ACTIVATE_TORCH_DEVICE'))")
+    assert (ended.returncode, ended.stdout) == (0, b"None\n")
+    assert "has no torch; name another by --python" in ended.stderr.decode()
+
+
+def test_a_program_without_any_python(execute, tmp_path):
+    ended = execute("--", sys.executable, "-c", "pass")
+    assert b"nothing was redirected: torch was not imported (1 process)" in ended.stderr
+    ended = execute("--python", sys.executable, "--", "/bin/echo", "a", TMPDIR=str(tmp_path))
+    assert (ended.returncode, ended.stdout) == (0, b"a\n")
+    assert b"nothing was redirected: no Python with the shim was started in it" in ended.stderr
+    assert b"record:" not in ended.stderr and list(tmp_path.glob("runner-exec-*")) == []
+
+
+def test_pytest_as_a_module_and_a_quoted_command(execute, tmp_path):
+    script(tmp_path, "import torch\n\n\ndef test_cuda():\n    assert torch.ones(2, device='cuda').sum() == 2\n", "test_it.py")
+    ended = execute("--", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
+    assert ended.returncode == 0 and b"1 passed" in ended.stdout, ended.stdout
+    assert b"test_it.py:5\n" in ended.stderr
+    shown = ended.stderr.decode().splitlines()[0]
+    assert shlex.split(shown.removeprefix("runner: ").partition(": exit code")[0])[0] == sys.executable

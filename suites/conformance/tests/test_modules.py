@@ -1,6 +1,7 @@
 """Modules, optimizers and a whole training step written for CUDA."""
 
 import copy
+import io
 import unittest
 
 import torch
@@ -78,6 +79,41 @@ class ModuleTest(ConformanceTest):
                 module(torch.ones(1, 2, device="cuda")).sum().backward()
                 optimizer.step()
                 self.assertFalse(torch.equal(module.weight, before))
+
+    def test_every_optimizer_resumes_from_a_checkpoint(self):
+        """The same steps, in one go and with a save and a load on CUDA between them."""
+        special = {"LBFGS", "Optimizer", "SparseAdam", "Muon"}  # these want other steps or weights
+        names = [
+            name
+            for name, kind in vars(torch.optim).items()
+            if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)
+        ]
+        self.assertGreater(len(names), 10)
+        for name in sorted(set(names) - special):
+            with self.subTest(name):
+                whole, halves = (self.trained(name, breaks) for breaks in (False, True))
+                self.assertTrue(torch.equal(whole, halves))
+
+    @staticmethod
+    def trained(name, breaks):
+        torch.manual_seed(1)
+        data = torch.randn(6, 2, device="cuda")
+        module = nn.Linear(2, 1).cuda()
+        optimizer = getattr(torch.optim, name)(module.parameters(), lr=0.1)
+        for step in range(4):
+            if breaks and step == 2:
+                file = io.BytesIO()
+                torch.save([module.state_dict(), optimizer.state_dict()], file)
+                file.seek(0)
+                weights, state = torch.load(file, map_location="cuda:0")
+                module = nn.Linear(2, 1, device="cuda")
+                optimizer = getattr(torch.optim, name)(module.parameters(), lr=0.1)
+                module.load_state_dict(weights)
+                optimizer.load_state_dict(state)
+            optimizer.zero_grad()
+            module(data).square().mean().backward()
+            optimizer.step()
+        return module.weight.detach()
 
     def test_data_parallel(self):
         module = nn.DataParallel(nn.Linear(2, 2).cuda())

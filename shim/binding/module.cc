@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/cuda.h"
+#include "redirect/autocast.h"
 #include "redirect/override.h"
 #include "redirect/registration.h"
 #include "redirect/state.h"
@@ -77,6 +78,7 @@ PYBIND11_MODULE(_compat_shim, module) {
         },
         py::arg("types"), py::arg("functions"));
     module.def("host", [] { return name_of(settings().host); });
+    module.def("register_autocast", &register_autocast);
     module.def("include_this_thread", &include_this_thread, py::arg("included"));
     module.def("this_thread_included", &this_thread_included);
 
@@ -99,7 +101,17 @@ PYBIND11_MODULE(_compat_shim, module) {
 
     module.def("current_stream", &current_stream);
     module.def("exchange_stream", &exchange_stream, py::arg("stream"));
-    module.def("new_stream", &new_stream);
+    module.def("new_stream", &new_stream, py::arg("priority"));
+    module.def("stream_priority", &stream_priority, py::arg("stream"));
+    module.def("is_stream", &is_stream, py::arg("stream"));
+    // By torch.Event.event_id, of events that were recorded.
+    module.def(
+        "elapsed_ms",
+        [](std::uintptr_t from, std::uintptr_t to) {
+            return elapsed_ms(reinterpret_cast<const void*>(from),
+                              reinterpret_cast<const void*>(to));
+        },
+        py::arg("from"), py::arg("to"));
 
     // torch.Generator of cuda:0's default generator; one object, as torch's own default generators.
     module.def("default_generator", [] {

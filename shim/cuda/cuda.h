@@ -59,7 +59,14 @@ void reset_peak_memory();
 // is no more than its name.
 [[nodiscard]] c10::StreamId current_stream() noexcept;
 c10::StreamId exchange_stream(c10::StreamId stream) noexcept;
-[[nodiscard]] c10::StreamId new_stream() noexcept;
+// A priority below 0 is the high one, any other the low one, 0; the id holds which.
+[[nodiscard]] c10::StreamId new_stream(int priority) noexcept;
+[[nodiscard]] int stream_priority(c10::StreamId stream) noexcept;
+// Whether new_stream has given this id out, or it is the default stream's.
+[[nodiscard]] bool is_stream(c10::StreamId stream) noexcept;
+
+// Between two events of the guard's that were recorded.
+[[nodiscard]] double elapsed_ms(const void* from, const void* to);
 
 // Called by install_cuda.
 void install_guard();

@@ -17,12 +17,20 @@ std::atomic<c10::StreamId> last_stream{0};
 
 c10::Device cuda0() { return {c10::kCUDA, 0}; }
 
+void check_there(c10::Device device) {
+    TORCH_CHECK(device.index() <= 0, "CUDA error: invalid device ordinal (",
+                static_cast<int>(device.index()), "; one device is shown, cuda:0)");
+}
+
 class Guard final : public c10::impl::DeviceGuardImplInterface {
   public:
     c10::DeviceType type() const override { return c10::kCUDA; }
-    c10::Device exchangeDevice(c10::Device) const override { return cuda0(); }
+    c10::Device exchangeDevice(c10::Device device) const override {
+        check_there(device);
+        return cuda0();
+    }
     c10::Device getDevice() const override { return cuda0(); }
-    void setDevice(c10::Device) const override {}
+    void setDevice(c10::Device device) const override { check_there(device); }
     void uncheckedSetDevice(c10::Device) const noexcept override {}
     // 0, although torch.cuda.device_count() is 1: autograd starts a thread for each device counted
     // here, and a process with such threads cannot run a backward pass after a fork.
@@ -31,9 +39,11 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
     c10::Stream getStream(c10::Device) const override { return stream(current_stream()); }
     c10::Stream getDefaultStream(c10::Device) const override { return stream(0); }
-    c10::Stream getNewStream(c10::Device, int) const override { return stream(new_stream()); }
-    c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
-        return stream(new_stream());
+    c10::Stream getNewStream(c10::Device, int priority) const override {
+        return stream(new_stream(priority));
+    }
+    c10::Stream getStreamFromGlobalPool(c10::Device, bool high) const override {
+        return stream(new_stream(high ? -1 : 0));
     }
     c10::Stream exchangeStream(c10::Stream next) const override {
         return stream(exchange_stream(next.id()));
@@ -54,9 +64,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     }
     double elapsedTime(void* from, void* to, c10::DeviceIndex) const override {
         TORCH_CHECK(from && to, "Both events must be recorded before calculating elapsed time.");
-        return std::chrono::duration<double, std::milli>(*static_cast<Moment*>(to) -
-                                                         *static_cast<Moment*>(from))
-            .count();
+        return elapsed_ms(from, to);
     }
 
   private:
@@ -73,7 +81,21 @@ c10::StreamId exchange_stream(c10::StreamId stream) noexcept {
     return std::exchange(this_threads_stream, stream);
 }
 
-c10::StreamId new_stream() noexcept { return ++last_stream; }
+c10::StreamId new_stream(int priority) noexcept {
+    return (++last_stream << 1) | (priority < 0 ? 1 : 0);
+}
+
+int stream_priority(c10::StreamId stream) noexcept { return (stream & 1) ? -1 : 0; }
+
+bool is_stream(c10::StreamId stream) noexcept {
+    return stream == 0 || (stream > 1 && (stream >> 1) <= last_stream.load());
+}
+
+double elapsed_ms(const void* from, const void* to) {
+    return std::chrono::duration<double, std::milli>(*static_cast<const Moment*>(to) -
+                                                     *static_cast<const Moment*>(from))
+        .count();
+}
 
 void install_guard() {
     auto& slot = c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::kCUDA)];

@@ -2,6 +2,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 
+#include <atomic>
 #include <new>
 
 #include "cuda/cuda.h"
@@ -11,6 +12,7 @@ namespace compat::shim {
 namespace {
 
 OpId generator_symbol = 0;
+std::atomic<std::int64_t> plan_cache_size{4096};  // CUDA's default since 10.0
 
 class Hooks final : public at::CUDAHooksInterface {
   public:
@@ -29,6 +31,18 @@ class Hooks final : public at::CUDAHooksInterface {
     c10::Device getDeviceFromPtr(void*) const override { return {c10::kCUDA, 0}; }
     void deviceSynchronize(c10::DeviceIndex) const override {}
     std::string showConfig() const override { return "CUDA answered by compat_shim\n"; }
+
+    // What preferred_linalg_library and preferred_blas_library may be set to.
+    bool hasCuSOLVER() const override { return true; }
+    bool hasCuBLASLt() const override { return true; }
+
+    // No plan is ever cached; the size of the cache is stored and returned.
+    int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return plan_cache_size; }
+    void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex, int64_t size) const override {
+        plan_cache_size = size;
+    }
+    int64_t cuFFTGetPlanCacheSize(c10::DeviceIndex) const override { return 0; }
+    void cuFFTClearPlanCache(c10::DeviceIndex) const override {}
 
     const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
         return default_cuda_generator();

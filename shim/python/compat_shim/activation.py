@@ -10,7 +10,7 @@ import importlib
 import os
 import threading
 
-from . import cuda_names, library, record, remedies, settings, state
+from . import cuda_names, cuda_tables, library, record, remedies, settings, state
 
 # What takes a device and calls no kernel with it, and what asks for one device several times.
 MADE_FOR_A_DEVICE = ("device", "Event", "Generator", "Stream")
@@ -62,9 +62,9 @@ def finish(torch):
 def activate_late(torch):
     """Both steps where torch was imported first: what it bound without CUDA is bound again."""
     prepare(torch._C)
-    for module_name, name, native_name in cuda_names.BOUND_AT_IMPORT:
+    for module_name, name, native_name in cuda_tables.BOUND_AT_IMPORT:
         setattr(importlib.import_module(module_name), name, getattr(torch._C, native_name))
-    for module_name in cuda_names.BUILT_AT_IMPORT:
+    for module_name in cuda_tables.BUILT_AT_IMPORT:
         module = importlib.reload(importlib.import_module(module_name))
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) == module_name and hasattr(torch.cuda, name):

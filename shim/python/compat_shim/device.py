@@ -2,6 +2,10 @@
 
 import os
 import platform
+import types
+
+from . import refusal
+from .cuda_tables import CUDNN_VERSION
 
 CUDA_TYPE = 1  # c10::DeviceType::CUDA
 CAPABILITY = (7, 0)
@@ -24,7 +28,9 @@ _COUNTERS = ("num_alloc_retries", "num_device_alloc", "num_device_free", "num_oo
 def check_index(index):
     """True for cuda:0, False for a negative index (which asks for no change), else CUDA's error."""
     if index > 0:
-        raise RuntimeError(
+        from torch import AcceleratorError  # as for every error of the CUDA runtime
+
+        raise AcceleratorError(
             f"CUDA error: invalid device ordinal ({index}; one device is shown, cuda:0)"
         )
     return index == 0
@@ -90,32 +96,44 @@ def memory_stats(library):
 
 
 class Runtime:
-    """torch.cuda.cudart(): what can be answered is, the rest is refused by name."""
+    """torch.cuda.cudart(): what can be answered is, the rest of the module is refused by name."""
 
-    class cudaError:
+    class cudaError(int):
         success = 0
 
-        def __new__(cls, code):
-            return code
-
-    def __init__(self, library, refusal):
+    def __init__(self, library):
         self._library = library
-        self._refusal = refusal
+        for name in ("cudaHostRegister", "cudaHostUnregister"):
+            self._refuse(name, "no CUDA runtime locks pages", "tensor.pin_memory()")
+        for name in ("cudaStreamCreate", "cudaStreamDestroy"):
+            self._refuse(name, "there is no CUDA stream to point to", "torch.cuda.Stream")
 
-    def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self._refusal(self._library, "_cudart." + name, "there is no CUDA runtime")
+    def _refuse(self, name, why, instead):
+        symbol = f"torch.cuda.cudart().{name}"
+        setattr(self, name, refusal.function(self._library, name, symbol, why, f"use {instead}"))
 
     def cudaMemGetInfo(self, index):
+        check_index(index)
         memory = self._library.memory()
         return memory["free"], memory["total"]
 
     def cudaGetErrorString(self, code):
-        return "no error" if code == 0 else f"CUDA error {code}"
+        return "no error" if code == 0 else f"CUDA error {int(code)}"
 
     def cudaProfilerStart(self):
         return 0
 
     def cudaProfilerStop(self):
         return 0
+
+
+def cudnn():
+    """torch._C._cudnn, for torch.backends.cudnn to find the version it asks for."""
+    major, minor, patch = CUDNN_VERSION
+    return types.SimpleNamespace(
+        is_cuda=True,
+        getCompileVersion=lambda: CUDNN_VERSION,
+        getRuntimeVersion=lambda: CUDNN_VERSION,
+        getVersionInt=lambda: major * 10_000 + minor * 100 + patch,
+        RNNMode=types.SimpleNamespace(rnn_relu=0, rnn_tanh=1, lstm=2, gru=3),
+    )

@@ -3,6 +3,8 @@
 import functools
 import sys
 
+from . import autocast, collectives, cuda_tables, nvml, refusal
+
 LEGACY_TYPES = (
     "BFloat16Tensor",
     "BoolTensor",
@@ -20,11 +22,15 @@ LEGACY_TYPES = (
 def apply(torch, library):
     _storages(torch, library)
     _legacy_types(torch, library)
-    _autocast(torch, library)
-    _data_parallel()
+    _parallel(torch)
     _profiler(torch, library)
     _checkpoint(torch)
     _load(torch)
+    _default_device(torch, library)
+    _version(torch)
+    _refusals(torch, library)
+    autocast.apply(torch, library)
+    nvml.apply(torch, library)
 
 
 def _storages(torch, library):
@@ -77,60 +83,102 @@ def _legacy_types(torch, library):
     torch.set_default_tensor_type = set_default_tensor_type
 
 
-def _autocast(torch, library):
-    """autocast("cuda") stays what it says, and the CPU's autocast goes with it: tensors are there.
-    Where code asks whether CUDA autocast is on, torch itself answers."""
-    autocast = torch.amp.autocast_mode.autocast
-    enter, leave = autocast.__enter__, autocast.__exit__
-    scripting = torch._jit_internal.is_scripting
-    host_dtypes = (torch.bfloat16, torch.float16)
-
-    @functools.wraps(enter)
-    def __enter__(self):
-        if self.device == "cuda" and not scripting():
-            host = library.redirect("torch.autocast", "cuda")
-            self._host_before = (
-                host,
-                torch.is_autocast_enabled(host),
-                torch.get_autocast_dtype(host),
-            )
-            on = self._enabled and self.fast_dtype in host_dtypes
-            torch.set_autocast_enabled(host, on)
-            if on:
-                torch.set_autocast_dtype(host, self.fast_dtype)
-        return enter(self)
-
-    @functools.wraps(leave)
-    def __exit__(self, exc_type, exc_val, exc_tb):
-        result = leave(self, exc_type, exc_val, exc_tb)
-        if self.device == "cuda" and not scripting():
-            host, enabled, dtype = self._host_before
-            torch.set_autocast_enabled(host, enabled)
-            torch.set_autocast_dtype(host, dtype)
-        return result
-
-    autocast.__enter__, autocast.__exit__ = __enter__, __exit__
-
-
-def _data_parallel():
-    """torch.nn.DataParallel as on a machine without devices: the module itself is called."""
+def _parallel(torch):
+    """DataParallel over one device. torch's own runs, and finds the module where it is."""
     module = sys.modules["torch.nn.parallel.data_parallel"]
-    module._get_available_device_type = lambda: None
+    parallel = module.DataParallel
+    create = parallel.__init__
+
+    @functools.wraps(create)
+    def __init__(self, *args, **kwargs):
+        create(self, *args, **kwargs)
+        if self.device_ids:
+            self.src_device_obj = torch.device("cpu")
+
+    parallel.__init__ = __init__
+
+    @functools.wraps(module.data_parallel)
+    def data_parallel(
+        module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None
+    ):
+        if not isinstance(inputs, tuple):
+            inputs = () if inputs is None else (inputs,)
+        return parallel(module, device_ids, output_device, dim)(*inputs, **(module_kwargs or {}))
+
+    torch.nn.parallel.data_parallel = module.data_parallel = data_parallel
+
+    for name in ("torch.nn.parallel.comm", "torch.cuda.comm"):
+        if name in sys.modules:
+            sys.modules[name].reduce_add = collectives.reduce_add
 
 
 def _profiler(torch, library):
-    """A profile of CUDA times CPU ops only: without a CUDA profiler, every op would print an error."""
-    profile = torch.autograd.profiler.profile
-    create = profile.__init__
+    """A profile of CUDA times CPU ops: without a CUDA profiler, every op would print an error."""
+    profiler = torch.autograd.profiler
+    create = profiler.profile.__init__
 
     @functools.wraps(create)
     def __init__(self, enabled=True, *, use_cuda=False, use_device=None, **kwargs):
         if use_cuda or use_device == "cuda":
             library.redirect("torch.autograd.profiler.profile", "cuda")
             use_device = None
+            kwargs["use_cpu"] = True
         create(self, enabled, use_device=use_device, **kwargs)
 
-    profile.__init__ = __init__
+    profiler.profile.__init__ = __init__
+
+    def __enter__(self):
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("NVTX annotation context manager is not reentrant")
+        self.entered = True
+        library.note("stub", "torch.autograd.profiler.emit_nvtx")
+        return self
+
+    def __exit__(self, exc_type, exc_val, exc_tb):
+        return False if self.enabled else None
+
+    profiler.emit_nvtx.__enter__, profiler.emit_nvtx.__exit__ = __enter__, __exit__
+
+
+def _default_device(torch, library):
+    """torch finds the index of a default device by making a tensor on it."""
+    ask = torch.get_default_device
+    host = torch.device(library.host())
+
+    @functools.wraps(ask)
+    def get_default_device():
+        answer = ask()
+        if answer == host:
+            from torch.utils._device import DeviceContext
+
+            for mode in reversed(torch.overrides._get_current_function_mode_stack()):
+                if isinstance(mode, DeviceContext):
+                    return torch.device("cuda", 0) if mode.device.type == "cuda" else answer
+        return answer
+
+    torch.get_default_device = get_default_device
+
+
+def _version(torch):
+    """The version that the answers of torch._C speak of. Code for CUDA reads it, splits it, and
+    takes its presence for CUDA and not ROCm; so does torch's own, and finds what it finds in a CUDA
+    build whose tensors are on the CPU."""
+    torch.version.cuda = cuda_tables.CUDA_VERSION
+
+
+def _refusals(torch, library):
+    for refused in cuda_tables.REFUSED_IN_PYTHON:
+        for (module_name, path), symbol in refused.names.items():
+            *owners, name = path.split(".")
+            holder = sys.modules[module_name]
+            for owner in owners:
+                holder = getattr(holder, owner)
+            refusing = refusal.function(library, name, symbol, refused.why, refused.instead)
+            if not owners and getattr(torch.cuda, name, None) is getattr(holder, name):
+                setattr(torch.cuda, name, refusing)
+            setattr(holder, name, refusing)
 
 
 def _checkpoint(torch):

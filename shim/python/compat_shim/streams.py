@@ -1,26 +1,37 @@
-"""Streams, events and ranges. On the host every op has ended when its call returns: a stream is its
-name, an event is the moment it was recorded."""
+"""The bases of torch.cuda.Stream and torch.cuda.Event, which are torch.Stream and torch.Event as in a
+CUDA build: the native guard keeps the current stream of each thread and times the events.
 
-import itertools
-import time
+On the host every op has ended when its call returns. A stream is its number, an event is the moment
+when it was recorded.
+"""
 
+from . import refusal
 from .device import CUDA_TYPE
+
+_EXTERNAL = "the pointer belongs to a CUDA stream of another library"
+_OWN_PROCESS = "an event is known to its own process only"
+LOWEST, HIGHEST = 0, -1  # priorities
+
+
+def known_stream(library, pointer):
+    """The stream whose `cuda_stream` is `pointer`: ours have their number there."""
+    if not library.is_stream(pointer):
+        refusal.refuse(library, "torch.cuda.ExternalStream", _EXTERNAL, "use torch.cuda.Stream")
+    return pointer
 
 
 def stream_base(torch_stream, library):
-    """The base of torch.cuda.Stream: as in a CUDA build a torch.Stream, which ops accept."""
-
     class _CudaStreamBase(torch_stream):
         def __new__(
-            cls, priority=0, stream_id=None, device_index=0, device_type=CUDA_TYPE, stream_ptr=0
+            cls, priority=0, stream_id=0, device_index=0, device_type=0, stream_ptr=0
         ):
-            if stream_id is None:
-                stream_id = library.new_stream()
-            stream = torch_stream.__new__(
+            if stream_ptr:
+                stream_id = known_stream(library, stream_ptr)
+            elif not (stream_id or device_index or device_type):
+                stream_id = library.new_stream(priority)
+            return torch_stream.__new__(
                 cls, stream_id=stream_id, device_index=0, device_type=CUDA_TYPE
             )
-            stream._priority = priority
-            return stream
 
         def __init__(self, *args, **kwargs):
             pass
@@ -31,90 +42,57 @@ def stream_base(torch_stream, library):
 
         @property
         def priority(self):
-            return self._priority
+            return library.stream_priority(self.stream_id)
 
         @staticmethod
         def priority_range():
-            return (0, -1)
-
-        def query(self):
-            return True
-
-        def synchronize(self):
-            pass
+            return LOWEST, HIGHEST
 
     return _CudaStreamBase
 
 
-def event_base(library):
-    """The base of torch.cuda.Event."""
-
-    class _CudaEventBase:
+def event_base(torch_event, library):
+    class _CudaEventBase(torch_event):
         def __new__(
             cls, enable_timing=False, blocking=False, interprocess=False, external=False
         ):
-            event = super().__new__(cls)
-            event.enable_timing = enable_timing
-            event._moment = None
+            event = torch_event.__new__(
+                cls,
+                device="cuda",
+                enable_timing=enable_timing,
+                blocking=blocking,
+                interprocess=interprocess,
+            )
+            event._timed = enable_timing
             return event
 
         def __init__(self, *args, **kwargs):
             pass
 
-        cuda_event = 0
+        @property
+        def cuda_event(self):
+            return self.event_id
 
-        def record(self, stream=None):
-            self._moment = time.perf_counter()
-
-        def wait(self, stream=None):
-            pass
-
-        def query(self):
-            return True
-
-        def synchronize(self):
-            pass
+        @property
+        def device(self):
+            return super().device if self.event_id else None
 
         def elapsed_time(self, end):
-            if not (self.enable_timing and end.enable_timing):
+            if not isinstance(end, _CudaEventBase):
+                raise TypeError(f"expected a torch.cuda.Event, not {type(end).__name__}")
+            if not (self._timed and end._timed):
                 raise ValueError(
                     "Both events must be created with argument 'enable_timing=True'."
                 )
-            if self._moment is None or end._moment is None:
+            if not (self.event_id and end.event_id):
                 raise ValueError("Both events must be recorded before calculating elapsed time.")
-            return (end._moment - self._moment) * 1e3
+            return library.elapsed_ms(self.event_id, end.event_id)
 
         def ipc_handle(self):
-            library.note("refusal", "torch.cuda.Event.ipc_handle")
-            raise NotImplementedError(
-                "torch.cuda.Event.ipc_handle has no counterpart on this device: an event is known "
-                "to its own process only [symbol: _CudaEventBase.ipc_handle]"
-            )
+            refusal.refuse(library, "torch.cuda.Event.ipc_handle", _OWN_PROCESS)
+
+        @classmethod
+        def from_ipc_handle(cls, device, handle):
+            refusal.refuse(library, "torch.cuda.Event.from_ipc_handle", _OWN_PROCESS)
 
     return _CudaEventBase
-
-
-def nvtx_ranges():
-    """torch._C._nvtx: names for a profiler that is not there, with depths and handles kept."""
-    handles = itertools.count(1)
-    depth = 0
-
-    def push(message):
-        nonlocal depth
-        depth += 1
-        return depth - 1
-
-    def pop():
-        nonlocal depth
-        depth = max(0, depth - 1)
-        return depth
-
-    return {
-        "rangePushA": push,
-        "rangePop": pop,
-        "rangeStartA": lambda message: next(handles),
-        "rangeEnd": lambda handle: None,
-        "markA": lambda message: None,
-        "deviceRangeStart": lambda message, stream: next(handles),
-        "deviceRangeEnd": lambda handle, stream: None,
-    }

@@ -84,10 +84,10 @@ class AnswerTest(ConformanceTest):
 
 class RefusalTest(ConformanceTest):
     CALLS = {
-        "torch._C._CUDAGraph": lambda: torch.cuda.CUDAGraph(),
-        "torch._C._cuda_getCurrentBlasHandle": lambda: torch.cuda.current_blas_handle(),
-        "torch._C._cuda_customAllocator": lambda: torch._C._cuda_customAllocator(0, 0),
-        "torch._C._cudart.cudaHostRegister": lambda: torch.cuda.cudart().cudaHostRegister(0, 0, 0),
+        "torch.cuda.CUDAGraph": lambda: torch.cuda.CUDAGraph(),
+        "torch.cuda.current_blas_handle": lambda: torch.cuda.current_blas_handle(),
+        "torch.cuda.CUDAPluggableAllocator": lambda: torch._C._cuda_customAllocator(0, 0),
+        "torch.cuda.cudart().cudaHostRegister": lambda: torch.cuda.cudart().cudaHostRegister(0, 0, 0),
         "torch.cuda.Event.ipc_handle": lambda: torch.cuda.Event().ipc_handle(),
     }
 

@@ -1,0 +1,56 @@
+"""autocast("cuda") stays what it says, and the CPU's autocast goes with it: tensors are there. Where
+code asks whether CUDA's autocast is on, torch itself answers. The ops that CUDA's list has and the
+CPU's has not are the library's (redirect/autocast.h)."""
+
+import functools
+
+
+def apply(torch, library):
+    library.register_autocast()
+    _contexts(torch, library)
+    _custom_functions(torch, library)
+
+
+def _contexts(torch, library):
+    autocast = torch.amp.autocast_mode.autocast
+    enter, leave = autocast.__enter__, autocast.__exit__
+    scripting = torch._jit_internal.is_scripting
+    host_dtypes = (torch.bfloat16, torch.float16)
+
+    @functools.wraps(enter)
+    def __enter__(self):
+        if self.device == "cuda" and not scripting():
+            host = library.redirect("torch.autocast", "cuda")
+            self._host_before = (
+                host,
+                torch.is_autocast_enabled(host),
+                torch.get_autocast_dtype(host),
+            )
+            on = self._enabled and self.fast_dtype in host_dtypes
+            torch.set_autocast_enabled(host, on)
+            if on:
+                torch.set_autocast_dtype(host, self.fast_dtype)
+        return enter(self)
+
+    @functools.wraps(leave)
+    def __exit__(self, exc_type, exc_val, exc_tb):
+        result = leave(self, exc_type, exc_val, exc_tb)
+        if self.device == "cuda" and not scripting():
+            host, enabled, dtype = self._host_before
+            torch.set_autocast_enabled(host, enabled)
+            torch.set_autocast_dtype(host, dtype)
+        return result
+
+    autocast.__enter__, autocast.__exit__ = __enter__, __exit__
+
+
+def _custom_functions(torch, library):
+    """custom_fwd(device_type="cuda", cast_inputs=…) casts the tensors whose device is "cuda"."""
+    module = torch.amp.autocast_mode
+    cast = module._cast
+
+    @functools.wraps(cast)
+    def _cast(value, device_type, dtype):
+        return cast(value, library.host() if device_type == "cuda" else device_type, dtype)
+
+    module._cast = _cast

@@ -1,6 +1,6 @@
 #include "redirect/imports.h"
 
-#ifdef __ELF__
+#if defined(__ELF__) && __SIZEOF_POINTER__ == 8
 
 #include <dlfcn.h>
 #include <link.h>

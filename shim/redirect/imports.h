@@ -9,8 +9,8 @@ namespace compat::shim {
 
 // Every object in the process now, but the one that `replacement` lies in, calls `replacement`
 // where it imported `symbol` (a mangled name). Returns how many imports were replaced: 0 where no
-// object imports it, or where the platform has no ELF import tables. Once a process, with the GIL
-// held; other threads may be calling the function meanwhile.
+// object imports it, or where the platform has no 64-bit ELF import tables. Once a process, with
+// the GIL held; other threads may be calling the function meanwhile.
 int replace_import(std::string_view symbol, void* replacement);
 
 }  // namespace compat::shim

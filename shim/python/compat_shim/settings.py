@@ -24,6 +24,8 @@ def asked_for(environ=os.environ):
 
 def read(found_host, environ=os.environ):
     """The settings of this process; `found_host` is what torch itself can reach."""
+    if environ.get("TORCHDEVICE_SIMULATE"):
+        raise ImportError("TORCHDEVICE_SIMULATE: this shim simulates no accelerator; unset it")
     host = _word(environ, "TORCHDEVICE_HOST", HOSTS, found_host)
     return Settings(
         mode=_word(environ, "TORCHDEVICE_MODE", MODES, _default_mode(host, environ)),

@@ -7,6 +7,7 @@
 
 #include "parsers/attempt.h"
 #include "runner/app/commands.h"
+#include "runner/app/devices_words.h"
 #include "runner/app/display.h"
 #include "runner/app/output.h"
 #include "runner/app/ready.h"
@@ -144,6 +145,30 @@ Expected<ExitCode> prepare_suite(const PrepareCommand& command, const Invocation
     return ExitCode::ok;
 }
 
+namespace {
+
+// The devices that the environment's torch finds, where both are there already: doctor makes none.
+void print_devices(const prepare::Environment& environment, const prepare::Share& share,
+                   const prepare::Cache& cache) {
+    if (environment.torch_version.empty()) return;
+    print("\ndevices that torch {} of {} finds:\n", environment.torch_version,
+          environment.python.string());
+    const auto library = prepare::find_shim(environment, share, cache);
+    if (library && library->empty()) {
+        print("  not known before the shim is built for it (`runner prepare SUITE`)\n");
+        return;
+    }
+    const auto json = library.and_then(
+        [&](const fs::path& path) { return prepare::probe_devices(environment, path); });
+    if (!json) {
+        print("  device-probe: {}\n", printable(to_line(json.error())));
+        return;
+    }
+    for (const auto& line : devices_words(*json)) print("  {}\n", printable(line));
+}
+
+}  // namespace
+
 Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invocation) {
     const auto share = find_share();
     if (!share) return tl::unexpected(share.error());
@@ -197,13 +222,18 @@ Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invoca
         for (const auto& package : prepare::missing_system_packages(suite->system_packages))
             check(false, fmt::format("Debian package {} (for {})", package, suite->name),
                   "apt-get install " + package);
-        if (const auto& python = settings->text(Setting::python); !python.empty()) {
-            const auto environment = prepare::probe(python, *share);
-            check(environment && !environment->torch_version.empty(),
+    }
+    const prepare::Cache cache(settings->text(Setting::cache));
+    const std::string& python = settings->text(Setting::python);
+    if (suite || !python.empty()) {
+        const auto environment = prepare::find_environment(
+            suite.value_or(suites::Suite{}), prepare_options(*settings), *share, cache);
+        if (!python.empty())
+            check(environment && !(*environment)->torch_version.empty(),
                   fmt::format("torch in {}", python),
                   environment ? "install torch in it, or run with --shim off"
                               : to_line(environment.error()));
-        }
+        if (environment && *environment) print_devices(**environment, *share, cache);
     }
     print("\nsettings, and where each comes from:\n");
     for (const auto& row : kSettings) {

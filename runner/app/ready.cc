@@ -41,14 +41,19 @@ Expected<Ready> open_suite(const std::string& name, const Invocation& invocation
     return ready;
 }
 
-Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
+prepare::Options prepare_options(const Settings& settings) {
     prepare::Options options;
-    options.root = ready.settings.text(Setting::root);
-    options.python = ready.settings.text(Setting::python);
-    options.shim = ready.settings.on(Setting::shim);
+    options.root = settings.text(Setting::root);
+    options.python = settings.text(Setting::python);
+    options.shim = settings.on(Setting::shim);
+    options.torch_requirement = settings.text(Setting::torch_requirement);
+    options.base_python = settings.text(Setting::base_python);
+    return options;
+}
+
+Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
+    prepare::Options options = prepare_options(ready.settings);
     options.source_only = need == Need::modules;
-    options.torch_requirement = ready.settings.text(Setting::torch_requirement);
-    options.base_python = ready.settings.text(Setting::base_python);
     const prepare::Cache cache(ready.settings.text(Setting::cache));
     auto prepared = prepare::prepare(ready.suite, options, ready.share, cache, say);
     if (!prepared) return tl::unexpected(prepared.error());

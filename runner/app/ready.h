@@ -26,6 +26,9 @@ struct Ready {
 [[nodiscard]] Expected<Ready> open_suite(const std::string& name, const Invocation& invocation,
                                          const prepare::Say& say);
 
+// What the settings say of source and environment.
+[[nodiscard]] prepare::Options prepare_options(const Settings& settings);
+
 // What a command needs of a suite: its modules' names, or all that it takes to start them.
 enum class Need { modules, children };
 

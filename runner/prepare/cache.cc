@@ -62,27 +62,34 @@ fs::path Cache::default_root() {
     return fs::path(home && *home ? home : "/tmp") / ".cache" / "runner";
 }
 
+std::optional<Cache::Entry> Cache::find(std::string_view kind, std::string_view name,
+                                        std::string_view key) const {
+    const std::string base = entry_name(name, key);
+    Entry entry{root_ / kind / base, {}, false};
+    std::error_code error;
+    // `complete` is written last and by rename.
+    auto note = read_file(root_ / kind / (base + ".complete"));
+    if (!note || !fs::exists(entry.folder, error)) return std::nullopt;
+    entry.note = std::move(*note);
+    return entry;
+}
+
 Expected<Cache::Entry> Cache::get(std::string_view kind, std::string_view name,
                                   std::string_view key, const Make& make) const {
     const fs::path shelf = root_ / kind;
     const std::string base = entry_name(name, key);
-    Entry entry{shelf / base, {}, false};
     const fs::path complete = shelf / (base + ".complete");
     std::error_code error;
-    const auto kept = [&] {
-        auto note = read_file(complete);
-        if (note && fs::exists(entry.folder, error)) entry.note = std::move(*note);
-        return note && fs::exists(entry.folder, error);
-    };
 
-    // Without the lock first: `complete` is written last and by rename.
-    if (kept()) return entry;
+    // Without the lock first.
+    if (auto entry = find(kind, name, key)) return *entry;
     if (auto made = make_directories(shelf); !made) return tl::unexpected(made.error());
     const Lock lock(shelf / (base + ".lock"));
     if (!lock.ok())
         return fail(ErrorKind::io, fmt::format("cannot lock the cache: {}", std::strerror(errno)),
                     "set COMPAT_CACHE to a folder that can be written", shelf.string());
-    if (kept()) return entry;
+    if (auto entry = find(kind, name, key)) return *entry;
+    Entry entry{shelf / base, {}, true};
     fs::remove(complete, error);
     fs::remove_all(entry.folder, error);
     const fs::path log = shelf / (base + ".log");
@@ -94,7 +101,6 @@ Expected<Cache::Entry> Cache::get(std::string_view kind, std::string_view name,
         return tl::unexpected(note.error());
     }
     entry.note = std::move(*note);
-    entry.made = true;
     if (auto written = write_file(complete, entry.note); !written)
         return tl::unexpected(written.error());
     return entry;

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ class Cache {
         std::string note;   // what `make` returned when the entry was made
         bool made = false;  // by this call
     };
+
+    // The entry `kind/name-key` where it is complete.
+    [[nodiscard]] std::optional<Entry> find(std::string_view kind, std::string_view name,
+                                            std::string_view key) const;
 
     // The entry `kind/name-key`. Where it is absent or half-made, `make` fills its empty folder and
     // returns a note to keep with it; `log` beside the folder takes the output of what it runs.

@@ -27,6 +27,7 @@ Expected<Environment> parse_probe(const std::string& text, const fs::path& pytho
     if (const auto& torch = json["torch"]; torch.is_object()) {
         environment.torch_version = torch.value("version", "");
         environment.torch_git = torch.value("git", "");
+        environment.torch_folder = torch.value("folder", "");
     }
     for (const auto& [name, version] : json["packages"].items())
         if (version.is_string()) environment.packages[name] = version;
@@ -56,24 +57,13 @@ Expected<void> add_activation(const fs::path& environment, const Share& share) {
     return {};
 }
 
-}  // namespace
+// What an environment of our own is made from, and the key that it is kept under.
+struct Recipe {
+    std::string python;
+    std::string key;
+};
 
-Expected<Environment> probe(const fs::path& given, const Share& share) {
-    std::error_code error;
-    const fs::path python = fs::is_directory(given, error) ? given / "bin" / "python" : given;
-    if (!fs::exists(python, error))
-        return fail(ErrorKind::environment, "there is no Python at this path",
-                    "name the interpreter of an environment: --python DIR/bin/python",
-                    python.string());
-    return probe_text(python, share).and_then([&](const std::string& text) {
-        return parse_probe(text, fs::absolute(python));
-    });
-}
-
-Expected<Environment> make_environment(const suites::Suite& suite, const Options& options,
-                                       const Share& share, const Cache& cache, const Say& say) {
-    if (!options.python.empty()) return probe(options.python, share);
-
+Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
     const fs::path base = find_program(options.base_python);
     if (base.empty() && ::access(options.base_python.c_str(), X_OK) != 0)
         return fail(
@@ -92,10 +82,48 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                         (suite.folder / suite.requirements).string());
         requirements = std::move(*text);
     }
-    const auto key = content_key({"environment 1", name_of(suite.framework), python, *version,
-                                  options.torch_requirement, requirements});
+    return Recipe{python, content_key({"environment 1", name_of(suite.framework), python, *version,
+                                       options.torch_requirement, requirements})};
+}
+
+}  // namespace
+
+Expected<Environment> probe(const fs::path& given, const Share& share) {
+    std::error_code error;
+    const fs::path python = fs::is_directory(given, error) ? given / "bin" / "python" : given;
+    if (!fs::exists(python, error))
+        return fail(ErrorKind::environment, "there is no Python at this path",
+                    "name the interpreter of an environment: --python DIR/bin/python",
+                    python.string());
+    return probe_text(python, share).and_then([&](const std::string& text) {
+        return parse_probe(text, fs::absolute(python));
+    });
+}
+
+Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,
+                                                      const Options& options, const Share& share,
+                                                      const Cache& cache) {
+    fs::path python = options.python;
+    if (python.empty()) {
+        const auto recipe = recipe_of(suite, options);
+        if (!recipe) return tl::unexpected(recipe.error());
+        const auto entry = cache.find("environments", suite.name, recipe->key);
+        if (!entry) return std::nullopt;
+        python = entry->folder;
+    }
+    return probe(python, share).map([](Environment environment) {
+        return std::optional(std::move(environment));
+    });
+}
+
+Expected<Environment> make_environment(const suites::Suite& suite, const Options& options,
+                                       const Share& share, const Cache& cache, const Say& say) {
+    if (!options.python.empty()) return probe(options.python, share);
+    const auto recipe = recipe_of(suite, options);
+    if (!recipe) return tl::unexpected(recipe.error());
+    const std::string& python = recipe->python;
     auto entry = cache.get(
-        "environments", suite.name, key,
+        "environments", suite.name, recipe->key,
         [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
             say(fmt::format("making the Python environment of {} in {}", suite.name,
                             folder.string()));

@@ -25,6 +25,7 @@ struct Environment {
     std::string soabi;          // "cpython-311-x86_64-linux-gnu"
     std::string torch_version;  // "2.13.0+cpu"; empty: no torch in it
     std::string torch_git;
+    std::filesystem::path torch_folder;           // the package's
     std::map<std::string, std::string> packages;  // name -> version
 };
 
@@ -70,6 +71,12 @@ using Say = std::function<void(std::string_view)>;
 [[nodiscard]] Expected<Environment> make_environment(const suites::Suite& suite,
                                                      const Options& options, const Share& share,
                                                      const Cache& cache, const Say& say);
+// The environment that make_environment would make, where it has been made or is given; nothing is
+// made. An error: it is given and is none.
+[[nodiscard]] Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,
+                                                                    const Options& options,
+                                                                    const Share& share,
+                                                                    const Cache& cache);
 [[nodiscard]] Expected<Source> get_source(const suites::Suite& suite, const Options& options,
                                           const Environment& environment, const Share& share,
                                           const Cache& cache, const Say& say);
@@ -77,6 +84,15 @@ using Say = std::function<void(std::string_view)>;
 [[nodiscard]] Expected<std::filesystem::path> get_shim(const Environment& environment,
                                                        const Share& share, const Cache& cache,
                                                        const Say& say);
+
+// The library that get_shim would return, where it has been built; empty: it has not.
+[[nodiscard]] Expected<std::filesystem::path> find_shim(const Environment& environment,
+                                                        const Share& share, const Cache& cache);
+
+// The devices that this environment's torch finds on this host, as the device-probe beside the
+// shim's library prints them (docs/formats.md). Takes 20 s at most.
+[[nodiscard]] Expected<std::string> probe_devices(const Environment& environment,
+                                                  const std::filesystem::path& shim_library);
 
 // "cuda", "mps" or "cpu": the accelerator that this environment's torch finds on this host.
 [[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment);

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 
 
-def torch_version():
+def torch():
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.origin:
         return None
@@ -16,13 +16,14 @@ def torch_version():
     # Read, not imported: importing torch takes seconds.
     with open(os.path.join(os.path.dirname(spec.origin), "version.py"), encoding="utf-8") as file:
         exec(compile(file.read(), "version.py", "exec"), scope)
-    return {"version": str(scope["__version__"]), "git": scope.get("git_version") or ""}
+    return {"version": str(scope["__version__"]), "git": scope.get("git_version") or "",
+            "folder": os.path.dirname(os.path.abspath(spec.origin))}
 
 
 print(json.dumps({
     "executable": sys.executable,
     "version": platform.python_version(),
     "soabi": sysconfig.get_config_var("SOABI") or "",
-    "torch": torch_version(),
+    "torch": torch(),
     "packages": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]},
 }))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "runner/base/files.h"
 #include "runner/prepare/prepare.h"
@@ -44,21 +45,45 @@ fs::path library_in(const fs::path& folder) {
     return {};
 }
 
-}  // namespace
+// What a library is kept under.
+struct Names {
+    std::string name, key;
+};
 
-Expected<fs::path> get_shim(const Environment& environment, const Share& share, const Cache& cache,
-                            const Say& say) {
+Expected<Names> names_of(const Environment& environment, const Share& share) {
     if (environment.torch_version.empty())
         return fail(ErrorKind::environment, "this Python has no torch",
                     "install torch in it, or run with --shim off", environment.python.string());
-    const auto sources = sources_key(share.shim);
-    if (!sources) return tl::unexpected(sources.error());
-    const std::string name = fmt::format("{}-{}", environment.torch_version, environment.soabi);
-    const auto key = content_key(
-        {"shim 1", environment.torch_version, environment.torch_git, environment.soabi, *sources});
+    return sources_key(share.shim).map([&](const std::string& sources) {
+        return Names{fmt::format("{}-{}", environment.torch_version, environment.soabi),
+                     content_key({"shim 1", environment.torch_version, environment.torch_git,
+                                  environment.soabi, sources})};
+    });
+}
 
+fs::path find_library(const Names& names, const Share& share, const Cache& cache) {
     // An installed runner brings the libraries that were built with it.
-    if (auto built = library_in(share.shims / entry_name(name, key)); !built.empty()) return built;
+    if (auto built = library_in(share.shims / entry_name(names.name, names.key)); !built.empty())
+        return built;
+    const auto entry = cache.find("shims", names.name, names.key);
+    return entry ? library_in(entry->folder) : fs::path();
+}
+
+}  // namespace
+
+Expected<fs::path> find_shim(const Environment& environment, const Share& share,
+                             const Cache& cache) {
+    return names_of(environment, share).map([&](const Names& names) {
+        return find_library(names, share, cache);
+    });
+}
+
+Expected<fs::path> get_shim(const Environment& environment, const Share& share, const Cache& cache,
+                            const Say& say) {
+    const auto names = names_of(environment, share);
+    if (!names) return tl::unexpected(names.error());
+    if (auto library = find_library(*names, share, cache); !library.empty()) return library;
+    const auto& [name, key] = *names;
 
     auto entry =
         cache.get("shims", name, key,
@@ -96,6 +121,19 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
         return fail(ErrorKind::environment, "the shim was built but its library is not here",
                     "delete this folder and run again", entry->folder.string());
     return library;
+}
+
+Expected<std::string> probe_devices(const Environment& environment, const fs::path& shim_library) {
+    constexpr unsigned kLimit = 20;
+    // Built for this torch and tied to no environment, as the library is.
+    std::string libraries = (environment.torch_folder / "lib").string();
+    if (const char* theirs = std::getenv("LD_LIBRARY_PATH"); theirs && *theirs)
+        libraries += std::string(":") + theirs;
+    return output_of({{(shim_library.parent_path() / "device-probe").string()},
+                      ".",
+                      {{"LD_LIBRARY_PATH", libraries}},
+                      {},
+                      kLimit});
 }
 
 Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, const Share& share,

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
@@ -17,6 +19,7 @@
 #include <boost/process/start_dir.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <memory>
 
@@ -36,8 +39,12 @@ bp::environment environment_of(const Tool& tool) {
     return env;
 }
 
-// A tool must not go on making an entry of the cache whose maker, and its lock, are gone.
-void die_with_us() { ::prctl(PR_SET_PDEATHSIG, SIGTERM); }
+// Between fork and exec, in the tool. It must not go on making an entry of the cache whose maker,
+// and its lock, are gone; an alarm outlives exec.
+void bound(const Tool& tool) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    ::alarm(tool.limit_s);
+}
 
 Expected<fs::path> resolve(const Tool& tool) {
     const std::string& name = tool.argv.front();
@@ -70,12 +77,21 @@ std::string telling_line(const std::string& text) {
     return error.empty() ? last : error;
 }
 
-tl::unexpected<Error> failed(const Tool& tool, int code, const std::string& line,
+std::string end_of(const Tool& tool, int status) {
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && tool.limit_s > 0)
+        return fmt::format("did not end in {} s", tool.limit_s);
+    if (WIFSIGNALED(status))
+        return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
+                           ::strsignal(WTERMSIG(status)));
+    return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+tl::unexpected<Error> failed(const Tool& tool, int status, const std::string& line,
                              std::string advice) {
-    return fail(
-        ErrorKind::environment,
-        fmt::format("{} ended with exit code {}: {}", fmt::join(tool.argv, " "), code, line),
-        std::move(advice));
+    return fail(ErrorKind::environment,
+                fmt::format("{} {}{}{}", fmt::join(tool.argv, " "), end_of(tool, status),
+                            line.empty() ? "" : ": ", line),
+                std::move(advice));
 }
 
 }  // namespace
@@ -120,14 +136,15 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), (bp::std_out & bp::std_err) > file.get(), bp::std_in < bp::null,
-        bp::extend::on_exec_setup = [](auto&) { die_with_us(); }, error);
+        bp::extend::on_exec_setup = [&](auto&) { bound(tool); }, error);
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
     child.wait(error);
-    if (child.exit_code() == 0) return {};
+    const int status = child.native_exit_code();
+    if (status == 0) return {};
     const std::string text = read_file(log).value_or("");
-    return failed(tool, child.exit_code(),
+    return failed(tool, status,
                   telling_line(text.substr(std::min(text.size(), static_cast<size_t>(before)))),
                   fmt::format("its whole output is in {}", log.string()));
 }
@@ -140,14 +157,15 @@ Expected<std::string> output_of(const Tool& tool) {
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), bp::std_out > stream, bp::std_err > bp::null, bp::std_in < bp::null,
-        bp::extend::on_exec_setup = [](auto&) { die_with_us(); }, error);
+        bp::extend::on_exec_setup = [&](auto&) { bound(tool); }, error);
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
     std::string text{std::istreambuf_iterator<char>(stream), {}};
     child.wait(error);
-    if (child.exit_code() == 0) return text;
-    return failed(tool, child.exit_code(), telling_line(text), {});
+    const int status = child.native_exit_code();
+    if (status == 0) return text;
+    return failed(tool, status, telling_line(text), {});
 }
 
 }  // namespace compat::prepare

@@ -16,10 +16,11 @@ struct Tool {
     std::filesystem::path cwd = ".";
     std::vector<std::pair<std::string, std::string>> env = {};  // added to ours
     std::vector<std::string> unset = {};                        // taken from ours
+    unsigned limit_s = 0;                                       // killed after it; 0: none
 };
 
-// Appends stdout and stderr to `log`. An exit code other than 0 is an error that names the command,
-// its last line of output, and the log.
+// Appends stdout and stderr to `log`. An exit code other than 0, or a signal, is an error that
+// names the command, its last line of output, and the log.
 [[nodiscard]] Expected<void> run_tool(const Tool& tool, const std::filesystem::path& log);
 
 // The tool's stdout; stderr is dropped. As for run_tool, a bad exit code is an error.

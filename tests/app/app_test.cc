@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runner/app/cli.h"
+#include "runner/app/devices_words.h"
 #include "runner/app/display.h"
 #include "runner/app/exec_report.h"
 #include "runner/app/fingerprint.h"
@@ -262,6 +263,22 @@ TEST_F(ProgramReport, ACrashAndABrokenRecordAreSaid) {
     EXPECT_THAT(text(), HasSubstr("runner: record, byte 512: this line was cut off\n"));
     EXPECT_THAT(text(), HasSubstr("aten::\\x1b[31m"));
     EXPECT_THAT(text(), HasSubstr("1 request redirected at 1 place\n"));
+}
+
+TEST(DevicesWords, ALineADeviceAndOneForWhatFailed) {
+    const char* report = R"({"format": 1, "torch": "2.13.0", "built": ["cpu", "mps"], "devices": [
+        {"device": "cpu", "type": "cpu", "name": "M2", "memory_total": 17179869184,
+         "memory_free": 8589934592, "capability": "DEFAULT",
+         "dtypes": {"fp32": {"works": true, "why": null}, "bf16": {"works": true, "why": null}}},
+        {"device": "mps:0", "type": "mps", "name": null, "memory_total": null, "memory_free": null,
+         "capability": null, "dtypes": {"fp64": {"works": false, "why": "no float64 here"}}}],
+        "failed": [{"asked": "xpu", "why": "Aborted, counting devices"}]})";
+    EXPECT_THAT(devices_words(report),
+                ElementsAre("cpu     M2: 16.0 GiB (8.0 GiB free), DEFAULT, fp32 bf16",
+                            "mps:0   no name: ? (? free), no dtype, not fp64 (no float64 here)",
+                            "xpu     could not be asked: Aborted, counting devices"));
+    for (const char* other : {"", "[]", R"({"format": 2})", "killed"})
+        EXPECT_THAT(devices_words(other), ElementsAre(HasSubstr("format that is not known")));
 }
 
 TEST(Recorder, EveryOutcomeHasItsProcessEnd) {

@@ -289,3 +289,17 @@ def test_secrets_of_the_environment_are_not_stored(runner, python, tmp_path):
 def test_every_shipped_suite_is_installed(program):
     shipped = {p.parent.name for p in (program.parents[1] / "share/runner/suites").glob("*/suite.json")}
     assert shipped == {p.parent.name for p in ROOT.glob("suites/*/suite.json")}
+
+
+def test_doctor_shows_the_devices_that_torch_finds(runner, python, tmp_path):
+    import torch
+
+    shown = runner("doctor", "--python", python, env={"COMPAT_CACHE": str(tmp_path / "empty")})
+    assert "not known before the shim is built for it" in shown.out and not (tmp_path / "empty").exists()
+    assert runner("prepare", "suites/conformance", "--python", python, timeout=900).code == 0
+    shown = runner("doctor", "--python", python)
+    lines = shown.out.splitlines()
+    (at,) = [i for i, line in enumerate(lines) if line.startswith("devices that torch")]
+    assert torch.__version__ in lines[at] and lines[at + 1].startswith("  cpu     ")
+    assert torch.backends.cpu.get_cpu_capability() in lines[at + 1] and "fp32" in lines[at + 1]
+    assert "devices that torch" not in runner("doctor").out

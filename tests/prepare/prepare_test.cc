@@ -184,6 +184,36 @@ TEST_F(SourceTest, ADebianSourceThatIsNotInstalledSaysHow) {
     EXPECT_EQ(get()->root, "/");
 }
 
+TEST(Tool, HowItEndedIsSaid) {
+    const auto said = [](std::vector<std::string> words, unsigned limit = 0) {
+        words.insert(words.begin(), {"python3", "-c"});
+        return output_of({std::move(words), ".", {}, {}, limit}).error().message;
+    };
+    EXPECT_THAT(said({"raise SystemExit(3)"}), ::testing::EndsWith("ended with exit code 3"));
+    EXPECT_THAT(said({"print('an error'); raise SystemExit(3)"}),
+                ::testing::EndsWith("ended with exit code 3: an error"));
+    EXPECT_THAT(said({"import os; os.kill(os.getpid(), 11)"}),
+                ::testing::EndsWith("was ended by signal 11 (Segmentation fault)"));
+    EXPECT_THAT(said({"import time; time.sleep(60)"}, 1),
+                ::testing::EndsWith("did not end in 1 s"));
+    EXPECT_EQ(output_of({{"python3", "-c", "print(7)"}, ".", {}, {}, 60}).value(), "7\n");
+}
+
+TEST_F(CacheTest, WhatIsThereIsFoundAndNothingIsMade) {
+    EXPECT_FALSE(cache.find("kind", "name", "key"));
+    EXPECT_FALSE(fs::exists(tree.root() / "cache"));
+    tree.write(fs::path("cache/kind") / entry_name("name", "key") / "half", "made");
+    EXPECT_FALSE(cache.find("kind", "name", "key"));
+    const auto made = cache.get("kind", "name", "key", [](const fs::path&, const fs::path&) {
+        return Expected<std::string>("note");
+    });
+    const auto found = cache.find("kind", "name", "key");
+    ASSERT_TRUE(made && found);
+    EXPECT_EQ(found->folder, made->folder);
+    EXPECT_EQ(found->note, "note");
+    EXPECT_FALSE(found->made);
+}
+
 TEST(Probe, DescribesARealPython) {
     Share share;
     share.prepare = COMPAT_SOURCE_DIR "/runner/prepare";

@@ -1,0 +1,220 @@
+// device-probe: prints, as one JSON object (docs/formats.md), the devices that LibTorch finds.
+//
+// Each type of device is asked in a process of its own, all at the same time, forked before
+// LibTorch has done anything: a driver that hangs or crashes takes its own type down, is named, and
+// costs no more than kSeconds. LibTorch's libraries are found by the loader:
+// LD_LIBRARY_PATH=…/torch/lib.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "devices/devices.h"
+
+namespace {
+
+using compat::devices::DeviceCapabilities;
+using compat::devices::TypeReport;
+
+constexpr int kFormat = 1;
+constexpr unsigned kSeconds = 15;
+
+// JSON, in the few forms that are needed here.
+std::string quoted(const std::string& text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') out += '\\';
+        if (byte >= 0x20) {
+            out += c;
+            continue;
+        }
+        char escape[8];
+        std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(byte));
+        out += escape;
+    }
+    return out + '"';
+}
+
+std::string or_null(const std::string& text) { return text.empty() ? "null" : quoted(text); }
+
+std::string or_null(std::optional<std::int64_t> number) {
+    return number ? std::to_string(*number) : "null";
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string out;
+    for (const auto& part : parts) out += (out.empty() ? "" : ", ") + part;
+    return out;
+}
+
+std::string json_of(const DeviceCapabilities& device) {
+    std::vector<std::string> dtypes;
+    for (const auto& dtype : device.dtypes)
+        dtypes.push_back(quoted(dtype.name) + ": {\"works\": " + (dtype.works ? "true" : "false") +
+                         ", \"why\": " + or_null(dtype.why) + "}");
+    return "{\"device\": " + quoted(device.device) + ", \"type\": " + quoted(device.type) +
+           ", \"name\": " + or_null(device.name) +
+           ", \"memory_total\": " + or_null(device.memory_total) +
+           ", \"memory_free\": " + or_null(device.memory_free) +
+           ", \"capability\": " + or_null(device.capability) + ", \"dtypes\": {" + joined(dtypes) +
+           "}}";
+}
+
+// What a child tells of itself, line by line: a mark and text. The last step is what it died of.
+enum Mark : char { step = '#', built = '+', found = '=', refused = '!' };
+
+class Pipe final : public compat::devices::Progress {
+  public:
+    explicit Pipe(int fd) : fd_(fd) {}
+    void about_to(std::string_view what) override { tell(step, std::string(what)); }
+    void tell(Mark mark, std::string text) const {
+        for (char& c : text)
+            if (c == '\n') c = ' ';
+        text = static_cast<char>(mark) + text + '\n';
+        for (size_t done = 0; done < text.size();) {
+            const auto n = write(fd_, text.data() + done, text.size() - done);
+            if (n < 0 && errno != EINTR) return;
+            if (n > 0) done += static_cast<size_t>(n);
+        }
+    }
+
+  private:
+    int fd_;
+};
+
+// What LibTorch is asked: a type of device, or how it was built.
+using Question = void (*)(const std::string& asked, Pipe& pipe);
+
+void ask_type(const std::string& type, Pipe& pipe) {
+    const TypeReport report = compat::devices::devices_of(type, pipe);
+    if (report.built) pipe.tell(built, "");
+    for (const auto& device : report.devices) pipe.tell(found, json_of(device));
+}
+
+void ask_config(const std::string& /*asked*/, Pipe& pipe) {
+    pipe.tell(found, quoted(compat::devices::build_config()));
+}
+
+[[noreturn]] void put(Question question, const std::string& asked, int fd) {
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    alarm(kSeconds);
+    // A backend's chatter is not ours to print, nor must one that hangs hold our reader's pipe.
+    const int null = open("/dev/null", O_RDWR);
+    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, standard);
+    Pipe pipe(fd);
+    try {
+        question(asked, pipe);
+    } catch (const std::exception& error) {
+        pipe.tell(refused, std::string(error.what(), std::strcspn(error.what(), "\n")));
+    }
+    _exit(0);  // without the backends' own farewells, which may crash
+}
+
+struct Answer {
+    std::string asked;
+    pid_t pid = -1;
+    int fd = -1;
+    std::string why;  // it failed
+    std::string last_step = "asking";
+    bool is_built = false;
+    std::vector<std::string> found;  // JSON
+};
+
+Answer start(Question question, const std::string& asked) {
+    Answer answer;
+    answer.asked = asked;
+    int ends[2];
+    if (pipe(ends) != 0) {
+        answer.why = std::strerror(errno);
+        return answer;
+    }
+    answer.pid = fork();
+    if (answer.pid == 0) {
+        close(ends[0]);
+        put(question, asked, ends[1]);
+    }
+    if (answer.pid < 0) answer.why = std::strerror(errno);
+    close(ends[1]);
+    answer.fd = ends[0];
+    return answer;
+}
+
+void take(Answer& answer, const std::string& line) {
+    const std::string text = line.substr(1);
+    switch (line[0]) {
+        case step:
+            answer.last_step = text;
+            break;
+        case built:
+            answer.is_built = true;
+            break;
+        case found:
+            answer.found.push_back(text);
+            break;
+        case refused:
+            answer.why = text;
+            break;
+    }
+}
+
+void finish(Answer& answer) {
+    if (answer.pid < 0) return;
+    std::string text;
+    char buffer[4096];
+    while (true) {
+        const auto n = read(answer.fd, buffer, sizeof buffer);
+        if (n > 0) text.append(buffer, static_cast<size_t>(n));
+        if (n == 0 || (n < 0 && errno != EINTR)) break;
+    }
+    for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
+         begin = end + 1)
+        take(answer, text.substr(begin, end - begin));
+    int status = 0;
+    while (waitpid(answer.pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        answer.why = "no answer in " + std::to_string(kSeconds) + " s, " + answer.last_step;
+    else if (WIFSIGNALED(status))
+        answer.why = std::string(strsignal(WTERMSIG(status))) + ", " + answer.last_step;
+}
+
+}  // namespace
+
+int main() {
+    std::vector<Answer> answers{start(ask_config, "config")};
+    for (const auto& type : compat::devices::device_types())
+        answers.push_back(start(ask_type, type));
+    std::vector<std::string> types, failed;
+    for (auto& answer : answers) {
+        finish(answer);
+        if (answer.is_built) types.push_back(quoted(answer.asked));
+        if (!answer.why.empty())
+            failed.push_back("{\"asked\": " + quoted(answer.asked) +
+                             ", \"why\": " + quoted(answer.why) + "}");
+    }
+    const std::string config = joined(answers.front().found);
+    std::vector<std::string> devices;
+    for (auto answer = answers.begin() + 1; answer != answers.end(); ++answer)
+        devices.insert(devices.end(), answer->found.begin(), answer->found.end());
+    std::printf(
+        "{\"format\": %d, \"torch\": %s, \"git\": %s, \"config\": %s,\n \"built\": [%s],\n"
+        " \"devices\": [%s],\n \"failed\": [%s]}\n",
+        kFormat, quoted(COMPAT_SHIM_TORCH_VERSION).c_str(), quoted(COMPAT_SHIM_TORCH_GIT).c_str(),
+        config.empty() ? "null" : config.c_str(), joined(types).c_str(), joined(devices).c_str(),
+        joined(failed).c_str());
+    return std::fflush(stdout) == 0 ? 0 : 1;
+}

@@ -4,13 +4,12 @@
 finds the names of a CUDA build and stays as it is. `finish` runs when torch is complete.
 """
 
-import atexit
 import functools
 import importlib
 import os
 import threading
 
-from . import cuda_names, cuda_tables, library, record, remedies, settings, state
+from . import cuda_names, cuda_tables, distributed, library, record, remedies, settings, state
 
 # What takes a device and calls no kernel with it, and what asks for one device several times.
 MADE_FOR_A_DEVICE = ("device", "Event", "Generator", "Stream")
@@ -23,10 +22,15 @@ MADE_OF_PARTS = (
     "sparse_csr_tensor",
 )
 
+# Around every activation. Its holder imports nothing that another activation could be importing.
+_activating = threading.RLock()
+
 
 def prepare(native):
     """Load the library and give torch._C what a CUDA build has."""
     global _settings
+    if state.library is not None:
+        return
     from torch import version
 
     found = _found_host(native)
@@ -45,6 +49,12 @@ def prepare(native):
 
 def finish(torch):
     """Redirect from here on."""
+    with _activating:
+        if not state.finished:
+            _finish(torch)
+
+
+def _finish(torch):
     state.library.install(
         [getattr(torch, name) for name in MADE_FOR_A_DEVICE],
         [getattr(torch, name) for name in MADE_OF_PARTS if hasattr(torch, name)],
@@ -53,6 +63,7 @@ def finish(torch):
     _follow_threads()
     _follow_processes()
     remedies.apply(torch, state.library)
+    distributed.apply(torch, state.library)
     if torch.cuda.is_available():
         torch.cuda.init()
     record.start(_settings.record, _session(torch))
@@ -61,7 +72,14 @@ def finish(torch):
 
 def activate_late(torch):
     """Both steps where torch was imported first: what it bound without CUDA is bound again."""
-    prepare(torch._C)
+    with _activating:
+        if not state.finished:
+            prepare(torch._C)
+            _bind_again(torch)
+            finish(torch)
+
+
+def _bind_again(torch):
     for module_name, name, native_name in cuda_tables.BOUND_AT_IMPORT:
         setattr(importlib.import_module(module_name), name, getattr(torch._C, native_name))
     for module_name in cuda_tables.BUILT_AT_IMPORT:
@@ -69,7 +87,6 @@ def activate_late(torch):
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) == module_name and hasattr(torch.cuda, name):
                 setattr(torch.cuda, name, value)
-    finish(torch)
 
 
 def _found_host(native):
@@ -111,17 +128,19 @@ def _follow_threads():
     threading.Thread._bootstrap_inner = _bootstrap_inner
 
 
+def _flushing(leave):
+    @functools.wraps(leave)
+    def flush_and_leave(*args, **kwargs):
+        record.flush()
+        leave(*args, **kwargs)
+
+    return flush_and_leave
+
+
 def _follow_processes():
     """Every way a process ends in order writes what it counted. os._exit is how forked workers of
-    multiprocessing end, without their exit handlers."""
-    leave = os._exit
-
-    @functools.wraps(leave)
-    def _exit(status):
-        record.flush()
-        leave(status)
-
-    os._exit = _exit
-    atexit.register(record.flush)
+    multiprocessing end, without their exit handlers; the other exec functions call these two."""
+    for name in ("_exit", "execv", "execve"):
+        setattr(os, name, _flushing(getattr(os, name)))
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=record.after_fork_in_child)

@@ -1,11 +1,19 @@
 """Acts on `import torch`: once when torch._C is there and nothing has looked at it yet, once when
 torch is complete. Imports nothing heavy itself, since it is in every process of an activated tree.
+
+Several threads may import torch, or ask for activation, at once. Python's own lock on each module
+lets one of them act; nothing here waits for an import while it holds a lock of its own.
 """
 
+import atexit
+import importlib
 import os
 import sys
+import threading
 
-from . import settings, state
+from . import appending, settings, state
+
+_lock = threading.Lock()  # around looking whether the finder is there, and putting it there
 
 
 class _Finder:
@@ -24,52 +32,83 @@ class _Finder:
             find_spec = getattr(finder, "find_spec", None)
             spec = find_spec(name, path, target) if find_spec and finder is not self else None
             if spec is not None:
-                if spec.loader is not None:
-                    _act_after(spec.loader, action)
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _ActingLoader(spec.loader, action)
                 return spec
         return None
 
 
-def _act_after(loader, action):
-    exec_module = loader.exec_module
+class _ActingLoader:
+    """Another loader, and an action after it. A wrapper and no change of the loader, which may be
+    one for many modules (pytest's rewriting one is)."""
 
-    def exec_and_act(module):
-        del loader.exec_module  # the instance's, which is this function
-        exec_module(module)
-        action(module)
+    def __init__(self, loader, action):
+        self._loader = loader
+        self._action = action
 
-    loader.exec_module = exec_and_act
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        # From here on the module answers as it would without us.
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._action(module)
 
 
 def install():
     """Have torch redirected as it is imported, or now where it already is. Once a process."""
     if not settings.asked_for() or state.finished:
         return
-    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        return
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        from . import activation
+    with _lock:
+        watching = any(isinstance(finder, _Finder) for finder in sys.meta_path)
+        if not watching:
+            sys.meta_path.insert(0, _Finder(_ACTIONS))
+    if not watching:
+        # First come, last served: after what the program itself does at its exit.
+        atexit.register(_at_exit)
+        _say_that_we_watch()
+    if "torch" in sys.modules:
+        _activate_late()
 
-        activation.activate_late(torch)
+
+def deactivate():
+    """Always refused: torch keeps the kernels, hooks and names it was given."""
+    raise RuntimeError(
+        "the shim stays for the life of the process: torch keeps what it was given; start a "
+        "process without ACTIVATE_TORCH_DEVICE=1 to run without it"
+    )
+
+
+def _activate_late():
+    # Another thread may be in the midst of it: then this waits until torch is complete, and that
+    # thread's import has activated, or came too early to be seen by the finder.
+    torch = importlib.import_module("torch")
+    if state.finished:
         return
-    sys.meta_path.insert(0, _Finder({"torch._C": _native_loaded, "torch": _torch_loaded}))
-    _say_that_we_watch()
+    if getattr(torch.__spec__, "_initializing", False):
+        if state.library is None:
+            raise ImportError("torch itself is importing TorchDevice: import it before torch")
+        return  # the import that is going on will end in _torch_loaded
+    from . import activation
+
+    activation.activate_late(torch)
+
+
+def _at_exit():
+    record = sys.modules.get(f"{__package__}.record")
+    if record is not None:
+        record.flush()
 
 
 def _say_that_we_watch():
     """A process that never imports torch touches no device, and its record says that we looked."""
     record = os.environ.get("TORCHDEVICE_RECORD")
-    if not record:
-        return
-    try:
-        file = os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            os.write(file, b'{"event": "watch", "format": 1, "pid": %d}\n' % os.getpid())
-        finally:
-            os.close(file)
-    except OSError:
-        pass  # as for every line of the record: the program itself goes on
+    if record:
+        appending.append(record, b'{"event": "watch", "format": 1, "pid": %d}\n' % os.getpid())
 
 
 def _native_loaded(module):
@@ -86,5 +125,17 @@ def _native_loaded(module):
 def _torch_loaded(module):
     from . import activation
 
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
     activation.finish(module)
+
+
+def _sharding_loaded(module):
+    from . import distributed
+
+    distributed.sharded(module, state.library)
+
+
+_ACTIONS = {
+    "torch._C": _native_loaded,
+    "torch": _torch_loaded,
+    "torch.distributed.fsdp.fully_sharded_data_parallel": _sharding_loaded,
+}

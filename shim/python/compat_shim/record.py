@@ -1,24 +1,18 @@
 """Writes what the native recorder counted: JSON lines, as docs/formats.md says.
 
-Every write is one system call on a file opened for appending, so that the lines of several
-processes (workers, subprocesses) may share it. The file is opened for each write: a descriptor kept
-open could be closed by a test, and its number be another file's by the next write. Functions are
-bound early: a test that puts a mock on os or json must not reach us.
+Functions are bound early: a test that puts a mock on os or json must not reach us.
 """
 
 import json
 import os
 import threading
 
-from . import state
+from . import appending, state
 
 FORMAT = 1
 
-_close = os.close
 _dumps = json.dumps
 _getpid = os.getpid
-_open = os.open
-_write = os.write
 
 _lock = threading.RLock()
 _path = None  # absolute, or None where no record is asked for
@@ -101,14 +95,7 @@ def _emit(lines):
         _session_pid = pid
         lines = [{"event": "session", "format": FORMAT, **_session}] + lines
     text = "".join(_dumps({**line, "pid": pid}) + "\n" for line in lines)
-    try:
-        file = _open(_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            _write(file, text.encode("ascii"))
-        finally:
-            _close(file)
-    except OSError:
-        pass  # a full disk, too many open files: the test itself goes on
+    appending.append(_path, text.encode("ascii"))
 
 
 def _text(text):

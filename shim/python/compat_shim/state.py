@@ -1,8 +1,8 @@
-"""What this process knows of its own activation."""
+"""What this process knows of its own activation. A reload of this module forgets nothing of it."""
 
-library = None  # the native module, once it is loaded
-refusal = None  # the ImportError that ended activation
-finished = False
+library = globals().get("library")  # the native module, once it is loaded
+refusal = globals().get("refusal")  # the ImportError that ended activation
+finished = globals().get("finished", False)
 
 
 def active():

@@ -5,6 +5,7 @@ COMPAT_SHIM_LIBRARY names a library that is there already; otherwise one is buil
 $XDG_CACHE_HOME/runner/tests/shim (CMake rebuilds only what changed).
 """
 
+import functools
 import hashlib
 import importlib.util
 import json
@@ -75,37 +76,41 @@ class Child:
         ]
 
 
+def run_child(
+    library, folder, script, *, active=True, env=None, python=sys.executable, argv=None, cwd=None,
+    stdin=None,
+):
+    """Runs a script as the runner would run a module."""
+    path = folder / "script.py"
+    path.write_text(script)
+    record = folder / "record.jsonl"
+    ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTHON", "CUDA_")
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    environ.update(
+        PYTHONPATH=str(ACTIVATE),
+        PYTHONDONTWRITEBYTECODE="1",
+        OMP_NUM_THREADS="1",
+        COMPAT_SHIM_LIBRARY=library,
+        TORCHDEVICE_MODE="missing",
+        TORCHDEVICE_RECORD=str(record),
+    )
+    if active:
+        environ["ACTIVATE_TORCH_DEVICE"] = "1"
+    for key, value in (env or {}).items():
+        environ.pop(key, None) if value is None else environ.update({key: value})
+    done = subprocess.run(
+        [python, *(argv or [str(path)])],
+        env=environ,
+        cwd=cwd or folder,
+        input=stdin or "",
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return Child(done, path, record)
+
+
 @pytest.fixture
 def child(library, tmp_path):
-    """child(script, …) runs a script as the runner would run a module."""
-
-    def run(script, *, active=True, env=None, python=sys.executable, argv=None, cwd=None):
-        path = tmp_path / "script.py"
-        path.write_text(script)
-        record = tmp_path / "record.jsonl"
-        ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTHON", "CUDA_")
-        environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
-        environ.update(
-            PYTHONPATH=str(ACTIVATE),
-            PYTHONDONTWRITEBYTECODE="1",
-            OMP_NUM_THREADS="1",
-            COMPAT_SHIM_LIBRARY=library,
-            TORCHDEVICE_MODE="missing",
-            TORCHDEVICE_RECORD=str(record),
-        )
-        if active:
-            environ["ACTIVATE_TORCH_DEVICE"] = "1"
-        for key, value in (env or {}).items():
-            environ.pop(key, None) if value is None else environ.update({key: value})
-        done = subprocess.run(
-            [python, *(argv or [str(path)])],
-            env=environ,
-            cwd=cwd or tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        return Child(done, path, record)
-
-    return run
+    """child(script, …): run_child in the test's own folder."""
+    return functools.partial(run_child, library, tmp_path)

@@ -115,24 +115,6 @@ compat_shim.end_test()
     assert events.index(("session", forked)) < events.index(("device", forked))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_data_loader_workers(child, method):
-    ran = child(
-        f"""
-import torch
-class Data(torch.utils.data.Dataset):
-    def __len__(self): return 4
-    def __getitem__(self, index): return torch.full((1,), float(index), device="cuda")
-if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(Data(), num_workers=2, multiprocessing_context="{method}")
-    print([float(batch) for batch in loader])
-"""
-    )
-    assert ran.answer == [0, 1, 2, 3]
-    assert sum(e["count"] for e in ran.devices(op="aten::full")) == 4
-    assert len({e["pid"] for e in ran.devices(op="aten::full")}) == 2
-
-
 def test_every_thread_is_redirected_and_counted(child):
     ran = child(
         """

@@ -1,0 +1,106 @@
+"""torch's own machinery: the same result with the shim on "cuda" as without it on "cpu"."""
+
+import pathlib
+import re
+
+import pytest
+
+from conftest import run_child
+from machinery import cases
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {here!r})
+from machinery import harness
+if __name__ == "__main__":
+    harness.run({group!r}, {device!r})
+"""
+HERE = pathlib.Path(__file__).parent
+
+GROUPS = ("compiling", "inductor", "tracing", "transforms", "objects", "distributed")
+# Groups whose cases return an answer for each ask(): those that a test is known in, and those of
+# fresh interpreters, where none is.
+ASKING = ("threads", "forks")
+ASKING_ANEW = ("fresh",)
+
+
+@pytest.fixture(scope="module")
+def inductor_cache(tmp_path_factory):
+    """The compiler runs once for the same code; graphs are lowered anew by each process."""
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path_factory.mktemp("inductor")),
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
+    }
+
+
+@pytest.fixture(scope="module")
+def groups(library, tmp_path_factory, inductor_cache):
+    """groups(name): the children that ran the group without the shim and with it."""
+    ran = {}
+
+    def get(group):
+        if group not in ran:
+            ran[group] = [
+                run_child(
+                    library,
+                    tmp_path_factory.mktemp(group),
+                    SCRIPT.format(here=str(HERE), group=group, device=device),
+                    active=device == "cuda",
+                    env=inductor_cache,
+                )
+                for device in ("cpu", "cuda")
+            ]
+        return ran[group]
+
+    return get
+
+
+CASES = [
+    (group, name, asks)
+    for group in GROUPS + ASKING + ASKING_ANEW
+    for name, asks in cases(group).items()
+]
+
+
+@pytest.mark.parametrize("group, name, asks", CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
+def test_the_same_result_with_the_shim_as_without(groups, group, name, asks):
+    without, under = groups(group)
+    if "missing" in without.answer[name]:
+        pytest.skip(f"no module {without.answer[name]['missing']}")
+    assert "returned" in without.answer[name], without.answer[name]
+    assert under.answer[name] == without.answer[name]
+    if group not in ASKING_ANEW:
+        assert bool(under.devices(test=name)) == asks, "asked, so redirected, or neither"
+    assert without.record == []
+
+
+ASKING_FILE = str(HERE / "machinery" / "asking.py")
+ASKING_LINES = {
+    number
+    for number, line in enumerate(pathlib.Path(ASKING_FILE).read_text().splitlines(), 1)
+    if re.match(r"        [a-z].*\bdevice\b.*,$", line)
+}
+
+
+def counted(child, **wanted):
+    """{line of ask(): count}"""
+    counts = {}
+    for event in child.devices(file=ASKING_FILE, **wanted):
+        counts[event["line"]] = counts.get(event["line"], 0) + event["count"]
+    return counts
+
+
+@pytest.mark.parametrize("group, name, asks", [case for case in CASES if case[0] in ASKING])
+def test_every_request_is_counted_on_its_line(groups, group, name, asks):
+    without, under = groups(group)
+    times = len(without.answer[name]["returned"])
+    assert counted(under, test=name) == dict.fromkeys(ASKING_LINES, times)
+
+
+@pytest.mark.parametrize("group", ASKING_ANEW)
+def test_every_request_of_fresh_processes_is_counted_on_its_line(groups, group):
+    without, under = groups(group)
+    times = sum(len(answer["returned"]) for answer in without.answer.values())
+    assert len(ASKING_LINES) == 7
+    assert counted(under, test=None) == dict.fromkeys(ASKING_LINES, times)

@@ -111,7 +111,8 @@ std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& re
     if (!run.unwatched.empty()) return run.unwatched;
     const auto processes =
         counted_as(static_cast<std::int64_t>(recorded.watched), "process", "processes");
-    if (recorded.watched == 0) return "no Python with the shim was started in it";
+    if (recorded.watched == 0)
+        return "no Python with the shim was started in it (-E, -I and -S keep it out)";
     if (recorded.with_torch == 0) return fmt::format("torch was not imported ({})", processes);
     return {};
 }

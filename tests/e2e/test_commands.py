@@ -294,12 +294,21 @@ def test_every_shipped_suite_is_installed(program):
 def test_doctor_shows_the_devices_that_torch_finds(runner, python, tmp_path):
     import torch
 
-    shown = runner("doctor", "--python", python, env={"COMPAT_CACHE": str(tmp_path / "empty")})
-    assert "not known before the shim is built for it" in shown.out and not (tmp_path / "empty").exists()
+    assert "devices that torch" not in runner("doctor").out, "no environment is known"
     assert runner("prepare", "suites/conformance", "--python", python, timeout=900).code == 0
     shown = runner("doctor", "--python", python)
     lines = shown.out.splitlines()
     (at,) = [i for i, line in enumerate(lines) if line.startswith("devices that torch")]
     assert torch.__version__ in lines[at] and lines[at + 1].startswith("  cpu     ")
     assert torch.backends.cpu.get_cpu_capability() in lines[at + 1] and "fp32" in lines[at + 1]
-    assert "devices that torch" not in runner("doctor").out
+
+
+def test_doctor_builds_no_shim_to_know_the_devices(runner, tmp_path):
+    subprocess.run(["python3", "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    (packages,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    (packages / "torch").mkdir()
+    (packages / "torch/__init__.py").touch()
+    (packages / "torch/version.py").write_text("__version__ = '9.9.9'\ngit_version = 'abc'\n")
+    shown = runner("doctor", "--python", tmp_path / "env", env={"COMPAT_CACHE": str(tmp_path / "cache")})
+    assert "devices that torch 9.9.9 of" in shown.out and "not known before the shim is built for it" in shown.out
+    assert not (tmp_path / "cache").exists()

@@ -10,6 +10,7 @@
 
 #include "cuda/cuda.h"
 #include "redirect/autocast.h"
+#include "redirect/out_check.h"
 #include "redirect/override.h"
 #include "redirect/registration.h"
 #include "redirect/state.h"
@@ -73,6 +74,7 @@ PYBIND11_MODULE(_compat_shim, module) {
         [](const std::vector<py::object>& types, const std::vector<py::object>& functions) {
             install_cuda();
             install_override_parsing(borrowed(types), borrowed(functions));
+            install_out_check();
             const Registered registered = register_kernels();
             return py::make_tuple(registered.mode, registered.backend_select);
         },
@@ -136,6 +138,13 @@ PYBIND11_MODULE(_compat_shim, module) {
         return result;
     });
     module.def("reset_peak_memory", &reset_peak_memory);
+    module.def("reset_accumulated_memory", &reset_accumulated_memory);
+    module.def("pinned_memory", [] {
+        const PinnedFigures figures = pinned_figures();
+        return py::make_tuple(figures.bytes, figures.blocks);
+    });
+    module.def("reset_peak_pinned", &reset_peak_pinned);
+    module.def("reset_accumulated_pinned", &reset_accumulated_pinned);
 }
 
 }  // namespace compat::shim

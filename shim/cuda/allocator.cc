@@ -10,40 +10,14 @@
 #endif
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <unordered_set>
 
+#include "cuda/counter.h"
 #include "cuda/cuda.h"
 
 namespace compat::shim {
 namespace {
 
 std::int64_t pages(long count) { return static_cast<std::int64_t>(count) * sysconf(_SC_PAGESIZE); }
-
-// Every op that makes a tensor passes here: one addition as it is allocated and one as it is freed.
-class Counter {
-  public:
-    void add(std::int64_t amount) noexcept {
-        const auto allocated = allocated_.fetch_add(amount, kRelaxed) + amount;
-        const auto now = allocated - freed_.load(kRelaxed);
-        auto peak = peak_.load(kRelaxed);
-        while (peak < now && !peak_.compare_exchange_weak(peak, now, kRelaxed))
-            ;
-    }
-    void remove(std::int64_t amount) noexcept { freed_.fetch_add(amount, kRelaxed); }
-    void reset_peak() noexcept { peak_.store(figure().current); }
-    [[nodiscard]] Figure figure() const noexcept {
-        // In this order: what is freed meanwhile was allocated before.
-        const auto freed = freed_.load();
-        const auto allocated = allocated_.load();
-        return {allocated - freed, std::max(allocated - freed, peak_.load()), allocated, freed};
-    }
-
-  private:
-    static constexpr auto kRelaxed = std::memory_order_relaxed;
-    std::atomic<std::int64_t> allocated_{0}, freed_{0}, peak_{0};
-};
 
 Counter bytes;
 Counter blocks;
@@ -123,48 +97,11 @@ class CudaAllocator final : public c10::DeviceAllocator {
             fill(*stat, figures.blocks);
         return stats;
     }
-    void resetAccumulatedStats(c10::DeviceIndex) override {}
+    void resetAccumulatedStats(c10::DeviceIndex) override { reset_accumulated_memory(); }
     void resetPeakStats(c10::DeviceIndex) override { reset_peak_memory(); }
     std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex) override {
         const MemoryFigures figures = memory_figures();
         return {static_cast<std::size_t>(figures.free), static_cast<std::size_t>(figures.total)};
-    }
-};
-
-// What PinnedAllocator handed out and has not got back. Never destroyed: tensors outlive statics.
-struct PinnedBlocks {
-    std::mutex mutex;
-    std::unordered_set<const void*> live;
-};
-
-PinnedBlocks& pinned_blocks() {
-    static auto* pinned = new PinnedBlocks();
-    return *pinned;
-}
-
-void free_pinned(void* data) {
-    {
-        auto& pinned = pinned_blocks();
-        const std::lock_guard lock(pinned.mutex);
-        pinned.live.erase(data);
-    }
-    c10::GetDefaultCPUAllocator()->raw_deallocate(data);
-}
-
-class PinnedAllocator final : public c10::Allocator {
-  public:
-    c10::DataPtr allocate(std::size_t count) override {
-        void* data = c10::GetDefaultCPUAllocator()->raw_allocate(count);
-        if (data) {
-            auto& pinned = pinned_blocks();
-            const std::lock_guard lock(pinned.mutex);
-            pinned.live.insert(data);
-        }
-        return {data, data, &free_pinned, c10::Device(c10::kCPU)};
-    }
-    c10::DeleterFnPtr raw_deleter() const override { return &free_pinned; }
-    void copy_data(void* to, const void* from, std::size_t count) const override {
-        default_copy_data(to, from, count);
     }
 };
 
@@ -185,22 +122,16 @@ void reset_peak_memory() {
     blocks.reset_peak();
 }
 
+void reset_accumulated_memory() {
+    bytes.reset_accumulated();
+    blocks.reset_accumulated();
+}
+
 bool made_as_cuda(const at::TensorBase& tensor) noexcept {
     const auto* impl = tensor.unsafeGetTensorImpl();
     if (!impl->key_set().has(c10::DispatchKey::CPU) || !impl->has_storage()) return false;
     auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
     return storage && storage->_mutable_data_ptr_no_checks().get_deleter() == &free_as_cuda;
-}
-
-c10::Allocator* pinned_allocator() {
-    static auto* allocator = new PinnedAllocator();
-    return allocator;
-}
-
-bool is_pinned(const void* pointer) {
-    auto& pinned = pinned_blocks();
-    const std::lock_guard lock(pinned.mutex);
-    return pinned.live.count(pointer) > 0;
 }
 
 void install_allocator() {

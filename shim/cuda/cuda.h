@@ -46,7 +46,7 @@ class AsCuda {
 // bytes.
 struct Figure {
     std::int64_t current = 0, peak = 0;     // the peak since the last reset
-    std::int64_t allocated = 0, freed = 0;  // since activation
+    std::int64_t allocated = 0, freed = 0;  // since the last reset of them
 };
 struct MemoryFigures {
     Figure bytes, blocks;
@@ -54,6 +54,15 @@ struct MemoryFigures {
 };
 [[nodiscard]] MemoryFigures memory_figures();
 void reset_peak_memory();
+void reset_accumulated_memory();
+
+// The same of pinned memory.
+struct PinnedFigures {
+    Figure bytes, blocks;
+};
+[[nodiscard]] PinnedFigures pinned_figures();
+void reset_peak_pinned();
+void reset_accumulated_pinned();
 
 // The current stream of this thread, by id. Work is done when the call returns, so that a stream
 // is no more than its name.
@@ -71,6 +80,7 @@ c10::StreamId exchange_stream(c10::StreamId stream) noexcept;
 // Called by install_cuda.
 void install_guard();
 void install_allocator();
+void install_pinned();
 void install_hooks();
 void install_generator();
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "cuda/cuda.h"
@@ -18,8 +19,12 @@ std::atomic<c10::StreamId> last_stream{0};
 c10::Device cuda0() { return {c10::kCUDA, 0}; }
 
 void check_there(c10::Device device) {
-    TORCH_CHECK(device.index() <= 0, "CUDA error: invalid device ordinal (",
-                static_cast<int>(device.index()), "; one device is shown, cuda:0)");
+    constexpr int kInvalidDevice = 101;  // cudaErrorInvalidDevice
+    if (device.index() > 0)
+        throw c10::AcceleratorError({__func__, __FILE__, __LINE__}, kInvalidDevice,
+                                    "CUDA error: invalid device ordinal (" +
+                                        std::to_string(device.index()) +
+                                        "; one device is shown, cuda:0)");
 }
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {

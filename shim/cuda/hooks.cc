@@ -71,6 +71,7 @@ void install_hooks() {
 void install_cuda() {
     install_guard();
     install_allocator();
+    install_pinned();
     install_hooks();
     install_generator();
 }

@@ -7,6 +7,7 @@ finds the names of a CUDA build and stays as it is. `finish` runs when torch is 
 import functools
 import importlib
 import os
+import sys
 import threading
 
 from . import cuda_names, cuda_tables, distributed, library, record, remedies, settings, state
@@ -83,10 +84,21 @@ def _bind_again(torch):
     for module_name, name, native_name in cuda_tables.BOUND_AT_IMPORT:
         setattr(importlib.import_module(module_name), name, getattr(torch._C, native_name))
     for module_name in cuda_tables.BUILT_AT_IMPORT:
-        module = importlib.reload(importlib.import_module(module_name))
-        for name, value in vars(module).items():
-            if getattr(value, "__module__", None) == module_name and hasattr(torch.cuda, name):
-                setattr(torch.cuda, name, value)
+        module = _run_again(module_name)
+        for name, value in list(vars(torch.cuda).items()):
+            if getattr(value, "__module__", None) == module_name:
+                setattr(torch.cuda, name, getattr(module, name))
+
+
+def _run_again(module_name):
+    """Some modules of torch.backends show an object in their place, and keep it."""
+    shown = importlib.import_module(module_name)
+    module = sys.modules[module_name] = getattr(shown, "m", shown)
+    fresh = importlib.reload(module)
+    if shown is not module:
+        shown.__class__ = type(fresh)
+        sys.modules[module_name] = shown
+    return module
 
 
 def _found_host(native):

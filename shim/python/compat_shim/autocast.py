@@ -1,6 +1,6 @@
-"""autocast("cuda") stays what it says, and the CPU's autocast goes with it: tensors are there. Where
-code asks whether CUDA's autocast is on, torch itself answers. The ops that CUDA's list has and the
-CPU's has not are the library's (redirect/autocast.h)."""
+"""autocast("cuda") stays what it says, and the CPU's autocast goes with it: tensors are there.
+Where code asks whether CUDA's autocast is on, torch itself answers. The ops that CUDA's list has
+and the CPU's has not are the library's (redirect/autocast.h)."""
 
 import functools
 

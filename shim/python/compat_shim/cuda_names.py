@@ -130,6 +130,9 @@ def _actions(native, library):
             "allocator_settings": {},
         },
         "_cuda_memoryStats": of_device(lambda: device.memory_stats(library)),
+        "_cuda_resetAccumulatedHostMemoryStats": of_device(library.reset_accumulated_pinned),
+        "_cuda_resetAccumulatedMemoryStats": of_device(library.reset_accumulated_memory),
+        "_cuda_resetPeakHostMemoryStats": of_device(library.reset_peak_pinned),
         "_cuda_resetPeakMemoryStats": of_device(library.reset_peak_memory),
         "_cuda_setDevice": lambda index: device.check_index(index) and None,
         "_cuda_setStream": lambda stream_id, device_index, device_type: (

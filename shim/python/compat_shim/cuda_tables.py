@@ -12,9 +12,6 @@ DONE = (
     "_cuda_emptyCache",
     "_cuda_ipc_collect",
     "_cuda_lock_mutex",
-    "_cuda_resetAccumulatedHostMemoryStats",
-    "_cuda_resetAccumulatedMemoryStats",
-    "_cuda_resetPeakHostMemoryStats",
     "_cuda_synchronize",
     "_cuda_unlock_mutex",
     "_host_emptyCache",
@@ -128,8 +125,8 @@ _GRAPH = Refusal(
 _POOL = Refusal(
     {
         "_MemPool": "torch.cuda.MemPool",
-        "_cuda_beginAllocateCurrentThreadToPool": "torch.cuda.use_mem_pool",
         **_internal(
+            "_cuda_beginAllocateCurrentThreadToPool",
             "_cuda_beginAllocateCurrentStreamToPool",
             "_cuda_beginAllocateToPool",
             "_cuda_checkPoolLiveAllocations",
@@ -150,11 +147,13 @@ _GREEN_CONTEXT = Refusal(
 _ALLOCATOR = Refusal(
     {
         "_cuda_CUDAAllocator": "torch.cuda.memory._CUDAAllocator",
-        "_cuda_changeCurrentAllocator": "torch.cuda.change_current_allocator",
         "_cuda_cudaHostAllocator": "torch.cuda.memory._host_allocator",
-        "_cuda_customAllocator": "torch.cuda.CUDAPluggableAllocator",
         "_cuda_getAllocator": "torch.cuda.memory._get_current_allocator",
-        **_internal("_cuda_CUDAAllocator_AllocatorState"),
+        **_internal(
+            "_cuda_CUDAAllocator_AllocatorState",
+            "_cuda_changeCurrentAllocator",
+            "_cuda_customAllocator",
+        ),
     },
     _NO_ALLOCATOR,
 )
@@ -167,6 +166,7 @@ REFUSED_CLASSES = {
     "_cuda_CUDAAllocator_AllocatorState": (_ALLOCATOR, ()),
 }
 
+_NO_TUNING = "the host's kernels are not chosen by TunableOp"
 _TUNABLE = {"_cuda_record_untuned_enable": "torch.cuda.tunable.record_untuned_enable"}
 _TUNABLE.update(
     ("_cuda_tunableop_" + name, "torch.cuda.tunable." + name)
@@ -211,7 +211,7 @@ REFUSED = (
         "CUDA kernels do not run on the host",
         "write the function with torch ops and torch.compile it",
     ),
-    Refusal(_TUNABLE, "the host's kernels are not chosen by TunableOp"),
+    Refusal(_TUNABLE, _NO_TUNING),
     Refusal(
         {
             **{
@@ -257,6 +257,31 @@ REFUSED_IN_PYTHON = (
         _GRAPH.instead,
     ),
     Refusal(
+        {
+            ("torch.cuda.tunable", "tune_gemm_in_file"): "torch.cuda.tunable.tune_gemm_in_file",
+            ("torch.cuda.tunable", "mgpu_tune_gemm_in_file"): (
+                "torch.cuda.tunable.mgpu_tune_gemm_in_file"
+            ),
+        },
+        _NO_TUNING,
+    ),
+    Refusal(
+        {("torch.cuda.memory", "use_mem_pool"): "torch.cuda.use_mem_pool"},
+        _POOL.why,
+        _POOL.instead,
+    ),
+    Refusal(
+        {
+            ("torch.cuda.memory", "CUDAPluggableAllocator.__init__"): (
+                "torch.cuda.CUDAPluggableAllocator"
+            ),
+            ("torch.cuda.memory", "change_current_allocator"): (
+                "torch.cuda.change_current_allocator"
+            ),
+        },
+        _ALLOCATOR.why,
+    ),
+    Refusal(
         {("torch.cuda", "_compile_kernel"): "torch.cuda._compile_kernel"},
         "CUDA kernels do not run on the host",
         "write the function with torch ops and torch.compile it",
@@ -278,5 +303,6 @@ BUILT_AT_IMPORT = (
     "torch.cuda.graphs",
     "torch.cuda.green_contexts",
     "torch.cuda.memory",
+    "torch.backends.cudnn.rnn",
     "torch.backends.cudnn",
 )

@@ -22,6 +22,7 @@ _STATS = {
     "inactive_split": None,
     "segment": "blocks",
 }
+_COUNTED = ("current", "peak", "allocated", "freed")
 _COUNTERS = ("num_alloc_retries", "num_device_alloc", "num_device_free", "num_ooms")
 
 
@@ -30,9 +31,11 @@ def check_index(index):
     if index > 0:
         from torch import AcceleratorError  # as for every error of the CUDA runtime
 
-        raise AcceleratorError(
+        error = AcceleratorError(
             f"CUDA error: invalid device ordinal ({index}; one device is shown, cuda:0)"
         )
+        error.error_code = 101  # cudaErrorInvalidDevice
+        raise error
     return index == 0
 
 
@@ -83,7 +86,7 @@ def memory_stats(library):
     """In the shape of the caching allocator's statistics. What CPU tensors take is allocated, in
     use and reserved; nothing is cached."""
     memory = library.memory()
-    none = dict.fromkeys(("current", "peak", "allocated", "freed"), 0)
+    none = dict.fromkeys(_COUNTED, 0)
     stats = {}
     for name, source in _STATS.items():
         figure = memory[source] if source else None
@@ -93,6 +96,25 @@ def memory_stats(library):
     stats.update(max_split_size=-1, num_sync_all_streams=0)
     stats.update(oversize_allocations=dict(none), oversize_segments=dict(none))
     return stats
+
+
+def host_memory_stats(library):
+    """Of pinned memory, in the shape of CUDA's. Taking it costs what all memory costs, and is not
+    timed."""
+    sizes, blocks = (
+        {key: getattr(figure, key) for key in _COUNTED} for figure in library.pinned_memory()
+    )
+    untimed = dict.fromkeys(("total", "max", "min", "count", "avg"), 0)
+    return {
+        "allocations": dict(blocks),
+        "allocated_bytes": dict(sizes),
+        "active_requests": dict(blocks),
+        "active_bytes": dict(sizes),
+        "host_alloc_time": dict(untimed),
+        "host_free_time": dict(untimed),
+        "num_host_alloc": blocks["allocated"],
+        "num_host_free": blocks["freed"],
+    }
 
 
 class Runtime:

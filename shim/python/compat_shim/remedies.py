@@ -26,7 +26,7 @@ def apply(torch, library):
     _profiler(torch, library)
     _checkpoint(torch)
     _load(torch)
-    _default_device(torch, library)
+    _default_device(torch)
     _version(torch)
     _refusals(torch, library)
     autocast.apply(torch, library)
@@ -54,21 +54,21 @@ def _legacy_types(torch, library):
         def __instancecheck__(cls, instance):
             return isinstance(instance, cls.host)
 
-    def legacy_type(name):
-        symbol = "torch.cuda." + name
+    def legacy_type(module, host):
+        symbol = f"{module.__name__}.{host.__name__}"
 
         def __new__(cls, *args, **kwargs):
             library.redirect(symbol, "cuda")
             return cls.host(*args, **kwargs)
 
         # Tensor.type() reads the full name from the type itself.
-        host = getattr(torch, name)
         members = {"__new__": __new__, "host": host, "dtype": host.dtype}
-        return LegacyType(symbol, (), {**members, "__module__": "torch.cuda"})
+        return LegacyType(symbol, (), {**members, "__module__": module.__name__})
 
-    for name in LEGACY_TYPES:
-        if hasattr(torch.cuda, name):
-            setattr(torch.cuda, name, legacy_type(name))
+    for module, hosts in ((torch.cuda, torch), (torch.cuda.sparse, torch.sparse)):
+        for name in LEGACY_TYPES:
+            if hasattr(module, name):
+                setattr(module, name, legacy_type(module, getattr(hosts, name)))
 
     set_default = torch.set_default_tensor_type
 
@@ -142,21 +142,17 @@ def _profiler(torch, library):
     profiler.emit_nvtx.__enter__, profiler.emit_nvtx.__exit__ = __enter__, __exit__
 
 
-def _default_device(torch, library):
+def _default_device(torch):
     """torch finds the index of a default device by making a tensor on it."""
     ask = torch.get_default_device
-    host = torch.device(library.host())
 
     @functools.wraps(ask)
     def get_default_device():
-        answer = ask()
-        if answer == host:
-            from torch.utils._device import DeviceContext
-
-            for mode in reversed(torch.overrides._get_current_function_mode_stack()):
-                if isinstance(mode, DeviceContext):
-                    return torch.device("cuda", 0) if mode.device.type == "cuda" else answer
-        return answer
+        for mode in reversed(torch.overrides._get_current_function_mode_stack()):
+            wanted = getattr(mode, "device", None)  # of torch.utils._device.DeviceContext
+            if isinstance(wanted, torch.device):
+                return torch.device("cuda", 0) if wanted == torch.device("cuda") else ask()
+        return ask()
 
     torch.get_default_device = get_default_device
 

@@ -1,5 +1,5 @@
-"""The bases of torch.cuda.Stream and torch.cuda.Event, which are torch.Stream and torch.Event as in a
-CUDA build: the native guard keeps the current stream of each thread and times the events.
+"""The bases of torch.cuda.Stream and torch.cuda.Event, which are torch.Stream and torch.Event as in
+a CUDA build: the native guard keeps the current stream of each thread and times the events.
 
 On the host every op has ended when its call returns. A stream is its number, an event is the moment
 when it was recorded.

@@ -82,22 +82,51 @@ class AnswerTest(ConformanceTest):
                 setattr(holder, name, before)
 
 
-class RefusalTest(ConformanceTest):
+class StubTest(ConformanceTest):
+    """What is answered without its effect is written down, under the line that asked."""
+
     CALLS = {
-        "torch.cuda.CUDAGraph": lambda: torch.cuda.CUDAGraph(),
-        "torch.cuda.current_blas_handle": lambda: torch.cuda.current_blas_handle(),
-        "torch.cuda.CUDAPluggableAllocator": lambda: torch._C._cuda_customAllocator(0, 0),
-        "torch.cuda.cudart().cudaHostRegister": lambda: torch.cuda.cudart().cudaHostRegister(0, 0, 0),
-        "torch.cuda.Event.ipc_handle": lambda: torch.cuda.Event().ipc_handle(),
+        "torch.cuda.set_per_process_memory_fraction": lambda: (
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        ),
+        "torch.cuda.set_sync_debug_mode": lambda: torch.cuda.set_sync_debug_mode("default"),
+        "torch.cuda.memory._record_memory_history": lambda: (
+            torch.cuda.memory._record_memory_history(enabled=None)
+        ),
+        "torch._C._cuda_attach_out_of_memory_observer": lambda: (
+            torch._C._cuda_attach_out_of_memory_observer(print)
+        ),
     }
 
-    def test_only_cuda_can_is_refused_by_name_and_recorded(self):
+    def test_is_recorded(self):
         for symbol, call in self.CALLS.items():
             with self.subTest(symbol):
-                added = self.recorded(
-                    lambda c=call: self.assertRaisesRegex(NotImplementedError, "symbol: ", c)
-                )
-                self.assertEqual(list(added), [("refusal", symbol, None, None)])
+                self.assertEqual(self.recorded(call), {("stub", symbol, None, None): 1})
+
+    def test_what_has_its_whole_effect_is_not(self):
+        def calls():
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+            torch.cuda.ipc_collect()
+            torch.cuda.reset_peak_memory_stats()
+            torch.cuda.nvtx.range_push("one")
+            torch.cuda.nvtx.range_pop()
+            torch.cuda.Event().record()
+            with torch.cuda.stream(torch.cuda.Stream()), torch.cuda.device(0):
+                torch.cuda.current_stream().synchronize()
+
+        self.assertEqual(self.recorded(calls), {})
+
+    def test_ops_and_training_record_none(self):
+        module = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).cuda()
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+
+        def step():
+            loss = module(torch.ones(2, 1, 4, 4)).sum()
+            loss.backward()
+            optimizer.step()
+
+        self.assertEqual(self.recorded(step), {})
 
 
 if __name__ == "__main__":

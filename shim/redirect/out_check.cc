@@ -1,0 +1,32 @@
+#include "redirect/out_check.h"
+
+#include <torch/csrc/utils/out_types.h>
+
+#include "redirect/imports.h"
+#include "redirect/state.h"
+
+namespace compat::shim {
+namespace {
+
+constexpr std::string_view kSymbol =
+    "_ZN5torch5utils22check_out_type_matchesERKN2at6TensorESt8optionalIN3c1010ScalarTypeEEb"
+    "S5_INS6_6LayoutEES5_INS6_6DeviceEEb";
+
+OpId symbol = 0;
+
+void check(const at::Tensor& result, std::optional<at::ScalarType> type, bool type_is_none,
+           std::optional<at::Layout> layout, std::optional<at::Device> device,
+           bool device_is_none) {
+    if (device && !device_is_none) device = redirect(symbol, *device);
+    torch::utils::check_out_type_matches(result, type, type_is_none, layout, device,
+                                         device_is_none);
+}
+
+}  // namespace
+
+int install_out_check() {
+    symbol = Recorder::instance().op_id("torch.utils.check_out_type_matches");
+    return replace_import(kSymbol, reinterpret_cast<void*>(&check));
+}
+
+}  // namespace compat::shim

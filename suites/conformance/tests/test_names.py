@@ -1,0 +1,116 @@
+"""Every public name of torch.cuda and its relatives, as the torch that is installed has them: it is
+answered, refused on purpose, or a failure, since nobody has decided about it."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+import unittest
+import warnings
+
+import torch
+
+import cuda_answers
+import other_answers
+from conformance import ConformanceTest
+
+ANSWERS = {**cuda_answers.ANSWERS, **other_answers.ANSWERS}
+REFUSED = {**cuda_answers.REFUSED, **other_answers.REFUSED}
+WHERE_THE_HOST_SAYS = cuda_answers.WHERE_THE_HOST_SAYS
+BACKENDS = ("cuda", "cudnn", "cudnn.rnn", "cusparselt")
+
+
+def modules():
+    for package in (torch.cuda, torch.accelerator):
+        yield package.__name__
+        for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if not any(part.startswith("_") for part in found.name.split(".")):
+                yield found.name
+    for name in BACKENDS:
+        yield "torch.backends." + name
+
+
+def public_names_of(module_name):
+    """What a module declares public; where it declares nothing, what it defines. And functions that
+    it defines beside what it declares."""
+    shown = importlib.import_module(module_name)
+    # Some modules of torch.backends are shown as an object with properties.
+    module = getattr(shown, "m", shown)
+    declared = set(getattr(module, "__all__", ()))
+    own = (module_name,) if declared else (module_name, None)
+    names = declared | {
+        name for name, value in vars(module).items() if getattr(value, "__module__", None) in own
+    }
+    if shown is not module:
+        names |= set(vars(type(shown)))
+    for name in sorted(names):
+        value = getattr(shown, name)
+        if not name.startswith("_") and not inspect.ismodule(value):
+            yield f"{module_name}.{name}", value
+
+
+def public_names():
+    """Each once: what another module had before under its own name is the same thing."""
+    seen = {}
+    for module_name in modules():
+        for name, value in public_names_of(module_name):
+            named = inspect.isroutine(value) or inspect.isclass(value)
+            if named and id(value) in seen:
+                continue
+            seen[id(value) if named else name] = (name, value)
+    return {name for name, _ in seen.values()}
+
+
+def matches(expected, answer):
+    if isinstance(expected, type) and not isinstance(answer, type):
+        return type(answer) is expected
+    if not isinstance(expected, type) and callable(expected):
+        return expected(answer)
+    return type(answer) is type(expected) and answer == expected
+
+
+class NamesTest(ConformanceTest):
+    def check(self, name):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if name in REFUSED:
+                self.check_refused(name, REFUSED[name])
+            elif name in ANSWERS:
+                self.check_answered(*ANSWERS[name])
+            elif name in WHERE_THE_HOST_SAYS:
+                call, expected = WHERE_THE_HOST_SAYS[name]
+                try:
+                    call()
+                except NotImplementedError:
+                    self.check_refused(name, call)
+                else:
+                    self.check_answered(call, expected)
+            else:
+                self.fail(f"{name} is new: decide whether it is answered or refused")
+
+    def check_answered(self, call, expected):
+        answers = []
+        added = self.recorded(lambda: answers.append(call()))
+        self.assertTrue(matches(expected, answers[0]), answers[0])
+        self.assertEqual([key for key in added if key[0] == "refusal"], [])
+
+    def check_refused(self, symbol, call):
+        name = re.escape(symbol)
+        form = rf"^{name} is not available on this device: .+ \[symbol: {name}\]$"
+        added = self.recorded(lambda: self.assertRaisesRegex(NotImplementedError, form, call))
+        self.assertEqual(added, {("refusal", symbol, None, None): 1})
+
+    def test_no_case_is_about_a_name_that_is_gone(self):
+        self.assertEqual((ANSWERS.keys() | WHERE_THE_HOST_SAYS.keys()) - public_names(), set())
+
+
+def _test_of(name):
+    return lambda self: self.check(name)
+
+
+for _name in sorted(public_names() | REFUSED.keys()):
+    setattr(NamesTest, "test_" + re.sub(r"\W+", "_", _name), _test_of(_name))
+
+
+if __name__ == "__main__":
+    unittest.main()

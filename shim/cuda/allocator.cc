@@ -49,9 +49,13 @@ class CountingAllocator final : public c10::Allocator {
         void* data = nullptr;
         try {
             data = c10::alloc_cpu(count);
-        } catch (const c10::Error&) {
+        } catch (const c10::Error& error) {
             c10::profiledCPUMemoryReporter().OutOfMemory(count);
-            throw;
+            if (!AsCuda::active()) throw;
+            // What code for CUDA waits for, to try again with less.
+            TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ",
+                             count,
+                             " bytes of the host's memory: ", error.what_without_backtrace());
         }
         if (data) {
             c10::profiledCPUMemoryReporter().New(data, count);

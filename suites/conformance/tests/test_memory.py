@@ -91,6 +91,19 @@ class MemoryTest(ConformanceTest):
             thread.join()
         self.assertEqual(torch.cuda.memory_allocated(), self.before)
 
+    def test_too_much_is_out_of_memory_as_on_cuda(self):
+        for ask in (
+            lambda: torch.empty(1 << 50, device="cuda"),
+            lambda: torch.empty(1 << 50, dtype=torch.uint8, device="cuda:0"),
+            lambda: torch.ones(1).expand(1 << 50).to("cuda", torch.float64),
+        ):
+            with self.assertRaisesRegex(torch.cuda.OutOfMemoryError, "CUDA out of memory"):
+                ask()
+        self.assertEqual(torch.cuda.memory_allocated(), self.before)
+        with self.assertRaisesRegex(RuntimeError, "DefaultCPUAllocator") as raised:
+            torch.empty(1 << 50)
+        self.assertNotIsInstance(raised.exception, torch.cuda.OutOfMemoryError)
+
     def test_free_and_total_are_the_machines(self):
         free, total = torch.cuda.mem_get_info()
         self.assertTrue(0 < free <= total)

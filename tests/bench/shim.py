@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""What the shim costs, beside what the same would cost in Python, all in one run.
+
+    shim.py [--rounds N] [--chunks N] [--json FILE]
+
+Five variants take turns, one chunk of calls at a time, so that whatever else the machine does meets
+all of them: nothing, nothing again (in another process: the difference is the noise), the shim, a
+TorchFunctionMode and a TorchDispatchMode that send CUDA to the CPU. A round has fresh processes and
+gives each variant the 5th percentile of its chunks; the table has the median of the rounds, in µs a
+call. "cuda" is "cpu" to nothing and to the dispatch mode, which torch asks too late to have it
+otherwise. The shim records, with file and line. Exit status 1: a bound does not hold.
+
+The Python that runs this has torch. COMPAT_SHIM_LIBRARY is the shim's library for that torch, as
+`runner prepare suites/conformance --python PYTHON` names it.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VARIANTS = ("nothing", "again", "shim", "function mode", "dispatch mode")
+
+# What may differ from nothing at most, in µs. None: nothing but the noise.
+FREE, FACTORY, UNBOUND = "no Device argument: +0", "factory: +0.6 µs", ""
+# Name, calls a chunk, bound. What is called is in shim_child.py, under the same name.
+OPS = (
+    ("add", 100, FREE),
+    ("size", 400, FREE),
+    ("empty", 100, FACTORY),
+    ("zeros", 100, FACTORY),
+    ("randn", 100, FACTORY),
+    ("tensor", 100, FACTORY),
+    ('empty(device="cuda")', 100, FACTORY),
+    ("to(same)", 200, UNBOUND),
+    ("to(float64)", 100, UNBOUND),
+    ('Module.to("cuda")', 20, UNBOUND),
+    ("training step", 5, UNBOUND),
+)
+ACTIVATION_MS = 15.0
+
+
+class Child:
+    """A process that times one chunk whenever it is told to."""
+
+    def __init__(self, folder, shim):
+        ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTHON", "CUDA_")
+        environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+        environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
+        if shim:
+            environ.update(
+                PYTHONPATH=str(ROOT / "shim/python/activate"),
+                ACTIVATE_TORCH_DEVICE="1",
+                COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
+                TORCHDEVICE_MODE="missing",
+                TORCHDEVICE_RECORD=os.path.join(folder, "record.jsonl"),
+            )
+        self.process = subprocess.Popen(
+            [sys.executable, str(pathlib.Path(__file__).with_name("shim_child.py"))],
+            env=environ, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        self.start = self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"a child ended: {self.process.wait()}")
+        return json.loads(line)
+
+    def chunk(self, variant, op, calls):
+        self.process.stdin.write(json.dumps([variant, op, calls]) + "\n")
+        return self.answer()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def one_round(chunks):
+    """{op: {variant: µs a call}}, and the start figures of the child that has the shim."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain, again, shim = Child(folder, False), Child(folder, False), Child(folder, True)
+        turns = (
+            ("nothing", plain, "nothing"),
+            ("again", again, "nothing"),
+            ("shim", shim, "nothing"),
+            ("function mode", plain, "function mode"),
+            ("dispatch mode", plain, "dispatch mode"),
+        )
+        figures = {}
+        for op, calls, _ in OPS:
+            seen = {variant: [] for variant in VARIANTS}
+            for _ in range(chunks):
+                for name, child, variant in turns:
+                    seen[name].append(child.chunk(variant, op, calls))
+            figures[op] = {
+                name: sorted(times)[len(times) // 20] for name, times in seen.items()
+            }
+        for child in (plain, again, shim):
+            child.close()
+        return figures, shim.start
+
+
+def row(op, bound, rounds):
+    # Differences within a round, where all variants saw the same machine.
+    added = {
+        name: statistics.median(r[op][name] - r[op]["nothing"] for r in rounds)
+        for name in VARIANTS[1:]
+    }
+    noise = max(abs(r[op]["again"] - r[op]["nothing"]) for r in rounds)
+    limit = {FREE: noise, FACTORY: 0.6}.get(bound)
+    us = {name: statistics.median(r[op][name] for r in rounds) for name in VARIANTS}
+    return {
+        "op": op,
+        "us": us,
+        "added_us": added,
+        "ratio": {name: us[name] / us["nothing"] for name in added},
+        "noise_us": noise,
+        "bound": bound,
+        "holds": None if limit is None else added["shim"] <= limit,
+    }
+
+
+def table(rows):
+    yield "| op | nothing | shim | added | ratio | noise | function mode | dispatch mode | bound |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for r in rows:
+        us, added = r["us"], r["added_us"]
+        modes = [f"{us[mode]:.2f} ({added[mode]:+.2f})" for mode in VARIANTS[3:]]
+        verdict = {None: "", True: ": holds", False: ": DOES NOT HOLD"}[r["holds"]]
+        cells = [r["op"], f"{us['nothing']:.2f}", f"{us['shim']:.2f}", f"{added['shim']:+.2f}"]
+        cells += [f"{r['ratio']['shim']:.2f}", f"±{r['noise_us']:.2f}", *modes]
+        yield f"| {' | '.join(cells)} | {r['bound']}{verdict} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--chunks", type=int, default=200, help="chunks a variant, op and round")
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args()
+    if "COMPAT_SHIM_LIBRARY" not in os.environ:
+        sys.exit("COMPAT_SHIM_LIBRARY is not set")
+    before = os.getloadavg()
+    rounds, starts = zip(*(one_round(options.chunks) for _ in range(options.rounds)))
+    rows = [row(op, bound, rounds) for op, _, bound in OPS]
+    activation = {
+        "added_to_import_ms": statistics.median(s["activation_ms"] for s in starts),
+        "slowest_ms": max(s["activation_ms"] for s in starts),
+        "bound_ms": ACTIVATION_MS,
+    }
+    activation["holds"] = activation["added_to_import_ms"] <= ACTIVATION_MS
+    print("\n".join(table(rows)))
+    print(
+        f"activation: {activation['added_to_import_ms']:.1f} ms of import torch (slowest"
+        f" {activation['slowest_ms']:.1f}), bound {ACTIVATION_MS:.0f} ms:"
+        f" {'holds' if activation['holds'] else 'DOES NOT HOLD'}"
+    )
+    print(f"load: {before[0]:.1f} before, {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores")
+    if options.json:
+        told = {"rounds": options.rounds, "chunks": options.chunks, "load_before": before[0]}
+        told.update(torch=starts[0]["torch"], rows=rows, activation=activation)
+        pathlib.Path(options.json).write_text(json.dumps(told, indent=1) + "\n")
+    sys.exit(0 if activation["holds"] and all(r["holds"] is not False for r in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -59,6 +59,15 @@ int put_all(torch::Library& library) {
     AT_FORALL_FP32(PUT_FP32)
     AT_FORALL_FP32_SET_OPT_DTYPE(PUT_DTYPE)
     AT_FORALL_PROMOTE(PUT_PROMOTE)
+    // In no list: CUDA casts inside the one kernel that they all call.
+    PUT(lower_precision_fp, lstm, input)
+    PUT(lower_precision_fp, lstm, data)
+    PUT(lower_precision_fp, gru, input)
+    PUT(lower_precision_fp, gru, data)
+    PUT(lower_precision_fp, rnn_tanh, input)
+    PUT(lower_precision_fp, rnn_tanh, data)
+    PUT(lower_precision_fp, rnn_relu, input)
+    PUT(lower_precision_fp, rnn_relu, data)
     // AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE, which names no op of the dispatcher.
     count +=
         put<CastPolicy::fp32_append_dtype, at::_ops::norm_Scalar, at::_ops::norm_ScalarOpt_dtype>(

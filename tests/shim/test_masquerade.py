@@ -38,3 +38,80 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), torch.ve
 """
     answer = child(script, env={"CUDA_VISIBLE_DEVICES": visible}).answer
     assert answer == [count == 1, count, "12.6"]
+
+
+LISTS = """
+import json, warnings
+import torch
+from torch.testing._internal import autocast_test_lists as lists
+
+warnings.simplefilter("ignore")
+DEVICE, PREFIX = {device!r}, {prefix!r}
+GROUPS = {groups!r}
+
+class One(lists.TestAutocast):
+    def runTest(self):
+        pass
+
+cases = getattr(lists, PREFIX + "TestLists")(torch.device(DEVICE))
+ran, bad = 0, []
+for group, dtype, module in GROUPS:
+    for op, args, *more in getattr(cases, group):
+        if isinstance(args, str):  # torch's own einsum case is not one
+            continue
+        ran += 1
+        options = {{"run_as_type": getattr(torch, dtype), "module": eval(module), "device": DEVICE}}
+        if more and isinstance(more[0], dict):
+            options["add_kwargs"] = more[0]
+        elif "builtin" in group:
+            options["out_type"] = more[0]
+        try:
+            One()._run_autocast_outofplace(op, args, amp_dtype=torch.float16, **options)
+        except (AssertionError, RuntimeError) as error:
+            bad.append([op, type(error).__name__])
+print(json.dumps([ran, bad]))
+"""
+
+
+def test_autocast_casts_what_cuda_casts_by_torchs_own_lists(child):
+    pytest.importorskip("expecttest")
+    groups = [
+        ("torch_fp16", "float16", "torch"),
+        ("torch_fp32", "float32", "torch"),
+        ("torch_need_autocast_promote", "float32", "torch"),
+        ("torch_expect_builtin_promote", "float32", "torch"),
+        ("nn_fp16", "float16", "torch._C._nn"),
+        ("nn_fp32", "float32", "torch._C._nn"),
+        ("linalg_fp16", "float16", "torch._C._linalg"),
+        ("methods_fp16", "float16", "None"),
+        ("methods_fp32", "float32", "None"),
+        ("methods_expect_builtin_promote", "float32", "None"),
+    ]
+    ran, bad = child(LISTS.format(device="cuda", prefix="Autocast", groups=groups)).answer
+    assert ran > 100
+    # Ops that CUDA alone has.
+    assert bad == [
+        ["cudnn_convolution", "NotImplementedError"],
+        ["cudnn_convolution_transpose", "NotImplementedError"],
+    ]
+
+
+def test_autocast_of_the_cpu_is_left_as_it_is(child):
+    pytest.importorskip("expecttest")
+    groups = [
+        ("torch_16", "float16", "torch"),
+        ("torch_fp32", "float32", "torch"),
+        ("nn_16", "float16", "torch._C._nn"),
+        ("nn_fp32", "float32", "torch._C._nn"),
+    ]
+    script = LISTS.format(device="cpu", prefix="AutocastCPU", groups=groups)
+    # What CUDA's list casts and the CPU's does not.
+    script += """
+x = torch.ones(2, 2, dtype=torch.bfloat16)
+ops = (torch.exp, torch.sum, torch.norm, lambda x: torch.softmax(x, 0), torch.log,
+       lambda x: torch.einsum("ij,jk->ik", x.float(), x.float()),
+       lambda x: torch.mv(x.float(), x.float()[0]), lambda x: torch.cumsum(x, 0))
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    print(json.dumps([ran, bad, [str(op(x).dtype) for op in ops]]))
+"""
+    assert child(script).answer == child(script, active=False).answer

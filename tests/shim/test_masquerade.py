@@ -40,6 +40,36 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), torch.ve
     assert answer == [count == 1, count, "12.6"]
 
 
+def test_torchs_own_code_that_reads_the_version(child):
+    """It branches on torch.version.cuda, and finds what it finds in a CUDA build."""
+    pytest.importorskip("expecttest")
+    script = """
+import json, warnings
+warnings.simplefilter("ignore")
+import torch
+from torch._inductor import codecache
+from torch._inductor.runtime.caching.context import _CompileContext
+from torch.testing._internal import common_cuda
+from torch.utils import cpp_extension
+a = torch.ones(2, 4, 8, dtype=torch.bfloat16)
+b = torch.ones(2, 6, 8, dtype=torch.bfloat16).transpose(1, 2)
+compiled = torch.compile(torch._grouped_mm, backend="aot_eager")(a, b)
+print(json.dumps({
+    "cache": codecache.CacheBase.get_system()["version"]["cuda"],
+    "context": [_CompileContext.runtime(), _CompileContext.runtime_version()],
+    "testing": [common_cuda._get_torch_cuda_version(), bool(common_cuda.SM70OrLater),
+                bool(common_cuda.SM80OrLater), bool(common_cuda.TEST_CUDNN)],
+    "strides": compiled.stride() == torch._grouped_mm(a, b).stride(),
+}))
+"""
+    assert child(script).answer == {
+        "cache": "12.6",
+        "context": ["CUDA", "12.6"],
+        "testing": [[12, 6], True, False, False],
+        "strides": True,
+    }
+
+
 LISTS = """
 import json, warnings
 import torch

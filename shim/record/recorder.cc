@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "record/frame.h"
 
@@ -177,34 +178,57 @@ Recorder::RowKey Recorder::row_key(const Event& event, const std::string& file, 
 }
 
 std::vector<SiteRow> Recorder::rows() {
-    Rows all = settled_;
-    for (CodeSites* code : touched_) settle(*code, all);
+    Rows all = python_rows();
     {
         const std::lock_guard lock(native_mutex_);
-        for (const auto& [key, count] : native_) all[key] += count;
+        add(native_, all);
     }
-    std::vector<SiteRow> result;
-    result.reserve(all.size());
-    for (const auto& [key, count] : all) {
-        const auto& [file, line, op, kind, from, to] = key;
-        result.push_back({std::string(name_of(kind)), op_names_[op], from, to, file, line, count});
-    }
-    return result;
+    return listed(all);
 }
 
 std::vector<SiteRow> Recorder::take() {
-    auto result = rows();
-    clear();
-    return result;
+    Rows all = python_rows();
+    add(take_native(), all);
+    forget_python();
+    return listed(all);
 }
 
 void Recorder::clear() {
+    forget_python();
+    (void)take_native();
+}
+
+Recorder::Rows Recorder::python_rows() {
+    Rows all = settled_;
+    for (CodeSites* code : touched_) settle(*code, all);
+    return all;
+}
+
+void Recorder::forget_python() {
     for (CodeSites* code : touched_)
         for (auto& [key, site] : code->sites) site.count = 0;
     touched_.clear();
     settled_.clear();
+}
+
+// At once: threads without the GIL count on meanwhile.
+Recorder::Rows Recorder::take_native() {
     const std::lock_guard lock(native_mutex_);
-    native_.clear();
+    return std::exchange(native_, {});
+}
+
+void Recorder::add(const Rows& rows, Rows& into) {
+    for (const auto& [key, count] : rows) into[key] += count;
+}
+
+std::vector<SiteRow> Recorder::listed(const Rows& rows) const {
+    std::vector<SiteRow> result;
+    result.reserve(rows.size());
+    for (const auto& [key, count] : rows) {
+        const auto& [file, line, op, kind, from, to] = key;
+        result.push_back({std::string(name_of(kind)), op_names_[op], from, to, file, line, count});
+    }
+    return result;
 }
 
 std::size_t Recorder::size() const {

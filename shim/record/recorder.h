@@ -20,6 +20,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "record/fork_safe_mutex.h"
 #include "record/frame.h"
 
 namespace compat::shim {
@@ -106,6 +107,11 @@ class Recorder {
     bool is_internal(PyFrameObject* frame);
     void count_at_caller(const Event& event);
     void settle(CodeSites& code, Rows& into);
+    [[nodiscard]] Rows python_rows();
+    void forget_python();
+    [[nodiscard]] Rows take_native();
+    static void add(const Rows& rows, Rows& into);
+    [[nodiscard]] std::vector<SiteRow> listed(const Rows& rows) const;
     void tell(const Event& event, std::string_view file, int line) const;
     [[nodiscard]] static RowKey row_key(const Event& event, const std::string& file, int line);
     static void code_is_freed(void* sites);
@@ -117,7 +123,7 @@ class Recorder {
     std::unordered_map<std::string, OpId> op_ids_;
     std::unordered_set<CodeSites*> touched_;  // those with a count since the last take
     Rows settled_;                            // counts of code objects that are gone
-    std::mutex native_mutex_;
+    ForkSafeMutex native_mutex_;
     Rows native_;
 };
 

@@ -13,17 +13,20 @@ _open = os.open
 _write = os.write
 
 _said = False
+_torn = False  # the last write ended within a line
 
 
 def append(path, data):
     """Append `data`, whole lines. Where that cannot be done (a folder that may not be written, a
     full disk) it is said once on stderr, and the program goes on without those lines."""
-    global _said
+    global _said, _torn
+    rest = b"\n" + data if _torn else data
     try:
         file = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            while data:
-                data = data[_write(file, data) :]
+            while rest:
+                rest = rest[_write(file, rest) :]
+                _torn = len(rest) > 0
         finally:
             _close(file)
     except OSError as error:

@@ -1,0 +1,224 @@
+"""The line that asked, in every kind of frame, and what is said of it on stderr."""
+
+import re
+
+import pytest
+
+from conftest import run_child
+
+# Each is a program; the request that it makes is to be found on the lines marked HERE.
+FRAMES = {
+    "generator": """
+def numbers():
+    for _ in range(2):
+        yield torch.zeros(1, device="cuda")  # HERE 2
+list(numbers())
+""",
+    "generator expression": """
+list(torch.zeros(1, device="cuda")  # HERE 3
+     for _ in range(3))
+""",
+    "comprehension": """
+[torch.zeros(1, device="cuda") for _ in range(3)]  # HERE 3
+""",
+    "generator that is sent to": """
+def echo():
+    while True:
+        where = yield
+        torch.zeros(1, device=where)  # HERE 2
+g = echo(); next(g)
+g.send("cuda")
+g.send("cuda")
+""",
+    "coroutine": """
+import asyncio
+async def ask():
+    await asyncio.sleep(0)
+    return torch.zeros(1, device="cuda")  # HERE 4
+async def main():
+    await asyncio.gather(*(ask() for _ in range(4)))
+asyncio.run(main())
+""",
+    "asynchronous generator": """
+import asyncio
+async def numbers():
+    for _ in range(2):
+        yield torch.zeros(1, device="cuda")  # HERE 2
+async def main():
+    async for _ in numbers(): pass
+asyncio.run(main())
+""",
+    "lambda": """
+ask = lambda: torch.zeros(1,  # HERE 1
+                          device="cuda")
+ask()
+""",
+    "a C function calls back": """
+import functools
+ask = functools.partial(torch.zeros, 1, device="cuda")
+ask()  # HERE 1
+list(map(lambda _: ask(), range(2)))  # HERE 2
+list(map(torch.nn.Module.cuda, []))
+sorted([2, 1], key=lambda n: ask().item())  # HERE 2
+functools.reduce(lambda a, b: ask(), range(3))  # HERE 2
+""",
+    "a C function calls torch": """
+from functools import partial
+for made in map(partial(torch.zeros, device="cuda"), (1, 2)):  # HERE 2
+    pass
+""",
+    "class body": """
+class Holder:
+    value = torch.zeros(1, device="cuda")  # HERE 1
+""",
+    "default argument and decorator": """
+def keep(value):
+    return lambda f: f
+@keep(torch.zeros(1, device="cuda"))  # HERE 1
+def f(value=torch.zeros(1, device="cuda")):  # HERE 1
+    pass
+""",
+    "destructor and context manager": """
+class Ask:
+    def __enter__(self): torch.zeros(1, device="cuda")  # HERE 1
+    def __exit__(self, *_): torch.zeros(1, device="cuda")  # HERE 1
+    def __del__(self): torch.zeros(1, device="cuda")  # HERE 1
+with Ask(): pass
+""",
+    "property, descriptor and operator": """
+class Ask:
+    @property
+    def one(self): return torch.zeros(1, device="cuda")  # HERE 1
+    def __getattr__(self, name): return torch.zeros(1, device="cuda")  # HERE 1
+    def __add__(self, other): return torch.zeros(1, device="cuda")  # HERE 1
+Ask().one; Ask().two; Ask() + 1
+""",
+    "an exception is on its way": """
+try:
+    raise ValueError
+except ValueError:
+    torch.zeros(1, device="cuda")  # HERE 1
+finally:
+    torch.zeros(1, device="cuda")  # HERE 1
+""",
+    "trace and profile functions": """
+import sys
+sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None)
+torch.zeros(1, device="cuda")  # HERE 1
+sys.settrace(None); sys.setprofile(None)
+""",
+    "deep recursion": """
+def down(n):
+    return down(n - 1) if n else torch.zeros(1, device="cuda")  # HERE 1
+down(500)
+""",
+    "through torch's frames": """
+from torch.utils.checkpoint import checkpoint
+net = torch.nn.Sequential(torch.nn.Linear(2, 2))
+net.apply(lambda module: torch.zeros(1, device="cuda"))  # HERE 2
+checkpoint(lambda x: x + torch.zeros(1, device="cuda"), torch.ones(1), use_reentrant=False)  # HERE 1
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def framed(library, tmp_path_factory):
+    """One child that ran them all, each as a file and a test of its own; and those files."""
+    folder = tmp_path_factory.mktemp("frames")
+    paths = {name: folder / f"{number}.py" for number, name in enumerate(FRAMES)}
+    for name, path in paths.items():
+        path.write_text("import torch" + FRAMES[name])
+    script = f"""
+import runpy, torch, compat_shim
+for name, path in {[(name, str(path)) for name, path in paths.items()]!r}:
+    compat_shim.begin_test(name)
+    runpy.run_path(path)
+    compat_shim.end_test()
+"""
+    ran = run_child(library, folder, script)
+    assert ran.returncode == 0, ran.stderr
+    return ran, paths
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_the_line_that_asked(framed, name):
+    ran, paths = framed
+    marks = {
+        number: int(mark.group(1))
+        for number, line in enumerate(paths[name].read_text().splitlines(), 1)
+        if (mark := re.search(r"# HERE (\d+)", line))
+    }
+    counts = {}
+    for event in ran.devices(test=name, op="aten::zeros"):
+        assert event["file"] == str(paths[name])
+        counts[event["line"]] = counts.get(event["line"], 0) + event["count"]
+    assert marks and counts == marks
+
+
+def test_code_without_a_file_keeps_its_name(child):
+    ran = child(
+        """
+import torch
+exec("torch.zeros(1, device='cuda')")
+eval("torch.zeros(1, device='cuda')")
+exec(compile("\\n\\ntorch.zeros(1, device='cuda')", "made up", "exec"))
+exec(compile("torch.zeros(1, device='cuda')", "", "exec"))
+"""
+    )
+    found = {(e["file"], e["line"], e["count"]) for e in ran.devices()}
+    # A name that is empty is a line without a file, as of a thread that Python does not know.
+    assert found == {("<string>", 1, 2), ("made up", 3, 1), (None, 1, 1)}
+
+
+PROGRAM = """
+import torch
+for _ in range(3):
+    torch.zeros(1, device="cuda")
+torch.ones(1, device="cuda:1")
+try: torch.cuda.CUDAGraph()
+except NotImplementedError: pass
+"""
+
+
+def told(script):
+    return [
+        f"compat_shim: {script}:4: redirect aten::zeros: cuda -> cpu",
+        f"compat_shim: {script}:5: redirect aten::ones: cuda:1 -> cpu",
+    ]
+
+
+@pytest.mark.parametrize("level", ["DEBUG", "INFO", "WARNING", "ERROR"])
+def test_what_each_level_says(child, level):
+    ran = child(PROGRAM, env={"TORCHDEVICE_LOG_LEVEL": level})
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == ""
+    zeros, ones = told(ran.script)
+    lines = ran.stderr.splitlines()
+    refusal = [line for line in lines if f"{ran.script}:6: refusal" in line]
+    times = {"DEBUG": (3, 1, 1), "INFO": (1, 1, 1), "WARNING": (0, 0, 0), "ERROR": (0, 0, 0)}
+    assert (lines.count(zeros), lines.count(ones), len(refusal)) == times[level]
+    assert all(line.startswith("compat_shim: ") for line in lines)
+    # What is said changes nothing of what is recorded.
+    assert sum(e["count"] for e in ran.devices(kind="redirect")) == 4
+
+
+def test_lines_of_many_processes_and_threads_stay_whole(child):
+    """Every line is one write: nothing is torn where all of them share one stderr."""
+    ran = child(
+        """
+import os, threading, torch
+def ask():
+    for _ in range(200): torch.zeros(1, device="cuda")
+children = [os.fork() for _ in range(2)]
+threads = [threading.Thread(target=ask) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+if 0 in children: os._exit(0)
+for pid in children: assert os.waitpid(pid, 0)[1] == 0
+""",
+        env={"TORCHDEVICE_LOG_LEVEL": "DEBUG"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    line = f"compat_shim: {ran.script}:4: redirect aten::zeros: cuda -> cpu"
+    assert ran.stderr.splitlines() == [line] * (4 * 4 * 200)
+    assert sum(e["count"] for e in ran.devices()) == 4 * 4 * 200

@@ -315,6 +315,8 @@ def _jitted(make, **options):
 
 _ones = [torch.ones(1)]
 REFUSED = {
+    "torch.UntypedStorage._new_shared_cuda": lambda: torch.UntypedStorage._new_shared_cuda(0, b""),
+    "torch.UntypedStorage._share_cuda_": lambda: torch.UntypedStorage(4)._share_cuda_(),
     "torch.accelerator.Graph": lambda: accelerator.Graph(),
     "torch.cuda.gds.GdsFile": _file_for_gds,
     "torch.cuda.gds.gds_deregister_buffer": lambda: torch.cuda.gds.gds_deregister_buffer(

@@ -266,6 +266,16 @@ REFUSED_IN_PYTHON = (
         _NO_TUNING,
     ),
     Refusal(
+        {
+            ("torch.storage", "UntypedStorage._new_shared_cuda"): (
+                "torch.UntypedStorage._new_shared_cuda"
+            ),
+            ("torch.storage", "UntypedStorage._share_cuda_"): "torch.UntypedStorage._share_cuda_",
+        },
+        "CUDA memory is shared by handles of its driver",
+        "torch.multiprocessing shares tensors in host memory",
+    ),
+    Refusal(
         {("torch.cuda.memory", "use_mem_pool"): "torch.cuda.use_mem_pool"},
         _POOL.why,
         _POOL.instead,

@@ -23,6 +23,7 @@ def apply(torch, library):
     _storages(torch, library)
     _legacy_types(torch, library)
     _parallel(torch)
+    _attention(torch, library)
     _profiler(torch, library)
     _checkpoint(torch)
     _load(torch)
@@ -110,6 +111,23 @@ def _parallel(torch):
     for name in ("torch.nn.parallel.comm", "torch.cuda.comm"):
         if name in sys.modules:
             sys.modules[name].reduce_add = collectives.reduce_add
+
+
+def _attention(torch, library):
+    """sdpa_kernel() with none but kernels that CUDA has: the plain one computes the same."""
+    from torch.nn import attention
+
+    choose = attention._sdpa_kernel
+    on_host = {attention.SDPBackend.FLASH_ATTENTION, attention.SDPBackend.MATH}
+
+    @functools.wraps(choose)
+    def _sdpa_kernel(backends, *args, **kwargs):
+        choose(backends, *args, **kwargs)
+        if backends and not on_host.intersection(backends):
+            library.note("stub", "torch.nn.attention.sdpa_kernel")
+            torch._C._set_sdp_use_math(True)
+
+    attention._sdpa_kernel = _sdpa_kernel
 
 
 def _profiler(torch, library):

@@ -144,6 +144,33 @@ class ParallelTest(ConformanceTest):
         self.assertEqual(source.tolist(), [0, 0])
 
 
+class AttentionTest(ConformanceTest):
+    def test_kernels_that_cuda_alone_has(self):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        query = torch.rand(1, 2, 4, 8, device="cuda")
+        attend = torch.nn.functional.scaled_dot_product_attention
+        expected = attend(query, query, query)
+        state = torch.backends.cuda.math_sdp_enabled()
+        stub = ("stub", "torch.nn.attention.sdpa_kernel", None, None)
+        for chosen, stubs in (
+            (SDPBackend.EFFICIENT_ATTENTION, {stub: 1}),
+            ([SDPBackend.CUDNN_ATTENTION, SDPBackend.EFFICIENT_ATTENTION], {stub: 1}),
+            ([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH], {}),
+            (SDPBackend.FLASH_ATTENTION, {}),
+        ):
+            with self.subTest(chosen=chosen):
+                made = []
+
+                def run(chosen=chosen, made=made):
+                    with sdpa_kernel(chosen):
+                        made.append(attend(query, query, query))
+
+                self.assertEqual(self.recorded(run), stubs)
+                self.assertTrue(torch.allclose(made[0], expected, atol=1e-6))
+                self.assertEqual(torch.backends.cuda.math_sdp_enabled(), state)
+
+
 class ProfilerTest(ConformanceTest):
     def test_cuda_alone_profiles_what_ran(self):
         with profile(activities=[ProfilerActivity.CUDA], profile_memory=True) as profiled:

@@ -96,6 +96,10 @@ PYBIND11_MODULE(_compat_shim, module) {
         .def_readonly("file", &SiteRow::file)
         .def_readonly("line", &SiteRow::line)
         .def_readonly("count", &SiteRow::count);
+    module.def(
+        "call_after_new_sites",
+        [](const py::object& hook) { Recorder::instance().call_after_new_sites(hook.ptr()); },
+        py::arg("hook"));
     module.def("rows", [] { return Recorder::instance().rows(); });
     module.def("take_rows", [] { return Recorder::instance().take(); });
     module.def("clear_rows", [] { Recorder::instance().clear(); });

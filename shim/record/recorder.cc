@@ -125,8 +125,30 @@ void Recorder::count_at_caller(const Event& event) {
     const auto [it, fresh] =
         caller->sites.try_emplace(SiteKey{last_instruction(frame.get()), event});
     if (it->second.count++ == 0) touched_.insert(caller);
+    new_sites_ |= fresh;
+    if (new_sites_) ask_for_the_hook();
     if (level_ == LogLevel::debug || (fresh && level_ == LogLevel::info))
         tell(event, caller->file, PyCode_Addr2Line(caller->code, it->first.last_instruction));
+}
+
+void Recorder::call_after_new_sites(PyObject* hook) { hook_ = Py_NewRef(hook); }
+
+void Recorder::ask_for_the_hook() {
+    constexpr std::chrono::seconds kApart(1);
+    if (!hook_ || asked_ || std::chrono::steady_clock::now() - called_ < kApart) return;
+    asked_ = Py_AddPendingCall(&Recorder::call_the_hook, this) == 0;
+}
+
+// Never fails: an error here would be raised in the middle of the program's own code.
+int Recorder::call_the_hook(void* self) {
+    auto& recorder = *static_cast<Recorder*>(self);
+    recorder.asked_ = recorder.new_sites_ = false;
+    recorder.called_ = std::chrono::steady_clock::now();
+    if (PyObject* result = PyObject_CallNoArgs(recorder.hook_))
+        Py_DECREF(result);
+    else
+        PyErr_Clear();
+    return 0;
 }
 
 bool Recorder::is_internal(PyFrameObject* frame) {
@@ -196,6 +218,7 @@ std::vector<SiteRow> Recorder::take() {
 void Recorder::clear() {
     forget_python();
     (void)take_native();
+    asked_ = false;  // after a fork: of the parent's main thread
 }
 
 Recorder::Rows Recorder::python_rows() {

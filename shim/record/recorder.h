@@ -9,6 +9,7 @@
 #include <c10/core/Device.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -59,6 +60,11 @@ class Recorder {
     // Frames of files under these prefixes are never the caller: torch's package, the shim itself,
     // frozen and generated code. Called once, before the first event, with the GIL held.
     void configure(std::vector<std::string> internal_prefixes, LogLevel level);
+
+    // With the GIL held, once: `hook`, a Python callable, is called by the main thread, between two
+    // of its instructions and at most once a second, after sites were counted that are new. Whoever
+    // writes the record need not wait for an orderly end.
+    void call_after_new_sites(PyObject* hook);
 
     // With the GIL held.
     [[nodiscard]] OpId op_id(std::string_view name);
@@ -111,6 +117,8 @@ class Recorder {
     void forget_python();
     [[nodiscard]] Rows take_native();
     static void add(const Rows& rows, Rows& into);
+    void ask_for_the_hook();
+    static int call_the_hook(void* self);
     [[nodiscard]] std::vector<SiteRow> listed(const Rows& rows) const;
     void tell(const Event& event, std::string_view file, int line) const;
     [[nodiscard]] static RowKey row_key(const Event& event, const std::string& file, int line);
@@ -123,6 +131,10 @@ class Recorder {
     std::unordered_map<std::string, OpId> op_ids_;
     std::unordered_set<CodeSites*> touched_;  // those with a count since the last take
     Rows settled_;                            // counts of code objects that are gone
+    PyObject* hook_ = nullptr;
+    bool new_sites_ = false;  // since the hook was called
+    bool asked_ = false;      // that it be called
+    std::chrono::steady_clock::time_point called_;
     ForkSafeMutex native_mutex_;
     Rows native_;
 };

@@ -1,5 +1,6 @@
 """The line that asked, in every kind of frame, and what is said of it on stderr."""
 
+import collections
 import re
 
 import pytest
@@ -165,9 +166,11 @@ exec(compile("\\n\\ntorch.zeros(1, device='cuda')", "made up", "exec"))
 exec(compile("torch.zeros(1, device='cuda')", "", "exec"))
 """
     )
-    found = {(e["file"], e["line"], e["count"]) for e in ran.devices()}
+    found = collections.Counter()
+    for event in ran.devices():
+        found[event["file"], event["line"]] += event["count"]
     # A name that is empty is a line without a file, as of a thread that Python does not know.
-    assert found == {("<string>", 1, 2), ("made up", 3, 1), (None, 1, 1)}
+    assert found == {("<string>", 1): 2, ("made up", 3): 1, (None, 1): 1}
 
 
 PROGRAM = """

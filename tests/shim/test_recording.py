@@ -86,6 +86,40 @@ for name in ("t::done", "t::killed"):
     assert by_test(ran) == {("t::done", "aten::zeros"): 1}
 
 
+def test_a_program_without_tests_that_is_killed_has_written_its_sites(child):
+    ran = child(
+        """
+import os, signal, time, torch, compat_shim
+torch.zeros(2, device="cuda")
+time.sleep(1.1)
+for _ in range(3): torch.ones(2, device="cuda")
+sites = {site["op"]: site["count"] for site in compat_shim.sites()}
+print(sites == {"aten::zeros": 1, "aten::ones": 3}, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    )
+    assert ran.returncode == -signal.SIGKILL and ran.stdout == "True\n"
+    assert {(e["op"], e["line"]) for e in ran.devices()} == {("aten::zeros", 3), ("aten::ones", 5)}
+
+
+def test_writing_ahead_neither_loses_nor_doubles_a_count(child):
+    ran = child(
+        """
+import time, torch, compat_shim
+end = time.monotonic() + 2.5
+made = 0
+while time.monotonic() < end:
+    exec(compile("torch.zeros(1, device='cuda')", "<made>", "exec"))
+    made += 1
+sites = sum(site["count"] for site in compat_shim.sites())
+print(f"[{made}, {sites}]")
+"""
+    )
+    made, sites = ran.answer
+    assert made == sites == sum(e["count"] for e in ran.devices())
+    assert 3 <= len(ran.devices()) <= 6
+
+
 @pytest.mark.parametrize("ending", ["raise SystemExit(0)", "os._exit(0)", "pass"])
 def test_every_orderly_end_writes(child, ending):
     ran = child(f"import os, torch\ntorch.zeros(2, device='cuda')\n{ending}\n")

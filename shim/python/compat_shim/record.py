@@ -19,6 +19,7 @@ _path = None  # absolute, or None where no record is asked for
 _session = None  # its keys
 _session_pid = None  # the process that has written its session line
 _test = None
+_written = {}  # rows outside of a test, for sites(): what identifies one → its count
 
 
 def start(path, session):
@@ -27,12 +28,15 @@ def start(path, session):
     _session = session
     _path = path and os.path.abspath(path)
     _emit([])
+    if _path is not None:
+        state.library.call_after_new_sites(_write_ahead)
 
 
 def begin_test(test_id):
     """From here on events belong to `test_id`; what came before belongs to no test."""
     global _test
     flush()
+    _written.clear()
     _test = _text(test_id)
 
 
@@ -50,9 +54,27 @@ def flush(closing=()):
     if state.library is None:
         return
     with _lock:
-        lines = [_line(row) for row in state.library.take_rows()]
+        lines = [_line(_row(row)) for row in state.library.take_rows()]
         if lines or closing:
             _emit(lines + list(closing))
+
+
+def _write_ahead():
+    """A program that no harness tells of tests may be killed before it ends: its sites are written
+    as they are met. Of a test that is killed nothing is."""
+    if _test is not None:
+        return
+    with _lock:
+        rows = [_row(row) for row in state.library.take_rows()]
+        if rows:
+            _add(rows, _written)
+            _emit([_line(row) for row in rows])
+
+
+def _add(rows, counts):
+    for row in rows:
+        key = tuple((name, value) for name, value in row.items() if name != "count")
+        counts[key] = counts.get(key, 0) + row["count"]
 
 
 def sites():
@@ -60,13 +82,17 @@ def sites():
     dicts with kind, op, from, to, file, line and count."""
     if state.library is None:
         return []
-    return [_row(row) for row in state.library.rows()]
+    with _lock:
+        counts = dict(_written)
+        _add([_row(row) for row in state.library.rows()], counts)
+    return [{**dict(key), "count": count} for key, count in counts.items()]
 
 
 def after_fork_in_child():
     """The counts so far are the parent's to write. The running test stays the same."""
     global _lock
     _lock = threading.RLock()  # another thread of the parent may have held it
+    _written.clear()
     state.library.clear_rows()
 
 
@@ -83,7 +109,7 @@ def _row(row):
 
 
 def _line(row):
-    return {"event": "device", "test": _test, **_row(row)}
+    return {"event": "device", "test": _test, **row}
 
 
 def _emit(lines):

@@ -21,11 +21,20 @@ class _Finder:
 
     def __init__(self, actions):
         self._actions = actions
+        self._this_thread = threading.local()
 
     def find_spec(self, name, path=None, target=None):
         action = self._actions.get(name)
-        if action is None:
+        # Another finder may ask all the others, too.
+        if action is None or getattr(self._this_thread, "asks", False):
             return None
+        self._this_thread.asks = True
+        try:
+            return self._find(name, path, target, action)
+        finally:
+            self._this_thread.asks = False
+
+    def _find(self, name, path, target, action):
         if state.refusal is not None:
             raise ImportError(*state.refusal.args)
         for finder in sys.meta_path:

@@ -73,8 +73,10 @@ PYBIND11_MODULE(_compat_shim, module) {
         "install",
         [](const std::vector<py::object>& types, const std::vector<py::object>& functions) {
             install_cuda();
-            install_override_parsing(borrowed(types), borrowed(functions));
-            install_out_check();
+            install_override(borrowed(types), borrowed(functions));
+            const auto [parser, printer] = override_imports();
+            replace_imports(
+                std::array{parser, printer, out_check_import(), default_generator_import()});
             const Registered registered = register_kernels();
             return py::make_tuple(registered.mode, registered.backend_select);
         },

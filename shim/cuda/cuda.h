@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "redirect/imports.h"
+
 namespace compat::shim {
 
 // Hooks, guard and allocator, once, for the life of the process. With the GIL held.
@@ -33,6 +35,8 @@ class AsCuda {
 
 // The default generator of cuda:0: a generator of CPU kernels, with a state of its own.
 [[nodiscard]] const at::Generator& default_cuda_generator();
+// What makes CPU kernels draw from it under AsCuda.
+[[nodiscard]] Import default_generator_import();
 
 // Whether the tensor's memory was allocated under AsCuda. Results of ops on such a tensor are not.
 [[nodiscard]] bool made_as_cuda(const at::TensorBase& tensor) noexcept;
@@ -82,6 +86,5 @@ void install_guard();
 void install_allocator();
 void install_pinned();
 void install_hooks();
-void install_generator();
 
 }  // namespace compat::shim

@@ -4,7 +4,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "cuda/cuda.h"
-#include "redirect/imports.h"
 
 namespace compat::shim {
 namespace {
@@ -25,8 +24,8 @@ const at::Generator& default_cuda_generator() {
     return *generator;
 }
 
-void install_generator() {
-    replace_import(kSymbol, reinterpret_cast<void*>(&default_generator_for_this_thread));
+Import default_generator_import() {
+    return {kSymbol, reinterpret_cast<void*>(&default_generator_for_this_thread)};
 }
 
 }  // namespace compat::shim

@@ -73,7 +73,6 @@ void install_cuda() {
     install_allocator();
     install_pinned();
     install_hooks();
-    install_generator();
 }
 
 }  // namespace compat::shim

@@ -17,13 +17,16 @@ namespace {
 struct Tables {
     const ElfW(Sym) * symbols = nullptr;
     const char* names = nullptr;
-    const ElfW(Rela) * relocations[2] = {nullptr, nullptr};  // of calls, of addresses
-    std::size_t bytes[2] = {0, 0};
+    const std::uint32_t* hash = nullptr;
+    const ElfW(Rela) * calls = nullptr;      // through the procedure linkage table
+    const ElfW(Rela) * addresses = nullptr;  // all others
+    std::size_t calls_bytes = 0;
+    std::size_t addresses_bytes = 0;
+    std::size_t nameless = 0;  // those of `addresses` that come first and name no symbol
 };
 
 struct Search {
-    std::string_view symbol;
-    void* replacement;
+    std::span<const Import> imports;
     const void* own_object;
     int replaced = 0;
 };
@@ -44,23 +47,51 @@ Tables tables_of(const dl_phdr_info& object, const ElfW(Dyn) * entry) {
             case DT_STRTAB:
                 tables.names = located<char>(object, entry->d_un.d_ptr);
                 break;
+            case DT_GNU_HASH:
+                tables.hash = located<std::uint32_t>(object, entry->d_un.d_ptr);
+                break;
+            case DT_RELACOUNT:
+                tables.nameless = entry->d_un.d_val;
+                break;
             case DT_JMPREL:
-                tables.relocations[0] = located<ElfW(Rela)>(object, entry->d_un.d_ptr);
+                tables.calls = located<ElfW(Rela)>(object, entry->d_un.d_ptr);
                 break;
             case DT_PLTRELSZ:
-                tables.bytes[0] = entry->d_un.d_val;
+                tables.calls_bytes = entry->d_un.d_val;
                 break;
             case DT_RELA:
-                tables.relocations[1] = located<ElfW(Rela)>(object, entry->d_un.d_ptr);
+                tables.addresses = located<ElfW(Rela)>(object, entry->d_un.d_ptr);
                 break;
             case DT_RELASZ:
-                tables.bytes[1] = entry->d_un.d_val;
+                tables.addresses_bytes = entry->d_un.d_val;
                 break;
             default:
                 break;
         }
     }
     return tables;
+}
+
+// Where the object's symbol table has a symbol, or 0. Symbols that are only imported come before
+// those that the hash table leads to, and are few; its layout is that of the GNU tools: the numbers
+// of buckets, of symbols before, of words in the filter; a shift; filter, buckets, chains.
+std::size_t index_of(const Tables& tables, std::string_view name) {
+    const std::uint32_t buckets_count = tables.hash[0];
+    const std::uint32_t first_hashed = tables.hash[1];
+    for (std::size_t i = 1; i < first_hashed; ++i)
+        if (name == tables.names + tables.symbols[i].st_name) return i;
+    std::uint32_t hash = 5381;
+    for (const char letter : name) hash = hash * 33 + static_cast<unsigned char>(letter);
+    constexpr std::size_t kHeader = 4;
+    const std::uint32_t* buckets = tables.hash + kHeader + std::size_t{tables.hash[2]} * 2;
+    const std::uint32_t* chains = buckets + buckets_count;
+    for (std::size_t i = buckets_count ? buckets[hash % buckets_count] : 0;
+         i != 0 && i >= first_hashed; ++i) {
+        const std::uint32_t found = chains[i - first_hashed];
+        if ((found | 1) == (hash | 1) && name == tables.names + tables.symbols[i].st_name) return i;
+        if (found & 1) break;  // the last of its chain
+    }
+    return 0;
 }
 
 // The slot may lie in memory that was made read-only after the object was loaded.
@@ -70,6 +101,23 @@ bool write_slot(std::uintptr_t address, void* value) {
         return false;
     std::atomic_ref<void*>(*reinterpret_cast<void**>(address)).store(value);
     return true;
+}
+
+int replace_in(const Tables& tables, ElfW(Addr) base, std::size_t wanted, void* replacement) {
+    int replaced = 0;
+    const auto walk = [&](const ElfW(Rela) * entry, std::size_t bytes, std::size_t skipped) {
+        if (!entry) return;
+        const auto* end = entry + bytes / sizeof(*entry);
+        for (entry += skipped; entry < end; ++entry) {
+            // The upper half is the symbol's index: ELF64_R_SYM.
+            if (static_cast<std::size_t>(entry->r_info >> 32) == wanted &&
+                write_slot(base + entry->r_offset, replacement))
+                ++replaced;
+        }
+    };
+    walk(tables.calls, tables.calls_bytes, 0);
+    walk(tables.addresses, tables.addresses_bytes, tables.nameless);
+    return replaced;
 }
 
 int visit(dl_phdr_info* object, std::size_t, void* data) {
@@ -82,29 +130,21 @@ int visit(dl_phdr_info* object, std::size_t, void* data) {
             reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + header.p_vaddr);
         if (dladdr(dynamic, &own) == 0 || own.dli_fbase == search.own_object) continue;
         const Tables tables = tables_of(*object, dynamic);
-        if (!tables.symbols || !tables.names) continue;
-        for (int table = 0; table < 2; ++table) {
-            const auto* entry = tables.relocations[table];
-            const auto* end = entry + tables.bytes[table] / sizeof(*entry);
-            for (; entry && entry != end; ++entry) {
-                // The symbol's index: ELF64_R_SYM.
-                const auto symbol = static_cast<std::size_t>(entry->r_info >> 32);
-                if (symbol == 0 || search.symbol != tables.names + tables.symbols[symbol].st_name)
-                    continue;
-                if (write_slot(object->dlpi_addr + entry->r_offset, search.replacement))
-                    ++search.replaced;
-            }
-        }
+        if (!tables.symbols || !tables.names || !tables.hash) continue;
+        for (const Import& import : search.imports)
+            if (const std::size_t symbol = index_of(tables, import.symbol))
+                search.replaced +=
+                    replace_in(tables, object->dlpi_addr, symbol, import.replacement);
     }
     return 0;
 }
 
 }  // namespace
 
-int replace_import(std::string_view symbol, void* replacement) {
+int replace_imports(std::span<const Import> imports) {
     Dl_info own{};
-    if (dladdr(replacement, &own) == 0) return 0;
-    Search search{symbol, replacement, own.dli_fbase};
+    if (imports.empty() || dladdr(imports.front().replacement, &own) == 0) return 0;
+    Search search{imports, own.dli_fbase, 0};
     dl_iterate_phdr(&visit, &search);
     return search.replaced;
 }
@@ -114,7 +154,7 @@ int replace_import(std::string_view symbol, void* replacement) {
 #else
 
 namespace compat::shim {
-int replace_import(std::string_view, void*) { return 0; }
+int replace_imports(std::span<const Import>) { return 0; }
 }  // namespace compat::shim
 
 #endif

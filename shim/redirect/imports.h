@@ -3,14 +3,20 @@
 // library that defines them: those calls pass no import table.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace compat::shim {
 
-// Every object in the process now, but the one that `replacement` lies in, calls `replacement`
-// where it imported `symbol` (a mangled name). Returns how many imports were replaced: 0 where no
-// object imports it, or where the platform has no 64-bit ELF import tables. Once a process, with
-// the GIL held; other threads may be calling the function meanwhile.
-int replace_import(std::string_view symbol, void* replacement);
+struct Import {
+    std::string_view symbol;  // mangled
+    void* replacement;
+};
+
+// Every object in the process now, but the one that the replacements lie in, calls them where it
+// imported the symbols. Returns how many imports were replaced: 0 where no object has one, or where
+// the platform has no 64-bit ELF tables in the GNU tools' form. Once a process, with the GIL held;
+// other threads may be calling the functions meanwhile.
+int replace_imports(std::span<const Import> imports);
 
 }  // namespace compat::shim

@@ -60,9 +60,9 @@ bool has_tensor(const OpShape& shape, torch::jit::Stack& stack) {
 }
 
 bool is_of_kind(const c10::Argument& argument, c10::TypeKind kind) {
-    auto type = argument.type();
-    if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
-    return type->kind() == kind;
+    const c10::Type& type = *argument.type();
+    return (type.kind() == c10::TypeKind::OptionalType ? type.containedTypes()[0]->kind()
+                                                       : type.kind()) == kind;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <torch/csrc/utils/out_types.h>
 
-#include "redirect/imports.h"
 #include "redirect/state.h"
 
 namespace compat::shim {
@@ -24,9 +23,9 @@ void check(const at::Tensor& result, std::optional<at::ScalarType> type, bool ty
 
 }  // namespace
 
-int install_out_check() {
+Import out_check_import() {
     symbol = Recorder::instance().op_id("torch.utils.check_out_type_matches");
-    return replace_import(kSymbol, reinterpret_cast<void*>(&check));
+    return {kSymbol, reinterpret_cast<void*>(&check)};
 }
 
 }  // namespace compat::shim

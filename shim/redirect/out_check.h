@@ -2,10 +2,11 @@
 // tensor's before any kernel is asked. It is made to compare with where the request goes.
 #pragma once
 
+#include "redirect/imports.h"
+
 namespace compat::shim {
 
-// Once, for the life of the process. The number of imports replaced; 0 where the platform has no
-// import tables (imports.h).
-int install_out_check();
+// With the GIL held.
+[[nodiscard]] Import out_check_import();
 
 }  // namespace compat::shim

@@ -11,7 +11,6 @@
 
 #include "record/frame.h"
 #include "record/recorder.h"
-#include "redirect/imports.h"
 #include "redirect/state.h"
 
 namespace compat::shim {
@@ -187,13 +186,15 @@ void forget_finished_call() noexcept {
     PyGILState_Release(gil);
 }
 
-int install_override_parsing(const std::vector<PyObject*>& types,
-                             std::vector<PyObject*> functions) {
+std::array<Import, 2> override_imports() {
+    return {{{kParserSymbol, reinterpret_cast<void*>(&parse)},
+             {kPrinterSymbol, reinterpret_cast<void*>(&print)}}};
+}
+
+void install_override(const std::vector<PyObject*>& types, std::vector<PyObject*> functions) {
     std::erase_if(functions, [](PyObject* function) { return !takes_keywords(function); });
     install_each<Constructor>(types, std::make_index_sequence<4>());
     install_each<OneCall>(functions, std::make_index_sequence<8>());
-    replace_import(kPrinterSymbol, reinterpret_cast<void*>(&print));
-    return replace_import(kParserSymbol, reinterpret_cast<void*>(&parse));
 }
 
 }  // namespace compat::shim

@@ -11,7 +11,10 @@
 #include <Python.h>
 #include <c10/core/Device.h>
 
+#include <array>
 #include <vector>
+
+#include "redirect/imports.h"
 
 namespace compat::shim {
 
@@ -25,10 +28,12 @@ namespace compat::shim {
 // Costs one load where there is none.
 void forget_finished_call() noexcept;
 
+// torch's parser of devices, and the printer whose words it reads again.
+[[nodiscard]] std::array<Import, 2> override_imports();
+
 // With the GIL held, once. `types` are torch's C types that are made for a device and call no
 // kernel as they are made (torch.device, torch.Generator); `functions` its C functions that ask for
-// one device several times (sparse_coo_tensor: for indices and for values). Returns how many
-// imports of torch's parser were replaced.
-int install_override_parsing(const std::vector<PyObject*>& types, std::vector<PyObject*> functions);
+// one device several times (sparse_coo_tensor: for indices and for values).
+void install_override(const std::vector<PyObject*>& types, std::vector<PyObject*> functions);
 
 }  // namespace compat::shim

@@ -27,6 +27,7 @@ def apply(torch, library):
     _profiler(torch, library)
     _checkpoint(torch)
     _load(torch)
+    _optimizers()
     _default_device(torch)
     _version(torch)
     _refusals(torch, library)
@@ -208,6 +209,20 @@ def _checkpoint(torch):
         return (devices, states) if devices else ([0], [torch.cuda.get_rng_state(0)])
 
     checkpoint.get_device_states = get_device_states
+
+
+def _optimizers():
+    """Adam(capturable=True), for steps that a CUDA graph could capture: the same steps. torch lets
+    only tensors of accelerators take them."""
+    ask = sys.modules["torch.optim.optimizer"]._get_capturable_supported_devices
+
+    @functools.wraps(ask)
+    def _get_capturable_supported_devices(supports_xla=True):
+        return [*ask(supports_xla), "cpu"]
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torch.optim.") and hasattr(module, ask.__name__):
+            setattr(module, ask.__name__, _get_capturable_supported_devices)
 
 
 def _load(torch):

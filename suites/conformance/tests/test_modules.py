@@ -80,6 +80,22 @@ class ModuleTest(ConformanceTest):
                 optimizer.step()
                 self.assertFalse(torch.equal(module.weight, before))
 
+    def test_capturable_optimizers_take_the_same_steps(self):
+        for name in ("Adadelta", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "Rprop"):
+            weights = []
+            for capturable in (False, True):
+                with self.subTest(name, capturable=capturable):
+                    torch.manual_seed(2)
+                    module = nn.Linear(3, 2, device="cuda")
+                    kind = getattr(torch.optim, name)
+                    optimizer = kind(module.parameters(), lr=0.01, capturable=capturable)
+                    for _ in range(3):
+                        optimizer.zero_grad()
+                        module(torch.ones(2, 3, device="cuda")).square().sum().backward()
+                        optimizer.step()
+                    weights.append(module.weight.detach())
+            torch.testing.assert_close(*weights)
+
     def test_every_optimizer_resumes_from_a_checkpoint(self):
         """The same steps, in one go and with a save and a load on CUDA between them."""
         special = {"LBFGS", "Optimizer", "SparseAdam", "Muon"}  # these want other steps or weights

@@ -170,6 +170,14 @@ def module_samples(info):
             yield (made, called), run
 
 
+def allow_capturable():
+    """capturable=True is for parameters on CUDA, and all that plain CPU does about it is to refuse."""
+    known = sys.modules["torch.optim.optimizer"]._get_capturable_supported_devices
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torch.optim.") and vars(module).get(known.__name__) is known:
+            setattr(module, known.__name__, lambda supports_xla=True: ["cpu"])
+
+
 def optim_samples(info):
     with samples_made():
         inputs = optims._get_optim_inputs_including_global_cliquey_kwargs(
@@ -250,6 +258,7 @@ def main(out, *wanted):
     torch.use_deterministic_algorithms(True, warn_only=True)
     if not SHIM:
         torch.cuda.manual_seed_all = Reference.generator.manual_seed  # called by torch.manual_seed
+        allow_capturable()
     wanted = set(wanted)
     with open(out, "w") as file:
         for name, samples, info in entries():

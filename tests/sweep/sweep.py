@@ -25,7 +25,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PARTS = ("inputs", "outputs", "gradients", "error")
+PARTS = ("inputs", "error", "outputs", "gradients")
 EXCEPTIONS = json.loads((HERE / "exceptions.json").read_text())
 
 

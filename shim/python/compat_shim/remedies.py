@@ -211,18 +211,17 @@ def _checkpoint(torch):
     checkpoint.get_device_states = get_device_states
 
 
+def capturable_devices(supports_xla: bool = True) -> list[str]:
+    """Where Adam(capturable=True), for steps that a CUDA graph could capture, takes the same steps.
+    No closure: TorchScript compiles this together with the optimizers of torch.distributed."""
+    return ["cpu", "cuda"]
+
+
 def _optimizers():
-    """Adam(capturable=True), for steps that a CUDA graph could capture: the same steps. torch lets
-    only tensors of accelerators take them."""
-    ask = sys.modules["torch.optim.optimizer"]._get_capturable_supported_devices
-
-    @functools.wraps(ask)
-    def _get_capturable_supported_devices(supports_xla=True):
-        return [*ask(supports_xla), "cpu"]
-
+    known = sys.modules["torch.optim.optimizer"]._get_capturable_supported_devices
     for name, module in list(sys.modules.items()):
-        if name.startswith("torch.optim.") and hasattr(module, ask.__name__):
-            setattr(module, ask.__name__, _get_capturable_supported_devices)
+        if name.startswith("torch.optim.") and hasattr(module, known.__name__):
+            setattr(module, known.__name__, capturable_devices)
 
 
 def _load(torch):

@@ -17,7 +17,12 @@ namespace compat::shim {
 namespace {
 
 constexpr char kToggle[] = "cpu:-1";
-const c10::Device kToggleDevice(c10::kCPU, -2);  // no string gives the CPU this index
+// No string gives the CPU this index, and a debug build's constructor would not, either.
+const c10::Device kToggleDevice = [] {
+    c10::Device device(c10::kCPU);
+    device.set_index(-2);
+    return device;
+}();
 
 // The call that toggled last: the torch function that a line of the user's called, and which may
 // ask again before it returns. Held, so that no other call's frame can have its address; guarded by

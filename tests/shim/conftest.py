@@ -20,6 +20,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHIM = ROOT / "shim"
 ACTIVATE = SHIM / "python" / "activate"
 
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "unsanitized(reason): left out by sanitizers/run.sh, which this cannot run under"
+    )
+
+
 def build(name, **definitions):
     """Configure, build and install; the library's path."""
     if importlib.util.find_spec("torch") is None:

@@ -1,4 +1,4 @@
-"""Every way into a process: threads at once, flags of Python, others' import hooks, retries, ways out."""
+"""Every way into a process: threads at once, flags of Python, other import hooks, retries, exits."""
 
 import os
 import subprocess

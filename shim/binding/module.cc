@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cuda/cuda.h"
@@ -62,6 +63,22 @@ std::vector<PyObject*> borrowed(const std::vector<py::object>& objects) {
     return result;
 }
 
+// A second time our own functions would be found in the tables.
+void install_imports() {
+    static bool done = false;
+    if (std::exchange(done, true)) return;
+    const auto [parser, printer] = override_imports();
+    const std::array imports{parser, printer, out_check_import(), default_generator_import()};
+    const auto replaced = replace_imports(imports);
+#ifdef __ELF__
+    for (std::size_t i = 0; i < imports.size(); ++i)
+        if (replaced[i] == 0)
+            throw py::import_error(
+                "the shim does not know this build of torch: no library imports " +
+                std::string(imports[i].symbol) + "; run without the shim");
+#endif
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_compat_shim, module) {
@@ -74,9 +91,7 @@ PYBIND11_MODULE(_compat_shim, module) {
         [](const std::vector<py::object>& types, const std::vector<py::object>& functions) {
             install_cuda();
             install_override(borrowed(types), borrowed(functions));
-            const auto [parser, printer] = override_imports();
-            replace_imports(
-                std::array{parser, printer, out_check_import(), default_generator_import()});
+            install_imports();
             const Registered registered = register_kernels();
             return py::make_tuple(registered.mode, registered.backend_select);
         },
@@ -103,7 +118,13 @@ PYBIND11_MODULE(_compat_shim, module) {
         [](const py::object& hook) { Recorder::instance().call_after_new_sites(hook.ptr()); },
         py::arg("hook"));
     module.def("rows", [] { return Recorder::instance().rows(); });
-    module.def("take_rows", [] { return Recorder::instance().take(); });
+    // Into the caller's list, so that no rows are between the two when a signal is handled.
+    module.def(
+        "take_rows",
+        [](py::list& into) {
+            for (auto& row : Recorder::instance().take()) into.append(std::move(row));
+        },
+        py::arg("into"));
     module.def("clear_rows", [] { Recorder::instance().clear(); });
     module.def("site_count", [] { return Recorder::instance().size(); });
 

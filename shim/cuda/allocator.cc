@@ -10,6 +10,8 @@
 #endif
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 #include "cuda/counter.h"
 #include "cuda/cuda.h"
@@ -21,6 +23,21 @@ std::int64_t pages(long count) { return static_cast<std::int64_t>(count) * sysco
 
 Counter bytes;
 Counter blocks;
+
+// What can be had without swapping, which is more than what lies unused: caches can be given up.
+std::int64_t free_bytes() {
+    std::ifstream file("/proc/meminfo");
+    std::string name, unit;
+    for (std::int64_t kibibytes = 0; file >> name >> kibibytes;) {
+        if (name == "MemAvailable:") return kibibytes * 1024;
+        std::getline(file, unit);
+    }
+#ifdef _SC_AVPHYS_PAGES
+    return pages(sysconf(_SC_AVPHYS_PAGES));
+#else
+    return pages(sysconf(_SC_PHYS_PAGES));
+#endif
+}
 
 // What the C library gave for the block, which is what was asked for and a few bytes: known again
 // when it is freed, without a table.
@@ -88,11 +105,12 @@ class CudaAllocator final : public c10::DeviceAllocator {
         const MemoryFigures figures = memory_figures();
         c10::CachingDeviceAllocator::DeviceStats stats;
         const auto fill = [](auto& stat, const Figure& figure) {
-            auto& all = stat[0];  // small and large pools together
-            all.current = figure.current;
-            all.peak = figure.peak;
-            all.allocated = figure.allocated;
-            all.freed = figure.freed;
+            for (const std::size_t pool : {0, 2}) {  // small and large together; large
+                stat[pool].current = figure.current;
+                stat[pool].peak = figure.peak;
+                stat[pool].allocated = figure.allocated;
+                stat[pool].freed = figure.freed;
+            }
         };
         for (auto* stat : {&stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
                            &stats.requested_bytes})
@@ -112,13 +130,7 @@ class CudaAllocator final : public c10::DeviceAllocator {
 }  // namespace
 
 MemoryFigures memory_figures() {
-    MemoryFigures figures{bytes.figure(), blocks.figure(), pages(sysconf(_SC_PHYS_PAGES)), 0};
-#ifdef _SC_AVPHYS_PAGES
-    figures.free = pages(sysconf(_SC_AVPHYS_PAGES));
-#else
-    figures.free = std::max<std::int64_t>(0, figures.total - figures.bytes.current);
-#endif
-    return figures;
+    return {bytes.figure(), blocks.figure(), pages(sysconf(_SC_PHYS_PAGES)), free_bytes()};
 }
 
 void reset_peak_memory() {

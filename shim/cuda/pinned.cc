@@ -8,13 +8,14 @@
 
 #include "cuda/counter.h"
 #include "cuda/cuda.h"
+#include "fork_safe_mutex.h"
 
 namespace compat::shim {
 namespace {
 
 // Never destroyed: tensors outlive statics.
 struct Pinned {
-    std::mutex mutex;
+    ForkSafeMutex mutex;
     std::unordered_map<const void*, std::size_t> live;  // bytes asked for
     Counter bytes, blocks;
 };

@@ -139,15 +139,19 @@ void Recorder::ask_for_the_hook() {
     asked_ = Py_AddPendingCall(&Recorder::call_the_hook, this) == 0;
 }
 
-// Never fails: an error here would be raised in the middle of the program's own code.
+// What a handler of the program's raises meanwhile (Ctrl-C, an alarm) is the program's; for want of
+// memory or of stack the record waits for another time.
 int Recorder::call_the_hook(void* self) {
     auto& recorder = *static_cast<Recorder*>(self);
     recorder.asked_ = recorder.new_sites_ = false;
     recorder.called_ = std::chrono::steady_clock::now();
     if (PyObject* result = PyObject_CallNoArgs(recorder.hook_))
         Py_DECREF(result);
-    else
+    else if (PyErr_ExceptionMatches(PyExc_MemoryError) ||
+             PyErr_ExceptionMatches(PyExc_RecursionError))
         PyErr_Clear();
+    else
+        return -1;
     return 0;
 }
 

@@ -21,7 +21,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "record/fork_safe_mutex.h"
+#include "fork_safe_mutex.h"
 #include "record/frame.h"
 
 namespace compat::shim {

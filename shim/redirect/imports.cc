@@ -2,7 +2,6 @@
 
 #if defined(__ELF__) && __SIZEOF_POINTER__ == 8
 
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,8 +26,7 @@ struct Tables {
 
 struct Search {
     std::span<const Import> imports;
-    const void* own_object;
-    int replaced = 0;
+    std::vector<int> replaced;  // for each of `imports`
 };
 
 // glibc stores these as addresses, other C libraries as offsets from where the object lies.
@@ -120,32 +118,41 @@ int replace_in(const Tables& tables, ElfW(Addr) base, std::size_t wanted, void* 
     return replaced;
 }
 
+bool holds(const dl_phdr_info& object, const void* address) {
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    for (ElfW(Half) i = 0; i < object.dlpi_phnum; ++i) {
+        const auto& segment = object.dlpi_phdr[i];
+        const std::uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
+        if (segment.p_type == PT_LOAD && begin <= wanted && wanted < begin + segment.p_memsz)
+            return true;
+    }
+    return false;
+}
+
+// The loader's lock on its list is held here: nothing that asks the loader may be called.
 int visit(dl_phdr_info* object, std::size_t, void* data) {
     auto& search = *static_cast<Search*>(data);
-    Dl_info own{};
+    if (holds(*object, search.imports.front().replacement)) return 0;
     for (ElfW(Half) i = 0; i < object->dlpi_phnum; ++i) {
         const auto& header = object->dlpi_phdr[i];
         if (header.p_type != PT_DYNAMIC) continue;
         const auto* dynamic =
             reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + header.p_vaddr);
-        if (dladdr(dynamic, &own) == 0 || own.dli_fbase == search.own_object) continue;
         const Tables tables = tables_of(*object, dynamic);
         if (!tables.symbols || !tables.names || !tables.hash) continue;
-        for (const Import& import : search.imports)
-            if (const std::size_t symbol = index_of(tables, import.symbol))
-                search.replaced +=
-                    replace_in(tables, object->dlpi_addr, symbol, import.replacement);
+        for (std::size_t n = 0; n < search.imports.size(); ++n)
+            if (const std::size_t symbol = index_of(tables, search.imports[n].symbol))
+                search.replaced[n] +=
+                    replace_in(tables, object->dlpi_addr, symbol, search.imports[n].replacement);
     }
     return 0;
 }
 
 }  // namespace
 
-int replace_imports(std::span<const Import> imports) {
-    Dl_info own{};
-    if (imports.empty() || dladdr(imports.front().replacement, &own) == 0) return 0;
-    Search search{imports, own.dli_fbase, 0};
-    dl_iterate_phdr(&visit, &search);
+std::vector<int> replace_imports(std::span<const Import> imports) {
+    Search search{imports, std::vector<int>(imports.size(), 0)};
+    if (!imports.empty()) dl_iterate_phdr(&visit, &search);
     return search.replaced;
 }
 
@@ -154,7 +161,9 @@ int replace_imports(std::span<const Import> imports) {
 #else
 
 namespace compat::shim {
-int replace_imports(std::span<const Import>) { return 0; }
+std::vector<int> replace_imports(std::span<const Import> imports) {
+    return std::vector<int>(imports.size(), 0);
+}
 }  // namespace compat::shim
 
 #endif

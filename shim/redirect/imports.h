@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace compat::shim {
 
@@ -14,9 +15,9 @@ struct Import {
 };
 
 // Every object in the process now, but the one that the replacements lie in, calls them where it
-// imported the symbols. Returns how many imports were replaced: 0 where no object has one, or where
-// the platform has no 64-bit ELF tables in the GNU tools' form. Once a process, with the GIL held;
-// other threads may be calling the functions meanwhile.
-int replace_imports(std::span<const Import> imports);
+// imported the symbols. Returns for each how often it was replaced: 0 where no object imports it,
+// or where the platform has no 64-bit ELF tables in the GNU tools' form. Once a process, with the
+// GIL held; other threads may be calling the functions meanwhile.
+[[nodiscard]] std::vector<int> replace_imports(std::span<const Import> imports);
 
 }  // namespace compat::shim

@@ -31,10 +31,14 @@ void keep_copy_semantics(const OpShape& shape, torch::jit::Stack& stack, c10::De
         argument(shape, stack, shape.copy) = c10::IValue(true);
 }
 
-// Returns whether the host stands for CUDA from here on.
+// Returns whether the host stands for CUDA from here on: where CUDA was asked for, or where nothing
+// was and the tensor that stands first (`randn_like(x)`, `x.new_empty(3)`) was made so.
 bool rewrite(const OpShape& shape, torch::jit::Stack& stack) {
     c10::IValue& value = argument(shape, stack, shape.device);
-    if (!value.isDevice()) return false;
+    if (!value.isDevice()) {
+        const c10::IValue& first = argument(shape, stack, 0);
+        return first.isTensor() && made_as_cuda(first.toTensor());
+    }
     const c10::Device from = value.toDevice();
     const Decision decision = decide(from);
     if (decision.change != Change::none)

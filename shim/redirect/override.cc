@@ -124,6 +124,7 @@ struct Constructor {
     }
     static void install(PyObject* type) {
         auto* c_type = reinterpret_cast<PyTypeObject*>(type);
+        if (original) return;  // an activation that was interrupted, and is tried again
         symbol = Recorder::instance().op_id(c_type->tp_name);
         original = std::exchange(c_type->tp_new, &construct);
         PyType_Modified(c_type);
@@ -142,6 +143,7 @@ struct OneCall {
         return result;
     }
     static void install(PyObject* function) {
+        if (original) return;
         PyMethodDef* method = reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
         original = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(std::exchange(
             method->ml_meth, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&call)))));
@@ -181,14 +183,16 @@ bool first_toggle_of_call() noexcept {
     return first;
 }
 
-void forget_finished_call() noexcept {
+bool toggling_call_runs() noexcept {
     if (!holding.load(std::memory_order_relaxed) || !Py_IsInitialized() ||
         !PyGILState_GetThisThreadState())
-        return;
+        return false;
     const PyGILState_STATE gil = PyGILState_Ensure();
-    if (last_call && last_thread == std::this_thread::get_id() && !on_this_stack(last_call))
-        let_go();
+    const bool here = last_call && last_thread == std::this_thread::get_id();
+    const bool runs = here && on_this_stack(last_call);
+    if (here && !runs) let_go();
     PyGILState_Release(gil);
+    return runs;
 }
 
 std::array<Import, 2> override_imports() {

@@ -24,9 +24,10 @@ namespace compat::shim {
 // `model.to("cpu:-1")` asks once for each parameter. From any thread, with or without the GIL.
 [[nodiscard]] bool first_toggle_of_call() noexcept;
 
-// That call's frame is held meanwhile, and its locals with it: drops it where it has returned.
-// Costs one load where there is none.
-void forget_finished_call() noexcept;
+// Whether that call is running, on this thread: what it asks of the CPU it shall have. Its frame is
+// held meanwhile, and its locals with it, until this finds that it has returned. Costs one load
+// where there is none.
+[[nodiscard]] bool toggling_call_runs() noexcept;
 
 // torch's parser of devices, and the printer whose words it reads again.
 [[nodiscard]] std::array<Import, 2> override_imports();

@@ -35,7 +35,8 @@ const Settings& settings() noexcept { return current; }
 Decision decide(c10::Device device) noexcept {
     const bool toggles = is_toggle(device);
     if (toggles && !first_toggle_of_call()) return {c10::Device(c10::kCPU), Change::none};
-    if (!toggles) forget_finished_call();
+    if (!toggles && toggling_call_runs() && device.is_cpu())
+        return {c10::Device(c10::kCPU), Change::none};
     const Request request =
         toggles ? Request{Requested::toggle, -1} : Request{kind_of(device.type()), device.index()};
     const Answer answer = resolve(request, current.host, override_on.load(), current.mode);

@@ -143,8 +143,10 @@ def _follow_threads():
 def _flushing(leave):
     @functools.wraps(leave)
     def flush_and_leave(*args, **kwargs):
-        record.flush()
-        leave(*args, **kwargs)
+        try:
+            record.flush()
+        finally:  # nothing may keep a forked worker in its parent's code
+            leave(*args, **kwargs)
 
     return flush_and_leave
 

@@ -21,13 +21,16 @@ def _contexts(torch, library):
     def __enter__(self):
         if self.device == "cuda" and not scripting():
             host = library.redirect("torch.autocast", "cuda")
-            self._host_before = (
-                host,
-                torch.is_autocast_enabled(host),
-                torch.get_autocast_dtype(host),
-            )
             on = self._enabled and self.fast_dtype in host_dtypes
-            torch.set_autocast_enabled(host, on)
+            # Off within off is nothing of CUDA's: the CPU's own autocast may be on.
+            self._host_before = None
+            if on or torch.is_autocast_enabled("cuda"):
+                self._host_before = (
+                    host,
+                    torch.is_autocast_enabled(host),
+                    torch.get_autocast_dtype(host),
+                )
+                torch.set_autocast_enabled(host, on)
             if on:
                 torch.set_autocast_dtype(host, self.fast_dtype)
         return enter(self)
@@ -35,7 +38,7 @@ def _contexts(torch, library):
     @functools.wraps(leave)
     def __exit__(self, exc_type, exc_val, exc_tb):
         result = leave(self, exc_type, exc_val, exc_tb)
-        if self.device == "cuda" and not scripting():
+        if self.device == "cuda" and not scripting() and self._host_before:
             host, enabled, dtype = self._host_before
             torch.set_autocast_enabled(host, enabled)
             torch.set_autocast_dtype(host, dtype)

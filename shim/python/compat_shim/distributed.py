@@ -2,11 +2,16 @@
 
 import functools
 import inspect
+import sys
+
+from .hook import SHARDING
 
 
 def apply(torch, library):
     _data_parallel(torch, library)
     _meshes(torch, library)
+    if SHARDING in sys.modules:
+        sharded(sys.modules[SHARDING], library)
 
 
 def _data_parallel(torch, library):
@@ -44,8 +49,8 @@ def _meshes(torch, library):
 
 
 def sharded(module, library):
-    """FullyShardedDataParallel on the device its parameters are on. Its module is imported late, if
-    at all: hook.py calls this."""
+    """FullyShardedDataParallel on the device its parameters are on. hook.py calls this where its
+    module is imported after us."""
     wrapper = module.FullyShardedDataParallel
     create = wrapper.__init__
 

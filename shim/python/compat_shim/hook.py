@@ -13,6 +13,8 @@ import threading
 
 from . import appending, settings, state
 
+SHARDING = "torch.distributed.fsdp.fully_sharded_data_parallel"  # imported late, if at all
+
 _lock = threading.Lock()  # around looking whether the finder is there, and putting it there
 
 
@@ -117,6 +119,8 @@ def _say_that_we_watch():
     """A process that never imports torch touches no device, and its record says that we looked."""
     record = os.environ.get("TORCHDEVICE_RECORD")
     if record:
+        # Before anybody changes the folder; processes that are started from here write there, too.
+        record = os.environ["TORCHDEVICE_RECORD"] = os.path.abspath(record)
         appending.append(record, b'{"event": "watch", "format": 1, "pid": %d}\n' % os.getpid())
 
 
@@ -143,8 +147,4 @@ def _sharding_loaded(module):
     distributed.sharded(module, state.library)
 
 
-_ACTIONS = {
-    "torch._C": _native_loaded,
-    "torch": _torch_loaded,
-    "torch.distributed.fsdp.fully_sharded_data_parallel": _sharding_loaded,
-}
+_ACTIONS = {"torch._C": _native_loaded, "torch": _torch_loaded, SHARDING: _sharding_loaded}

@@ -19,7 +19,9 @@ _path = None  # absolute, or None where no record is asked for
 _session = None  # its keys
 _session_pid = None  # the process that has written its session line
 _test = None
-_written = {}  # rows outside of a test, for sites(): what identifies one → its count
+_writing = False
+_taken = []  # rows of the recorder's that are not written yet
+_written = {}  # of this test, or of the time since: what identifies a site → its count
 
 
 def start(path, session):
@@ -27,7 +29,7 @@ def start(path, session):
     global _path, _session
     _session = session
     _path = path and os.path.abspath(path)
-    _emit([])
+    _append(_as_text([]))
     if _path is not None:
         state.library.call_after_new_sites(_write_ahead)
 
@@ -46,6 +48,7 @@ def end_test():
     if _test is None:
         return
     flush([{"event": "test", "test": _test}])
+    _written.clear()
     _test = None
 
 
@@ -53,22 +56,29 @@ def flush(closing=()):
     """Write what was counted since the last call, then the `closing` lines."""
     if state.library is None:
         return
+    global _writing
     with _lock:
-        lines = [_line(_row(row)) for row in state.library.take_rows()]
-        if lines or closing:
-            _emit(lines + list(closing))
+        _writing = True
+        try:
+            # A handler of the program's may raise between any two instructions: what was taken is
+            # kept until it is text, and let go before that is written, so that nothing is lost or
+            # written twice.
+            state.library.take_rows(_taken)
+            rows = [_row(row) for row in _taken]
+            lines = [_line(row) for row in rows] + list(closing)
+            text = _as_text(lines) if lines else ""
+            _taken.clear()
+            _append(text)
+            _add(rows, _written)
+        finally:
+            _writing = False
 
 
 def _write_ahead():
     """A program that no harness tells of tests may be killed before it ends: its sites are written
-    as they are met. Of a test that is killed nothing is."""
-    if _test is not None:
-        return
-    with _lock:
-        rows = [_row(row) for row in state.library.take_rows()]
-        if rows:
-            _add(rows, _written)
-            _emit([_line(row) for row in rows])
+    ahead. Of a test that is killed nothing is. Called between any two instructions, also flush's."""
+    if _test is None and not _writing:
+        flush()
 
 
 def _add(rows, counts):
@@ -78,20 +88,23 @@ def _add(rows, counts):
 
 
 def sites():
-    """What the running test (or the time since the last one) has redirected so far: a list of
+    """What the running test (or the time since the last one) has redirected so far, whether it is
+    written or not: a list of
     dicts with kind, op, from, to, file, line and count."""
     if state.library is None:
         return []
     with _lock:
         counts = dict(_written)
-        _add([_row(row) for row in state.library.rows()], counts)
+        _add([_row(row) for row in [*_taken, *state.library.rows()]], counts)
     return [{**dict(key), "count": count} for key, count in counts.items()]
 
 
 def after_fork_in_child():
     """The counts so far are the parent's to write. The running test stays the same."""
-    global _lock
+    global _lock, _writing
     _lock = threading.RLock()  # another thread of the parent may have held it
+    _writing = False
+    _taken.clear()
     _written.clear()
     state.library.clear_rows()
 
@@ -112,16 +125,22 @@ def _line(row):
     return {"event": "device", "test": _test, **row}
 
 
-def _emit(lines):
+def _as_text(lines):
+    """Nothing where no record is asked for; with the session's line where it is this process's
+    first."""
     global _session_pid
     if _path is None:
-        return
+        return ""
     pid = _getpid()
     if pid != _session_pid:
         _session_pid = pid
         lines = [{"event": "session", "format": FORMAT, **_session}] + lines
-    text = "".join(_dumps({**line, "pid": pid}) + "\n" for line in lines)
-    appending.append(_path, text.encode("ascii"))
+    return "".join(_dumps({**line, "pid": pid}) + "\n" for line in lines)
+
+
+def _append(text):
+    if text:
+        appending.append(_path, text.encode("ascii"))
 
 
 def _text(text):

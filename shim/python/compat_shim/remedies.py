@@ -27,6 +27,7 @@ def apply(torch, library):
     _profiler(torch, library)
     _checkpoint(torch)
     _load(torch)
+    _module_moves(torch)
     _optimizers()
     _default_device(torch)
     _version(torch)
@@ -168,8 +169,8 @@ def _default_device(torch):
     @functools.wraps(ask)
     def get_default_device():
         for mode in reversed(torch.overrides._get_current_function_mode_stack()):
-            wanted = getattr(mode, "device", None)  # of torch.utils._device.DeviceContext
-            if isinstance(wanted, torch.device):
+            if isinstance(mode, torch.utils._device.DeviceContext):
+                wanted = mode.device
                 return torch.device("cuda", 0) if wanted == torch.device("cuda") else ask()
         return ask()
 
@@ -214,7 +215,7 @@ def _checkpoint(torch):
 def capturable_devices(supports_xla: bool = True) -> list[str]:
     """Where Adam(capturable=True), for steps that a CUDA graph could capture, takes the same steps.
     No closure: TorchScript compiles this together with the optimizers of torch.distributed."""
-    return ["cpu", "cuda"]
+    return ["cpu", "cuda", "xpu", "hpu", "privateuseone", "xla"]
 
 
 def _optimizers():
@@ -235,3 +236,17 @@ def _load(torch):
         return choose(map_location)
 
     torch.serialization._get_restore_location = _get_restore_location
+
+
+def _module_moves(torch):
+    """Module.to("cpu:-1"), which asks no kernel where there is nothing to move."""
+    parse = torch._C._nn._parse_to
+
+    def built(value):
+        return torch.device(value) if isinstance(value, str) and value == "cpu:-1" else value
+
+    @functools.wraps(parse)
+    def _parse_to(*args, **kwargs):
+        return parse(*map(built, args), **{name: built(each) for name, each in kwargs.items()})
+
+    torch._C._nn._parse_to = _parse_to

@@ -34,6 +34,15 @@ class AutocastTest(ConformanceTest):
                 self.assertEqual(product().dtype, torch.float32)
             self.assertEqual(product().dtype, torch.float16)
 
+    def test_off_within_the_cpus_own(self):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            for off in (torch.autocast("cuda", enabled=False), torch.autocast("cuda", dtype=torch.float32)):
+                with warnings.catch_warnings(), off:
+                    self.assertEqual(product().dtype, torch.bfloat16)
+            with torch.autocast("cuda", dtype=torch.float16):
+                self.assertEqual(product().dtype, torch.float16)
+            self.assertEqual(product().dtype, torch.bfloat16)
+
     def test_the_state_can_be_asked(self):
         self.assertFalse(torch.is_autocast_enabled("cuda"))
         with torch.autocast("cuda", dtype=torch.bfloat16):

@@ -91,6 +91,18 @@ class OverrideTest(ConformanceTest):
                     )
                     self.assertEqual(self.kind(), kind)
 
+    def test_a_module_without_parameters(self):
+        nn.ReLU().to(TOGGLE)
+        self.assertEqual(self.kind(), "override")
+        nn.ReLU().to(device=TOGGLE)
+        self.assertEqual(self.kind(), "redirect")
+
+    def test_what_torch_hands_out_is_a_plain_device(self):
+        device, *_ = torch._C._nn._parse_to(TOGGLE)
+        self.assertEqual(device, torch.device("cpu"))
+        self.assertEqual(self.kind(), "override")
+        torch._C._nn._parse_to(TOGGLE)
+
     def test_each_pass_of_a_loop_toggles(self):
         for _ in range(3):
             nn.Linear(2, 2, device=TOGGLE)

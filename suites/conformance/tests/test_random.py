@@ -47,11 +47,17 @@ class RandomTest(ConformanceTest):
             self.assertEqual(first + torch.rand(4).tolist(), expected)
 
     def test_filling_a_tensor_of_cuda_draws_as_making_one(self):
+        other = torch.ones(4, device="cuda")
         for seed in (torch.cuda.manual_seed, torch.manual_seed):
-            seed(9)
-            made = draw()
-            seed(9)
-            self.assertEqual(torch.empty(4, device="cuda").uniform_().tolist(), made)
+            for fill in (
+                lambda: torch.empty(4, device="cuda").uniform_(),
+                lambda: other.new_empty(4).uniform_(),
+                lambda: torch.rand_like(other),
+            ):
+                seed(9)
+                made = draw()
+                seed(9)
+                self.assertEqual(fill().tolist(), made)
 
     def test_drawing_on_cuda_gives_what_the_cpu_would_give_for_its_seed(self):
         torch.manual_seed(21)

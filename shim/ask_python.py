@@ -1,7 +1,8 @@
 """Prints what the build must know of the Python that will load the shim, as CMake's set() commands.
 
 Run by CMakeLists.txt with that Python. Does not import torch: its folder and its version file are
-enough, and importing takes seconds.
+enough, and importing takes seconds. The runner names the folder in COMPAT_TORCH_FOLDER: it knows
+with which PYTHONPATH the shim will be loaded; by hand it is the one that this Python finds.
 """
 
 import importlib.util
@@ -10,11 +11,15 @@ import runpy
 import sysconfig
 
 
-def main():
+def find_torch():
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         raise SystemExit("no torch in this Python: " + os.path.realpath(os.sys.executable))
-    torch = os.path.dirname(spec.origin)
+    return os.path.dirname(spec.origin)
+
+
+def main():
+    torch = os.environ.get("COMPAT_TORCH_FOLDER") or find_torch()
     version = runpy.run_path(os.path.join(torch, "version.py"))
     answers = {
         "TORCH_DIR": torch,

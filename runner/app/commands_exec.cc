@@ -56,7 +56,7 @@ Expected<void> add_shim(Program& program, const std::optional<prepare::Environme
         const fs::path python =
             prepare::python_of(program.file, value_of(env, "PATH"), value_of(env, "VIRTUAL_ENV"));
         if (python.empty()) return leave("no Python is on the PATH; name one by --python");
-        auto found = prepare::probe(python, share);
+        auto found = prepare::probe(python, share, env);
         if (!found) return leave(to_line(found.error()));
         environment = std::move(*found);
     }
@@ -89,7 +89,7 @@ Expected<Program> prepare_program(const ExecCommand& command, const Invocation& 
     child.from_user = std::move(*from_user);
     std::optional<prepare::Environment> given;
     if (const auto& python = settings->text(Setting::python); !python.empty()) {
-        auto environment = prepare::probe(python, *share);
+        auto environment = prepare::probe(python, *share, plan::program_variables(child, {}));
         if (!environment) return tl::unexpected(environment.error());
         child.python = environment->python;
         given = std::move(*environment);

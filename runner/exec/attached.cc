@@ -17,6 +17,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "runner/exec/proc_stat.h"
+
 namespace compat::exec {
 
 namespace bp = boost::process;
@@ -34,10 +36,16 @@ sigset_t awaited() {
     return set;
 }
 
-// Whether the program has not had this signal itself: the terminal signals the whole group, and so
-// does a process of the group that signals its own (timeout(1)).
-bool for_us_alone(const siginfo_t& info) {
-    return info.si_code <= 0 && ::getpgid(info.si_pid) != ::getpgrp();
+// Whether passing this signal on would be wrong. The terminal's keys signal its whole foreground
+// group: a program in our group has had it. (A hang-up goes to the leader of the session alone,
+// which may be us.) What the program or a descendant of it sends reaches us where it signals its
+// own group. Whether anybody else meant us or our group cannot be told: the program rather gets a
+// signal twice than never.
+bool keep_back(const siginfo_t& info, pid_t program) {
+    const int signal = info.si_signo;
+    if (info.si_code > 0)
+        return (signal == SIGINT || signal == SIGQUIT) && ::getpgid(program) == ::getpgrp();
+    return descends_from(info.si_pid, program);
 }
 
 Outcome outcome_of(int status) {
@@ -50,7 +58,7 @@ Outcome wait_for(pid_t pid, const sigset_t& set) {
         siginfo_t info{};
         const int signal = ::sigwaitinfo(&set, &info);
         if (signal > 0 && signal != SIGCHLD) {
-            if (for_us_alone(info)) ::kill(pid, signal);
+            if (!keep_back(info, pid)) ::kill(pid, signal);
             continue;
         }
         int status = 0;

@@ -24,10 +24,10 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
-#include <sstream>
 
 #include "runner/base/files.h"
 #include "runner/exec/log_writer.h"
+#include "runner/exec/proc_stat.h"
 
 namespace compat::exec {
 
@@ -244,15 +244,8 @@ std::vector<LeakedProcess> processes_of_session(int session) {
         if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc{} ||
             pid == session)
             continue;
-        // proc(5): the fields after the last ')' of the command's name; state, ppid, pgrp, session.
-        const auto stat = read_file(entry.path() / "stat");
-        if (!stat) continue;
-        const size_t close = stat->rfind(')');
-        if (close == std::string::npos) continue;
-        std::istringstream fields(stat->substr(close + 1));
-        std::string state;
-        int ppid = 0, pgrp = 0, sid = 0;
-        if (!(fields >> state >> ppid >> pgrp >> sid) || sid != session || state == "Z") continue;
+        const auto stat = proc_stat(pid);
+        if (!stat || stat->session != session || stat->state == 'Z') continue;
         LeakedProcess process{pid, {}};
         const std::string command = read_file(entry.path() / "cmdline").value_or("");
         for (size_t begin = 0; begin < command.size();) {
@@ -262,10 +255,7 @@ std::vector<LeakedProcess> processes_of_session(int session) {
         }
         // Between fork and exec, and for a kernel's thread, there is no command line: as ps shows
         // it.
-        if (process.argv.empty()) {
-            const size_t open = stat->find('(');
-            process.argv.push_back("[" + stat->substr(open + 1, close - open - 1) + "]");
-        }
+        if (process.argv.empty()) process.argv.push_back("[" + stat->name + "]");
         found.push_back(std::move(process));
     }
     return found;

@@ -16,7 +16,11 @@ namespace fs = std::filesystem;
 namespace {
 
 Expected<Environment> parse_probe(const std::string& text, const fs::path& python) {
-    const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    // The last line: what starts with every Python there (sitecustomize) may print before it.
+    const size_t before = text.find_last_of('\n', text.find_last_not_of('\n'));
+    const auto json =
+        nlohmann::json::parse(before == std::string::npos ? text : text.substr(before + 1), nullptr,
+                              /*allow_exceptions=*/false);
     if (!json.is_object())
         return fail(ErrorKind::environment, "this Python did not answer as one should",
                     "name another by --python", python.string());
@@ -86,18 +90,37 @@ Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
                                        options.torch_requirement, requirements})};
 }
 
-}  // namespace
-
-Expected<Environment> probe(const fs::path& given, const Share& share) {
+// The interpreter that `given`, itself or the folder of its environment, names.
+Expected<fs::path> interpreter_of(const fs::path& given) {
     std::error_code error;
     const fs::path python = fs::is_directory(given, error) ? given / "bin" / "python" : given;
     if (!fs::exists(python, error))
         return fail(ErrorKind::environment, "there is no Python at this path",
                     "name the interpreter of an environment: --python DIR/bin/python",
                     python.string());
-    return probe_text(python, share).and_then([&](const std::string& text) {
-        return parse_probe(text, fs::absolute(python));
+    return fs::absolute(python);
+}
+
+}  // namespace
+
+Expected<Environment> probe(const fs::path& given, const Share& share) {
+    const auto python = interpreter_of(given);
+    if (!python) return tl::unexpected(python.error());
+    return probe_text(*python, share).and_then([&](const std::string& text) {
+        return parse_probe(text, *python);
     });
+}
+
+Expected<Environment> probe(const fs::path& given, const Share& share,
+                            const std::vector<std::pair<std::string, std::string>>& variables) {
+    constexpr const char* kActivation = "ACTIVATE_TORCH_DEVICE";
+    const auto python = interpreter_of(given);
+    if (!python) return tl::unexpected(python.error());
+    Tool tool{{python->string(), (share.prepare / "probe.py").string()}, ".", {}, {kActivation}};
+    for (const auto& variable : variables)
+        if (variable.first != kActivation) tool.env.push_back(variable);
+    return output_of(tool).and_then(
+        [&](const std::string& text) { return parse_probe(text, *python); });
 }
 
 Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,

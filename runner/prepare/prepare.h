@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runner/base/error.h"
@@ -66,8 +67,14 @@ struct Prepared {
 
 using Say = std::function<void(std::string_view)>;
 
-// The environment of this interpreter, or of the one in this environment's folder.
+// The environment of this interpreter, or of the one in this environment's folder, by itself: what
+// PYTHONPATH and the user's own site-packages add is not in it.
 [[nodiscard]] Expected<Environment> probe(const std::filesystem::path& given, const Share& share);
+// As a program finds it that is started with these variables, with what they add. The shim is not
+// active in it, whatever they say.
+[[nodiscard]] Expected<Environment> probe(
+    const std::filesystem::path& given, const Share& share,
+    const std::vector<std::pair<std::string, std::string>>& variables);
 [[nodiscard]] Expected<Environment> make_environment(const suites::Suite& suite,
                                                      const Options& options, const Share& share,
                                                      const Cache& cache, const Say& say);

@@ -8,6 +8,11 @@ import sys
 import sysconfig
 
 
+# Started without -I, this file's own folder comes first; the program's path does not have it.
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [path for path in sys.path if os.path.realpath(path) != HERE]
+
+
 def torch():
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.origin:

@@ -99,7 +99,7 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
                                      "-DPython_EXECUTABLE=" + environment.python.string(),
                                      "-DCMAKE_INSTALL_PREFIX=" + folder.string()},
                                     ".",
-                                    {}},
+                                    {{"COMPAT_TORCH_FOLDER", environment.torch_folder.string()}}},
                                    log)
                               .and_then([&] {
                                   return run_tool({{"cmake", "--build", build}, ".", {}}, log);

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import time
 
@@ -235,15 +236,17 @@ WAITS = """
 """
 
 
-@pytest.mark.parametrize("on_interrupt, code", [("print('mine'); sys.exit(5)", 5), ("raise", 130)])
-def test_ctrl_c_goes_to_the_program(program, tmp_path, on_interrupt, code):
-    child = script(tmp_path, WAITS.format(before="", on_interrupt=on_interrupt))
+def start_in_terminal(folder, *words):
+    """Of a new session, which the program leads: its process id, and the terminal's other end."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.chdir(tmp_path)
-        os.execve(program, [program, "exec", "--shim", "off", "--", sys.executable, child], clean_environment())
-    wait_for(tmp_path / "ready")
-    os.write(terminal, b"\x03")
+        os.chdir(folder)
+        os.execvpe(words[0], words, clean_environment())
+    wait_for(folder / "ready")
+    return pid, terminal
+
+
+def read_all(terminal):
     seen = b""
     while True:
         try:
@@ -251,23 +254,78 @@ def test_ctrl_c_goes_to_the_program(program, tmp_path, on_interrupt, code):
         except OSError:
             piece = b""
         if not piece:
-            break
+            return seen
         seen += piece
+
+
+UNDER = {"a terminal": [], "a shell": ["bash", "-c", '"$@"; exit $?', "bash"]}
+
+
+@pytest.mark.parametrize("on_interrupt, code", [("print('mine'); sys.exit(5)", 5), ("raise", 130)])
+@pytest.mark.parametrize("under", UNDER)
+def test_ctrl_c_goes_to_the_program(program, tmp_path, on_interrupt, code, under):
+    child = script(tmp_path, WAITS.format(before="", on_interrupt=on_interrupt))
+    pid, terminal = start_in_terminal(tmp_path, *UNDER[under], program, "exec", "--shim", "off", "--", sys.executable, child)
+    os.write(terminal, b"\x03")
+    seen = read_all(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code, seen
     assert not (tmp_path / "ready").exists(), "the program's own handler ran"
     assert (b"mine" in seen) == (code == 5)
     assert (b"exit code 5" if code == 5 else b"SIGINT") in seen and b"the shim was off" in seen
 
 
-@pytest.mark.parametrize("to_group", [False, True])
+def test_ctrl_c_goes_to_a_program_of_a_group_of_its_own(program, tmp_path):
+    """timeout(1) makes itself one, which the terminal's keys do not reach."""
+    child = script(tmp_path, WAITS.format(before="", on_interrupt="raise"))
+    pid, terminal = start_in_terminal(tmp_path, program, "exec", "--shim", "off", "--", "timeout", "90", sys.executable, child)
+    os.write(terminal, b"\x03")
+    seen = read_all(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130, seen
+    assert not (tmp_path / "ready").exists(), "the program's own handler ran"
+
+
+def test_a_lost_terminal_is_told_to_the_program(program, tmp_path):
+    """The kernel signals the leader of the session alone: the runner."""
+    child = script(tmp_path, WAITS.format(before=f"signal.signal({int(signal.SIGHUP)}, lambda *_: sys.exit(9))", on_interrupt="pass"))
+    pid, terminal = start_in_terminal(tmp_path, program, "exec", "-q", "--shim", "off", "--", sys.executable, child)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+
+
+@pytest.mark.parametrize("sender", ["of another group", "to our group", "of our group"])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP])
-def test_other_signals_reach_the_program(program, tmp_path, how, to_group):
+def test_other_signals_reach_the_program(program, tmp_path, how, sender):
     child = script(tmp_path, WAITS.format(
-        before=f"signal.signal({int(how)}, lambda *_: sys.exit(9))", on_interrupt="pass"))
-    process = subprocess.Popen([program, "exec", "-q", "--shim", "off", "--", sys.executable, child], cwd=tmp_path, start_new_session=True)
+        before=f"signal.signal({int(how)}, lambda *_: os._exit(9)); import os", on_interrupt="pass"))
+    process = subprocess.Popen([program, "exec", "-q", "--shim", "off", "--", sys.executable, child], cwd=tmp_path,
+                               start_new_session=sender != "of our group")
     wait_for(tmp_path / "ready")
-    os.killpg(process.pid, how) if to_group else process.send_signal(how)
+    os.killpg(process.pid, how) if sender == "to our group" else process.send_signal(how)
     assert process.wait(timeout=60) == 9
+
+
+@pytest.mark.parametrize("options", [["--foreground"], []], ids=["our group", "a group of its own"])
+def test_timeout_ends_the_program(program, tmp_path, options):
+    child = script(tmp_path, WAITS.format(before="", on_interrupt="pass"))
+    ended = subprocess.run(["timeout", *options, "--preserve-status", "3", program, "exec", "-q", "--shim", "off", "--", sys.executable, child],
+                           cwd=tmp_path, timeout=60)
+    # timeout(1) ends as its program did; where that was by a signal, it does so itself on some systems.
+    assert ended.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)
+
+
+@pytest.mark.parametrize("sends", ["os.killpg(0, signal.SIGUSR1)", "subprocess.run(['bash', '-c', 'trap \"\" USR1; kill -USR1 0; sleep 1'])"],
+                         ids=["the program", "a child of it"])
+def test_what_the_program_sends_to_its_group_comes_once(program, tmp_path, sends):
+    child = script(tmp_path, f"""
+        import os, signal, subprocess, sys, time
+        seen = []
+        signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+        {sends}
+        time.sleep(1)
+        sys.exit(len(seen))
+        """)
+    ended = subprocess.run([program, "exec", "-q", "--shim", "off", "--", sys.executable, child], start_new_session=True, timeout=60)
+    assert ended.returncode == 1
 
 
 def test_a_killed_runner_leaves_no_program_behind(program, tmp_path):
@@ -324,6 +382,56 @@ def test_a_python_without_torch_runs_and_it_is_said(execute, linked_venv):
     ended = execute("--", bare / "bin/python", "-c", "import os; print(os.environ.get('ACTIVATE_TORCH_DEVICE'))")
     assert (ended.returncode, ended.stdout) == (0, b"None\n")
     assert "has no torch; name another by --python" in ended.stderr.decode()
+
+
+@pytest.mark.parametrize("where", ["inherited PYTHONPATH", "--env PYTHONPATH", "the user's own packages"])
+def test_a_torch_from_outside_of_the_environment(execute, tmp_path, linked_venv, where):
+    import torch
+
+    packages, words, env = pathlib.Path(torch.__file__).parents[1], [], {}
+    python = linked_venv("bare", with_torch=False) / "bin/python"
+    if where.startswith("inh"):
+        env = {"PYTHONPATH": str(packages)}
+    elif where.startswith("--env"):
+        words = ["--env", f"PYTHONPATH={packages}"]
+    else:  # which a virtual environment has not
+        python = pathlib.Path(sys.executable).resolve()
+        user = pathlib.Path(sysconfig.get_path("purelib", "posix_user", {"userbase": str(tmp_path / "user")}))
+        user.mkdir(parents=True)
+        (user / "linked.pth").write_text(f"{packages}\n")
+        env = {"PYTHONUSERBASE": str(tmp_path / "user")}
+    program = script(tmp_path, CUDA)
+    for more in ([], ["--python", python]):
+        ended = execute(*words, *more, "--", python, program, **env)
+        assert (ended.returncode, ended.stdout) == (0, b"cpu\n"), ended.stderr
+        assert b"runner: 1 request redirected at 1 place" in ended.stderr
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_the_shim_is_for_the_torch_that_the_program_imports(execute, tmp_path, given):
+    """Not for the environment's, which PYTHONPATH hides: here by one that nothing can be built for."""
+    script(tmp_path / "more/torch", "", "__init__.py")
+    script(tmp_path / "more/torch", "__version__ = '9.9.9+none'\ngit_version = 'f00'\n", "version.py")
+    words, env = (["--env", f"PYTHONPATH={tmp_path}/more"], {}) if given else ([], {"PYTHONPATH": f"{tmp_path}/more"})
+    ended = execute(*words, "--", sys.executable, "-c", "pass", COMPAT_CACHE=str(tmp_path / "cache"), **env)
+    text = ended.stderr.decode()
+    assert ended.returncode == 2 and "building the shim for torch 9.9.9+none" in text
+    (log,) = (tmp_path / "cache/shims").glob("*.log")
+    assert f"-isystem {tmp_path}/more/torch/include" in log.read_text()
+
+
+def test_the_program_is_looked_into_without_the_shim(execute, tmp_path):
+    """Whatever starts with every Python of the program finds it switched off, and may print."""
+    script(tmp_path / "more", f"""
+        import os
+        print("here I am")
+        with open({str(tmp_path / "seen")!r}, "a") as file:
+            print(os.environ.get("ACTIVATE_TORCH_DEVICE"), file=file)
+        """, "sitecustomize.py")
+    ended = execute("--env", "ACTIVATE_TORCH_DEVICE=1", "--", sys.executable, "-c", CUDA, PYTHONPATH=str(tmp_path / "more"),
+                    ACTIVATE_TORCH_DEVICE="1")
+    assert (ended.returncode, ended.stdout) == (0, b"here I am\ncpu\n"), ended.stderr
+    assert (tmp_path / "seen").read_text().split() == ["None", "1"]
 
 
 def test_a_program_without_any_python(execute, tmp_path):

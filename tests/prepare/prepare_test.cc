@@ -224,6 +224,25 @@ TEST(Probe, DescribesARealPython) {
     EXPECT_THAT(environment->soabi, HasSubstr("cpython"));
 }
 
+TEST(Probe, WhatPythonpathAddsIsTheProgramsAndNotTheEnvironments) {
+    const test::TempTree tree;
+    tree.write("torch/__init__.py", "");
+    tree.write("torch/version.py", "__version__ = '9.9.9+none'");
+    Share share;
+    share.prepare = COMPAT_SOURCE_DIR "/runner/prepare";
+    const auto python = find_program("python3");
+    const auto program = probe(python, share, {{"PYTHONPATH", tree.root()}});
+    ASSERT_TRUE(program) << to_line(program.error());
+    EXPECT_EQ(program->torch_version, "9.9.9+none");
+    EXPECT_EQ(program->torch_folder, tree.root() / "torch");
+
+    ::setenv("PYTHONPATH", tree.root().c_str(), 1);
+    const auto alone = probe(python, share);
+    ::unsetenv("PYTHONPATH");
+    ASSERT_TRUE(alone) << to_line(alone.error());
+    EXPECT_NE(alone->torch_version, "9.9.9+none");
+}
+
 TEST(Unpack, AnSdistLosesItsTopFolderAndAWheelHasNone) {
     const test::TempTree tree;
     tree.write("p-1.0/p-1.0/inner.py", "1");

@@ -1,0 +1,49 @@
+#include "runner/exec/proc_stat.h"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace compat::exec {
+namespace {
+
+TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::prctl(PR_SET_NAME, "a) Z 1 (b");
+        [[maybe_unused]] const auto written = ::write(ready[1], "", 1);
+        ::pause();
+        ::_exit(0);
+    }
+    char byte;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    const auto running = proc_stat(pid);
+    ASSERT_TRUE(running);
+    EXPECT_EQ(running->name, "a) Z 1 (b");
+    EXPECT_NE(running->state, 'Z');
+    EXPECT_EQ(running->parent, ::getpid());
+    EXPECT_EQ(running->session, ::getsid(0));
+    EXPECT_TRUE(descends_from(pid, pid));
+    EXPECT_TRUE(descends_from(pid, ::getpid()));
+    EXPECT_TRUE(descends_from(pid, ::getppid())) << "through the parents";
+    EXPECT_FALSE(descends_from(::getpid(), pid));
+    EXPECT_FALSE(descends_from(0, ::getpid())) << "a sender outside of our namespace";
+
+    ::kill(pid, SIGKILL);
+    siginfo_t info;
+    ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
+    EXPECT_EQ(proc_stat(pid)->state, 'Z');
+    ::waitpid(pid, nullptr, 0);
+    EXPECT_FALSE(proc_stat(pid));
+    EXPECT_FALSE(descends_from(pid, ::getpid()));
+    ::close(ready[0]);
+    ::close(ready[1]);
+}
+
+}  // namespace
+}  // namespace compat::exec

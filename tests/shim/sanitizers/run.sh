@@ -30,8 +30,10 @@ PRELOAD=
 for name in libasan.so libubsan.so libstdc++.so.6; do
     PRELOAD+=${PRELOAD:+:}$(realpath "$("$CXX" -print-file-name="$name")")
 done
-# A bad access aborts the process, and so fails its test.
+# A bad access aborts the process, and so fails its test. Some tests ask for more memory than there
+# is, or load libraries of their own first.
 export ASAN_OPTIONS="abort_on_error=1:quarantine_size_mb=16:log_path=$REPORTS/asan:detect_leaks=0"
+ASAN_OPTIONS+=":allocator_may_return_null=1:verify_asan_link_order=0"
 export UBSAN_OPTIONS="print_stacktrace=1:log_path=$REPORTS/ubsan"
 status=0
 LD_PRELOAD=$PRELOAD "$PYTHON" -m pytest -q -p no:cacheprovider -m "not unsanitized" \

@@ -78,7 +78,7 @@ void check_program(const std::vector<std::string>& before,
         throw CLI::ValidationError(fmt::format(
             "exec: the command stands after --: runner exec -- {}", fmt::join(before, " ")));
     if (program.empty())
-        throw CLI::ValidationError("exec: no command: runner exec -- python train.py");
+        throw CLI::ValidationError("exec: no command after --; for example: runner exec -- python train.py");
 }
 
 }  // namespace

@@ -106,12 +106,23 @@ Expected<Program> prepare_program(const ExecCommand& command, const Invocation& 
     return add_shim(program, given, env, *share, cache, say).map([&] { return program; });
 }
 
+// Whether a file of this name may be written over: none is there, or an older record.
+bool may_write_over(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error) || fs::file_size(path, error) == 0) return true;
+    constexpr std::string_view kBeginning = R"({"event")";
+    return read_file(path).value_or("").starts_with(kBeginning);
+}
+
 // The file for the record, there and empty: `name`, or where that is empty a new one among the
 // system's temporary files.
 Expected<fs::path> open_record(const std::string& name) {
     std::error_code error;
     constexpr std::string_view kEnding = ".devices.jsonl";
     fs::path path = fs::absolute(name, error);
+    if (!name.empty() && !may_write_over(path))
+        return fail(ErrorKind::usage, "there is a file of that name that is no record",
+                    "name another by --record", path.string());
     std::string pattern =
         (fs::temp_directory_path(error) / "runner-exec-XXXXXX").string() + std::string(kEnding);
     const int fd = name.empty()
@@ -157,6 +168,9 @@ Expected<int> run_program(const ExecCommand& command, const Invocation& invocati
         if (!record) return tl::unexpected(record.error());
         run.record = std::move(*record);
     }
+    // Before it runs for hours.
+    if (!recorded && !program->python.empty())
+        say(fmt::format("nothing will be redirected: {}", program->unwatched));
     std::error_code error;
     run.cwd = fs::current_path(error);
     const SystemClock clock;

@@ -69,8 +69,8 @@ def events(path):
 
 
 @pytest.mark.parametrize("words, code, says", [
-    ([], 2, "no command: runner exec -- python train.py"),
-    (["--"], 2, "no command: runner exec -- python train.py"),
+    ([], 2, "no command after --; for example: runner exec -- python train.py"),
+    (["--"], 2, "no command after --; for example: runner exec -- python train.py"),
     (["python", "x.py", "-v"], 2, "the command stands after --: runner exec -- python x.py -v"),
     (["-q", "python"], 2, "the command stands after --"),
     (["--no-such", "--", "true"], 2, "--no-such"),
@@ -450,3 +450,23 @@ def test_pytest_as_a_module_and_a_quoted_command(execute, tmp_path):
     assert b"test_it.py:5\n" in ended.stderr
     shown = ended.stderr.decode().splitlines()[0]
     assert shlex.split(shown.removeprefix("runner: ").partition(": exit code")[0])[0] == sys.executable
+
+
+def test_a_file_that_is_no_record_is_not_written_over(program, tmp_path):
+    kept = tmp_path / "train.py"
+    kept.write_text("precious = 1\n")
+    command = [program, "exec", "-q", "--shim", "off", "--record", kept, "--", "true"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 2 and "no record" in ran.stderr and "--record" in ran.stderr
+    assert kept.read_text() == "precious = 1\n"
+    kept.write_text('{"event": "watch", "format": 1, "pid": 1}\n')
+    assert subprocess.run(command).returncode == 0
+    assert kept.read_text() == ""
+
+
+def test_that_nothing_will_be_redirected_is_said_before_it_begins(program, tmp_path, linked_venv):
+    python = linked_venv("without", with_torch=False) / "bin" / "python"
+    ran = subprocess.run([program, "exec", "--", python, "-c", "print('begun', file=__import__('sys').stderr)"],
+                         capture_output=True, text=True, cwd=tmp_path)
+    said, begun = ran.stderr.index("nothing will be redirected"), ran.stderr.index("begun")
+    assert ran.returncode == 0 and said < begun

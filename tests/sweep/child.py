@@ -38,7 +38,8 @@ SEED = 1
 
 class Reference(TorchFunctionMode):
     """Python's way to have requests for CUDA answered by the CPU. CUDA has a default generator of
-    its own, as on a CUDA machine: what asks for CUDA, or fills what was made so, draws from it."""
+    its own, as on a CUDA machine: what asks for CUDA draws from it, and so does what fills a tensor
+    that was made so or makes another like it."""
 
     generator = torch.Generator()
 
@@ -52,7 +53,7 @@ class Reference(TorchFunctionMode):
             return function(*args, **kwargs)
         asks = any(names_cuda(leaf) for leaf in pytree.tree_leaves((args, kwargs)))
         args, kwargs = on_the_cpu((args, kwargs))
-        if not asks and not self.fills_what_was_made(function, (args, kwargs)):
+        if not asks and not self.follows_what_was_made(function, (args, kwargs)):
             return function(*args, **kwargs)
         cpu_state = torch.get_rng_state()
         torch.set_rng_state(self.generator.get_state())
@@ -65,8 +66,9 @@ class Reference(TorchFunctionMode):
             self.made[result.untyped_storage().data_ptr()] = result
         return result
 
-    def fills_what_was_made(self, function, called):
-        if not function.__name__.endswith("_"):
+    def follows_what_was_made(self, function, called):
+        name = function.__name__
+        if not name.endswith(("_", "_like")) and not name.startswith("new_"):
             return False
         tensors = [leaf for leaf in pytree.tree_leaves(called) if isinstance(leaf, torch.Tensor)]
         return (

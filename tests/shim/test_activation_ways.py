@@ -282,7 +282,7 @@ import os, torch, torch.distributed as dist
 dist.init_process_group("gloo")
 x = torch.full((2,), float(dist.get_rank()), device="cuda")
 dist.all_reduce(x)
-print("sum", x.tolist(), flush=True)
+print(f"sum {x.tolist()}", flush=True)
 dist.destroy_process_group()
 """
     )

@@ -134,7 +134,7 @@ def test_record_quiet_and_settings(execute, tmp_path):
     child = script(tmp_path, CUDA + "import os; print(os.environ['TORCHDEVICE_MODE'], os.environ['A'], "
                              "os.environ['PYTORCH_ENABLE_MPS_FALLBACK'], 'OMP_NUM_THREADS' in os.environ)\n")
     (tmp_path / "sub").mkdir()
-    (tmp_path / "sub/r.jsonl").write_text("of an earlier run\n")
+    (tmp_path / "sub/r.jsonl").write_text('{"event": "watch", "format": 1, "pid": 1}\n')
     ended = execute("-q", "--record", "sub/r.jsonl", "--policy", "full", "--fallback", "off", "--env", "A=b", "--", sys.executable, child)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"cpu\nfull b 0 True\n", b"")
     lines = events(tmp_path / "sub/r.jsonl")

@@ -55,14 +55,6 @@ T int_argument(const OpShape& shape, torch::jit::Stack& stack, int position, T o
     return value.isInt() ? static_cast<T>(value.toInt()) : otherwise;
 }
 
-bool has_tensor(const OpShape& shape, torch::jit::Stack& stack) {
-    for (int i = 0; i < shape.arguments; ++i) {
-        const c10::IValue& value = argument(shape, stack, i);
-        if (value.isTensor() || value.isTensorList()) return true;
-    }
-    return false;
-}
-
 bool is_of_kind(const c10::Argument& argument, c10::TypeKind kind) {
     const c10::Type& type = *argument.type();
     return (type.kind() == c10::TypeKind::OptionalType ? type.containedTypes()[0]->kind()
@@ -78,6 +70,10 @@ OpShape shape_of(const c10::FunctionSchema& schema) {
         const auto& argument = schema.arguments()[static_cast<std::size_t>(i)];
         if (shape.device < 0 && is_of_kind(argument, c10::TypeKind::DeviceObjType))
             shape.device = i;
+        const c10::Type& type = *argument.type();
+        shape.tensors |= type.kind() == c10::TypeKind::TensorType ||
+                         (type.kind() == c10::TypeKind::ListType &&
+                          type.containedTypes()[0]->kind() == c10::TypeKind::TensorType);
         if (argument.name() == "dtype") shape.dtype = i;
         if (argument.name() == "layout") shape.layout = i;
         if (argument.name() == "copy" && schema.name() == "aten::to") shape.copy = i;
@@ -116,8 +112,7 @@ void BackendSelectKernel::operator()(const c10::OperatorHandle& op, c10::Dispatc
     // The backend's key alone, or added to the tensors' own: with either half for both, ops recurse
     // without end under the Python dispatcher.
     const c10::DispatchKeySet backend(c10::computeDispatchKey(dtype, layout, device));
-    op.redispatchBoxed(
-        has_tensor(shape_, *stack) ? (keys & kAfterBackendSelect) | backend : backend, stack);
+    op.redispatchBoxed(shape_.tensors ? (keys & kAfterBackendSelect) | backend : backend, stack);
 }
 
 bool fills_with_random_numbers(const c10::OperatorHandle& op) {

@@ -71,7 +71,7 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const p
     const auto files = jobs;
     exec::run_jobs(
         std::move(jobs), {ready.settings.jobs()}, SystemClock(),
-        [&](const exec::RunEvent& event) -> std::string {
+        [&](const exec::RunEvent& event) -> exec::Reply {
             const auto* done = std::get_if<exec::JobFinished>(&event);
             if (!done) return {};
             const auto& job = files[done->job];

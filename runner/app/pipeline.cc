@@ -169,16 +169,17 @@ void introduce(Display& display, const Ready& ready, const plan::Plan& plan) {
 exec::RunFinished run_children(Work& work, const Ready& ready, const Clock& clock, Display& display,
                                Recorder& recorder) {
     exec::RunFinished finished;
-    exec::run_jobs(std::move(work.jobs), {ready.settings.jobs()}, clock,
-                   [&](const exec::RunEvent& event) -> std::string {
-                       display.on_event(event);
-                       if (const auto* job = std::get_if<exec::JobFinished>(&event))
-                           display.module_done(*job, recorder.job_finished(*job));
-                       else if (const auto* end = std::get_if<exec::RunFinished>(&event))
-                           finished = *end;
-                       // A store or disk that takes no more: hours of work would be lost.
-                       return recorder.trouble() ? to_line(*recorder.trouble()) : std::string();
-                   });
+    exec::run_jobs(
+        std::move(work.jobs), {ready.settings.jobs()}, clock,
+        [&](const exec::RunEvent& event) -> exec::Reply {
+            display.on_event(event);
+            if (const auto* job = std::get_if<exec::JobFinished>(&event))
+                display.module_done(*job, recorder.job_finished(*job));
+            else if (const auto* end = std::get_if<exec::RunFinished>(&event))
+                finished = *end;
+            // A store or disk that takes no more: hours of work would be lost.
+            return {recorder.trouble() ? to_line(*recorder.trouble()) : std::string(), {}};
+        });
     return finished;
 }
 

@@ -83,14 +83,16 @@ Expected<plan::Plan> plan_for(const Ready& ready, const std::vector<std::string>
 exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
                     const plan::Job& planned, const plan::AttemptPaths& paths) {
     auto child = plan::child_command(ready.suite, settings, planned, paths);
-    return {planned.module,
-            std::move(child.argv),
-            settings.root,
-            std::move(child.env),
-            paths.log,
-            paths.events,
-            ready.settings.timeout(),
-            ready.suite.limits.log_bytes};
+    exec::Job job;
+    job.name = planned.module;
+    job.argv = std::move(child.argv);
+    job.cwd = settings.root;
+    job.env = std::move(child.env);
+    job.log = paths.log;
+    job.events = paths.events;
+    job.timeout = ready.settings.timeout();
+    job.log_bytes = ready.suite.limits.log_bytes;
+    return job;
 }
 
 Expected<void> write_attempt(const plan::Job& planned, const plan::AttemptPaths& paths) {

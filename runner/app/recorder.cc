@@ -1,6 +1,7 @@
 #include "runner/app/recorder.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
@@ -21,6 +22,9 @@ struct ToProcessEnd {
     }
     ProcessEnd operator()(const exec::TimedOut& t) const {
         return {ProcessEnd::Kind::timed_out, 0, exec::describe(exec::Outcome(t))};
+    }
+    ProcessEnd operator()(const exec::OutOfMemory& m) const {
+        return {ProcessEnd::Kind::signaled, SIGKILL, exec::describe(exec::Outcome(m))};
     }
     ProcessEnd operator()(const exec::Stopped& s) const {
         return {ProcessEnd::Kind::stopped, 0, s.reason};

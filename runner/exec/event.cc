@@ -15,6 +15,12 @@ struct Describe {
     std::string operator()(const TimedOut& t) const {
         return "timed out after " + human(std::chrono::duration<double>(t.limit));
     }
+    std::string operator()(const OutOfMemory& m) const {
+        constexpr double kMiB = 1 << 20;
+        return fmt::format("grew to {:.0f} MiB, past its limit of {:.0f} MiB",
+                           static_cast<double>(m.seen_bytes) / kMiB,
+                           static_cast<double>(m.limit_bytes) / kMiB);
+    }
     std::string operator()(const Stopped& s) const { return s.reason; }
     std::string operator()(const SpawnFailed& s) const { return s.error; }
 };

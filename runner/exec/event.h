@@ -24,6 +24,12 @@ struct Signaled {
 };
 struct TimedOut {
     Milliseconds limit{};
+    bool of_test = false;  // one test took too long, not the child as a whole
+};
+// Its processes together grew past Job::memory_bytes.
+struct OutOfMemory {
+    std::uint64_t limit_bytes = 0;
+    std::uint64_t seen_bytes = 0;
 };
 struct Stopped {
     std::string reason;  // "interrupted by SIGINT"
@@ -31,7 +37,7 @@ struct Stopped {
 struct SpawnFailed {
     std::string error;
 };
-using Outcome = std::variant<Exited, Signaled, TimedOut, Stopped, SpawnFailed>;
+using Outcome = std::variant<Exited, Signaled, TimedOut, OutOfMemory, Stopped, SpawnFailed>;
 
 // One line for people: "exit code 3", "SIGSEGV", "timed out after 30m 00s".
 [[nodiscard]] std::string describe(const Outcome& outcome);
@@ -42,13 +48,17 @@ using Outcome = std::variant<Exited, Signaled, TimedOut, Stopped, SpawnFailed>;
 struct Usage {
     double user_s = 0;
     double system_s = 0;
-    std::uint64_t max_rss_bytes = 0;
+    std::uint64_t max_rss_bytes = 0;   // of its largest process
+    std::uint64_t peak_rss_bytes = 0;  // the largest sum seen over all its processes
+    std::uint64_t read_bytes = 0;      // from and to storage
+    std::uint64_t written_bytes = 0;
 };
 
-// A process of the child's session that outlived it; it was killed.
+// A process of the child's that outlived it.
 struct LeakedProcess {
     int pid = 0;
     std::vector<std::string> argv;
+    bool killed = true;  // false: it is still there, in a wait that no signal ends
 };
 
 // Counts from the progress protocol (progress.h).
@@ -81,6 +91,7 @@ struct JobFinished {
     std::chrono::duration<double> duration{};
     std::vector<LeakedProcess> leaked;
     std::uint64_t dropped_log_bytes = 0;  // cut from the middle of the log
+    bool forked = false;                  // it came from the zygote
     std::optional<Error> trouble;  // the log could not be written: our failure, not the suite's
 };
 // Time has passed: for displays that show ages. Comes twice a second while children run.

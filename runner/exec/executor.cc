@@ -8,10 +8,18 @@ Executor::Executor(Launcher& launcher, const Clock& clock, Settings settings, Si
     : launcher_(launcher), clock_(clock), settings_(settings), sink_(std::move(sink)) {}
 
 void Executor::begin(std::vector<Job> jobs) {
-    jobs_ = std::move(jobs);
-    for (size_t i = 0; i < jobs_.size(); ++i) waiting_.push_back(i);
+    for (Job& job : jobs) {
+        waiting_.push_back(jobs_.size());
+        jobs_.push_back(std::move(job));
+    }
     sink_(RunStarted{jobs_.size(), settings_.parallel});
     start_more();
+}
+
+void Executor::add(std::vector<Job> jobs) {
+    const size_t first = jobs_.size();
+    for (Job& job : jobs) jobs_.push_back(std::move(job));
+    for (size_t i = jobs_.size(); i > first; --i) waiting_.push_front(i - 1);
 }
 
 void Executor::start_more() {

@@ -33,6 +33,9 @@ class Executor {
 
     // Emits RunStarted and starts the first jobs. Call once.
     void begin(std::vector<Job> jobs);
+    // Further jobs, before all that wait; their indices follow the known ones. Only from within the
+    // sink, while it hears of a JobFinished.
+    void add(std::vector<Job> jobs);
     // Ends what is past its time, moves endings on. Call at `next_deadline()`, or at any time.
     void tick();
     [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
@@ -64,7 +67,7 @@ class Executor {
     const Clock& clock_;
     Settings settings_;
     Sink sink_;
-    std::vector<Job> jobs_;
+    std::deque<Job> jobs_;  // references to its elements stay good
     std::deque<size_t> waiting_;
     std::map<size_t, Running> running_;
     std::string stop_reason_;

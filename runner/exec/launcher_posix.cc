@@ -176,6 +176,8 @@ class PosixChild final : public Child {
 
 bp::environment environment_of(const Job& job) {
     bp::environment env;
+    if (job.common_env)
+        for (const auto& [name, value] : *job.common_env) env[name] = value;
     for (const auto& [name, value] : job.env) env[name] = value;
     return env;
 }

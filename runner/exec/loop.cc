@@ -58,9 +58,11 @@ class Loop {
         } else if (const auto* finished = std::get_if<JobFinished>(&event)) {
             readers_.erase(finished->job);
         }
+        Reply reply = watcher_(event);
+        if (!reply.next.empty()) executor_.add(std::move(reply.next));
         // Later: the executor is in the middle of telling us.
-        if (std::string why = watcher_(event); !why.empty())
-            asio::post(io_, [this, why] { executor_.stop(why); });
+        if (!reply.stop.empty())
+            asio::post(io_, [this, why = std::move(reply.stop)] { executor_.stop(why); });
     }
 
     void await_signal() {

@@ -6,9 +6,15 @@
 
 namespace compat::exec {
 
-// Receives RunStarted first and RunFinished last, on the calling thread. Returns why the run must
-// stop; empty: go on.
-using Watcher = std::function<std::string(const RunEvent&)>;
+// What whoever watches wants of the run.
+struct Reply {
+    std::string stop;       // why it must stop; empty: it goes on
+    std::vector<Job> next;  // after a JobFinished: further jobs, before all that wait; their
+                            // indices follow the known ones
+};
+
+// Receives RunStarted first and RunFinished last, on the calling thread.
+using Watcher = std::function<Reply(const RunEvent&)>;
 
 // Runs `jobs` to their end and returns when every child is gone. SIGINT, SIGTERM and SIGHUP (where
 // it was not ignored) stop the run in order, a second one kills. On return the three stay blocked,

@@ -40,15 +40,15 @@ class ChildrenTest : public testing::Test {
         Settings settings;
         settings.parallel = parallel;
         settings.term_grace = Milliseconds(200);
-        run_jobs(jobs, settings, SystemClock(), [&](const RunEvent& event) -> std::string {
-            std::string stop;
+        run_jobs(jobs, settings, SystemClock(), [&](const RunEvent& event) -> Reply {
+            Reply reply;
             if (const auto* done = std::get_if<JobFinished>(&event)) {
                 finished[done->job] = *done;
-                if (done->trouble) stop = to_line(*done->trouble);
+                if (done->trouble) reply.stop = to_line(*done->trouble);
             }
             if (const auto* end = std::get_if<RunFinished>(&event)) ended = *end;
             if (also) also(event);
-            return stop;
+            return reply;
         });
     }
     std::string log(size_t index) { return read_file(jobs[index].log).value(); }

@@ -49,6 +49,33 @@ class ExecutorTest : public testing::Test {
     std::vector<RunEvent> events;
 };
 
+TEST_F(ExecutorTest, AFollowUpStartsBeforeAllThatWait) {
+    FakeLauncher fakes;
+    std::vector<std::string> finished;
+    Executor* running = nullptr;
+    const auto named = [](std::string name) {
+        Job job;
+        job.name = std::move(name);
+        job.argv = {"/bin/true"};
+        return job;
+    };
+    Executor chain(fakes, clock, {.parallel = 1}, [&](const RunEvent& event) {
+        const auto* end = std::get_if<JobFinished>(&event);
+        if (!end) return;
+        finished.push_back(running->job(end->job).name);
+        if (end->job == 0) running->add({named("a again"), named("a alone")});
+    });
+    running = &chain;
+    chain.begin({named("a"), named("b")});
+    for (const auto* name : {"a", "a again", "a alone", "b"}) {
+        EXPECT_FALSE(chain.done());
+        fakes.end(name);
+    }
+    EXPECT_TRUE(chain.done());
+    EXPECT_THAT(fakes.order, ElementsAre("a", "a again", "a alone", "b"));
+    EXPECT_THAT(finished, ElementsAre("a", "a again", "a alone", "b"));
+}
+
 TEST_F(ExecutorTest, StartsInOrderAndNeverMoreThanAllowed) {
     begin({"a", "b", "c", "d"});
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));

@@ -1,7 +1,8 @@
 """Runs one test module inside a child process and writes what happens to an events file.
 
     python main.py --framework unittest|pytest --module tests/test_ops.py --root ROOT
-                   --events FILE [--only FILE] [--select EXPR] [--option ARG]... [--collect-only]
+                   --events FILE [--only FILE] [--select EXPR] [--maxfail N]
+                   [--option ARG]... [--collect-only]
 
 The events are described in docs/formats.md. What the child prints, its exit status and what the
 suite sees of its process (sys.argv, sys.path, __main__) are those of `python -m FRAMEWORK -v

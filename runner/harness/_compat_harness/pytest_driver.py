@@ -64,7 +64,8 @@ class _Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config, args):
-        # The last word counts: these stand after the suite's own options.
+        # The last word counts: these stand after the suite's own options. pytest's own count takes
+        # a test that broke in two phases for two, and each sub-test for one: we count.
         if early_config.pluginmanager.hasplugin("xdist"):
             args.append("-n0")
         args.append("--maxfail=0")
@@ -80,6 +81,7 @@ class _Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session):
+        self._pytest_session = session
         manager = session.config.pluginmanager
         for name in _UNWANTED_PLUGINS:
             if manager.hasplugin(name):
@@ -208,6 +210,11 @@ class _Plugin:
             )
         else:
             self._current.outcomes.append(outcome)
+        if self._recorder.has_enough(self._current):
+            # Said before the tear-down, so that it takes down what later tests would have used.
+            self._pytest_session.shouldfail = "stopping after %d failures" % (
+                self._session.arguments.maxfail
+            )
 
     def _outcome(self, report, failure):
         phase, xfail = report.when, getattr(report, "wasxfail", None)

@@ -50,13 +50,14 @@ def _holders(id):
 
 class Recorder:
     """Writes the events of one module. `only`: ids to keep, of tests or of what holds them
-    (`path::Class`, `path::Class::test` of a parametrized one); None for all."""
+    (`path::Class`, `path::Class::test` of a parametrized one); None for all. `maxfail`: after so
+    many rows that failed or errored the framework is to stop; 0 for never."""
 
-    def __init__(self, events, describer, module, file, only):
+    def __init__(self, events, describer, module, file, only, maxfail=0):
         self.events, self.describer = events, describer
         self.module, self.file = module, file
         self.ready_written = False
-        self._only = only
+        self._only, self._maxfail, self._failed = only, maxfail, 0
         self._seen = {}
         self._collected = self._ended = 0
         self._now = time.monotonic
@@ -118,9 +119,14 @@ class Recorder:
             duration = self._now() - case.began
             self._tell_shim("end_test")
         self._ended += 1
-        self.events.write(
-            "end", id=case.id, duration_s=round(duration, 6), **verdict(case.outcomes)
-        )
+        keys = verdict(case.outcomes)
+        self._failed += keys["state"] in FAILING
+        self.events.write("end", id=case.id, duration_s=round(duration, 6), **keys)
+
+    def has_enough(self, running=None):
+        """Whether `maxfail` is reached, the case that still runs counted by what is known of it."""
+        failing = running is not None and any(o.state in FAILING for o in running.outcomes)
+        return 0 < self._maxfail <= self._failed + failing
 
     def pseudo(self, tail, name, outcomes, place=("", 0)):
         """A row that is no test, announced and ended at once."""

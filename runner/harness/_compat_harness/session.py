@@ -12,10 +12,10 @@ from _compat_harness.recorder import Outcome, Recorder
 
 FORMAT = 1
 
-_VALUES = ("framework", "module", "root", "events", "only", "select")
+_VALUES = ("framework", "module", "root", "events", "only", "select", "maxfail")
 _USAGE = (
     "usage: main.py --framework unittest|pytest --module FILE --root DIR --events FILE "
-    "[--only FILE] [--select EXPR] [--option ARG]... [--collect-only]"
+    "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only]"
 )
 
 
@@ -24,6 +24,7 @@ class Arguments:
 
     def __init__(self, argv):
         self.framework = self.module = self.root = self.events = self.only = self.select = None
+        self.maxfail = "0"
         self.options, self.collect_only = [], False
         words = iter(argv)
         for word in words:
@@ -45,6 +46,9 @@ class Arguments:
         for name in ("framework", "module", "root", "events"):
             if getattr(self, name) is None:
                 raise SystemExit("%s\n--%s is missing" % (_USAGE, name))
+        if not (self.maxfail.isascii() and self.maxfail.isdigit()):
+            raise SystemExit("%s\n--maxfail takes a number, not %r" % (_USAGE, self.maxfail))
+        self.maxfail = int(self.maxfail)
 
 
 class Session:
@@ -72,9 +76,8 @@ def main(argv):
     os.chdir(arguments.root)
     root = os.getcwd()
     describer = Describer(root)
-    recorder = Recorder(
-        events, describer, arguments.module, os.path.join(root, arguments.module), only
-    )
+    file = os.path.join(root, arguments.module)
+    recorder = Recorder(events, describer, arguments.module, file, only, arguments.maxfail)
     session = Session(arguments, events, recorder, describer)
 
     argv = driver.argv(session)

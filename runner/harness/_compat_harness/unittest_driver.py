@@ -399,6 +399,15 @@ class _Result(unittest.TextTestResult):
     """TextTestResult, each report of the framework passed on to the listener."""
 
     listener = None  # set in the sub-class made for a session
+    _stopped = False
+
+    @property
+    def shouldStop(self):
+        return self._stopped or self.listener.recorder.has_enough()
+
+    @shouldStop.setter
+    def shouldStop(self, value):
+        self._stopped = value
 
     def startTest(self, test):
         self.listener.start(test)

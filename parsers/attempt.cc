@@ -6,6 +6,7 @@
 #include "parsers/closing.h"
 #include "parsers/devices.h"
 #include "parsers/events.h"
+#include "parsers/last_words.h"
 #include "parsers/pytest_text.h"
 #include "parsers/text.h"
 #include "parsers/unittest_text.h"
@@ -38,6 +39,7 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     ModuleRecord record = !events.usable && textual
                               ? from_text(std::move(events), files.log, framework, end)
                               : std::move(events.record);
+    add_last_words(record, files.log, end);
     if (record.framework.empty()) record.framework = valid_utf8(framework);
     if (record.finished && !record.closing) {
         if (auto found = find_closing(files.log, record.framework))

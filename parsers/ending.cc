@@ -15,7 +15,20 @@ constexpr std::array<std::string_view, 3> kExitTypes{"SystemExit", "KeyboardInte
 
 bool is_death(const ProcessEnd& end) {
     using Kind = ProcessEnd::Kind;
-    return end.kind == Kind::exited || end.kind == Kind::signaled || end.kind == Kind::timed_out;
+    return end.kind == Kind::exited || end.kind == Kind::signaled || end.kind == Kind::timed_out ||
+           end.kind == Kind::out_of_memory;
+}
+
+// The kernel kills so where memory runs out; nobody else usually does.
+std::string killed_by_whom(const ProcessEnd& end) {
+    std::string words = ", not sent by the runner: likely out of memory";
+    constexpr double kMiB = 1 << 20;
+    const double peak = static_cast<double>(end.peak_rss_bytes) / kMiB;
+    if (peak >= 1024)
+        words += fmt::format(" (peak RSS {:.1f} GiB)", peak / 1024);
+    else if (peak > 0)
+        words += fmt::format(" (peak RSS {:.0f} MiB)", peak);
+    return words;
 }
 
 // The state of whatever was under way when the process ended so.
@@ -28,6 +41,7 @@ ModuleOutcome outcome_by(const ProcessEnd& end) {
     switch (end.kind) {
         case ProcessEnd::Kind::exited:
         case ProcessEnd::Kind::signaled:
+        case ProcessEnd::Kind::out_of_memory:
             return ModuleOutcome::crashed;
         case ProcessEnd::Kind::timed_out:
             return ModuleOutcome::timed_out;
@@ -139,7 +153,7 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
     if (load_error) {
         record.outcome = ModuleOutcome::load_error;
         record.reason = load_error->failure ? load_error->failure->key_line() : load_error->reason;
-    } else if (end.kind == ProcessEnd::Kind::signaled || end.kind == ProcessEnd::Kind::timed_out) {
+    } else if (end.kind != ProcessEnd::Kind::exited && is_death(end)) {
         record.outcome = outcome_by(end);
         record.reason = words_for(end) + " at exit, after its tests";
         add_module_row(record, state_inside(end), record.reason);
@@ -237,7 +251,7 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
 
 }  // namespace
 
-std::string words_for(const ProcessEnd& end) {
+std::string name_of_end(const ProcessEnd& end) {
     using Kind = ProcessEnd::Kind;
     switch (end.kind) {
         case Kind::exited:
@@ -245,17 +259,41 @@ std::string words_for(const ProcessEnd& end) {
         case Kind::signaled:
             return end.detail.empty() ? fmt::format("signal {}", end.code) : end.detail;
         case Kind::timed_out:
-            if (end.detail.starts_with("timed out")) return end.detail;
-            return end.detail.empty() ? "timed out" : "timed out " + end.detail;
+            return "timed out";
+        case Kind::out_of_memory:
+            return "out of memory";
         case Kind::stopped:
             return end.detail.empty() ? "interrupted" : end.detail;
         case Kind::spawn_failed:
-            return end.detail.empty() ? "could not be started"
-                                      : "could not be started: " + end.detail;
+            return "could not be started";
         case Kind::not_run:
             return end.detail.empty() ? "never started" : end.detail;
     }
     return {};
+}
+
+std::string words_for(const ProcessEnd& end) {
+    using Kind = ProcessEnd::Kind;
+    const std::string name = name_of_end(end);
+    const std::string& detail = end.detail;
+    switch (end.kind) {
+        case Kind::signaled:
+            return end.code == SIGKILL ? name + killed_by_whom(end) : name;
+        case Kind::timed_out: {
+            const std::string setting = end.of_test ? " (limits.test_timeout)" : "";
+            if (detail.empty()) return name + setting;
+            return (detail.starts_with(name) ? detail : name + " " + detail) + setting;
+        }
+        case Kind::out_of_memory:
+            return (detail.empty() ? "grew past its limit" : detail) + " (limits.memory)";
+        case Kind::spawn_failed:
+            return detail.empty() ? name : name + ": " + detail;
+        case Kind::exited:
+        case Kind::stopped:
+        case Kind::not_run:
+            return name;
+    }
+    return name;
 }
 
 void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,

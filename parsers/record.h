@@ -180,10 +180,21 @@ struct Diagnostic {
 
 // How the process ended, in the parsers' words (the app translates runner/exec's Outcome).
 struct ProcessEnd {
-    enum class Kind { exited, signaled, timed_out, stopped, spawn_failed, not_run };
+    enum class Kind {
+        exited,
+        signaled,
+        timed_out,
+        out_of_memory,  // stopped for growing past its limit
+        stopped,
+        spawn_failed,
+        not_run
+    };
     Kind kind = Kind::exited;
-    int code = 0;        // exit code or signal number
-    std::string detail;  // "SIGSEGV", "after 30m", "interrupted", strerror
+    int code = 0;  // exit code or signal number
+    // "SIGSEGV", "after 30m", "grew to 6.2 GiB, past 6 GiB", "interrupted", strerror
+    std::string detail;
+    std::uint64_t peak_rss_bytes = 0;  // of all its processes together; 0: unknown
+    bool of_test = false;              // timed_out: by the limit of one test
 };
 
 // What a framework's closing lines said, read from the log's text. All are counts of the

@@ -1,0 +1,26 @@
+// What a process left in its log before it died: the Failure of the row that it died in.
+// Not for exceptions that a framework reports (traceback.h) nor for which row that is (ending.h).
+#pragma once
+
+#include <string_view>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+// Of one excerpt of a log.
+inline constexpr size_t kLastLines = 60;
+inline constexpr size_t kLastBytes = 16 * 1024;
+
+// `type` is what happened ("SIGSEGV", "exit code 3", "timed out", "out of memory"), `message` the
+// last line that tells more of it: faulthandler's "Fatal Python error: …", where a time-out found
+// the process, else the last that it printed after the framework had named `test` (unittest's
+// name or pytest's node id). `traceback` is the end of the log, or faulthandler's dump where it
+// made one of this death; `frames` are those of the thread that was current then.
+[[nodiscard]] Failure last_words(std::string_view log, const ProcessEnd& end,
+                                 std::string_view test);
+
+// Gives each row of `record` that the process's end decided its last words.
+void add_last_words(ModuleRecord& record, std::string_view log, const ProcessEnd& end);
+
+}  // namespace compat::parsers

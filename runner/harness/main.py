@@ -3,7 +3,9 @@
     python main.py --framework unittest|pytest --module tests/test_ops.py --root ROOT
                    --events FILE [--only FILE] [--select EXPR] [--maxfail N]
                    [--option ARG]... [--collect-only]
+    python main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]...
 
+The second form imports modules and is forked for each module to run (_compat_harness/zygote.py).
 The events are described in docs/formats.md. What the child prints, its exit status and what the
 suite sees of its process (sys.argv, sys.path, __main__) are those of `python -m FRAMEWORK -v
 MODULE`.

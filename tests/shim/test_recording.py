@@ -1,5 +1,7 @@
 """The record: exact lines, counts by test, every kind of process and thread, no growth."""
 
+import json
+import pathlib
 import signal
 
 import pytest
@@ -262,3 +264,49 @@ except RuntimeError as error:
 """
     )
     assert ran.answer is True
+
+
+def test_a_fork_of_a_process_that_only_imports_records_as_if_it_had_imported_itself(child):
+    ran = child(
+        """
+import os
+record = os.environ.pop("TORCHDEVICE_RECORD")  # the process that imports has none
+import torch, compat_shim
+def ask(n):
+    for _ in range(n): torch.zeros(2, device="cuda")
+ask(2)
+counted = compat_shim.counted()
+for name in ("a", "b"):
+    if os.fork() == 0:
+        os.environ["TORCHDEVICE_RECORD"] = record + "." + name
+        compat_shim.record_anew(counted)
+        assert [s["count"] for s in compat_shim.sites()] == [2]
+        ask(1)
+        compat_shim.begin_test("t::" + name)
+        ask(3)
+        if os.fork() == 0:
+            ask(5)
+            os._exit(0)
+        os.wait()
+        compat_shim.end_test()
+        raise SystemExit
+    os.wait()
+"""
+    )
+    assert ran.returncode == 0, ran.stderr
+    for name in ("a", "b"):
+        record = pathlib.Path(ran.script).with_name(f"record.jsonl.{name}").read_text()
+        lines = [json.loads(line) for line in record.splitlines()]
+        pid = lines[0]["pid"]
+        assert [
+            (e["event"], e.get("test"), e.get("count"), e["pid"] == pid) for e in lines
+        ] == [
+            ("watch", None, None, True),
+            ("session", None, None, True),
+            ("device", None, 2, True),
+            ("device", None, 1, True),
+            ("session", None, None, False),
+            ("device", f"t::{name}", 5, False),
+            ("device", f"t::{name}", 3, True),
+            ("test", f"t::{name}", None, True),
+        ]

@@ -36,9 +36,15 @@ def run(session):
     plugin = _Plugin(session)
     # The suite's folder takes no writes, and modules that run side by side share no cache.
     cache = session.events.path + ".pytest_cache"
+    ours = ["-o", "cache_dir=" + cache]
+    if session.forked:
+        # Of plugins that lie in what was imported before pytest was asked to rewrite them: a suite
+        # that makes errors of warnings would not start.
+        text = "ignore:Module already imported so cannot be rewritten"
+        ours += ["-W", text + ":pytest.PytestAssertRewriteWarning"]
     remove = shutil.rmtree
     try:
-        status = pytest.main(["-o", "cache_dir=" + cache] + sys.argv[1:], plugins=[plugin])
+        status = pytest.main(ours + sys.argv[1:], plugins=[plugin])
     finally:
         remove(cache, ignore_errors=True)
     if not plugin.cut_short:

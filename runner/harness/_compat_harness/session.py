@@ -15,7 +15,8 @@ FORMAT = 1
 _VALUES = ("framework", "module", "root", "events", "only", "select", "maxfail")
 _USAGE = (
     "usage: main.py --framework unittest|pytest --module FILE --root DIR --events FILE "
-    "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only]"
+    "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only]\n"
+    "       main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]..."
 )
 
 
@@ -54,8 +55,8 @@ class Arguments:
 class Session:
     """What a driver works with."""
 
-    def __init__(self, arguments, events, recorder, describer):
-        self.arguments, self.events = arguments, events
+    def __init__(self, arguments, events, recorder, describer, forked):
+        self.arguments, self.events, self.forked = arguments, events, forked
         self.recorder, self.describer = recorder, describer
         self.module, self.root = arguments.module, os.getcwd()
         self.file = recorder.file
@@ -69,6 +70,9 @@ class Session:
 
 def main(argv):
     """Runs the module and leaves with the framework's own exit status."""
+    forked = argv[:1] == ["--zygote"]
+    if forked:
+        argv = _forked_from_a_zygote(argv[1:])
     arguments = Arguments(argv)
     driver = _driver_for(arguments.framework)
     only = _read_ids(arguments.only) if arguments.only else None
@@ -78,10 +82,12 @@ def main(argv):
     describer = Describer(root)
     file = os.path.join(root, arguments.module)
     recorder = Recorder(events, describer, arguments.module, file, only, arguments.maxfail)
-    session = Session(arguments, events, recorder, describer)
+    session = Session(arguments, events, recorder, describer, forked)
 
     argv = driver.argv(session)
-    _stand_in_for(driver.MAIN_SPEC, argv, root)
+    if not forked:
+        _stand_in_for(driver.MAIN_SPEC, root)
+    sys.argv[:] = argv
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)  # or its lines come after those of stderr
     _dump_stacks_to(events.log.number)
@@ -103,6 +109,21 @@ def main(argv):
             outcome = session.load_failure(error, error.__traceback__)
             recorder.pseudo("<module>", arguments.module, [outcome])
         raise
+
+
+def _forked_from_a_zygote(argv):
+    """In each process forked from this one, which looks to the suite's imports as theirs will: the
+    arguments of its module."""
+    from _compat_harness import zygote
+
+    if len(argv) < 3 or not argv[0].isdigit():
+        raise SystemExit(_USAGE)
+    number, framework, root, *names = argv
+    spec = _driver_for(framework).MAIN_SPEC
+    os.chdir(root)
+    _stand_in_for(spec, os.getcwd())
+    sys.argv[:] = [spec.origin if spec is not None else "", "-v"]
+    return zygote.serve(int(number), names)
 
 
 class _Missing:
@@ -138,13 +159,12 @@ def _read_ids(path):
         return frozenset(line.rstrip("\n") for line in lines) - {""}
 
 
-def _stand_in_for(spec, argv, root):
-    """Makes this process look as `python -m` leaves it: arguments, search path, main module.
+def _stand_in_for(spec, root):
+    """Makes this process look as `python -m` leaves it: search path, main module.
 
     Children started by multiprocessing's spawn read the main module's name here: as under the
     framework, they have nothing of it to import.
     """
-    sys.argv[:] = argv
     if not getattr(sys.flags, "safe_path", False):  # python -P puts no folder first
         sys.path[0] = root
     if spec is not None:

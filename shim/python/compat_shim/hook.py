@@ -81,7 +81,7 @@ def install():
     if not watching:
         # First come, last served: after what the program itself does at its exit.
         atexit.register(_at_exit)
-        _say_that_we_watch()
+        say_that_we_watch()
     if "torch" in sys.modules:
         _activate_late()
 
@@ -115,7 +115,7 @@ def _at_exit():
         record.flush()
 
 
-def _say_that_we_watch():
+def say_that_we_watch():
     """A process that never imports torch touches no device, and its record says that we looked."""
     record = os.environ.get("TORCHDEVICE_RECORD")
     if record:

@@ -34,6 +34,14 @@ def start(path, session):
         state.library.call_after_new_sites(_write_ahead)
 
 
+def start_anew(path, rows):
+    """What `start` does, in a process that was forked from one which had done it: `rows` are counts
+    of that one's which are this one's as well."""
+    _taken.extend(rows)
+    start(path, _session)
+    flush()
+
+
 def begin_test(test_id):
     """From here on events belong to `test_id`; what came before belongs to no test."""
     global _test

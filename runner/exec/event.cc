@@ -13,7 +13,8 @@ struct Describe {
     std::string operator()(const Exited& e) const { return fmt::format("exit code {}", e.code); }
     std::string operator()(const Signaled& s) const { return signal_name(s.signal); }
     std::string operator()(const TimedOut& t) const {
-        return "timed out after " + human(std::chrono::duration<double>(t.limit));
+        return fmt::format("{} after {}", t.of_test ? "test timed out" : "timed out",
+                           human(std::chrono::duration<double>(t.limit)));
     }
     std::string operator()(const OutOfMemory& m) const {
         constexpr double kMiB = 1 << 20;

@@ -48,25 +48,31 @@ using Outcome = std::variant<Exited, Signaled, TimedOut, OutOfMemory, Stopped, S
 struct Usage {
     double user_s = 0;
     double system_s = 0;
-    std::uint64_t max_rss_bytes = 0;   // of its largest process
-    std::uint64_t peak_rss_bytes = 0;  // the largest sum seen over all its processes
-    std::uint64_t read_bytes = 0;      // from and to storage
+    std::uint64_t max_rss_bytes = 0;  // of its largest process
+    // The largest sum seen over all the job's processes, a few times a second; pages that they
+    // share are counted for each. At least `max_rss_bytes`.
+    std::uint64_t peak_rss_bytes = 0;
+    std::uint64_t read_bytes = 0;  // from and to storage: what the page cache kept is not in it
     std::uint64_t written_bytes = 0;
 };
 
-// A process of the child's that outlived it.
+// A process of the job's that outlived its child, or the child itself where it could not be ended.
 struct LeakedProcess {
     int pid = 0;
     std::vector<std::string> argv;
     bool killed = true;  // false: it is still there, in a wait that no signal ends
+    std::string state;   // then: "uninterruptible sleep (D)"
 };
 
 // Counts from the progress protocol (progress.h).
 struct Progress {
     std::int64_t collected = 0;
     std::int64_t ended = 0;
-    bool ready = false;   // collection is over
-    std::string current;  // id of the test that runs now; empty: none
+    bool ready = false;       // collection is over
+    std::string current;      // id of the test that runs now; empty: none
+    bool session = false;     // it writes its stacks to the log when it gets a SIGUSR1
+    std::int64_t starts = 0;  // of tests; each starts the clock of a test anew
+    SteadyTime since{};       // when `current` was seen to run; set by the executor
     bool operator==(const Progress&) const = default;
 };
 
@@ -96,6 +102,12 @@ struct JobFinished {
 };
 // Time has passed: for displays that show ages. Comes twice a second while children run.
 struct Tick {};
+// Somebody wants to know what runs (SIGUSR1).
+struct StatusAsked {};
+// The runner is about to be stopped by its terminal, its children are (SIGTSTP, Ctrl-Z); all go on.
+// No deadline counts the time between.
+struct Paused {};
+struct Resumed {};
 // After an interrupt: the jobs that never started.
 struct RunFinished {
     bool stopped = false;
@@ -103,6 +115,7 @@ struct RunFinished {
     std::vector<size_t> not_started;
 };
 
-using RunEvent = std::variant<RunStarted, JobStarted, JobProgress, JobFinished, Tick, RunFinished>;
+using RunEvent = std::variant<RunStarted, JobStarted, JobProgress, JobFinished, Tick, StatusAsked,
+                              Paused, Resumed, RunFinished>;
 
 }  // namespace compat::exec

@@ -44,8 +44,9 @@ void Executor::start_more() {
         running.since = clock_.steady();
         running.started = started;
         if (job.timeout.count() > 0) running.deadline = running.since + job.timeout;
-        sink_(JobStarted{index, running.child->pid(), started});
+        const int pid = running.child->pid();
         running_.emplace(index, std::move(running));
+        sink_(JobStarted{index, pid, started});
     }
     if (running_.empty() && !finished_ && (stopping_ || waiting_.empty())) {
         finished_ = true;
@@ -55,7 +56,7 @@ void Executor::start_more() {
 
 void Executor::end_next_step(Running& running) {
     const SteadyTime now = clock_.steady();
-    if (running.ending == Ending::none && running.ready) {
+    if (running.ending == Ending::none && running.progress.session) {
         running.child->signal_leader(SIGUSR1);
         running.ending = Ending::dumped;
         running.deadline = now + settings_.dump_grace;
@@ -64,33 +65,103 @@ void Executor::end_next_step(Running& running) {
         running.ending = Ending::terminated;
         running.deadline = now + settings_.term_grace;
     } else {
-        running.child->signal_group(SIGKILL);
-        running.ending = Ending::killed;
-        running.deadline.reset();
+        kill(running);
     }
+}
+
+void Executor::kill(Running& running) {
+    running.child->signal_group(SIGKILL);
+    running.ending = Ending::killed;
+    running.deadline = clock_.steady() + settings_.kill_grace;
+}
+
+std::optional<Outcome> Executor::why_to_end(const Job& job, const Running& running,
+                                            const ChildState& state) const {
+    const SteadyTime now = clock_.steady();
+    if (state.trouble) return Stopped{to_line(*state.trouble)};
+    if (job.memory_bytes > 0 && state.rss_bytes > job.memory_bytes)
+        return OutOfMemory{job.memory_bytes, state.rss_bytes};
+    if (running.deadline && *running.deadline <= now) return TimedOut{job.timeout, false};
+    if (running.test_deadline && *running.test_deadline <= now)
+        return TimedOut{job.test_timeout, true};
+    return std::nullopt;
 }
 
 void Executor::tick() {
     const SteadyTime now = clock_.steady();
+    std::vector<size_t> stuck;
     for (auto& [index, running] : running_) {
-        if (!running.deadline || *running.deadline > now) continue;
-        if (!running.cause) running.cause = TimedOut{jobs_[index].timeout};
-        end_next_step(running);
+        const ChildState state = running.child->state();
+        if (state.exited) {
+            // How it ended is known; what it left behind is the launcher's to end.
+            running.deadline.reset();
+            running.test_deadline.reset();
+        } else if (running.ending == Ending::none) {
+            running.cause = why_to_end(jobs_[index], running, state);
+            if (!running.cause) continue;
+            running.test_deadline.reset();
+            if (std::holds_alternative<OutOfMemory>(*running.cause))
+                kill(running);  // it would go on growing
+            else
+                end_next_step(running);
+        } else if (running.deadline && *running.deadline <= now) {
+            if (running.ending == Ending::killed)
+                stuck.push_back(index);
+            else
+                end_next_step(running);
+        }
     }
+    for (const size_t index : stuck) running_.at(index).child->let_go();
 }
 
 std::optional<SteadyTime> Executor::next_deadline() const {
     std::optional<SteadyTime> next;
     for (const auto& [index, running] : running_)
-        if (running.deadline && (!next || *running.deadline < *next)) next = running.deadline;
+        for (const auto& deadline : {running.deadline, running.test_deadline})
+            if (deadline && (!next || *deadline < *next)) next = deadline;
     return next;
+}
+
+std::optional<Milliseconds> Executor::shortest_test() const {
+    std::optional<Milliseconds> shortest;
+    for (const auto& [index, running] : running_) {
+        const Milliseconds limit = jobs_[index].test_timeout;
+        if (limit.count() > 0 && (!shortest || limit < *shortest)) shortest = limit;
+    }
+    return shortest;
 }
 
 void Executor::report(size_t job, const Progress& progress) {
     const auto it = running_.find(job);
     if (it == running_.end()) return;
-    it->second.ready = progress.ready;
-    sink_(JobProgress{job, progress});
+    Running& running = it->second;
+    const bool another =
+        progress.starts != running.progress.starts || progress.current != running.progress.current;
+    const SteadyTime since = another ? clock_.steady() : running.progress.since;
+    running.progress = progress;
+    running.progress.since = since;
+    if (another && running.ending == Ending::none) {
+        const Milliseconds limit = jobs_[job].test_timeout;
+        running.test_deadline.reset();
+        if (!progress.current.empty() && limit.count() > 0) running.test_deadline = since + limit;
+    }
+    sink_(JobProgress{job, running.progress});
+}
+
+void Executor::pause() {
+    paused_at_ = clock_.steady();
+    for (auto& [index, running] : running_) running.child->signal_group(SIGSTOP);
+}
+
+void Executor::resume() {
+    const auto lost = clock_.steady() - paused_at_;
+    for (auto& [index, running] : running_) {
+        running.since += lost;
+        running.progress.since += lost;
+        if (running.deadline) *running.deadline += lost;
+        if (running.test_deadline) *running.test_deadline += lost;
+        running.child->signal_group(SIGCONT);
+    }
 }
 
 void Executor::stop(std::string reason) {
@@ -98,10 +169,11 @@ void Executor::stop(std::string reason) {
     stopping_ = true;
     if (!again) stop_reason_ = std::move(reason);
     for (auto& [index, running] : running_) {
+        if (running.child->state().exited) continue;
         if (!running.cause) running.cause = Stopped{stop_reason_};
+        running.test_deadline.reset();
         if (again) {
-            running.ending = Ending::terminated;
-            end_next_step(running);
+            if (running.ending != Ending::killed) kill(running);
         } else if (running.ending == Ending::none) {
             // Stacks are for hangs: nobody waits for them after Ctrl-C.
             running.ending = Ending::dumped;

@@ -19,10 +19,11 @@ namespace compat::exec {
 
 struct Settings {
     int parallel = 1;
-    // How a child is ended: SIGUSR1 to the leader once it is ready (it writes its stacks to the
-    // log), then SIGTERM to the group, then SIGKILL to the group.
+    // How a child is ended: SIGUSR1 to the leader if it handles that (it writes its stacks to the
+    // log), then SIGTERM to the group, then SIGKILL to the group, and then it is let go.
     Milliseconds dump_grace{2000};
     Milliseconds term_grace{5000};
+    Milliseconds kill_grace{5000};
 };
 
 class Executor {
@@ -36,12 +37,19 @@ class Executor {
     // Further jobs, before all that wait; their indices follow the known ones. Only from within the
     // sink, while it hears of a JobFinished.
     void add(std::vector<Job> jobs);
-    // Ends what is past its time, moves endings on. Call at `next_deadline()`, or at any time.
+    // Ends what is past its time or its memory or has lost its log, moves endings on. Call at
+    // `next_deadline()`, and whenever the children were looked at.
     void tick();
     [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
     void report(size_t job, const Progress& progress);
+    // Stops the children, and lets them go on: what is between counts for no deadline.
+    void pause();
+    void resume();
+    // The shortest time that a test of a running job may take.
+    [[nodiscard]] std::optional<Milliseconds> shortest_test() const;
 
-    // Starts nothing more and ends the children in order; a second call kills them.
+    // Starts nothing more and ends the children in order; a second call kills them. Also from
+    // within the sink.
     void stop(std::string reason);
 
     [[nodiscard]] bool done() const { return finished_; }
@@ -53,14 +61,18 @@ class Executor {
         std::unique_ptr<Child> child;
         SteadyTime since;
         WallTime started;
-        std::optional<SteadyTime> deadline;  // of the job, then of each step of its ending
+        std::optional<SteadyTime> deadline;       // of the job, then of each step of its ending
+        std::optional<SteadyTime> test_deadline;  // of the test that runs
         Ending ending = Ending::none;
         std::optional<Outcome> cause;  // why we end it
-        bool ready = false;
+        Progress progress;
     };
 
     void start_more();
+    [[nodiscard]] std::optional<Outcome> why_to_end(const Job& job, const Running& running,
+                                                    const ChildState& state) const;
     void end_next_step(Running& running);
+    void kill(Running& running);
     void ended(size_t index, Ended how);
 
     Launcher& launcher_;
@@ -70,6 +82,7 @@ class Executor {
     std::deque<Job> jobs_;  // references to its elements stay good
     std::deque<size_t> waiting_;
     std::map<size_t, Running> running_;
+    SteadyTime paused_at_{};
     std::string stop_reason_;
     bool stopping_ = false;
     bool finished_ = false;

@@ -21,13 +21,24 @@ struct Ended {
     std::optional<Error> trouble;
 };
 
+// What is to be seen of a child from outside.
+struct ChildState {
+    bool exited = false;           // what it left behind is being ended; `on_end` comes soon
+    std::uint64_t rss_bytes = 0;   // of all the job's processes, a short while ago
+    std::optional<Error> trouble;  // its log can no more be written
+};
+
 // A running child. Destroying it kills its group and forgets it.
 class Child {
   public:
     virtual ~Child() = default;
     [[nodiscard]] virtual int pid() const = 0;
+    [[nodiscard]] virtual ChildState state() const = 0;
     virtual void signal_leader(int signal) = 0;
     virtual void signal_group(int signal) = 0;
+    // It does not die of SIGKILL: its end is told at once, from inside this call, with it among
+    // those that are left.
+    virtual void let_go() = 0;
 };
 
 class Launcher {

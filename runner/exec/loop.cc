@@ -1,12 +1,12 @@
 #include "runner/exec/loop.h"
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
-#include <csignal>
+#include <utility>
 
 #include "runner/exec/launcher_posix.h"
 #include "runner/exec/progress.h"
+#include "runner/exec/signals.h"
 
 namespace compat::exec {
 
@@ -16,34 +16,28 @@ using boost::system::error_code;
 namespace {
 
 // Often enough for a person who watches, too seldom to cost anything.
-constexpr Milliseconds kProgressInterval{500};
-
-void mask_signals(int how) {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
-    ::pthread_sigmask(how, &set, nullptr);
-}
+constexpr Milliseconds kTick{500};
+// Events files are read more often where a test may take less: its time counts from when its start
+// is seen.
+constexpr Milliseconds kFastestPoll{20};
+constexpr int kPollsPerTest = 20;
+// Of one core, at most this part goes into looking at processes, however many the machine has.
+constexpr int kLookShare = 50;
 
 class Loop {
   public:
     Loop(Settings settings, const Clock& clock, Watcher watcher)
         : watcher_(std::move(watcher)),
+          clock_(clock),
           launcher_(io_),
           executor_(launcher_, clock, settings, [this](const RunEvent& event) { on_event(event); }),
-          signals_(io_, SIGINT, SIGTERM),
+          signals_(io_, handlers()),
           deadline_(io_),
-          progress_(io_) {}
+          poll_(io_) {}
 
     void run(std::vector<Job> jobs) {
-        // Under nohup a lost terminal is no reason to stop.
-        struct sigaction hangup {};
-        ::sigaction(SIGHUP, nullptr, &hangup);
-        if (hangup.sa_handler != SIG_IGN) signals_.add(SIGHUP);
-        mask_signals(SIG_UNBLOCK);
-        await_signal();
-        await_progress();
         executor_.begin(std::move(jobs));
+        await_poll();
         await_deadline();
         while (!executor_.done()) {
             io_.run_one();
@@ -60,17 +54,22 @@ class Loop {
         }
         Reply reply = watcher_(event);
         if (!reply.next.empty()) executor_.add(std::move(reply.next));
-        // Later: the executor is in the middle of telling us.
-        if (!reply.stop.empty())
-            asio::post(io_, [this, why = std::move(reply.stop)] { executor_.stop(why); });
+        // Once, however often it is said: a second stop would kill.
+        if (!reply.stop.empty() && !std::exchange(asked_to_stop_, true))
+            executor_.stop(std::move(reply.stop));
     }
 
-    void await_signal() {
-        signals_.async_wait([this](const error_code& error, int signal) {
-            if (error) return;
-            executor_.stop("interrupted by " + signal_name(signal));
-            await_signal();
-        });
+    SignalHandlers handlers() {
+        return {[this](std::string reason) { executor_.stop(std::move(reason)); },
+                [this] { on_event(StatusAsked{}); }, [this] { on_event(Tick{}); },
+                [this] {
+                    executor_.pause();
+                    on_event(Paused{});
+                },
+                [this] {
+                    executor_.resume();
+                    on_event(Resumed{});
+                }};
     }
 
     void poll_progress() {
@@ -80,13 +79,27 @@ class Loop {
         for (const auto& [job, progress] : changed) executor_.report(job, progress);
     }
 
-    void await_progress() {
-        progress_.expires_after(kProgressInterval);
-        progress_.async_wait([this](const error_code& error) {
+    void tick() {
+        const SteadyTime now = clock_.steady();
+        if (now < next_tick_) return;
+        next_tick_ = now + kTick;
+        if (now >= next_look_) {
+            launcher_.look();
+            const SteadyTime end = clock_.steady();
+            next_look_ = end + std::max<SteadyTime::duration>(kTick, (end - now) * kLookShare);
+        }
+        executor_.tick();
+        on_event(Tick{});
+    }
+
+    void await_poll() {
+        const auto test = executor_.shortest_test();
+        poll_.expires_after(test ? std::clamp(*test / kPollsPerTest, kFastestPoll, kTick) : kTick);
+        poll_.async_wait([this](const error_code& error) {
             if (error) return;
             poll_progress();
-            on_event(Tick{});
-            await_progress();
+            tick();
+            await_poll();
         });
     }
 
@@ -107,13 +120,16 @@ class Loop {
 
     asio::io_context io_;
     Watcher watcher_;
+    const Clock& clock_;
     PosixLauncher launcher_;
     Executor executor_;
     std::map<size_t, ProgressReader> readers_;
-    asio::signal_set signals_;
+    Signals signals_;
     asio::steady_timer deadline_;
-    asio::steady_timer progress_;
+    asio::steady_timer poll_;
     std::optional<SteadyTime> armed_;
+    bool asked_to_stop_ = false;
+    SteadyTime next_tick_{}, next_look_{};
 };
 
 }  // namespace
@@ -121,7 +137,7 @@ class Loop {
 void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Watcher watcher) {
     Loop loop(settings, clock, std::move(watcher));
     loop.run(std::move(jobs));
-    mask_signals(SIG_BLOCK);  // before the loop lets go of them
+    Signals::block_for_good();  // before the loop lets go of them
 }
 
 }  // namespace compat::exec

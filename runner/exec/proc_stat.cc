@@ -1,24 +1,100 @@
 #include "runner/exec/proc_stat.h"
 
-#include <filesystem>
-#include <sstream>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "runner/base/files.h"
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <memory>
+
+#include "runner/exec/fd.h"
 
 namespace compat::exec {
 
+namespace {
+
+// Not base's read_file: the files of /proc are read by hundreds, and have no size.
+std::optional<std::string> read_proc(int pid, const char* file) {
+    const Fd fd(::open(fmt::format("/proc/{}/{}", pid, file).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) return std::nullopt;
+    std::string text;
+    std::array<char, 4096> buffer;
+    ssize_t n = 0;
+    while ((n = ::read(fd.get(), buffer.data(), buffer.size())) > 0)
+        text.append(buffer.data(), static_cast<size_t>(n));
+    if (n < 0 || text.empty()) return std::nullopt;
+    return text;
+}
+
+// The n-th field of what follows the command's name; the first is the state.
+class Fields {
+  public:
+    explicit Fields(std::string_view text) : rest_(text) {}
+    std::string_view next() {
+        rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size()));
+        const auto field = rest_.substr(0, rest_.find_first_of(" \n"));
+        rest_.remove_prefix(field.size());
+        return field;
+    }
+    std::int64_t number() {
+        const auto field = next();
+        std::int64_t value = 0;
+        std::from_chars(field.data(), field.data() + field.size(), value);
+        return value;
+    }
+    void skip(int fields) {
+        while (fields-- > 0) next();
+    }
+
+  private:
+    std::string_view rest_;
+};
+
+}  // namespace
+
 std::optional<ProcStat> proc_stat(int pid) {
-    const auto text = read_file(std::filesystem::path("/proc") / std::to_string(pid) / "stat");
+    const auto text = read_proc(pid, "stat");
     if (!text) return std::nullopt;
-    // proc(5): the name, which may hold anything, ends at the last ')'; state, ppid, pgrp, session.
+    // proc(5): the name, which may hold anything, ends at the last ')'.
     const size_t open = text->find('('), close = text->rfind(')');
     if (open == std::string::npos || close == std::string::npos) return std::nullopt;
-    std::istringstream fields(text->substr(close + 1));
+    static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    Fields fields(std::string_view(*text).substr(close + 1));
+    const auto state = fields.next();
+    if (state.empty()) return std::nullopt;
     ProcStat stat;
-    int group = 0;
-    if (!(fields >> stat.state >> stat.parent >> group >> stat.session)) return std::nullopt;
     stat.name = text->substr(open + 1, close - open - 1);
+    stat.state = state.front();
+    stat.parent = static_cast<int>(fields.number());
+    stat.group = static_cast<int>(fields.number());
+    stat.session = static_cast<int>(fields.number());
+    fields.skip(13);  // up to the number of threads, the 20th of proc(5)
+    const std::int64_t threads = fields.number();
+    fields.skip(1);
+    stat.start = static_cast<std::uint64_t>(fields.number());
+    fields.skip(1);
+    stat.rss_bytes = static_cast<std::uint64_t>(fields.number()) * page;
+    // One whose first thread has left while others go on looks like a zombie, too.
+    stat.ended = stat.state == 'X' || (stat.state == 'Z' && threads <= 1);
     return stat;
+}
+
+std::string state_in_words(char state) {
+    struct Row {
+        char state;
+        const char* words;
+    };
+    static constexpr Row kStates[] = {
+        {'D', "uninterruptible sleep"}, {'R', "running"}, {'S', "sleeping"}, {'T', "stopped"},
+        {'t', "stopped by a debugger"}, {'Z', "zombie"},  {'I', "idle"},
+    };
+    for (const auto& row : kStates)
+        if (row.state == state) return fmt::format("{} ({})", row.words, state);
+    return {state};
 }
 
 bool descends_from(int pid, int ancestor) {
@@ -27,6 +103,53 @@ bool descends_from(int pid, int ancestor) {
         pid = stat ? stat->parent : 0;
     }
     return pid > 0;
+}
+
+std::vector<int> all_pids() {
+    std::vector<int> pids;
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), &::closedir);
+    if (!folder) return pids;
+    while (const dirent* entry = ::readdir(folder.get())) {
+        const std::string_view name = entry->d_name;
+        int pid = 0;
+        if (std::from_chars(name.data(), name.data() + name.size(), pid).ec == std::errc{})
+            pids.push_back(pid);
+    }
+    return pids;
+}
+
+std::vector<std::string> argv_of(int pid, const ProcStat& stat) {
+    std::vector<std::string> argv;
+    const std::string command = read_proc(pid, "cmdline").value_or("");
+    for (size_t begin = 0; begin < command.size();) {
+        const size_t end = std::min(command.find('\0', begin), command.size());
+        argv.push_back(command.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    if (argv.empty()) argv.push_back("[" + stat.name + "]");
+    return argv;
+}
+
+std::string environment_value(int pid, std::string_view name) {
+    const std::string block = read_proc(pid, "environ").value_or("");
+    std::string_view rest = block;
+    while (!rest.empty()) {
+        const auto entry = rest.substr(0, rest.find('\0'));
+        if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+            return std::string(entry.substr(name.size() + 1));
+        rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+    }
+    return {};
+}
+
+void signal_exactly(int pid, std::uint64_t start, int signal) {
+    // The descriptor stands for whoever has the number now; if that one has the right start, it is
+    // the one that is meant. pidfd_open has no wrapper in older C libraries.
+    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!process.valid()) return;
+    const auto stat = proc_stat(pid);
+    if (stat && stat->start == start)
+        ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
 }
 
 }  // namespace compat::exec

@@ -1,24 +1,46 @@
-// What the kernel says of another process in /proc/PID/stat. Not for a process's resources: those
-// are wait4's.
+// What the kernel says of another process under /proc. Not for what a child of ours has used: that
+// is wait4's.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace compat::exec {
 
 struct ProcStat {
     std::string name;  // the command's, cut by the kernel to 15 bytes
-    char state = ' ';  // 'Z': ended and not waited for
-    int parent = 0;    // 0: none, or outside of our namespace
+    char state = ' ';
+    int parent = 0;  // 0: none, or outside of our namespace
+    int group = 0;
     int session = 0;
+    std::uint64_t start = 0;      // ticks since boot; with the pid it names a process for ever
+    std::uint64_t rss_bytes = 0;  // pages that it shares with others are counted in each
+    bool ended = false;           // a zombie: nothing of it runs any more
 };
 
 // Nothing: there is no such process, or no more.
 [[nodiscard]] std::optional<ProcStat> proc_stat(int pid);
 
+// "uninterruptible sleep (D)"; a state without a word is its letter.
+[[nodiscard]] std::string state_in_words(char state);
+
 // Whether `pid` is `ancestor` or was started by it or by a descendant of it. One that has ended, or
 // whose ancestors have, is no one's.
 [[nodiscard]] bool descends_from(int pid, int ancestor);
+
+// The ids of all processes there are.
+[[nodiscard]] std::vector<int> all_pids();
+// Between fork and exec, and for a kernel's thread, there is no command line: then as ps shows it.
+[[nodiscard]] std::vector<std::string> argv_of(int pid, const ProcStat& stat);
+// The value that `name` had in the environment that `pid` was executed with; it may have changed
+// its own since. Empty: none, or not ours to read.
+[[nodiscard]] std::string environment_value(int pid, std::string_view name);
+
+// Sends `signal` to the process of that number and start, and never to a later one of the same
+// number.
+void signal_exactly(int pid, std::uint64_t start, int signal);
 
 }  // namespace compat::exec

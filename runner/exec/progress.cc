@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace compat::exec {
@@ -19,16 +20,24 @@ void ProgressReader::feed(std::string_view line) {
     if (*pid != pid_) return;
 
     const auto& kind = name->get_ref<const std::string&>();
-    if (kind == "collected") {
+    if (kind == "session") {
+        progress_.session = true;
+    } else if (kind == "collected") {
         ++progress_.collected;
     } else if (kind == "ready") {
         progress_.ready = true;
-    } else if (kind == "start") {
+    } else if (kind == "start" || kind == "end") {
         const auto id = event.find("id");
-        if (id != event.end() && id->is_string()) progress_.current = id->get<std::string>();
-    } else if (kind == "end") {
-        ++progress_.ended;
-        progress_.current.clear();
+        if (id == event.end() || !id->is_string()) return;
+        if (kind == "start") {
+            ++progress_.starts;
+            open_.push_back(id->get<std::string>());
+        } else {
+            ++progress_.ended;  // also of one that never started
+            const auto open = std::find(open_.rbegin(), open_.rend(), *id);
+            if (open != open_.rend()) open_.erase(std::next(open).base());
+        }
+        progress_.current = open_.empty() ? std::string() : open_.back();
     }
 }
 

@@ -1,12 +1,13 @@
-// The progress protocol: of a child's events file the executor understands `collected`, `ready`,
-// `start` and `end`, and nothing else. Not here: what the tests did (parsers/events.h), and never
-// the log's text.
+// The progress protocol: of a child's events file the executor understands `session`, `collected`,
+// `ready`, `start` and `end`, and nothing else. Not here: what the tests did (parsers/events.h),
+// and never the log's text.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runner/exec/event.h"
 
@@ -30,6 +31,7 @@ class ProgressReader {
     std::uint64_t offset_ = 0;
     std::string partial_;   // an unfinished last line
     std::int64_t pid_ = 0;  // writer of the first line; other processes' lines do not count
+    std::vector<std::string> open_;  // tests that have started and not ended, outermost first
     Progress progress_;
 };
 

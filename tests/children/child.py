@@ -22,6 +22,16 @@ elif what == "ignore-term":
 elif what == "flood":
     for i in range(int(argument)):
         os.write(1, b"%09d\n" % i)
+elif what == "flood-forever":
+    while True:
+        os.write(1, b"x" * 65536)
+elif what == "flood-then-hang":
+    os.write(1, b"x" * int(argument))
+    time.sleep(600)
+elif what == "leak-and-hang":
+    subprocess.Popen(["sleep", "600"])
+    print("hanging", flush=True)
+    time.sleep(600)
 elif what == "leak":
     # A grandchild that keeps our output open and outlives us.
     child = subprocess.Popen(["/bin/sh", "-c", "sleep 600; :", "the-leaked-one"])
@@ -37,5 +47,73 @@ elif what == "environment":
         "blocked": [int(s) for s in signal.pthread_sigmask(signal.SIG_BLOCK, [])],
         "sigpipe_default": open("/proc/self/status").read().split("SigIgn:\t")[1].split()[0],
     }))
+elif what in ("daemon", "daemon-without-environment", "slow-daemon-without-environment"):
+    # Leaves our session, and by the time it is what it will be, us. Our own stdout is what it keeps open.
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(1.5 if what.startswith("slow") else 0)
+        if os.fork() == 0:
+            os.execve("/bin/sleep", ["sleep" + argument, "600"], {} if "without" in what else dict(os.environ))
+        os._exit(0)
+    os.wait()
+    time.sleep(0.2)
+elif what == "hop":
+    # A process that is never the same for long: its child goes on where it ends. Gives up by itself.
+    print("hopping", flush=True)
+    until = time.monotonic() + 30
+    if os.fork() == 0:
+        while time.monotonic() < until:
+            os.setsid()
+            if os.fork() > 0:
+                os._exit(0)
+            time.sleep(0.002)
+elif what == "bomb":
+    # Doubles as fast as it can, each in a session of its own, up to a number that harms nobody.
+    leader = os.getpid()
+    for _ in range(int(argument)):
+        if os.fork() == 0:
+            os.setsid()
+    time.sleep(0.3 if os.getpid() == leader else 600)
+elif what == "hog":
+    # Two processes of half of it each.
+    os.fork()
+    kept = b"x" * (int(argument) << 19)
+    print("grown", flush=True)
+    time.sleep(600)
+elif what == "write":
+    with open("written", "wb") as file:
+        file.write(b"x" * int(argument))
+        file.flush()
+        os.fsync(file.fileno())
+elif what == "tests":
+    # As the harness does: name=seconds starts and ends a test, name alone never ends.
+    import faulthandler
+    import json
+    faulthandler.register(signal.SIGUSR1, file=1, all_threads=True)
+    with open(os.environ["EVENTS"], "a", buffering=1) as events:
+        tell = lambda event, **keys: events.write(json.dumps({"event": event, "pid": os.getpid(), **keys}) + "\n")
+        tell("session", format=1)
+        for word in sys.argv[2:]:
+            name, _, seconds = word.partition("=")
+            tell("start", id=name)
+            time.sleep(float(seconds or 600))
+            tell("end", id=name)
+elif what == "import-hangs":
+    import faulthandler
+    faulthandler.register(signal.SIGUSR1, file=1, all_threads=True)
+    with open(os.environ["EVENTS"], "a") as events:
+        events.write('{"event": "session", "pid": %d}\n' % os.getpid())
+
+    def while_imported():
+        time.sleep(600)
+
+    while_imported()
+elif what == "stopped":
+    os.kill(os.getpid(), signal.SIGSTOP)
+elif what == "count":
+    # A line every tenth of a second, so that a pause is a gap.
+    for i in range(int(argument)):
+        print(time.monotonic(), flush=True)
+        time.sleep(0.1)
 else:
     sys.exit("unknown: " + what)

@@ -19,7 +19,8 @@ using Signals = std::vector<std::pair<char, int>>;
 
 class ExecutorTest : public testing::Test {
   protected:
-    void begin(std::vector<std::string> names, int parallel = 2, Milliseconds timeout = {}) {
+    void begin(std::vector<std::string> names, int parallel = 2, Milliseconds timeout = {},
+               Milliseconds test_timeout = {}) {
         Settings settings;
         settings.parallel = parallel;
         executor = std::make_unique<Executor>(
@@ -30,6 +31,8 @@ class ExecutorTest : public testing::Test {
             job.name = name;
             job.argv = {"/bin/" + name};
             job.timeout = timeout;
+            job.test_timeout = test_timeout;
+            job.memory_bytes = kMemory;
             jobs.push_back(job);
         }
         executor->begin(std::move(jobs));
@@ -43,6 +46,7 @@ class ExecutorTest : public testing::Test {
     }
     const Signals& signals(const std::string& name) { return launcher.children.at(name)->signals; }
 
+    static constexpr std::uint64_t kMemory = 1 << 20;
     FakeLauncher launcher;
     FakeClock clock;
     std::unique_ptr<Executor> executor;
@@ -113,7 +117,7 @@ TEST_F(ExecutorTest, AJobThatCannotStartIsAnEventAndTheOthersRun) {
 TEST_F(ExecutorTest, TimeOutAsksForStacksThenTerminatesThenKills) {
     begin({"a"}, 1, Milliseconds(1000));
     Progress progress;
-    progress.ready = true;
+    progress.session = true;
     executor->report(0, progress);
     EXPECT_EQ(executor->next_deadline(), SteadyTime(Milliseconds(1000)));
     clock.advance(Milliseconds(999));
@@ -128,13 +132,125 @@ TEST_F(ExecutorTest, TimeOutAsksForStacksThenTerminatesThenKills) {
     clock.advance(Milliseconds(5000));
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'l', SIGUSR1}, {'g', SIGTERM}, {'g', SIGKILL}}));
-    EXPECT_EQ(executor->next_deadline(), std::nullopt);
     launcher.end("a", Signaled{SIGKILL});
+    EXPECT_EQ(executor->next_deadline(), std::nullopt);
     EXPECT_EQ(std::get<TimedOut>(all<JobFinished>()[0].outcome).limit, Milliseconds(1000));
     EXPECT_DOUBLE_EQ(all<JobFinished>()[0].duration.count(), 8.0);
 }
 
-TEST_F(ExecutorTest, AChildThatIsNotReadyGetsNoSignalThatItCouldNotHandle) {
+TEST_F(ExecutorTest, AChildThatDoesNotDieIsLetGoAndTheRestRuns) {
+    begin({"a", "b"}, 1, Milliseconds(1000));
+    for (const int ms : {1000, 5000, 5000}) {
+        clock.advance(Milliseconds(ms));
+        executor->tick();
+    }
+    const auto finished = all<JobFinished>();
+    ASSERT_EQ(finished.size(), 1u);
+    EXPECT_FALSE(std::get<TimedOut>(finished[0].outcome).of_test);
+    ASSERT_EQ(finished[0].leaked.size(), 1u);
+    EXPECT_FALSE(finished[0].leaked[0].killed);
+    EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
+}
+
+TEST_F(ExecutorTest, ATestHasATimeOfItsOwnThatEachStartBeginsAnew) {
+    begin({"a"}, 1, Milliseconds(10'000), Milliseconds(1000));
+    EXPECT_EQ(executor->shortest_test(), Milliseconds(1000));
+    Progress progress;
+    progress.session = true;
+    executor->report(0, progress);
+    EXPECT_EQ(executor->next_deadline(), SteadyTime(Milliseconds(10'000))) << "no test runs";
+
+    const auto step = [&](int ms, const char* current, bool start) {
+        clock.advance(Milliseconds(ms));
+        executor->tick();
+        progress.current = current;
+        progress.starts += start;
+        executor->report(0, progress);
+        return executor->next_deadline();
+    };
+    EXPECT_EQ(step(100, "x", true), SteadyTime(Milliseconds(1100)));
+    EXPECT_EQ(step(900, "x", false), SteadyTime(Milliseconds(1100))) << "the same still";
+    EXPECT_EQ(step(50, "x", true), SteadyTime(Milliseconds(2050))) << "started once more";
+    EXPECT_EQ(step(50, "", false), SteadyTime(Milliseconds(10'000)));
+    EXPECT_EQ(step(400, "y", true), SteadyTime(Milliseconds(2500)));
+    EXPECT_EQ(all<JobProgress>().back().progress.since, SteadyTime(Milliseconds(1500)));
+    EXPECT_THAT(signals("a"), IsEmpty());
+    clock.advance(Milliseconds(1000));
+    executor->tick();
+    EXPECT_EQ(signals("a"), (Signals{{'l', SIGUSR1}}));
+    // What it may still write while it is being ended is no reprieve.
+    EXPECT_EQ(step(100, "z", true), SteadyTime(Milliseconds(4500)));
+    launcher.end("a", Signaled{SIGTERM});
+    const auto timed_out = std::get<TimedOut>(all<JobFinished>()[0].outcome);
+    EXPECT_TRUE(timed_out.of_test);
+    EXPECT_EQ(timed_out.limit, Milliseconds(1000));
+}
+
+TEST_F(ExecutorTest, BothTimesOutTogetherAreTheModules) {
+    begin({"a"}, 1, Milliseconds(1000), Milliseconds(1000));
+    Progress progress;
+    progress.current = "x";
+    executor->report(0, progress);
+    clock.advance(Milliseconds(1000));
+    executor->tick();
+    launcher.end("a", Signaled{SIGTERM});
+    EXPECT_FALSE(std::get<TimedOut>(all<JobFinished>()[0].outcome).of_test);
+}
+
+TEST_F(ExecutorTest, PastItsMemoryAChildIsKilledAtOnce) {
+    begin({"a"}, 1, Milliseconds(1000));
+    launcher.children["a"]->state.rss_bytes = kMemory;
+    executor->tick();
+    EXPECT_THAT(signals("a"), IsEmpty());
+    launcher.children["a"]->state.rss_bytes = kMemory + 1;
+    executor->tick();
+    EXPECT_EQ(signals("a"), (Signals{{'g', SIGKILL}}));
+    launcher.end("a", Signaled{SIGKILL});
+    const auto out = std::get<OutOfMemory>(all<JobFinished>()[0].outcome);
+    EXPECT_EQ(out.limit_bytes, kMemory);
+    EXPECT_EQ(out.seen_bytes, kMemory + 1);
+}
+
+TEST_F(ExecutorTest, WithoutALogThereIsNothingToGoOnFor) {
+    begin({"a"}, 1, Milliseconds(1000));
+    launcher.children["a"]->state.trouble = Error{ErrorKind::io, "no space", {}, {}};
+    executor->tick();
+    EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}}));
+    launcher.end("a", Signaled{SIGTERM});
+    EXPECT_THAT(std::get<Stopped>(all<JobFinished>()[0].outcome).reason,
+                testing::HasSubstr("no space"));
+}
+
+TEST_F(ExecutorTest, OneThatHasExitedIsNotEndedForWhatItLeftBehind) {
+    begin({"a"}, 1, Milliseconds(1000));
+    launcher.children["a"]->state.exited = true;
+    clock.advance(Milliseconds(1000));
+    executor->tick();
+    executor->stop("interrupted by SIGINT");
+    EXPECT_THAT(signals("a"), IsEmpty());
+    EXPECT_EQ(executor->next_deadline(), std::nullopt);
+    launcher.end("a", Exited{0});
+    EXPECT_TRUE(std::holds_alternative<Exited>(all<JobFinished>()[0].outcome));
+}
+
+TEST_F(ExecutorTest, TimeThatWasSpentStoppedCountsForNothing) {
+    begin({"a"}, 1, Milliseconds(2000), Milliseconds(1000));
+    Progress progress;
+    progress.current = "x";
+    executor->report(0, progress);
+    clock.advance(Milliseconds(500));
+    executor->pause();
+    clock.advance(Milliseconds(3'600'000));
+    executor->resume();
+    EXPECT_EQ(signals("a"), (Signals{{'g', SIGSTOP}, {'g', SIGCONT}}));
+    executor->tick();
+    EXPECT_EQ(signals("a").size(), 2u);
+    EXPECT_EQ(executor->next_deadline(), clock.steady() + Milliseconds(500));
+    launcher.end("a");
+    EXPECT_DOUBLE_EQ(all<JobFinished>()[0].duration.count(), 0.5);
+}
+
+TEST_F(ExecutorTest, OneThatDoesNotListenYetIsNotAskedForStacks) {
     begin({"a"}, 1, Milliseconds(1000));
     clock.advance(Milliseconds(1000));
     executor->tick();
@@ -166,9 +282,9 @@ TEST_F(ExecutorTest, AStopThatIsIgnoredEndsInAKill) {
 
 TEST_F(ExecutorTest, ThousandsOfJobsCostNothing) {
     std::vector<std::string> names;
-    for (int i = 0; i < 5000; ++i) names.push_back(fmt::format("job{}", i));
+    for (int i = 0; i < 10'000; ++i) names.push_back(fmt::format("job{}", i));
     begin(names, 8);
-    for (int i = 0; i < 5000; ++i) launcher.end(fmt::format("job{}", i));
+    for (int i = 0; i < 10'000; ++i) launcher.end(fmt::format("job{}", i));
     EXPECT_TRUE(executor->done());
     EXPECT_EQ(launcher.order, names);
 }

@@ -1,5 +1,6 @@
 #include "runner/exec/progress.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -19,16 +20,33 @@ TEST(Progress, FollowsAFileThatGrowsInPieces) {
          << R"({"event":"collected","pid":7,"id":"a"})" << '\n'
          << R"({"event":"rea)" << std::flush;
     EXPECT_TRUE(reader.poll());
-    EXPECT_EQ(reader.progress(), (Progress{1, 0, false, ""}));
+    EXPECT_EQ(reader.progress(), (Progress{1, 0, false, "", true}));
     file << R"(dy","pid":7})" << '\n'
          << R"({"event":"start","pid":7,"id":"a"})" << '\n'
          << std::flush;
     EXPECT_TRUE(reader.poll());
-    EXPECT_EQ(reader.progress(), (Progress{1, 0, true, "a"}));
+    EXPECT_EQ(reader.progress(), (Progress{1, 0, true, "a", true, 1}));
     file << R"({"event":"end","pid":7,"id":"a"})" << '\n' << std::flush;
     EXPECT_TRUE(reader.poll());
-    EXPECT_EQ(reader.progress(), (Progress{1, 1, true, ""}));
+    EXPECT_EQ(reader.progress(), (Progress{1, 1, true, "", true, 1}));
     EXPECT_FALSE(reader.poll());
+}
+
+TEST(Progress, ATestWithinATestIsTheOneThatRuns) {
+    ProgressReader reader("unused");
+    const auto feed = [&](const char* event, const char* id) {
+        reader.feed(fmt::format(R"({{"event":"{}","pid":1,"id":"{}"}})", event, id));
+        return reader.progress().current;
+    };
+    EXPECT_EQ(feed("start", "a"), "a");
+    EXPECT_EQ(feed("start", "b"), "b");
+    EXPECT_EQ(feed("end", "b"), "a");
+    EXPECT_EQ(feed("end", "never started"), "a");
+    EXPECT_EQ(feed("start", "a"), "a") << "once more";
+    EXPECT_EQ(feed("end", "a"), "a");
+    EXPECT_EQ(feed("end", "a"), "");
+    EXPECT_EQ(reader.progress().starts, 3);
+    EXPECT_EQ(reader.progress().ended, 4);
 }
 
 TEST(Progress, LinesOfOtherProcessesAndForeignLinesChangeNothing) {

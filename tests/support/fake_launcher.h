@@ -25,12 +25,13 @@ class FakeLauncher final : public exec::Launcher {
         exec::Job job;
         std::function<void(exec::Ended)> on_end;
         std::vector<std::pair<char, int>> signals;  // 'l' leader or 'g' group, and the signal
+        exec::ChildState state;                     // as the test sets it
     };
 
     [[nodiscard]] Expected<std::unique_ptr<exec::Child>> start(
         const exec::Job& job, std::function<void(exec::Ended)> on_end) override {
         if (job.name == refused) return fail(ErrorKind::spawn, "cannot start it");
-        auto started = std::make_shared<Started>(Started{job, std::move(on_end), {}});
+        auto started = std::make_shared<Started>(Started{job, std::move(on_end), {}, {}});
         children[job.name] = started;
         order.push_back(job.name);
         return std::make_unique<Child>(started, static_cast<int>(order.size()));
@@ -51,8 +52,16 @@ class FakeLauncher final : public exec::Launcher {
         Child(std::shared_ptr<Started> started, int pid)
             : started_(std::move(started)), pid_(pid) {}
         [[nodiscard]] int pid() const override { return pid_; }
+        [[nodiscard]] exec::ChildState state() const override { return started_->state; }
         void signal_leader(int signal) override { started_->signals.emplace_back('l', signal); }
         void signal_group(int signal) override { started_->signals.emplace_back('g', signal); }
+        void let_go() override {
+            const auto kept = started_;
+            exec::Ended ended;
+            ended.outcome = exec::Signaled{9};
+            ended.leaked.push_back({pid_, {"stuck"}, false, "uninterruptible sleep (D)"});
+            kept->on_end(std::move(ended));
+        }
 
       private:
         std::shared_ptr<Started> started_;

@@ -1,0 +1,211 @@
+#include "runner/exec/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace compat::exec {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+// How long what was left behind may take to die of SIGKILL before it is reported as still there.
+constexpr Milliseconds kSweep{5000};
+// How long one look at it may keep the loop from everything else.
+constexpr Milliseconds kSweepSlice{50};
+
+double seconds(const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+Usage usage_of(const rusage& used) {
+    constexpr std::uint64_t kBlock = 512;
+    Usage usage;
+    usage.user_s = seconds(used.ru_utime);
+    usage.system_s = seconds(used.ru_stime);
+    usage.max_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+    usage.read_bytes = static_cast<std::uint64_t>(used.ru_inblock) * kBlock;
+    usage.written_bytes = static_cast<std::uint64_t>(used.ru_oublock) * kBlock;
+    return usage;
+}
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job& job,
+                           std::function<void(Ended)> on_end)
+    : processes_(processes),
+      job_id_(job.id),
+      log_(job.log, job.log_bytes),
+      output_(io),
+      exit_(io),
+      again_(io),
+      on_end_(std::move(on_end)) {}
+
+void ChildProcess::watch(int pid, Fd output, Fd exit) {
+    pid_ = pid;
+    processes_.add(pid, job_id_);
+    output_.assign(output.release());
+    exit_.assign(exit.release());
+    read();
+    exit_.async_wait(asio::posix::descriptor_base::wait_read,
+                     [self = shared_from_this()](const error_code& error) {
+                         if (!error) self->gone();
+                     });
+}
+
+ChildState ChildProcess::state() const {
+    return {exited_, processes_.rss_bytes(pid_), log_.trouble()};
+}
+
+void ChildProcess::signal_leader(int signal) {
+    if (pid_ > 0) ::kill(pid_, signal);
+}
+
+void ChildProcess::signal_group(int signal) {
+    if (pid_ <= 0) return;
+    ::kill(-pid_, signal);
+    if (signal == SIGTERM) ::kill(-pid_, SIGCONT);  // one that is stopped would not hear it
+}
+
+// One piece a turn of the loop, so that a flood leaves the others their turns.
+void ChildProcess::read() {
+    output_.async_read_some(asio::buffer(buffer_),
+                            [self = shared_from_this()](const error_code& error, size_t n) {
+                                if (n > 0) self->log_.append({self->buffer_.data(), n});
+                                if (!error) self->read();
+                            });
+}
+
+// What is in the pipe now. Not until its end: somebody may hold it open for ever, or write faster
+// than we read.
+void ChildProcess::drain() {
+    error_code error;
+    output_.cancel(error);
+    output_.non_blocking(true, error);
+    const int capacity = ::fcntl(output_.native_handle(), F_GETPIPE_SZ);
+    for (long left = std::max(capacity, 1 << 16); left > 0;) {
+        const size_t n = output_.read_some(asio::buffer(buffer_), error);
+        if (error || n == 0) break;
+        log_.append({buffer_.data(), n});
+        left -= static_cast<long>(n);
+    }
+    output_.close(error);
+}
+
+// The leader stays a zombie, and its number its own, until nothing of it is left.
+void ChildProcess::gone() {
+    exited_ = true;
+    sweep_until_ = now() + kSweep;
+    sweep();
+}
+
+void ChildProcess::sweep() {
+    if (pid_ <= 0) return;
+    if (processes_.has_orphans(pid_) && !end_what_is_left() && now() < sweep_until_) {
+        again_.expires_after(pause_);
+        pause_ = std::min(pause_ * 2, Milliseconds(100));
+        again_.async_wait([self = shared_from_this()](const error_code& error) {
+            if (!error) self->sweep();
+        });
+        return;
+    }
+    Ended ended;
+    wait_for_status(ended);
+    tell(std::move(ended));
+}
+
+// True where nothing is left. What is new since the last look may have started more: it is looked
+// for at once.
+bool ChildProcess::end_what_is_left() {
+    const SteadyTime until = now() + kSweepSlice;
+    while (true) {
+        processes_.scan();
+        const auto left = processes_.left_by(pid_);
+        if (left.empty()) return true;
+        const size_t known = left_.size();
+        for (const auto& process : left) name(process.pid, process.stat);
+        // A group dies as a whole, however fast it forks.
+        ::kill(-pid_, SIGKILL);
+        for (const auto& process : left) signal_exactly(process.pid, process.stat.start, SIGKILL);
+        if (left_.size() == known || now() > until) return false;
+    }
+}
+
+void ChildProcess::name(int pid, const ProcStat& stat) {
+    auto& process = left_[{pid, stat.start}];
+    if (process.pid == 0) process = {pid, argv_of(pid, stat), true, {}};
+}
+
+void ChildProcess::wait_for_status(Ended& ended) {
+    int status = 0;
+    rusage used{};
+    pid_t got = -1;
+    do {
+        got = ::wait4(pid_, &status, 0, &used);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        const std::string why = std::strerror(errno);
+        ended.outcome = SpawnFailed{fmt::format("how it ended was lost: {}", why)};
+        ended.trouble =
+            Error{ErrorKind::spawn, fmt::format("cannot wait for a child: {}", why), {}, {}};
+        return;
+    }
+    ended.usage = usage_of(used);
+    if (WIFSIGNALED(status))
+        ended.outcome = Signaled{WTERMSIG(status)};
+    else
+        ended.outcome = Exited{WEXITSTATUS(status)};
+}
+
+void ChildProcess::let_go() {
+    if (pid_ <= 0) return;
+    processes_.scan();
+    if (const auto stat = proc_stat(pid_)) name(pid_, *stat);
+    for (const auto& process : processes_.left_by(pid_)) name(process.pid, process.stat);
+    Ended ended;
+    ended.outcome = Signaled{SIGKILL};
+    tell(std::move(ended));
+}
+
+void ChildProcess::tell(Ended ended) {
+    ended.usage.peak_rss_bytes =
+        std::max(ended.usage.max_rss_bytes, processes_.peak_rss_bytes(pid_));
+    for (auto& [key, process] : left_) {
+        const auto stat = proc_stat(process.pid);
+        process.killed = !stat || stat->start != key.second || stat->ended;
+        if (!process.killed) process.state = state_in_words(stat->state);
+        ended.leaked.push_back(std::move(process));
+    }
+    left_.clear();
+    processes_.remove(pid_);
+    drain();
+    ended.dropped_log_bytes = log_.finish();
+    if (log_.trouble()) ended.trouble = log_.trouble();
+    pid_ = 0;
+    error_code ignored;
+    exit_.close(ignored);
+    again_.cancel();
+    if (auto on_end = std::exchange(on_end_, nullptr)) on_end(std::move(ended));
+}
+
+void ChildProcess::abandon() {
+    if (pid_ <= 0) return;
+    on_end_ = nullptr;
+    ::kill(-pid_, SIGKILL);
+    processes_.remove(pid_);
+    pid_ = 0;
+    error_code ignored;
+    exit_.close(ignored);
+    output_.close(ignored);
+    again_.cancel();
+}
+
+}  // namespace compat::exec

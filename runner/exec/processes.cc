@@ -1,0 +1,207 @@
+#include "runner/exec/processes.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+namespace compat::exec {
+
+namespace fs = std::filesystem;
+
+Processes::Processes() : self_(::getpid()) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (const int pid : all_pids()) {
+        const auto stat = proc_stat(pid);
+        if (stat && stat->parent == self_) before_.emplace(pid, stat->start);
+    }
+}
+
+void Processes::add(int leader, const std::string& id) {
+    const auto stat = proc_stat(leader);
+    expected_.erase(id);
+    jobs_[leader] = {id, stat ? stat->start : 0, 0, 0};
+}
+
+void Processes::remove(int leader) {
+    jobs_.erase(leader);
+    for (auto& [pid, entry] : table_)
+        if (entry.owner == leader) entry.owner = kLost;
+    std::erase_if(sessions_, [&](const auto& session) { return session.second == leader; });
+}
+
+// As each of our threads has them; an orphan goes to any of these.
+std::vector<int> Processes::children() const {
+    std::vector<int> found;
+    std::error_code error;
+    for (const auto& task : fs::directory_iterator("/proc/self/task", error)) {
+        std::ifstream list(task.path() / "children");
+        for (int pid = 0; list >> pid;) found.push_back(pid);
+    }
+    return found;
+}
+
+bool Processes::has_orphans(int leader) {
+    bool found = false;
+    for (const int pid : children()) {
+        if (jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid)) continue;
+        if (::waitpid(pid, nullptr, WNOHANG) == pid) {
+            table_.erase(pid);
+            continue;
+        }
+        const auto known = table_.find(pid);
+        const bool of_others = known != table_.end() && known->second.owner != kNobody &&
+                               known->second.owner != leader;
+        if (of_others) {
+            const auto stat = proc_stat(pid);
+            if (stat && stat->start == known->second.stat.start) continue;
+        }
+        found = true;
+    }
+    return found;
+}
+
+int Processes::owner_of_orphan(int pid, const ProcStat& stat) const {
+    if (const std::string id = environment_value(pid, kJobVariable); !id.empty()) {
+        for (const auto& [leader, job] : jobs_)
+            if (job.id == id) return leader;
+        if (expected_.contains(id)) return kNobody;
+    }
+    int only = kNobody;
+    for (const auto& [leader, job] : jobs_) {
+        if (job.start > stat.start) continue;
+        if (only != kNobody) return kNobody;
+        only = leader;
+    }
+    return only;
+}
+
+int Processes::decide(int pid, const Entry& entry) {
+    if (jobs_.contains(pid)) return pid;
+    if (helpers_.contains(pid)) return kNobody;
+    if (jobs_.contains(entry.stat.session)) return entry.stat.session;
+    if (entry.owner != kNobody) return entry.owner;
+    if (const auto known = sessions_.find(entry.stat.session); known != sessions_.end())
+        return known->second;
+    const auto old = before_.find(pid);
+    if (old != before_.end() && old->second == entry.stat.start) return kForeign;
+    return entry.stat.parent == self_ ? owner_of_orphan(pid, entry.stat)
+                                      : owner_of(entry.stat.parent);
+}
+
+int Processes::owner_of(int pid) {
+    const auto it = table_.find(pid);
+    if (it == table_.end() || pid == self_) return kNobody;
+    Entry& entry = it->second;
+    if (entry.settled) return entry.owner;
+    entry.settled = true;  // a table that was read while it changed might hold a ring
+    return entry.owner = decide(pid, entry);
+}
+
+void Processes::scan() {
+    std::unordered_map<int, Entry> before;
+    before.swap(table_);
+    for (const int pid : all_pids()) {
+        auto stat = proc_stat(pid);
+        if (!stat) continue;
+        const bool ours = jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid);
+        if (stat->ended && stat->parent == self_ && !ours) {
+            ::waitpid(pid, nullptr, WNOHANG);
+            continue;
+        }
+        Entry entry;
+        const auto known = before.find(pid);
+        if (known != before.end() && known->second.stat.start == stat->start)
+            entry.owner = known->second.owner;
+        entry.stat = std::move(*stat);
+        table_.emplace(pid, std::move(entry));
+    }
+    for (auto& [leader, job] : jobs_) job.rss_bytes = 0;
+    std::unordered_map<int, int> sessions;
+    for (const auto& [pid, entry] : table_) {
+        const auto job = jobs_.find(owner_of(pid));
+        if (job == jobs_.end()) continue;
+        job->second.rss_bytes += entry.stat.rss_bytes;
+        const int session = entry.stat.session;
+        if (session == pid || sessions_.contains(session)) sessions[session] = job->first;
+    }
+    sessions_ = std::move(sessions);
+    for (auto& [leader, job] : jobs_)
+        job.peak_rss_bytes = std::max(job.peak_rss_bytes, job.rss_bytes);
+}
+
+std::uint64_t Processes::rss_bytes(int leader) const {
+    const auto job = jobs_.find(leader);
+    return job == jobs_.end() ? 0 : job->second.rss_bytes;
+}
+
+std::uint64_t Processes::peak_rss_bytes(int leader) const {
+    const auto job = jobs_.find(leader);
+    return job == jobs_.end() ? 0 : job->second.peak_rss_bytes;
+}
+
+std::vector<Processes::Left> Processes::left_by(int leader) const {
+    std::vector<Left> left;
+    for (const auto& [pid, entry] : table_)
+        if (entry.owner == leader && pid != leader && !entry.stat.ended)
+            left.push_back({pid, entry.stat});
+    return left;
+}
+
+namespace {
+
+// Those of the run `prefix` and their descendants, by pid; never ourselves and our own ancestors.
+std::map<int, ProcStat> survivors_of(std::string_view prefix) {
+    std::map<int, ProcStat> all, found;
+    for (const int pid : all_pids())
+        if (auto stat = proc_stat(pid)) all.emplace(pid, std::move(*stat));
+    std::set<int> spared;
+    for (int pid = ::getpid(); all.contains(pid) && spared.insert(pid).second;)
+        pid = all.at(pid).parent;
+    for (const auto& [pid, stat] : all)
+        if (!stat.ended && !spared.contains(pid) &&
+            environment_value(pid, kJobVariable).starts_with(prefix))
+            found.emplace(pid, stat);
+    for (bool more = !found.empty(); more;) {
+        more = false;
+        for (const auto& [pid, stat] : all)
+            if (!stat.ended && !spared.contains(pid) && found.contains(stat.parent))
+                more |= found.emplace(pid, stat).second;
+    }
+    return found;
+}
+
+}  // namespace
+
+std::vector<LeakedProcess> end_survivors(std::string_view prefix, Milliseconds patience) {
+    const SteadyTime until = std::chrono::steady_clock::now() + patience;
+    std::map<std::pair<int, std::uint64_t>, LeakedProcess> ended;
+    while (true) {
+        for (const auto& [pid, stat] : survivors_of(prefix)) {
+            auto& process = ended[{pid, stat.start}];
+            if (process.pid == 0) process = {pid, argv_of(pid, stat), true, {}};
+        }
+        bool any_left = false;
+        for (auto& [key, process] : ended) {
+            const auto [pid, start] = key;
+            signal_exactly(pid, start, SIGKILL);
+            const auto stat = proc_stat(pid);
+            process.killed = !stat || stat->start != start || stat->ended;
+            process.state = process.killed ? "" : state_in_words(stat->state);
+            any_left |= !process.killed;
+        }
+        if (!any_left || std::chrono::steady_clock::now() >= until) break;
+        std::this_thread::sleep_for(Milliseconds(10));
+    }
+    std::vector<LeakedProcess> list;
+    for (auto& [key, process] : ended) list.push_back(std::move(process));
+    return list;
+}
+
+}  // namespace compat::exec

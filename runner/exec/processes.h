@@ -1,0 +1,100 @@
+// Whose the processes of this machine are: each job's leader and all that came from it, also what
+// has left its session, its parents and its environment behind. Not here: when they are looked
+// for and ended (child_process.h).
+//
+// Orphans of our descendants become our children (the runner is a sub-reaper), so that nothing
+// that came from a job leaves our tree. A process belongs to a job by the first of: its session is
+// one that the job's leader or another of its processes began; it was the job's when last seen; its
+// parent is; its COMPAT_JOB says so; it is an orphan and only one job runs that is older than it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "runner/exec/event.h"
+#include "runner/exec/proc_stat.h"
+
+namespace compat::exec {
+
+// The variable that names the job which a process came from.
+inline constexpr const char* kJobVariable = "COMPAT_JOB";
+
+class Processes {
+  public:
+    struct Left {
+        int pid = 0;
+        ProcStat stat;
+    };
+
+    // Makes this process a sub-reaper. The children that it has already are never touched.
+    Processes();
+
+    // `leader`, a child of ours or of the zygote, and leader of its session, runs the job `id`.
+    // Until `remove` its number must not be given to another: it is waited for after that.
+    void add(int leader, const std::string& id);
+    // What is still left of the job then is nobody's: named once, it is not attributed again.
+    void remove(int leader);
+    // A process that says so in its COMPAT_JOB is not to be taken for another job's: it is about to
+    // be added, or works for all.
+    void expect(std::string id) { expected_.insert(std::move(id)); }
+    // A child of ours that works for all jobs.
+    void add_helper(int pid) { helpers_.insert(pid); }
+    void remove_helper(int pid) { helpers_.erase(pid); }
+
+    // Reads all of /proc: about 10 µs a process. Waits for the orphans that have ended.
+    void scan();
+    // Whether a job whose leader has ended left anybody. Reads one file: all that it left, or the
+    // first of each chain, have become our children. Without such there is nothing to scan for.
+    [[nodiscard]] bool has_orphans(int leader);
+
+    // Of the last scan, or over all of them: the sum over the job's processes.
+    [[nodiscard]] std::uint64_t rss_bytes(int leader) const;
+    [[nodiscard]] std::uint64_t peak_rss_bytes(int leader) const;
+    // Those of the job that live, without its leader.
+    [[nodiscard]] std::vector<Left> left_by(int leader) const;
+
+  private:
+    // An owner is a job's leader, or one of these.
+    enum : int {
+        kNobody = 0,   // not known, or not under us at all
+        kLost = -1,    // of a job that is over
+        kForeign = -2  // under a child that we had before any job
+    };
+    struct Entry {
+        ProcStat stat;
+        int owner = kNobody;
+        bool settled = false;  // `owner` is this scan's
+    };
+    struct Running {
+        std::string id;
+        std::uint64_t start = 0;
+        std::uint64_t rss_bytes = 0;
+        std::uint64_t peak_rss_bytes = 0;
+    };
+
+    [[nodiscard]] std::vector<int> children() const;
+    int owner_of(int pid);
+    int decide(int pid, const Entry& entry);
+    int owner_of_orphan(int pid, const ProcStat& stat) const;
+
+    int self_;
+    std::unordered_map<int, Entry> table_;
+    std::map<int, Running> jobs_;            // by leader
+    std::unordered_map<int, int> sessions_;  // those that a job's processes began, and whose
+    std::unordered_set<int> helpers_;
+    std::unordered_set<std::string> expected_;
+    std::unordered_map<int, std::uint64_t> before_;  // children that we had: pid, start
+};
+
+// Ends every process whose COMPAT_JOB begins with `prefix`, and what descends from one, and names
+// them: the survivors of a runner that was killed. Returns when they are gone, or after
+// `patience`; one that is still there then has `killed` false.
+[[nodiscard]] std::vector<LeakedProcess> end_survivors(std::string_view prefix,
+                                                       Milliseconds patience = Milliseconds(5000));
+
+}  // namespace compat::exec

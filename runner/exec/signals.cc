@@ -1,0 +1,69 @@
+#include "runner/exec/signals.h"
+
+#include <csignal>
+
+#include "runner/exec/event.h"
+
+namespace compat::exec {
+
+namespace {
+
+constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+void mask(int how) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : kEnding) sigaddset(&set, signal);
+    ::pthread_sigmask(how, &set, nullptr);
+}
+
+bool is_ignored(int signal) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    return action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
+    : handlers_(std::move(handlers)), set_(io, SIGINT, SIGTERM, SIGUSR1) {
+    for (const int signal : {SIGHUP, SIGTSTP})
+        if (!is_ignored(signal)) set_.add(signal);
+    set_.add(SIGWINCH);
+    mask(SIG_UNBLOCK);
+    await();
+}
+
+void Signals::block_for_good() { mask(SIG_BLOCK); }
+
+void Signals::await() {
+    set_.async_wait([this](const boost::system::error_code& error, int signal) {
+        if (error) return;
+        take(signal);
+        await();
+    });
+}
+
+void Signals::take(int signal) {
+    switch (signal) {
+        case SIGUSR1:
+            return handlers_.status();
+        case SIGWINCH:
+            return handlers_.resized();
+        case SIGTSTP:
+            return stop_ourselves();
+        default:
+            return handlers_.stop("interrupted by " + signal_name(signal));
+    }
+}
+
+// By the signal's own default, which stops nobody whom no shell could continue.
+void Signals::stop_ourselves() {
+    handlers_.pause();
+    set_.remove(SIGTSTP);
+    ::raise(SIGTSTP);
+    set_.add(SIGTSTP);
+    handlers_.resume();
+}
+
+}  // namespace compat::exec

@@ -1,0 +1,39 @@
+// What the runner is told by signals while children run. Not for the children's signals
+// (launcher.h).
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <functional>
+#include <string>
+
+namespace compat::exec {
+
+struct SignalHandlers {
+    std::function<void(std::string reason)> stop;  // SIGINT, SIGTERM, SIGHUP
+    std::function<void()> status;                  // SIGUSR1
+    std::function<void()> resized;                 // SIGWINCH
+    // SIGTSTP: `pause` is called, the runner stops, `resume` is called when it goes on.
+    std::function<void()> pause, resume;
+};
+
+// While it lives the signals are handled on the event loop. SIGHUP and SIGTSTP stay ignored where
+// they were: under nohup a lost terminal is no reason to stop, and a shell that cannot continue us
+// must not be able to stop us.
+class Signals {
+  public:
+    Signals(boost::asio::io_context& io, SignalHandlers handlers);
+    // From here on the signals that would end the runner wait: whoever owns the loop still has to
+    // store and report what there is.
+    static void block_for_good();
+
+  private:
+    void await();
+    void take(int signal);
+    void stop_ourselves();
+
+    SignalHandlers handlers_;
+    boost::asio::signal_set set_;
+};
+
+}  // namespace compat::exec

@@ -1,0 +1,229 @@
+// How children are ended that do not end themselves, and what is ended that they leave behind.
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "runner/exec/proc_stat.h"
+#include "tests/exec/children_fixture.h"
+
+namespace compat::exec {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class EndingsTest : public test_support::ChildrenTest {
+  protected:
+    void expect_gone(size_t index) {
+        for (const auto& process : finished.at(index).leaked) {
+            EXPECT_TRUE(process.killed) << process.state;
+            const auto stat = proc_stat(process.pid);
+            EXPECT_TRUE(!stat || stat->ended) << process.pid;
+        }
+    }
+    const TimedOut& timed_out(size_t index) {
+        return std::get<TimedOut>(finished.at(index).outcome);
+    }
+};
+
+TEST_F(EndingsTest, ATestThatHangsEndsItsChildWithStacksInTheLog) {
+    // Three tests that take a time-out together, each well within its own.
+    add({"tests", "a=0.4", "b=0.4", "c=0.4", "the-hang"}).test_timeout = Milliseconds(1000);
+    add({"tests", "a=0.1"}).test_timeout = Milliseconds(1000);
+    Progress last;
+    run(2, [&](const RunEvent& event) {
+        const auto* progress = std::get_if<JobProgress>(&event);
+        if (progress && progress->job == 0) last = progress->progress;
+    });
+    EXPECT_TRUE(timed_out(0).of_test);
+    EXPECT_EQ(how(0), "test timed out after 1.0s");
+    EXPECT_EQ(last.current, "the-hang");
+    EXPECT_THAT(log(0), HasSubstr("most recent call first"));
+    EXPECT_NEAR(finished[0].duration.count(), 0.2 + 1.2 + 1.0 + 0.2, 0.8);
+    EXPECT_EQ(how(1), "exit code 0");
+}
+
+TEST_F(EndingsTest, AnImportThatHangsLeavesItsStacks) {
+    add({"import-hangs"}, Milliseconds(700));
+    run();
+    EXPECT_FALSE(timed_out(0).of_test);
+    EXPECT_THAT(log(0), HasSubstr("while_imported"));
+}
+
+TEST_F(EndingsTest, OneThatWasStoppedIsEndedInOrder) {
+    settings.term_grace = Milliseconds(30'000);
+    add({"stopped"}, Milliseconds(300));
+    run();
+    EXPECT_THAT(how(0), StartsWith("timed out"));
+    EXPECT_LT(finished[0].duration.count(), 10);
+}
+
+TEST_F(EndingsTest, AGrandchildThatHoldsTheOutputIsNamedAndKilled) {
+    add({"leak"});
+    run();
+    EXPECT_EQ(how(0), "exit code 0");
+    EXPECT_EQ(log(0), "leader done\n");
+    // The shell, and the sleep it may have started by then.
+    EXPECT_THAT(left_by(0), testing::Contains(HasSubstr("the-leaked-one")));
+    EXPECT_LT(finished[0].duration.count(), 30);
+    expect_gone(0);
+}
+
+TEST_F(EndingsTest, ADaemonIsNamedWithTheJobThatStartedIt) {
+    add({"daemon", "-first"});
+    add({"tests", "a=1.5"});
+    add({"daemon", "-second"});
+    run(3);
+    EXPECT_THAT(left_by(0), ElementsAre("sleep-first 600 "));
+    EXPECT_THAT(left_by(1), IsEmpty());
+    EXPECT_THAT(left_by(2), ElementsAre("sleep-second 600 "));
+    for (const size_t i : {0, 2}) expect_gone(i);
+}
+
+TEST_F(EndingsTest, ADaemonThatDroppedItsEnvironmentIsKnownByItsDescent) {
+    add({"slow-daemon-without-environment"});
+    add({"tests", "a=2.5"});
+    run(2);
+    EXPECT_THAT(left_by(0), ElementsAre("sleep 600 "));
+    EXPECT_THAT(left_by(1), IsEmpty());
+    expect_gone(0);
+}
+
+TEST_F(EndingsTest, AnOrphanWithoutAnythingBelongsToTheOnlyJob) {
+    add({"daemon-without-environment"});
+    add({"exit", "0"});
+    run(1);
+    EXPECT_THAT(left_by(0), ElementsAre("sleep 600 "));
+    EXPECT_THAT(left_by(1), IsEmpty());
+    expect_gone(0);
+}
+
+TEST_F(EndingsTest, AnOrphanThatMayBeOfTwoJobsEndsWithTheLastOfThem) {
+    add({"daemon-without-environment"});
+    add({"tests", "a=0.9"});
+    run(2);
+    EXPECT_THAT(left_by(0), IsEmpty());
+    EXPECT_THAT(left_by(1), ElementsAre("sleep 600 "));
+    expect_gone(1);
+}
+
+TEST_F(EndingsTest, WhatForksOnIsCaught) {
+    add({"hop"});
+    add({"bomb", "7"});
+    run(1);
+    EXPECT_FALSE(finished[0].leaked.empty());
+    EXPECT_EQ(finished[1].leaked.size(), 127u);
+    for (const size_t i : {0, 1}) {
+        EXPECT_EQ(how(i), "exit code 0");
+        expect_gone(i);
+        EXPECT_LT(finished[i].duration.count(), 8);
+    }
+}
+
+TEST_F(EndingsTest, AChildOfOursThatIsOfNoJobIsLeftAlone) {
+    const pid_t bystander = ::fork();
+    if (bystander == 0) {
+        ::pause();
+        ::_exit(0);
+    }
+    add({"daemon"});
+    run();
+    EXPECT_EQ(finished[0].leaked.size(), 1u);
+    EXPECT_NE(proc_stat(bystander)->state, 'Z');
+    ::kill(bystander, SIGKILL);
+    int status = 0;
+    EXPECT_EQ(::waitpid(bystander, &status, 0), bystander) << "nobody else waited for it";
+}
+
+TEST_F(EndingsTest, MemoryIsThatOfAllProcesses) {
+    add({"hog", "400"}).memory_bytes = 300u << 20;
+    add({"hog", "100"}, Milliseconds(2000)).memory_bytes = 300u << 20;
+    run();
+    const auto* out = std::get_if<OutOfMemory>(&finished[0].outcome);
+    ASSERT_TRUE(out) << how(0);
+    EXPECT_EQ(out->limit_bytes, 300u << 20);
+    EXPECT_GT(out->seen_bytes, 300u << 20);
+    EXPECT_GE(finished[0].usage.peak_rss_bytes, out->seen_bytes);
+    EXPECT_LT(finished[0].usage.max_rss_bytes, 300u << 20) << "no process alone was";
+    EXPECT_THAT(how(1), StartsWith("timed out"));
+    EXPECT_GT(finished[1].usage.peak_rss_bytes, 100u << 20);
+}
+
+TEST_F(EndingsTest, WhatGoesToTheDiskIsCounted) {
+    add({"write", "3000000"});
+    run();
+    EXPECT_GE(finished[0].usage.written_bytes, 3'000'000u);
+    EXPECT_LT(finished[0].usage.written_bytes, 4'000'000u);
+    EXPECT_GE(finished[0].usage.peak_rss_bytes, finished[0].usage.max_rss_bytes);
+}
+
+TEST_F(EndingsTest, AFloodDelaysNobody) {
+    add({"flood-forever"}, Milliseconds(2500)).log_bytes = 1 << 20;
+    add({"hang"}, Milliseconds(500));
+    add({"tests", "the-hang"}).test_timeout = Milliseconds(1000);
+    run(3);
+    EXPECT_GT(finished[0].dropped_log_bytes, 100u << 20);
+    EXPECT_LT(finished[1].duration.count(), 1.5);
+    EXPECT_LT(finished[2].duration.count(), 2.5);
+    EXPECT_LT(finished[0].duration.count(), 4);
+}
+
+// A process in a frozen group is in an uninterruptible sleep: not even SIGKILL ends it.
+TEST_F(EndingsTest, AChildInAnUninterruptibleSleepIsReportedAndNotWaitedFor) {
+    const std::filesystem::path group = "/sys/fs/cgroup/freezer/" + run_id;
+    std::error_code error;
+    if (!std::filesystem::create_directory(group, error))
+        GTEST_SKIP() << "no freezer to make one with: " << error.message();
+    settings.kill_grace = Milliseconds(500);
+    add({"hang"}, Milliseconds(1000));
+    add({"exit", "0"});
+    run(1, [&](const RunEvent& event) {
+        const auto* started = std::get_if<JobStarted>(&event);
+        if (!started || started->job != 0) return;
+        std::this_thread::sleep_for(Milliseconds(300));
+        std::ofstream(group / "cgroup.procs") << started->pid << std::flush;
+        std::ofstream(group / "freezer.state") << "FROZEN" << std::flush;
+    });
+    EXPECT_THAT(how(0), StartsWith("timed out"));
+    EXPECT_EQ(log(0), "hanging\n");
+    ASSERT_EQ(finished[0].leaked.size(), 1u);
+    EXPECT_FALSE(finished[0].leaked[0].killed);
+    EXPECT_EQ(finished[0].leaked[0].state, "uninterruptible sleep (D)");
+    EXPECT_LT(finished[0].duration.count(), 5);
+    EXPECT_EQ(how(1), "exit code 0") << "the others run";
+    EXPECT_THAT(left_by(1), IsEmpty()) << "it is not told of twice";
+
+    std::ofstream(group / "freezer.state") << "THAWED" << std::flush;
+    ::waitpid(finished[0].leaked[0].pid, nullptr, 0);
+    for (int i = 0; i < 100 && !std::filesystem::remove(group, error); ++i)
+        std::this_thread::sleep_for(Milliseconds(10));
+}
+
+TEST_F(EndingsTest, AFullDiskEndsTheRunInOrder) {
+    const auto disk = dir / "disk";
+    std::filesystem::create_directory(disk);
+    if (::mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0)
+        GTEST_SKIP() << "cannot mount a small file system: " << std::strerror(errno);
+    add({"flood-then-hang", "100000"}).log = disk / "log";
+    add({"hang"});
+    add({"exit", "0"});
+    run(2);
+    EXPECT_THAT(how(0), AllOf(HasSubstr("cannot write the log"), HasSubstr("No space left")));
+    ASSERT_TRUE(finished[0].trouble);
+    EXPECT_THAT(how(1), HasSubstr("No space left"));
+    EXPECT_THAT(ended.not_started, ElementsAre(2u));
+    EXPECT_LT(finished[0].duration.count(), 5);
+    EXPECT_EQ(std::filesystem::file_size(disk / "log"), 64u << 10) << "what there was room for";
+    ::umount(disk.c_str());
+}
+
+}  // namespace
+}  // namespace compat::exec

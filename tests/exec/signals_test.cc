@@ -1,0 +1,132 @@
+// What the runner does when it is sent a signal itself. Each loop runs in a process of its own, as
+// the signals are that process's.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "runner/exec/processes.h"
+#include "tests/exec/children_fixture.h"
+
+namespace compat::exec {
+namespace {
+
+using testing::ElementsAre;
+
+class SignalsTest : public test_support::ChildrenTest {
+  protected:
+    // Runs the jobs in a process of its own; `said` has what it heard, a word a line.
+    // Its parent is of its session and not of its group: as under a shell that can continue it.
+    void start_runner(bool own_session = false) {
+        runner = ::fork();
+        if (runner != 0) return;
+        if (own_session)
+            ::setsid();
+        else
+            ::setpgid(0, 0);
+        std::ofstream said(dir / "said");
+        run(2, [&](const RunEvent& event) {
+            if (std::holds_alternative<JobStarted>(event)) said << "started" << std::endl;
+            if (std::holds_alternative<Paused>(event)) said << "paused" << std::endl;
+            if (std::holds_alternative<Resumed>(event)) said << "resumed" << std::endl;
+            if (std::holds_alternative<StatusAsked>(event)) said << "asked" << std::endl;
+            if (const auto* done = std::get_if<JobFinished>(&event))
+                said << describe(done->outcome) << std::endl;
+        });
+        ::_exit(0);
+    }
+    std::vector<std::string> said() {
+        std::ifstream file(dir / "said");
+        std::vector<std::string> lines;
+        for (std::string line; std::getline(file, line);) lines.push_back(line);
+        return lines;
+    }
+    bool wait_until(const std::function<bool()>& done) {
+        for (int i = 0; i < 500 && !done(); ++i) std::this_thread::sleep_for(Milliseconds(10));
+        return done();
+    }
+    bool says(const std::string& word) {
+        return wait_until([&] {
+            const auto lines = said();
+            return std::find(lines.begin(), lines.end(), word) != lines.end();
+        });
+    }
+    int wait_for(int options = 0) {
+        int status = 0;
+        EXPECT_EQ(::waitpid(runner, &status, options), runner);
+        return status;
+    }
+    std::vector<double> times(size_t index) {
+        std::ifstream file(jobs[index].log);
+        std::vector<double> found;
+        for (double time; file >> time;) found.push_back(time);
+        return found;
+    }
+
+    pid_t runner = 0;
+};
+
+TEST_F(SignalsTest, StoppedByItsTerminalItsChildrenStopTooAndNoTimeIsLost) {
+    add({"count", "12"}, Milliseconds(2200));  // of which it needs a good half
+    start_runner();
+    ASSERT_TRUE(wait_until([&] { return times(0).size() >= 3; }));
+    ::kill(runner, SIGTSTP);
+    ASSERT_TRUE(WIFSTOPPED(wait_for(WUNTRACED)));
+    EXPECT_TRUE(says("paused"));
+    std::this_thread::sleep_for(Milliseconds(300));
+    const size_t before = times(0).size();
+    std::this_thread::sleep_for(Milliseconds(2000));
+    EXPECT_EQ(times(0).size(), before) << "the child is stopped, too";
+    ::kill(runner, SIGCONT);
+    EXPECT_EQ(wait_for(), 0);
+    EXPECT_THAT(said(), ElementsAre("started", "paused", "resumed", "exit code 0"));
+    EXPECT_EQ(times(0).size(), 12u);
+}
+
+TEST_F(SignalsTest, WhereNoShellCouldContinueItItGoesOn) {
+    add({"count", "5"});
+    start_runner(/*own_session=*/true);
+    ASSERT_TRUE(says("started"));
+    ::kill(runner, SIGTSTP);
+    EXPECT_EQ(wait_for(WUNTRACED), 0);
+    EXPECT_THAT(said(), ElementsAre("started", "paused", "resumed", "exit code 0"));
+}
+
+TEST_F(SignalsTest, AskedForItsStatusItSaysSoAndGoesOn) {
+    add({"count", "5"});
+    start_runner();
+    ASSERT_TRUE(says("started"));
+    ::kill(runner, SIGUSR1);
+    EXPECT_EQ(wait_for(), 0);
+    EXPECT_THAT(said(), ElementsAre("started", "asked", "exit code 0"));
+}
+
+TEST_F(SignalsTest, WhatSurvivesAKilledRunnerIsFoundAndEnded) {
+    add({"leak-and-hang"});
+    start_runner();
+    ASSERT_TRUE(wait_until([&] { return read_file(jobs[0].log).value_or("") == "hanging\n"; }));
+    ::kill(runner, SIGKILL);
+    wait_for();
+    const auto all = [&] {
+        int alive = 0;
+        for (const int pid : all_pids()) {
+            const auto stat = proc_stat(pid);
+            alive += stat && !stat->ended &&
+                     environment_value(pid, kJobVariable).starts_with(run_id + "/");
+        }
+        return alive;
+    };
+    EXPECT_TRUE(wait_until([&] { return all() == 1; })) << "the child went with its runner";
+    EXPECT_THAT(end_survivors(run_id + "/1"), testing::IsEmpty()) << "another's";
+    const auto survivors = end_survivors(run_id + "/");
+    ASSERT_EQ(survivors.size(), 1u);
+    EXPECT_THAT(survivors[0].argv, ElementsAre("sleep", "600"));
+    EXPECT_TRUE(survivors[0].killed);
+    EXPECT_EQ(all(), 0);
+    EXPECT_THAT(end_survivors(run_id + "/"), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace compat::exec

@@ -55,13 +55,28 @@ ModuleOutcome outcome_by(const ProcessEnd& end) {
     return ModuleOutcome::crashed;
 }
 
-void add_module_row(ModuleRecord& record, State state, std::string reason) {
+struct FixturePhase {
+    std::string_view name;
+    Phase phase;
+};
+constexpr std::array<FixturePhase, 4> kFixturePhases{{
+    {"<setUpClass>", Phase::class_setup},
+    {"<tearDownClass>", Phase::class_teardown},
+    {"<setUpModule>", Phase::module_setup},
+    {"<tearDownModule>", Phase::module_teardown},
+}};
+
+// A row for what happened outside of any test: in the fixture of that id, or in the module.
+void add_outside_row(ModuleRecord& record, const std::string& fixture, State state,
+                     std::string reason) {
     CaseRecord row;
-    row.id = record.path + "::<module>";
-    row.name = "<module>";
+    row.id = fixture.empty() ? record.path + "::<module>" : fixture;
+    row.name = fixture.empty() ? "<module>" : fixture.substr(fixture.rfind("::") + 2);
     row.state = state;
     row.reason = std::move(reason);
     row.phase = Phase::load;
+    for (const FixturePhase& known : kFixturePhases)
+        if (row.name == known.name) row.phase = known.phase;
     row.pseudo = true;
     const std::string plain = row.id;
     const auto taken = [&](const CaseRecord& c) { return c.id == row.id; };
@@ -137,7 +152,7 @@ void settle_exit_code(ModuleRecord& record, const ProcessEnd& end) {
     if (!verdict.broken) {
         record.outcome = ModuleOutcome::crashed;
         record.reason = how + (verdict.nothing ? "0 or 5" : "0");
-        add_module_row(record, State::crashed, record.reason);
+        add_outside_row(record, {}, State::crashed, record.reason);
     } else if (end.code != 0) {
         record.diagnostics.push_back({"events", 0, how + "1"});
     }
@@ -156,13 +171,13 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
     } else if (end.kind != ProcessEnd::Kind::exited && is_death(end)) {
         record.outcome = outcome_by(end);
         record.reason = words_for(end) + " at exit, after its tests";
-        add_module_row(record, state_inside(end), record.reason);
+        add_outside_row(record, {}, state_inside(end), record.reason);
     } else if (record.cases.empty()) {
         const bool empty =
             end.kind != ProcessEnd::Kind::exited || end.code == 0 || end.code == kNoTests;
         record.outcome = empty ? ModuleOutcome::no_tests : ModuleOutcome::crashed;
         record.reason = empty ? "it holds no tests" : words_for(end) + " without any test";
-        if (!empty) add_module_row(record, State::crashed, record.reason);
+        if (!empty) add_outside_row(record, {}, State::crashed, record.reason);
     } else {
         record.outcome = ModuleOutcome::completed;
         settle_exit_code(record, end);
@@ -210,7 +225,7 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
     if (!is_death(end)) {
         record.reason = how;
         set_not_run(record, progress, how);
-        if (record.cases.empty()) add_module_row(record, State::not_run, how);
+        if (record.cases.empty()) add_outside_row(record, {}, State::not_run, how);
         return;
     }
     const std::string_view verb = inside == State::timed_out ? "timed out" : "crashed";
@@ -246,7 +261,7 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
                 inside == State::timed_out
                     ? "the module timed out before it ran"
                     : fmt::format("the process ended with {} before it ran", how));
-    add_module_row(record, inside, record.reason);
+    add_outside_row(record, course.fixture, inside, record.reason);
 }
 
 }  // namespace
@@ -298,6 +313,7 @@ std::string words_for(const ProcessEnd& end) {
 
 void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
             const ProcessEnd& end) {
+    record.ready = course.ready || course.finished;
     record.finished = course.finished;
     if (course.finished)
         settle_finished(record, progress, end);

@@ -27,8 +27,9 @@ struct Course {
 // reason. `progress` runs parallel to record.cases. The rules:
 //  - A death inside a test is that test's state: crashed, timed_out, or not_run when it was
 //    stopped. Its reason is how the process ended.
-//  - A death outside any test (import, a class fixture, at exit after the last test) is the
-//    pseudo-case `path::<module>`, crashed or timed_out, so that no death goes without a row. A
+//  - A death outside any test is a pseudo-case, crashed or timed_out, so that no death goes without
+//    a row: in a class or module fixture `path::Class::<setUpClass>`, elsewhere (import, between
+//    tests, at exit after the last one) `path::<module>`. A
 //    process that dies by a signal or hangs after the framework had finished counts as such a
 //    death: the tests keep their states, the module is crashed, as its own exit status would say.
 //  - So does an exit code after `finish` that the framework does not give for tests none of which

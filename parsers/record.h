@@ -218,6 +218,7 @@ struct ModuleRecord {
     std::string reason;          // of every outcome but completed
     std::int64_t collected = 0;  // as announced by the harness, pseudo-cases included
     std::vector<CaseRecord> cases;
+    bool ready = false;      // collection was over: these are all its tests
     bool finished = false;   // the framework returned in order: only then are its closing lines due
     bool from_text = false;  // read from the log's text: what only the events know is missing
     std::optional<ShimSession> shim;  // empty: it was not active in this process

@@ -59,10 +59,10 @@ Json subtest(const SubtestView& s) {
 }
 
 Json attempt(const AttemptView& a) {
-    return {{"attempt", a.number},
-            {"state", name_of(a.state)},
-            {"duration_s", a.duration_s},
-            {"key_line", or_null(a.key_line)}};
+    return {{"attempt", a.number},        {"kind", name_of(a.kind)},
+            {"forked", a.forked},         {"state", name_of(a.state)},
+            {"duration_s", a.duration_s}, {"key_line", or_null(a.key_line)},
+            {"log", or_null(a.log)}};
 }
 
 Json test(const CaseView& c) {
@@ -71,11 +71,13 @@ Json test(const CaseView& c) {
             {"reason", or_null(c.reason)},
             {"pseudo", c.pseudo},
             {"flaky", c.flaky},
+            {"fork_sensitive", c.fork_sensitive},
             {"duration_s", c.duration_s},
             {"file", c.file},
             {"line", c.line},
             {"url", or_null(c.url)},
             {"marks", c.marks},
+            {"log", or_null(c.log)},
             {"attempts", list_of(c.attempts, attempt)},
             {"subtests", list_of(c.subtests, subtest)},
             {"failure", failure_or_null(c.failure)},
@@ -92,6 +94,10 @@ Json module(const ModuleView& m) {
             {"log", or_null(m.log)},
             {"process_end", or_null(m.process_end)},
             {"max_rss_bytes", m.max_rss_bytes},
+            {"peak_rss_bytes", m.peak_rss_bytes},
+            {"cpu_s", m.cpu_s},
+            {"read_bytes", m.read_bytes},
+            {"written_bytes", m.written_bytes},
             {"dropped_log_bytes", m.dropped_log_bytes},
             {"last_known_cases", or_null(m.last_known_cases)},
             {"diagnostics", m.diagnostics},
@@ -161,7 +167,10 @@ std::string to_json(const ReportModel& model) {
         {"gaps", Json::array()},
         {"redirections", list_of(model.redirections, redirection)},
         {"leaked_processes", list_of(model.leaked_processes, [](const LeakedView& p) {
-             return Json{{"module", p.module}, {"pid", p.pid}, {"command", p.command}};
+             return Json{{"module", p.module},
+                         {"pid", p.pid},
+                         {"command", p.command},
+                         {"killed", p.killed}};
          })}};
     return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

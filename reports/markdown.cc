@@ -187,7 +187,7 @@ std::string folded(std::string_view summary, std::string_view body) {
 }
 
 // A failing test: what went wrong stays when space is short; how, goes first.
-Item failing_test(const ModuleView& module, const CaseView& test) {
+Item failing_test(const CaseView& test) {
     Item item;
     item.text = fmt::format("### {}: {}\n\n", name_of(test.state), linked_code(test.id, test.url));
     if (test.failure && !test.failure->key_line.empty())
@@ -196,10 +196,11 @@ Item failing_test(const ModuleView& module, const CaseView& test) {
 
     std::string body;
     if (test.failure) body += failure_details(*test.failure);
-    if (!module.log_url.empty())
-        body += fmt::format("\nLog: {}\n", linked_code(module.log, module.log_url));
+    if (!test.log_url.empty())
+        body += fmt::format("\nLog: {}\n", linked_code(test.log, test.log_url));
     for (const AttemptView& attempt : test.attempts)
-        body += fmt::format("\nAttempt {}: {} {}\n", attempt.number, name_of(attempt.state),
+        body += fmt::format("\nAttempt {} ({}{}): {} {}\n", attempt.number, name_of(attempt.kind),
+                            attempt.forked ? ", forked" : "", name_of(attempt.state),
                             code(attempt.key_line));
     body += commands(test.reproduce);
     item.detail = folded("Traceback and how to reproduce", body);
@@ -209,8 +210,8 @@ Item failing_test(const ModuleView& module, const CaseView& test) {
 Section failing_tests(const ReportModel& model) {
     Section section{"Tests that need attention", "tests that need attention",
                     "tracebacks and commands of tests that need attention"};
-    for_each_case(model, [&](const ModuleView& module, const CaseView& test) {
-        if (needs_attention(test.state)) section.items.push_back(failing_test(module, test));
+    for_each_case(model, [&](const ModuleView&, const CaseView& test) {
+        if (needs_attention(test.state)) section.items.push_back(failing_test(test));
     });
     return section;
 }
@@ -242,10 +243,12 @@ Section unexpected_passes(const ReportModel& model) {
     return section;
 }
 
-Section flaky_tests(const ReportModel& model) {
-    Section section{"Flaky tests", "flaky tests"};
+// Tests whose verdict depends on the process that they ran in.
+Section unstable_tests(const ReportModel& model, std::string title, std::string what,
+                       bool CaseView::*unstable) {
+    Section section{std::move(title), std::move(what)};
     for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        if (!test.flaky) return;
+        if (!(test.*unstable)) return;
         std::string states;
         for (const AttemptView& attempt : test.attempts)
             states += fmt::format("{}{}", states.empty() ? "" : ", then ", name_of(attempt.state));
@@ -373,7 +376,8 @@ Section leaked(const ReportModel& model) {
     Section section{"Leaked processes", "leaked processes"};
     for (const LeakedView& p : model.leaked_processes)
         section.items.push_back(
-            {fmt::format("- {}: process {}, {}\n", code(p.module), p.pid, code(p.command))});
+            {fmt::format("- {}: process {}, {}{}\n", code(p.module), p.pid, code(p.command),
+                         p.killed ? "" : " (it could not be killed)")});
     return section;
 }
 
@@ -438,7 +442,11 @@ std::string to_markdown(const ReportModel& model, std::optional<size_t> max_byte
     document.add(failing_subtests(model), {.items = 80, .details = 45});
     document.add(troubled_modules(model), {.items = 85});
     document.add(tests_not_run(model), {.items = 70});
-    document.add(flaky_tests(model), {.items = 75});
+    document.add(unstable_tests(model, "Flaky tests", "flaky tests", &CaseView::flaky),
+                 {.items = 75});
+    document.add(unstable_tests(model, "Tests that broke only in a forked process",
+                                "fork-sensitive tests", &CaseView::fork_sensitive),
+                 {.items = 74});
     document.add(unexpected_passes(model), {.items = 72});
     document.add(how_it_passed(model), {});
     document.add(skips(model), {.items = 40});

@@ -11,6 +11,7 @@
 
 #include "reports/links.h"
 #include "runner/analysis/accounting.h"
+#include "runner/analysis/attempts.h"
 #include "runner/analysis/marks.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
@@ -31,75 +32,32 @@ std::string quoted(const std::vector<std::string>& words) {
     return fmt::format("{}", fmt::join(out, " "));
 }
 
-// A module's attempts as one record: each test as its last attempt left it, in the order in which
-// tests were first seen.
-struct Verdicts {
-    ModuleRecord record;
+struct ModuleVerdicts {
+    analysis::Verdicts verdicts;
     std::vector<std::vector<AttemptView>> attempts;  // of each case, where it had several
-
-    [[nodiscard]] bool flaky(size_t index) const {
-        const auto& all = attempts[index];
-        return record.cases[index].state == State::passed &&
-               std::any_of(all.begin(), all.end(),
-                           [](const AttemptView& a) { return needs_attention(a.state); });
-    }
 };
 
-Verdicts verdicts_of(const store::StoredModule& module) {
-    Verdicts all;
+ModuleVerdicts verdicts_of(const store::StoredModule& module) {
+    ModuleVerdicts all;
     if (module.attempts.empty()) {
-        all.record.path = module.path;
-        all.record.outcome = ModuleOutcome::not_run;
-        all.record.reason = module.not_run_reason;
+        all.verdicts.record.path = module.path;
+        all.verdicts.record.outcome = ModuleOutcome::not_run;
+        all.verdicts.record.reason = module.not_run_reason;
         return all;
     }
-    if (module.attempts.size() == 1) {
-        all.record = module.attempts.front().record;
-        all.attempts.resize(all.record.cases.size());
-        return all;
-    }
-    std::unordered_map<std::string, size_t> places;
-    std::unordered_map<std::string, const store::JobResult*> deciding;
-    std::vector<CaseRecord> cases;
-    std::int64_t collected = 0;
-    for (const store::JobResult& job : module.attempts) {
-        collected = std::max(collected, job.record.collected);
-        for (const CaseRecord& test : job.record.cases) {
-            const auto [place, added] = places.try_emplace(test.id, cases.size());
-            if (added) {
-                cases.push_back(test);
-                all.attempts.emplace_back();
-            } else {
-                cases[place->second] = test;
-            }
-            all.attempts[place->second].push_back(
-                {job.attempt, test.state, test.duration_s,
-                 test.failure ? test.failure->key_line() : std::string{}});
-            deciding[test.id] = &job;
+    std::vector<analysis::Attempt> attempts;
+    for (const store::JobResult& job : module.attempts)
+        attempts.push_back({&job.record, job.attempt, job.kind, job.forked});
+    all.verdicts = analysis::verdicts_of(attempts);
+    for (const analysis::Verdict& verdict : all.verdicts.of) {
+        auto& views = all.attempts.emplace_back();
+        if (verdict.tries.size() < 2) continue;
+        for (const analysis::Try& at : verdict.tries) {
+            const store::JobResult& job = module.attempts[at.attempt];
+            const CaseRecord& test = job.record.cases[at.row];
+            views.push_back({job.attempt, job.kind, job.forked, test.state, test.duration_s,
+                             test.failure ? test.failure->key_line() : std::string{}, job.log});
         }
-    }
-    for (auto& attempts : all.attempts)
-        if (attempts.size() == 1) attempts.clear();
-
-    all.record = module.attempts.back().record;
-    all.record.cases = std::move(cases);
-    all.record.collected = collected;
-    // Closing lines are of one attempt; each is checked against its own.
-    all.record.closing.reset();
-    all.record.finished = false;
-    all.record.device_events.clear();
-    all.record.kernels.clear();
-    for (const store::JobResult& job : module.attempts) {
-        const auto decides = [&](const std::string& test) {
-            const auto decider = deciding.find(test);
-            return decider == deciding.end() || decider->second == &job;
-        };
-        std::copy_if(job.record.device_events.begin(), job.record.device_events.end(),
-                     std::back_inserter(all.record.device_events),
-                     [&](const auto& event) { return decides(event.test); });
-        std::copy_if(job.record.kernels.begin(), job.record.kernels.end(),
-                     std::back_inserter(all.record.kernels),
-                     [&](const auto& kernels) { return decides(kernels.test); });
     }
     return all;
 }
@@ -170,8 +128,8 @@ class Builder {
     }
 
     void add_module(const store::StoredModule& module) {
-        const Verdicts verdicts = verdicts_of(module);
-        const ModuleRecord& record = verdicts.record;
+        const ModuleVerdicts merged = verdicts_of(module);
+        const ModuleRecord& record = merged.verdicts.record;
         const std::string file = (fs::path(run_.info.root) / module.path).string();
 
         ModuleView view;
@@ -184,22 +142,22 @@ class Builder {
         for (const store::JobResult& job : module.attempts) {
             view.duration_s += job.duration_s;
             view.max_rss_bytes = std::max(view.max_rss_bytes, job.max_rss_bytes);
+            view.peak_rss_bytes = std::max(view.peak_rss_bytes, job.peak_rss_bytes);
+            view.cpu_s += job.user_s + job.system_s;
+            view.read_bytes += job.read_bytes;
+            view.written_bytes += job.written_bytes;
             view.dropped_log_bytes += job.dropped_log_bytes;
             for (const parsers::Diagnostic& d : job.record.diagnostics)
                 view.diagnostics.push_back(fmt::format(
                     "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));
             for (const store::LeakedProcess& process : job.leaked)
-                model_.leaked_processes.push_back({module.path, process.pid, quoted(process.argv)});
+                model_.leaked_processes.push_back(
+                    {module.path, process.pid, quoted(process.argv), process.killed});
         }
         if (!module.attempts.empty()) {
             view.log = module.attempts.back().log;
+            view.log_url = log_url(view.log);
             view.process_end = module.attempts.back().process_end;
-            if (!view.log.empty())
-                view.log_url = percent_encoded(
-                    (options_.run_folder / view.log)
-                        .lexically_normal()
-                        .lexically_relative(options_.report_folder.lexically_normal())
-                        .generic_string());
         }
         if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
             view.reproduce = reproduce(module.path, module.path);
@@ -210,16 +168,31 @@ class Builder {
         for (size_t i = 0; i < record.cases.size(); ++i) {
             CaseView test = case_view(record.cases[i], file, module.path);
             for (const auto name : marks[i].names()) test.marks.emplace_back(name);
-            test.attempts = verdicts.attempts[i];
-            test.flaky = verdicts.flaky(i);
+            if (!module.attempts.empty()) {
+                test.attempts = merged.attempts[i];
+                if (needs_attention(test.state)) {
+                    test.log = module.attempts[merged.verdicts.of[i].decisive.attempt].log;
+                    test.log_url = log_url(test.log);
+                }
+                test.flaky = merged.verdicts.of[i].flaky;
+                test.fork_sensitive = merged.verdicts.of[i].fork_sensitive;
+            }
             flaky += test.flaky;
             ++view.states[static_cast<size_t>(test.state)];
             view.cases.push_back(std::move(test));
         }
         analysis::add(totals_, record, flaky);
-        add_mismatches(module, record);
+        add_mismatches(module);
         collect_sites(record);
         model_.modules.push_back(std::move(view));
+    }
+
+    [[nodiscard]] std::string log_url(const std::string& log) const {
+        if (log.empty()) return {};
+        return percent_encoded((options_.run_folder / log)
+                                   .lexically_normal()
+                                   .lexically_relative(options_.report_folder.lexically_normal())
+                                   .generic_string());
     }
 
     // "attempt 2: " where there were several.
@@ -229,14 +202,11 @@ class Builder {
                                           : std::string{};
     }
 
-    void add_mismatches(const store::StoredModule& module, const ModuleRecord& verdicts) {
+    void add_mismatches(const store::StoredModule& module) {
         auto& list = model_.accounting.mismatches;
         for (const store::JobResult& job : module.attempts)
             for (const analysis::Mismatch& mismatch : analysis::account(job.record).mismatches)
                 list.push_back({module.path, attempt_words(module, job) + mismatch.text()});
-        if (module.attempts.size() < 2) return;
-        for (const analysis::Mismatch& mismatch : analysis::account(verdicts).mismatches)
-            list.push_back({module.path, "all attempts: " + mismatch.text()});
     }
 
     CaseView case_view(const CaseRecord& record, const std::string& module_file,

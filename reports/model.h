@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 
 namespace compat::store {
@@ -53,9 +54,12 @@ struct SubtestView {
 
 struct AttemptView {
     int number = 1;
+    AttemptKind kind = AttemptKind::whole;
+    bool forked = false;
     parsers::State state = parsers::State::not_run;
     double duration_s = 0;
     std::string key_line;
+    std::string log;  // relative to the run's folder
 };
 
 // Commands to copy into a shell.
@@ -69,13 +73,16 @@ struct CaseView {
     std::string id;
     parsers::State state = parsers::State::not_run;
     std::string reason;
-    bool pseudo = false;  // a row that is not a test
-    bool flaky = false;   // passed after it had failed
+    bool pseudo = false;          // a row that is not a test
+    bool flaky = false;           // passed after it had failed
+    bool fork_sensitive = false;  // broke in a forked process and not in a fresh one
     double duration_s = 0;
     std::string file;  // as FrameView::file
     int line = 0;
     std::string url;
-    std::vector<std::string> marks;     // device, fallback, redirected, untouched
+    std::vector<std::string> marks;  // device, fallback, redirected, untouched
+    std::string log;                 // of the attempt that decided; of what needs attention
+    std::string log_url;
     std::vector<AttemptView> attempts;  // only where there were several
     std::vector<SubtestView> subtests;
     std::optional<FailureView> failure;
@@ -91,10 +98,14 @@ struct ModuleView {
     std::string reason;
     double duration_s = 0;  // of all attempts
     int attempts = 0;
-    std::string log;          // of the last attempt, relative to the run's folder
-    std::string log_url;      // relative to the report's folder
-    std::string process_end;  // of the last attempt
-    std::int64_t max_rss_bytes = 0;
+    std::string log;                  // of the last attempt, relative to the run's folder
+    std::string log_url;              // relative to the report's folder
+    std::string process_end;          // of the last attempt
+    std::int64_t max_rss_bytes = 0;   // of the largest process
+    std::int64_t peak_rss_bytes = 0;  // the largest sum over all processes of an attempt
+    double cpu_s = 0;                 // of all attempts, as are the next two
+    std::int64_t read_bytes = 0;
+    std::int64_t written_bytes = 0;
     std::int64_t dropped_log_bytes = 0;
     std::optional<std::int64_t> last_known_cases;  // where this run does not know them
     std::vector<std::string> diagnostics;
@@ -148,6 +159,7 @@ struct LeakedView {
     std::string module;
     std::int64_t pid = 0;
     std::string command;
+    bool killed = true;
 };
 
 struct RunView {

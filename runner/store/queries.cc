@@ -90,7 +90,7 @@ std::vector<RunSummary> list_runs(Database& database) {
             SELECT run.id, run.name, suite.name, series, started_ms, device, simulated,
                 shim, torch, folder, (SELECT count(*)
             FROM module
-            WHERE module.run = run.id), {}
+            WHERE module.run = run.id), shard, plan, {}
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -110,7 +110,9 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.torch = row.text(8);
         run.folder = row.text(9);
         run.modules = row.integer(10);
-        run.end = read_end(row, 11);
+        run.shard = row.text(11);
+        run.plan = row.text(12);
+        run.end = read_end(row, 13);
     }
     Statement count = database.prepare(
         "SELECT run, state, count(*) FROM result WHERE verdict = 1 GROUP BY run, state");
@@ -179,7 +181,8 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
     return entries;
 }
 
-std::map<std::string, double> durations_of(Database& database, std::string_view suite) {
+std::map<std::string, double> durations_of(Database& database, std::string_view suite,
+                                           Store::Durations which) {
     // A first attempt that was cut short or never began says nothing about how long the module
     // takes.
     Statement row = database.prepare(
@@ -189,10 +192,10 @@ std::map<std::string, double> durations_of(Database& database, std::string_view 
             JOIN module ON module.suite = suite.id
             JOIN run ON run.id = module.run
             JOIN attempt ON attempt.module = module.id
-            WHERE suite.name = ? AND attempt.number = 1 AND attempt.outcome NOT IN
-                ('interrupted', 'spawn_failed', 'not_run')
+            WHERE suite.name = ? AND (? OR run.shard = '') AND attempt.number = 1
+                AND attempt.outcome NOT IN ('interrupted', 'spawn_failed', 'not_run')
             ORDER BY run.started_ms DESC)sql");
-    row.bind(1, suite);
+    row.bind_all(suite, which == Store::Durations::all);
     std::map<std::string, double> durations;
     while (row.step()) durations.emplace(row.text(0), row.real(1));  // keeps the newest
     return durations;

@@ -18,7 +18,7 @@ namespace compat::store {
 [[nodiscard]] Expected<std::int64_t> run_row(Database& database, std::string_view id);
 [[nodiscard]] std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                                                    std::string_view suite);
-[[nodiscard]] std::map<std::string, double> durations_of(Database& database,
-                                                         std::string_view suite);
+[[nodiscard]] std::map<std::string, double> durations_of(Database& database, std::string_view suite,
+                                                         Store::Durations which);
 
 }  // namespace compat::store

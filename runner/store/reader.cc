@@ -34,7 +34,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
             SELECT run.name, suite.name, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format
+                folder_format, shard, plan, repeat_of
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -65,6 +65,9 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.fingerprint = row.text(21);
     info.folder = row.text(22);
     info.folder_format = static_cast<int>(row.integer(23));
+    info.shard = row.text(24);
+    info.plan = row.text(25);
+    info.repeat_of = row.text(26);
     return info;
 }
 
@@ -104,6 +107,13 @@ JobResult read_attempt(const Statement& row) {
     job.dropped_log_bytes = row.integer(18);
     record.finished = row.flag(19);
     record.from_text = row.flag(22);
+    job.kind = known(attempt_kind_of(row.text(23)), row.text(23));
+    job.forked = row.flag(24);
+    job.only = json_column(row, 25).get<std::vector<std::string>>();
+    record.ready = row.flag(26);
+    job.peak_rss_bytes = row.integer(27);
+    job.read_bytes = row.integer(28);
+    job.written_bytes = row.integer(29);
     if (!row.is_null(20)) {
         const json shim = json_column(row, 20);
         const auto text = [&](const char* key) { return shim.at(key).get<std::string>(); };
@@ -194,7 +204,8 @@ class RunReader {
             SELECT attempt.id, module, number, outcome, reason, framework,
                 framework_version, python_version, collected, started_ms, duration_s,
                 user_s, system_s, max_rss_bytes, log, events, devices, process_end,
-                dropped_log_bytes, finished, shim, closing, from_text
+                dropped_log_bytes, finished, shim, closing, from_text, kind, forked, only_ids,
+                ready, peak_rss_bytes, read_bytes, written_bytes
             FROM attempt
             JOIN module ON module.id = attempt.module
             WHERE module.run = ?
@@ -277,7 +288,7 @@ class RunReader {
     void device_events() {
         Statement row = rows(
             R"sql(
-            SELECT attempt.id, case_id, kind, op, asked, given, file, line, count
+            SELECT attempt.id, case_id, site.kind, op, asked, given, file, line, count
             FROM module
             JOIN attempt ON attempt.module = module.id
             JOIN device_event ON device_event.attempt = attempt.id
@@ -326,7 +337,7 @@ class RunReader {
                     {diagnostic.text(1), diagnostic.integer(2), diagnostic.text(3)});
         Statement leaked = rows(
             R"sql(
-            SELECT attempt.id, pid, argv
+            SELECT attempt.id, pid, argv, killed
             FROM module
             JOIN attempt ON attempt.module = module.id
             JOIN leaked_process ON leaked_process.attempt = attempt.id
@@ -334,8 +345,9 @@ class RunReader {
             ORDER BY leaked_process.id)sql");
         while (leaked.step())
             job(leaked.integer(0))
-                .leaked.push_back(
-                    {leaked.integer(1), json_column(leaked, 2).get<std::vector<std::string>>()});
+                .leaked.push_back({leaked.integer(1),
+                                   json_column(leaked, 2).get<std::vector<std::string>>(),
+                                   leaked.flag(3)});
     }
 
     Database& database_;

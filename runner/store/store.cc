@@ -107,6 +107,11 @@ Expected<void> Store::finish_run(std::string_view run, const RunEnd& end) {
     });
 }
 
+Expected<void> Store::reopen_run(std::string_view run) {
+    return write_to(impl_->database, run,
+                    [&](std::int64_t row) { erase_end(impl_->database, row); });
+}
+
 Expected<std::vector<RunSummary>> Store::runs() const {
     return guarded(impl_->database.file(), [&]() -> Expected<std::vector<RunSummary>> {
         return list_runs(impl_->database);
@@ -139,9 +144,10 @@ Expected<std::optional<std::int64_t>> Store::last_known_cases(std::string_view s
     });
 }
 
-Expected<std::map<std::string, double>> Store::module_durations(std::string_view suite) const {
+Expected<std::map<std::string, double>> Store::module_durations(std::string_view suite,
+                                                                Durations which) const {
     return guarded(impl_->database.file(), [&]() -> Expected<std::map<std::string, double>> {
-        return durations_of(impl_->database, suite);
+        return durations_of(impl_->database, suite, which);
     });
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 
@@ -51,6 +52,9 @@ struct RunInfo {
     std::string fingerprint = "{}";  // a JSON object: host, packages, versions, settings
     std::string folder;              // of the run's files, relative to the database's: "runs/<id>"
     int folder_format = 1;           // layout of that folder
+    std::string shard;               // "2/5"; empty: the run is whole
+    std::string repeat_of;           // the first of runs that differ in nothing (A/A); empty: none
+    std::string plan;                // names the plan before it was cut into shards
 
     friend bool operator==(const RunInfo&, const RunInfo&) = default;
 };
@@ -58,6 +62,7 @@ struct RunInfo {
 struct LeakedProcess {
     std::int64_t pid = 0;
     std::vector<std::string> argv;
+    bool killed = true;  // false: it could not be
 
     friend bool operator==(const LeakedProcess&, const LeakedProcess&) = default;
 };
@@ -66,11 +71,17 @@ struct LeakedProcess {
 struct JobResult {
     parsers::ModuleRecord record;
     int attempt = 1;  // counts from 1
+    AttemptKind kind = AttemptKind::whole;
+    bool forked = false;            // its process came from the zygote
+    std::vector<std::string> only;  // of rest, alone and again: the ids that were asked for
     WallTime started{};
     double duration_s = 0;  // wall
     double user_s = 0;      // CPU, children included
     double system_s = 0;
-    std::int64_t max_rss_bytes = 0;
+    std::int64_t max_rss_bytes = 0;   // of its largest process
+    std::int64_t peak_rss_bytes = 0;  // the largest sum over its processes
+    std::int64_t read_bytes = 0;      // from and to storage
+    std::int64_t written_bytes = 0;
     std::string log;  // paths relative to the run's folder; empty: not written
     std::string events;
     std::string devices;
@@ -131,6 +142,8 @@ struct RunSummary {
     bool shim = true;
     std::string torch;
     std::string folder;
+    std::string shard;
+    std::string plan;
     std::optional<RunEnd> end;  // without its mismatches
     std::int64_t modules = 0;
     StateCounts states{};
@@ -174,10 +187,13 @@ class Store {
     // is kept.
     [[nodiscard]] Expected<void> plan_modules(std::string_view run,
                                               const std::vector<std::string>& paths);
-    // An attempt may be saved once.
+    // An attempt may be saved once. It decides for the tests that it reached, and for those that
+    // nothing has reached yet; a whole one, for the rows of the module and its fixtures, too.
     [[nodiscard]] Expected<void> save_job(std::string_view run, const JobResult& job);
     // On the disk when it returns, power loss included.
     [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);
+    // Takes an end back: the run goes on.
+    [[nodiscard]] Expected<void> reopen_run(std::string_view run);
 
     // Newest first.
     [[nodiscard]] Expected<std::vector<RunSummary>> runs() const;
@@ -191,9 +207,11 @@ class Store {
     // How many cases the latest attempt at this module that knew them collected.
     [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
         std::string_view suite, std::string_view module) const;
-    // Seconds a module took when it last ran to its own end, for ordering.
+    // Seconds a module took when it last ran to its own end, for ordering. What cuts a plan into
+    // shards must not depend on the shards that ran before.
+    enum class Durations { all, of_whole_runs };
     [[nodiscard]] Expected<std::map<std::string, double>> module_durations(
-        std::string_view suite) const;
+        std::string_view suite, Durations which = Durations::all) const;
 
     // Not part of the interface: the connection, for the store's own tests.
     struct Impl;

@@ -80,8 +80,10 @@ class JobWriter {
           result_(database.prepare(R"sql(
             INSERT INTO result (run, attempt, test, verdict, state, phase, reason,
                 duration_s, file, line, started, call_state, pseudo)
-            VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
           overrule_(database.prepare("UPDATE result SET verdict = 0 WHERE test = ? AND run = ?")),
+          reached_(database.prepare(
+              "SELECT 1 FROM result WHERE test = ? AND run = ? AND state <> 'not_run'")),
           subtest_(database.prepare(
               "INSERT INTO subtest (result, label, state, reason) VALUES (?, ?, ?, ?)")),
           failure_(database.prepare(
@@ -91,15 +93,26 @@ class JobWriter {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")) {}
 
     void write(const JobResult& job) {
-        attempt_ = add_attempt(add_module(job.record.path), job);
+        const std::int64_t module = add_module(job.record.path);
+        if (job.attempt > 1 && job.kind == AttemptKind::whole) {
+            Statement outdated = database_.prepare(
+                R"sql(
+            UPDATE result SET verdict = 0
+            WHERE pseudo = 1 AND attempt IN (SELECT id FROM attempt WHERE module = ?))sql");
+            outdated.bind(1, module);
+            outdated.run();
+        }
+        attempt_ = add_attempt(module, job);
         for (const CaseRecord& record : job.record.cases) {
             const auto test = tests_.id(record.id, suite_, record.name);
             cases_.emplace(record.id, test);
-            if (job.attempt > 1) {
+            const bool decides =
+                job.attempt == 1 || record.state != parsers::State::not_run || !was_reached(test);
+            if (decides && job.attempt > 1) {
                 overrule_.bind_all(test, run_);
                 overrule_.run();
             }
-            add_case(record, test);
+            add_case(record, test, decides);
         }
         add_device_events(job.record);
         add_findings(job);
@@ -142,23 +155,35 @@ class JobWriter {
             INSERT INTO attempt (module, number, outcome, reason, framework,
                 framework_version, python_version, collected, started_ms, duration_s,
                 user_s, system_s, max_rss_bytes, log, events, devices, process_end,
-                dropped_log_bytes, finished, shim, closing, from_text)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql");
+                dropped_log_bytes, finished, shim, closing, from_text, kind, forked, only_ids,
+                ready, peak_rss_bytes, read_bytes, written_bytes)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                ?, ?, ?, ?))sql");
         add.bind_all(module, job.attempt, name_of(record.outcome), record.reason, record.framework,
                      record.framework_version, record.python_version, record.collected,
                      ms(job.started), job.duration_s, job.user_s, job.system_s, job.max_rss_bytes,
                      job.log, job.events, job.devices, job.process_end, job.dropped_log_bytes,
-                     record.finished, shim, closing, record.from_text);
+                     record.finished, shim, closing, record.from_text, name_of(job.kind),
+                     job.forked, to_column(job.only), record.ready, job.peak_rss_bytes,
+                     job.read_bytes, job.written_bytes);
         add.run();
         return database_.last_row_id();
     }
 
-    void add_case(const CaseRecord& record, std::int64_t test) {
+    bool was_reached(std::int64_t test) {
+        reached_.bind_all(test, run_);
+        const bool found = reached_.step();
+        reached_.reset();
+        return found;
+    }
+
+    void add_case(const CaseRecord& record, std::int64_t test, bool decides) {
         const auto& file = record.location.file;
-        result_.bind_all(
-            run_, attempt_, test, name_of(record.state), name_of(record.phase), record.reason,
-            record.duration_s, file.empty() ? std::nullopt : std::optional(file_id(file)),
-            record.location.line, record.started, word_of(record.call_state), record.pseudo);
+        result_.bind_all(run_, attempt_, test, decides, name_of(record.state),
+                         name_of(record.phase), record.reason, record.duration_s,
+                         file.empty() ? std::nullopt : std::optional(file_id(file)),
+                         record.location.line, record.started, word_of(record.call_state),
+                         record.pseudo);
         result_.run();
         const auto result = database_.last_row_id();
         if (record.failure) add_failure(*record.failure, result, std::nullopt, false);
@@ -213,10 +238,10 @@ class JobWriter {
             diagnostic.bind_all(attempt_, found.file, found.offset, found.message);
             diagnostic.run();
         }
-        Statement leaked =
-            database_.prepare("INSERT INTO leaked_process (attempt, pid, argv) VALUES (?, ?, ?)");
+        Statement leaked = database_.prepare(
+            "INSERT INTO leaked_process (attempt, pid, argv, killed) VALUES (?, ?, ?, ?)");
         for (const LeakedProcess& process : job.leaked) {
-            leaked.bind_all(attempt_, process.pid, to_column(process.argv));
+            leaked.bind_all(attempt_, process.pid, to_column(process.argv), process.killed);
             leaked.run();
         }
     }
@@ -239,6 +264,7 @@ class JobWriter {
     Interned sites_;
     Statement result_;
     Statement overrule_;
+    Statement reached_;
     Statement subtest_;
     Statement failure_;
     std::unordered_map<std::string_view, std::int64_t> cases_;  // of this job, by id
@@ -257,14 +283,15 @@ void write_run(Database& database, const RunInfo& info) {
             INSERT INTO run (name, suite, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format)
+                folder_format, shard, plan, repeat_of)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?))sql");
+                ?, ?, ?, ?))sql");
     add.bind_all(info.id, suite, info.series, ms(info.started), info.framework, info.shim,
                  info.policy, info.masquerade, info.device, info.simulated, info.fallback,
                  info.commit, info.dirty, info.remote, info.torch, info.root, info.links_base,
                  info.python, to_column(env), to_column(info.argv), to_column(info.rerun_argv),
-                 info.fingerprint, info.folder, info.folder_format);
+                 info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
+                 info.repeat_of);
     add.run();
 }
 
@@ -304,6 +331,16 @@ void write_end(Database& database, std::int64_t run, const RunEnd& end) {
         add.bind_all(run, mismatch.module, mismatch.message);
         add.run();
     }
+}
+
+void erase_end(Database& database, std::int64_t run) {
+    Statement update = database.prepare(
+        R"sql(
+            UPDATE run SET finished_ms = NULL, duration_s = NULL, complete = NULL,
+                exit_code = NULL, accounting_closed = NULL, not_run_reason = NULL
+            WHERE id = ?)sql");
+    update.bind(1, run);
+    update.run();
 }
 
 void write_job(Database& database, std::int64_t run, const JobResult& job) {

@@ -12,6 +12,7 @@ namespace compat::store {
 void write_run(Database& database, const RunInfo& info);
 void write_plan(Database& database, std::int64_t run, const std::vector<std::string>& paths);
 void write_end(Database& database, std::int64_t run, const RunEnd& end);
+void erase_end(Database& database, std::int64_t run);
 void write_job(Database& database, std::int64_t run, const JobResult& job);
 
 }  // namespace compat::store

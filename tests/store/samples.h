@@ -37,6 +37,9 @@ inline RunInfo run(const std::string& id, std::int64_t second, const std::string
     info.fingerprint = R"({"os":"Debian 12"})";
     info.folder = "runs/" + id;
     info.folder_format = 3;
+    info.shard = "2/5";
+    info.plan = "0f1e2d";
+    info.repeat_of = "first";
     return info;
 }
 
@@ -103,18 +106,25 @@ inline JobResult job(const std::string& path, int attempt = 1) {
     record.shim = parsers::ShimSession{"0.1.0", "2.13.0", "cpu", "missing", "mps", true};
     record.diagnostics = {{"events", 120, "a line that is not JSON"}};
     record.closing = parsers::Closing{"Ran 9 tests", 9, {{"failures", 1}, {"skipped", 1}}};
+    record.ready = true;
     result.attempt = attempt;
+    result.kind = attempt == 1 ? AttemptKind::whole : AttemptKind::again;
+    result.forked = attempt == 1;
+    if (attempt > 1) result.only = {path + "::T::test_failed"};
     result.started = at_second(50);
     result.duration_s = 1.5;
     result.user_s = 1.25;
     result.system_s = 0.125;
     result.max_rss_bytes = 123456789;
+    result.peak_rss_bytes = 223456789;
+    result.read_bytes = 4096;
+    result.written_bytes = 8192;
     result.log = "modules/a/1.log";
     result.events = "modules/a/1.events.jsonl";
     result.devices = "modules/a/1.devices.jsonl";
     result.process_end = "SIGSEGV";
     result.dropped_log_bytes = 42;
-    result.leaked = {{4711, {"sleep", "1 000"}}};
+    result.leaked = {{4711, {"sleep", "1 000"}, false}};
     return result;
 }
 

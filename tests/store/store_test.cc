@@ -106,6 +106,41 @@ TEST_F(StoreTest, AVerdictIsTheStateOfTheLastAttemptThatHasTheTest) {
     EXPECT_EQ(history->at(0).attempts, 2);
 }
 
+TEST_F(StoreTest, AnAttemptThatDidNotReachATestDoesNotDecideAndAWholeOneOutdatesFixtures) {
+    begin("r", 1);
+    const auto state_of = [&](const char* id) { return store.case_history(id)->at(0).state; };
+    JobResult first = samples::job("m.py");
+    first.record.cases = {samples::test("m.py::a", State::crashed),
+                          samples::test("m.py::b", State::not_run),
+                          samples::test("m.py::A::<setUpClass>", State::crashed)};
+    first.record.cases[2].pseudo = true;
+    ASSERT_TRUE(store.save_job("r", first));
+    JobResult second = samples::job("m.py", 2);
+    second.kind = AttemptKind::rest;
+    second.record.cases = {samples::test("m.py::a", State::not_run),
+                           samples::test("m.py::b", State::not_run)};
+    second.record.cases[1].reason = "newer";
+    ASSERT_TRUE(store.save_job("r", second));
+    EXPECT_EQ(state_of("m.py::a"), State::crashed);
+    EXPECT_EQ(store.case_history("m.py::b")->at(0).reason, "newer");
+    EXPECT_EQ(state_of("m.py::A::<setUpClass>"), State::crashed);
+
+    JobResult third = samples::job("m.py", 3);
+    third.kind = AttemptKind::whole;
+    third.record.cases = {samples::test("m.py::a", State::passed)};
+    ASSERT_TRUE(store.save_job("r", third));
+    EXPECT_EQ(state_of("m.py::a"), State::passed);
+    EXPECT_THAT(*store.case_history("m.py::A::<setUpClass>"), testing::IsEmpty());
+}
+
+TEST_F(StoreTest, ARunThatWasReopenedHasNoEnd) {
+    begin("r", 1);
+    ASSERT_TRUE(store.finish_run("r", samples::end(2, false)));
+    ASSERT_TRUE(store.load_run("r")->end);
+    ASSERT_TRUE(store.reopen_run("r"));
+    EXPECT_FALSE(store.load_run("r")->end);
+}
+
 TEST_F(StoreTest, HistoryIsNewestFirstAndBySuite) {
     begin("r1", 1);
     begin("r2", 2);
@@ -203,6 +238,9 @@ TEST_F(StoreTest, DurationsAreThoseOfTheLatestFirstAttemptThatRanToItsEnd) {
     save("r2", "b.py", 1, 2, ModuleOutcome::interrupted);
     save("other", "c.py", 1, 5);
     EXPECT_THAT(*store.module_durations("alpha"), ElementsAre(Pair("a.py", 30), Pair("b.py", 20)));
+    EXPECT_THAT(*store.module_durations("alpha", Store::Durations::of_whole_runs),
+                testing::IsEmpty())
+        << "the samples are shards";
 }
 
 TEST_F(StoreTest, WritesToNoSuchRunAreRefused) {

@@ -1,0 +1,172 @@
+#include "runner/analysis/attempts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace compat::analysis {
+
+using parsers::CaseRecord;
+using parsers::ModuleOutcome;
+using parsers::ModuleRecord;
+using parsers::State;
+
+namespace {
+
+struct Row {
+    std::vector<Try> tries;
+    Try decisive;
+};
+
+const CaseRecord& row_of(const std::vector<Attempt>& attempts, const Try& at) {
+    return attempts[at.attempt].record->cases[at.row];
+}
+
+// The tests in the order in which they were first seen, each with all its rows.
+std::vector<Row> gather(const std::vector<Attempt>& attempts) {
+    size_t last_whole = 0;
+    for (size_t i = 0; i < attempts.size(); ++i)
+        if (attempts[i].kind == AttemptKind::whole) last_whole = i;
+    std::vector<Row> rows;
+    std::unordered_map<std::string_view, size_t> places;
+    for (size_t i = 0; i < attempts.size(); ++i) {
+        const auto& cases = attempts[i].record->cases;
+        for (size_t j = 0; j < cases.size(); ++j) {
+            if (cases[j].pseudo && i < last_whole) continue;
+            const auto [place, added] = places.try_emplace(cases[j].id, rows.size());
+            if (added) rows.push_back({{}, {i, j}});
+            Row& row = rows[place->second];
+            row.tries.push_back({i, j});
+            if (cases[j].state != State::not_run) row.decisive = {i, j};
+            // Never reached, so far: the newest reason is the true one.
+            if (row_of(attempts, row.decisive).state == State::not_run) row.decisive = {i, j};
+        }
+    }
+    return rows;
+}
+
+Verdict marked(const std::vector<Attempt>& attempts, Row row) {
+    Verdict verdict;
+    const bool good = row_of(attempts, row.decisive).state == State::passed;
+    const bool broken = is_broken(row_of(attempts, row.decisive).state);
+    for (const Try& at : row.tries) {
+        const State state = row_of(attempts, at).state;
+        const bool forked = attempts[at.attempt].forked;
+        if (state == State::not_run || at.attempt == row.decisive.attempt) continue;
+        if (forked && !attempts[row.decisive.attempt].forked) {
+            verdict.fork_sensitive = verdict.fork_sensitive || is_broken(state) != broken;
+        } else {
+            verdict.flaky = verdict.flaky || (good && is_broken(state));
+        }
+    }
+    verdict.tries = std::move(row.tries);
+    verdict.decisive = row.decisive;
+    return verdict;
+}
+
+// The first broken row of that state decides what is said of the module.
+const CaseRecord* first_of(const ModuleRecord& record, State state) {
+    const auto found = std::find_if(record.cases.begin(), record.cases.end(),
+                                    [&](const CaseRecord& c) { return c.state == state; });
+    return found == record.cases.end() ? nullptr : &*found;
+}
+
+void set_outcome(ModuleRecord& merged, const std::vector<Attempt>& attempts) {
+    const Attempt* whole = nullptr;
+    const Attempt* main_line = nullptr;  // the last that was about all that was left
+    for (const Attempt& attempt : attempts) {
+        if (attempt.kind == AttemptKind::whole) whole = &attempt;
+        if (attempt.kind == AttemptKind::whole || attempt.kind == AttemptKind::rest)
+            main_line = &attempt;
+    }
+    const auto take = [&](const ModuleRecord& from) {
+        merged.outcome = from.outcome;
+        merged.reason = from.reason;
+    };
+    const auto died = [&](ModuleOutcome outcome, const CaseRecord& row) {
+        merged.outcome = outcome;
+        merged.reason = row.pseudo ? row.reason : fmt::format("{} in {}", row.reason, row.id);
+    };
+    using enum ModuleOutcome;
+    const ModuleOutcome last = main_line->record->outcome;
+    const bool cut = last == interrupted || last == spawn_failed || last == not_run;
+    if (cut && (merged.cases.empty() || first_of(merged, State::not_run)))
+        take(*main_line->record);
+    else if (whole->record->outcome == load_error || whole->record->outcome == no_tests)
+        take(*whole->record);
+    else if (const CaseRecord* crash = first_of(merged, State::crashed))
+        died(crashed, *crash);
+    else if (const CaseRecord* hang = first_of(merged, State::timed_out))
+        died(timed_out, *hang);
+    else if (first_of(merged, State::not_run))
+        take(*main_line->record);
+    else
+        merged.outcome = completed, merged.reason.clear();
+}
+
+void keep_decided(ModuleRecord& merged, const std::vector<Attempt>& attempts,
+                  const std::unordered_map<std::string_view, size_t>& deciding) {
+    for (size_t i = 0; i < attempts.size(); ++i) {
+        const auto decides = [&](const std::string& test) {
+            const auto decider = deciding.find(test);
+            return decider == deciding.end() || decider->second == i;
+        };
+        const ModuleRecord& record = *attempts[i].record;
+        std::copy_if(record.device_events.begin(), record.device_events.end(),
+                     std::back_inserter(merged.device_events),
+                     [&](const auto& event) { return decides(event.test); });
+        std::copy_if(record.kernels.begin(), record.kernels.end(),
+                     std::back_inserter(merged.kernels),
+                     [&](const auto& kernels) { return decides(kernels.test); });
+    }
+}
+
+}  // namespace
+
+bool is_broken(State state) {
+    return state == State::failed || state == State::errored || state == State::crashed ||
+           state == State::timed_out;
+}
+
+Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
+    Verdicts all;
+    if (attempts.size() == 1) {
+        all.record = *attempts.front().record;
+        for (size_t j = 0; j < all.record.cases.size(); ++j) {
+            all.of.emplace_back();
+            all.of.back().tries.push_back({0, j});
+            all.of.back().decisive = {0, j};
+        }
+        return all;
+    }
+    std::vector<Row> rows = gather(attempts);
+    ModuleRecord& merged = all.record;
+    const ModuleRecord& first = *attempts.front().record;
+    merged.path = first.path;
+    for (const Attempt& attempt : attempts) {
+        // The first that came to say them.
+        if (merged.framework.empty()) merged.framework = attempt.record->framework;
+        if (merged.framework_version.empty())
+            merged.framework_version = attempt.record->framework_version;
+        if (merged.python_version.empty()) merged.python_version = attempt.record->python_version;
+        if (!merged.shim) merged.shim = attempt.record->shim;
+        merged.diagnostics.insert(merged.diagnostics.end(), attempt.record->diagnostics.begin(),
+                                  attempt.record->diagnostics.end());
+    }
+    std::unordered_map<std::string_view, size_t> deciding;
+    merged.cases.reserve(rows.size());
+    all.of.reserve(rows.size());
+    for (Row& row : rows) {
+        const CaseRecord& decisive = row_of(attempts, row.decisive);
+        deciding.emplace(decisive.id, row.decisive.attempt);
+        merged.cases.push_back(decisive);
+        all.of.push_back(marked(attempts, std::move(row)));
+    }
+    merged.collected = static_cast<std::int64_t>(merged.cases.size());
+    keep_decided(merged, attempts, deciding);
+    set_outcome(merged, attempts);
+    return all;
+}
+
+}  // namespace compat::analysis

@@ -1,0 +1,74 @@
+// What is to be done next about a module, from what its attempts so far have said: a pure function,
+// so that a run that was killed goes on from what is stored as if it had never stopped. Not here:
+// how a test's outcome was told (parsers), which attempt's word counts
+// (runner/analysis/attempts.h).
+//
+// The rules, in this order:
+//  - The first attempt is the whole module, as asked for. Only this one may be forked.
+//  - A whole attempt that could not say which tests the module has, or broke outside of them, is
+//    made again where it was forked (a fork's word is not enough) or retries are left.
+//  - What was collected and never reached runs in a fresh process, until limits.restarts are used
+//    up. A class or module fixture in which processes died twice takes its tests with it; where a
+//    process dies twice before any test, or stops before one in order, nothing more is tried.
+//  - A test that crashed or timed out runs once more alone.
+//  - Tests that failed run again together: once where only a fork has said so, and as often as
+//    retries say. One that then passes runs once more alone, and that is its verdict; so many of
+//    them as there are restarts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/base/attempt.h"
+
+namespace compat::plan {
+
+// How far one test came in one attempt.
+enum class Fate {
+    good,  // passed, skipped, or failed as expected
+    bad,   // failed
+    died,  // its process crashed or hung in it
+    unreached
+};
+
+struct Row {
+    std::string id;
+    Fate fate = Fate::unreached;
+    bool pseudo = false;  // not a test: a fixture, or the module itself
+};
+
+struct Attempt {
+    AttemptKind kind = AttemptKind::whole;
+    bool forked = false;
+    bool stopped = false;  // by us: an interrupt, the end of the runner
+    bool known = true;     // collection was over and nothing in it failed: these are its tests
+    std::vector<std::string> asked;  // of rest, alone and again: the ids
+    std::vector<Row> rows;
+};
+
+struct AttemptLimits {
+    int restarts = 20;
+    int retries = 0;
+    // The run stops after this many failed tests; 0: never. Then what failed is tried again before
+    // what is left runs.
+    std::int64_t maxfail = 0;
+};
+
+struct Next {
+    AttemptKind kind = AttemptKind::whole;
+    std::vector<std::string> only;  // ids; empty with `whole`
+
+    friend bool operator==(const Next&, const Next&) = default;
+};
+
+// Nothing: the module is done. Give-ups are told by `left_over`.
+[[nodiscard]] std::optional<Next> next_attempt(const std::vector<Attempt>& attempts,
+                                               const AttemptLimits& limits);
+
+// Why tests that were never reached will not be: "" while they may still be.
+[[nodiscard]] std::string left_over(const std::vector<Attempt>& attempts,
+                                    const AttemptLimits& limits);
+
+}  // namespace compat::plan

@@ -1,0 +1,222 @@
+#include "runner/plan/next.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace compat::plan {
+namespace {
+
+using testing::ElementsAre;
+using enum AttemptKind;
+using enum Fate;
+
+Attempt attempt(AttemptKind kind, std::vector<Row> rows) {
+    Attempt made;
+    made.kind = kind;
+    made.rows = std::move(rows);
+    if (kind != whole)
+        for (const Row& row : made.rows)
+            if (!row.pseudo) made.asked.push_back(row.id);
+    return made;
+}
+Attempt forked(Attempt of) {
+    of.forked = true;
+    return of;
+}
+Attempt stopped(Attempt of) {
+    of.stopped = true;
+    return of;
+}
+Attempt unknown(Attempt of) {
+    of.known = false;
+    return of;
+}
+
+TEST(NextAttempt, BeginsWithTheWholeAndEndsWhereNothingIsLeft) {
+    EXPECT_EQ(next_attempt({}, {}), (Next{whole, {}}));
+    EXPECT_EQ(next_attempt({attempt(whole, {{"m::a", good}, {"m::b", bad}})}, {}), std::nullopt);
+    EXPECT_EQ(next_attempt({attempt(whole, {})}, {}), std::nullopt);
+}
+
+TEST(NextAttempt, AfterADeathTheRestRunsAndThenTheCulpritAlone) {
+    std::vector<Attempt> so_far{
+        attempt(whole, {{"m::a", good}, {"m::b", died}, {"m::c", unreached}, {"m::d", unreached}})};
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::c", "m::d"}}));
+    so_far.push_back(attempt(rest, {{"m::c", died}, {"m::d", unreached}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::d"}}));
+    so_far.push_back(attempt(rest, {{"m::d", bad}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::b"}}));
+    so_far.push_back(attempt(alone, {{"m::b", died}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::c"}}));
+    so_far.push_back(attempt(alone, {{"m::c", good}}));
+    EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
+}
+
+TEST(NextAttempt, StopsAfterTheRestartsAndSaysSo) {
+    std::vector<Attempt> so_far{attempt(whole, {{"m::a", died}, {"m::b", unreached}})};
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 0})->kind, alone);
+    EXPECT_THAT(left_over(so_far, {.restarts = 0}), testing::HasSubstr("limits.restarts"));
+    EXPECT_EQ(left_over(so_far, {.restarts = 1}), "");
+}
+
+TEST(NextAttempt, AFixtureInWhichProcessesDieTwiceTakesItsTestsAlong) {
+    const Row fixture{"m::B::<setUpClass>", died, true};
+    std::vector<Attempt> so_far{attempt(
+        whole, {{"m::A::x", good}, {"m::B::x", unreached}, {"m::C::x", unreached}, fixture})};
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::B::x", "m::C::x"}}));
+    so_far.push_back(attempt(rest, {{"m::B::x", unreached}, {"m::C::x", unreached}, fixture}));
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::C::x"}}));
+    so_far.push_back(attempt(rest, {{"m::C::x", good}}));
+    EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
+    EXPECT_EQ(left_over(so_far, {}), "its fixture ended the process twice");
+}
+
+TEST(NextAttempt, AModuleFixtureTakesAll) {
+    const Row fixture{"m::<setUpModule>", died, true};
+    std::vector<Attempt> so_far{attempt(whole, {{"m::a", unreached}, fixture})};
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::a"}}));
+    so_far.push_back(attempt(rest, {{"m::a", unreached}, fixture}));
+    EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
+}
+
+TEST(NextAttempt, DeathsBetweenTestsGoOnAsLongAsTestsEnd) {
+    const Row death{"m::<module>", died, true};
+    std::vector<Attempt> so_far{
+        attempt(whole, {{"m::a", good}, {"m::b", unreached}, {"m::c", unreached}, death}),
+        attempt(rest, {{"m::b", good}, {"m::c", unreached}, death})};
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::c"}}));
+    so_far.push_back(attempt(rest, {{"m::c", unreached}, death}));
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::c"}}));
+    so_far.push_back(attempt(rest, {{"m::c", unreached}, death}));
+    EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
+    EXPECT_EQ(left_over(so_far, {}), "the process died twice before any test");
+}
+
+TEST(NextAttempt, WhatIsNotCollectedAgainIsNotTriedForEver) {
+    std::vector<Attempt> so_far{attempt(whole, {{"m::a", died}, {"m::b[1]", unreached}}),
+                                attempt(rest, {})};
+    EXPECT_EQ(next_attempt(so_far, {})->kind, alone);
+    EXPECT_EQ(left_over(so_far, {}), "the framework stops before it");
+}
+
+TEST(NextAttempt, AFailedCollectionIsFinal) {
+    const auto broken = unknown(attempt(whole, {{"m::<module>", bad, true}, {"m::a", unreached}}));
+    EXPECT_EQ(next_attempt({broken}, {}), std::nullopt);
+    EXPECT_EQ(left_over({broken}, {}), "collection failed");
+    EXPECT_EQ(next_attempt({broken}, {.retries = 1}), (Next{whole, {}}));
+    EXPECT_EQ(next_attempt({broken, broken}, {.retries = 1}), std::nullopt);
+}
+
+TEST(NextAttempt, WhatAForkSaysOfFailuresIsConfirmed) {
+    std::vector<Attempt> so_far{
+        forked(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}, {"m::d", died}}))};
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::d"}}));
+    so_far.push_back(attempt(alone, {{"m::d", died}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{again, {"m::b", "m::c"}}));
+    so_far.push_back(attempt(again, {{"m::b", bad}, {"m::c", good}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::c"}}));
+    so_far.push_back(attempt(alone, {{"m::c", bad}}));
+    EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
+}
+
+TEST(NextAttempt, AForkThatBrokeOutsideOfItsTestsIsNotBelieved) {
+    for (const Fate fate : {bad, died}) {
+        const auto fork =
+            forked(attempt(whole, {{"m::a", good}, {"m::A::<tearDownClass>", fate, true}}));
+        EXPECT_EQ(next_attempt({fork}, {}), (Next{whole, {}}));
+        EXPECT_EQ(next_attempt({fork, attempt(whole, {{"m::a", good}})}, {}), std::nullopt);
+    }
+    EXPECT_EQ(next_attempt({forked(unknown(attempt(whole, {})))}, {}), (Next{whole, {}}));
+}
+
+TEST(NextAttempt, RetriesAreCountedAndAlone) {
+    const AttemptLimits twice{.retries = 2};
+    std::vector<Attempt> so_far{attempt(whole, {{"m::a", bad}, {"m::b", bad}})};
+    EXPECT_EQ(next_attempt(so_far, twice), (Next{again, {"m::a", "m::b"}}));
+    so_far.push_back(attempt(again, {{"m::a", bad}, {"m::b", good}}));
+    EXPECT_EQ(next_attempt(so_far, twice), (Next{again, {"m::a"}}));
+    so_far.push_back(attempt(again, {{"m::a", bad}}));
+    EXPECT_EQ(next_attempt(so_far, twice), (Next{alone, {"m::b"}}));
+    so_far.push_back(attempt(alone, {{"m::b", good}}));
+    EXPECT_EQ(next_attempt(so_far, twice), std::nullopt);
+}
+
+TEST(NextAttempt, AStoppedAttemptIsTakenUpWhereItStopped) {
+    EXPECT_EQ(next_attempt({stopped(unknown(attempt(whole, {{"m::a", unreached}})))}, {}),
+              (Next{whole, {}}));
+    std::vector<Attempt> so_far{
+        stopped(attempt(whole, {{"m::a", good}, {"m::b", unreached}, {"m::c", unreached}}))};
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (Next{rest, {"m::b", "m::c"}}));
+    so_far.push_back(stopped(attempt(rest, {{"m::b", unreached}, {"m::c", unreached}})));
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (Next{rest, {"m::b", "m::c"}}));
+    so_far.push_back(attempt(rest, {{"m::b", good}, {"m::c", died}}));
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (Next{alone, {"m::c"}}));
+    so_far.push_back(stopped(attempt(alone, {{"m::c", unreached}})));
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (Next{alone, {"m::c"}}));
+}
+
+TEST(NextAttempt, UnderMaxfailFailuresAreTriedAgainBeforeTheRest) {
+    const AttemptLimits first{.retries = 1, .maxfail = 1};
+    std::vector<Attempt> so_far{attempt(whole, {{"m::a", bad}, {"m::b", unreached}})};
+    EXPECT_EQ(next_attempt(so_far, first), (Next{again, {"m::a"}}));
+    const auto still = [&](Fate fate) {
+        auto all = so_far;
+        all.push_back(attempt(again, {{"m::a", fate}}));
+        if (fate == good) all.push_back(attempt(alone, {{"m::a", good}}));
+        return next_attempt(all, first);
+    };
+    EXPECT_EQ(still(bad), std::nullopt);
+    EXPECT_EQ(still(good), (Next{rest, {"m::b"}}));
+}
+
+// Whatever a module does, the planner ends, no test runs alone more than once, and each test is
+// reached or its being left is explained.
+TEST(NextAttempt, EndsForEveryBehaviour) {
+    const std::vector<Fate> fates{good, bad, died, unreached};
+    for (unsigned seed = 0; seed < 2000; ++seed) {
+        unsigned state = seed * 2654435761u + 1;
+        const auto draw = [&](unsigned below) {
+            state = state * 1664525u + 1013904223u;
+            return (state >> 16) % below;
+        };
+        const AttemptLimits limits{.restarts = static_cast<int>(draw(4)),
+                                   .retries = static_cast<int>(draw(3)),
+                                   .maxfail = static_cast<std::int64_t>(draw(3))};
+        std::vector<std::string> all;
+        for (unsigned i = 0; i < 1 + draw(6); ++i) all.push_back("m::t" + std::to_string(i));
+        std::vector<Attempt> so_far;
+        std::map<std::string, int> alone_runs;
+        while (auto next = next_attempt(so_far, limits)) {
+            ASSERT_LT(so_far.size(), 60u) << "seed " << seed;
+            Attempt made;
+            made.kind = next->kind;
+            made.asked = next->only;
+            made.forked = so_far.empty() && draw(2) == 0;
+            made.known = draw(8) != 0;
+            bool dead = false;
+            for (const auto& id : next->kind == whole ? all : next->only) {
+                const Fate fate = dead ? unreached : fates[draw(3)];
+                if (fate == died) dead = true;
+                made.rows.push_back({id, fate});
+            }
+            if (draw(5) == 0) made.rows.push_back({"m::<module>", draw(2) ? bad : died, true});
+            if (next->kind == alone) ++alone_runs[next->only.front()];
+            so_far.push_back(std::move(made));
+        }
+        for (const auto& [id, runs] : alone_runs) EXPECT_EQ(runs, 1) << "seed " << seed;
+        std::set<std::string> reached;
+        for (const auto& made : so_far)
+            for (const auto& row : made.rows)
+                if (row.fate != unreached) reached.insert(row.id);
+        for (const auto& id : all)
+            if (!reached.contains(id) && limits.maxfail == 0) {
+                EXPECT_NE(left_over(so_far, limits), "") << "seed " << seed << " " << id;
+            }
+    }
+}
+
+}  // namespace
+}  // namespace compat::plan

@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "parsers/closing.h"
 #include "parsers/ending.h"
 #include "parsers/jsonl.h"
 
@@ -50,6 +51,7 @@ class Reader {
             return true;
         }
         offset_ = offset;
+        if (!is_next(line)) return true;
         using Handler = void (Reader::*)(const json&);
         static const std::unordered_map<std::string, Handler> handlers{
             {"collected", &Reader::collected}, {"ready", &Reader::ready},
@@ -64,6 +66,10 @@ class Reader {
 
     // To be called once, after the last line.
     void close() {
+        if (forged_ > 0)
+            diagnose_.add(first_forged_, fmt::format("{} line(s) that the harness did not write, "
+                                                     "dropped; the first one here",
+                                                     forged_));
         if (foreign_ > 0)
             diagnose_.add(first_foreign_, fmt::format("{} line(s) of other processes, dropped; the "
                                                       "first one here",
@@ -76,6 +82,22 @@ class Reader {
     [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
 
   private:
+    // Whether the harness wrote this line: it numbers its own from the session's on, and writes
+    // none after `finish`. A harness of before that numbered none.
+    bool is_next(const json& line) {
+        const std::int64_t seq = integer_at(line, "seq", -1);
+        if (!session_ && seq == 0) numbered_ = true;
+        if (!numbered_) return true;
+        if (seq < next_ || course_.finished) {
+            if (forged_++ == 0) first_forged_ = offset_;
+            return false;
+        }
+        if (seq > next_)
+            diagnose_.add(offset_, fmt::format("{} line(s) missing before this one", seq - next_));
+        next_ = seq + 1;
+        return true;
+    }
+
     bool session(const json& line) {
         if (const std::int64_t format = integer_at(line, "format"); format > kJsonLinesFormat) {
             diagnose_.add(offset_, fmt::format("format {} is newer than this reader's {}; nothing "
@@ -151,6 +173,8 @@ class Reader {
     void finish(const json& line) {
         course_ = {.ready = true, .finished = true, .fixture = {}, .last_end = {}};
         if (line.contains("collected")) announced_ = integer_at(line, "collected");
+        if (auto found = find_closing(string_at(line, "closing"), record_.framework))
+            record_.closing = std::move(found->closing);
     }
 
     // A state by its name. What is no state of ours must not pass for a good one.
@@ -194,6 +218,10 @@ class Reader {
     std::optional<std::int64_t> announced_;
     std::int64_t foreign_ = 0;
     size_t first_foreign_ = 0;
+    bool numbered_ = false;
+    std::int64_t next_ = 0;  // number of the harness's next line
+    std::int64_t forged_ = 0;
+    size_t first_forged_ = 0;
     size_t offset_ = 0;
 };
 

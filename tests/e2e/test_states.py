@@ -86,7 +86,8 @@ def model(report):
         for case in module["cases"]:
             prefix = module["path"] + "::"
             assert case["id"].startswith(prefix)
-            why = case["failure"]["key_line"] if case["failure"] else case.get("reason") or ""
+            died = case["state"] in ("crashed", "timed_out")  # its failure is the end of the log
+            why = case["failure"]["key_line"] if case["failure"] and not died else case.get("reason") or ""
             assert case["id"][len(prefix):] not in cases, "a test has one state"
             cases[case["id"][len(prefix):]] = (case["state"], why, case["marks"])
         seen[module["path"]] = (module["outcome"], cases)

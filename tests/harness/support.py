@@ -112,10 +112,10 @@ def check(lines, module, root):
     assert lines[0]["event"] == "session"
     assert lines[0]["format"] == 1 and lines[0]["module"] == module
     assert lines[0]["root"] == str(root)
+    own = [line for line in lines if line["pid"] == lines[0]["pid"]]
+    assert [line["seq"] for line in own] == list(range(len(own)))
     announced, started, ended = set(), set(), set()
-    for line in lines:
-        if line["pid"] != lines[0]["pid"]:
-            continue
+    for line in own:
         event, id = line["event"], line.get("id")
         if event == "collected":
             assert id not in announced and id.startswith(module + "::")
@@ -134,7 +134,7 @@ def check(lines, module, root):
             assert line["state"] in "passed failed errored skipped xfailed xpassed".split()
             ended.add(id)
         elif event == "finish":
-            assert line is lines[-1]
+            assert line is own[-1]
             assert line["collected"] == len(announced) and line["ended"] == len(ended)
 
 

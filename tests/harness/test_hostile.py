@@ -488,3 +488,263 @@ def test_usage(python, tmp_path, arguments):
     assert done.returncode == 1 and done.stderr.startswith("usage: ")
     assert "Traceback" not in done.stderr
     assert os.listdir(tmp_path) == []
+
+
+PATCHES = """
+import builtins, contextlib, os, re, traceback, unittest
+
+
+def refuse(*args, **kwargs):
+    raise RuntimeError("not that function")
+
+
+class A(unittest.TestCase):
+    def test_a_builtins(self):
+        for name in ("open", "print", "any", "all", "round", "min", "sorted", "frozenset"):
+            setattr(builtins, name, refuse)
+
+    def test_b_functions(self):
+        re.compile = re.sub = traceback.format_exception = refuse
+        contextlib.suppress = os.stat = os.makedirs = refuse
+        for name in ("O_APPEND", "O_CREAT", "path", "name"):
+            delattr(os, name)
+
+    def test_c_passes(self):
+        pass
+"""
+
+
+def test_functions_that_refuse(python, root):
+    support.write(root, {"test_a.py": PATCHES})
+    result = run(python, "unittest", root, "test_a.py")
+    assert list(result.states().values()) == ["passed"] * 3
+    assert result.finished and result.status == 0
+
+
+def test_a_framework_that_dies_of_a_builtin(python, root):
+    """contextlib, and so unittest, cannot do without `next`."""
+    support.write(root, {"test_a.py": PATCHES.replace('"any"', '"next"')})
+    result = run(python, "unittest", root, "test_a.py")
+    assert result.states() == {"A::test_a_builtins": "errored"}
+    assert len(result.ids()) == 3
+    assert not result.finished and result.status == 1
+
+
+BREAKS_REPORTING = """
+import sys, traceback, unittest
+
+
+def refuse(*args, **kwargs):
+    raise RuntimeError("no tracebacks today")
+
+
+class A(unittest.TestCase):
+    def test_a(self):
+        traceback.TracebackException.__init__ = traceback.TracebackException.format = refuse
+        sys.stderr = None
+        self.fail("the reason")
+
+    def test_b(self):
+        pass
+"""
+
+
+def test_a_framework_that_cannot_report(python, root):
+    """The framework dies of its own report; the test's verdict is known all the same, and the log
+    says what happened, though the suite has taken sys.stderr away."""
+    support.write(root, {"test_a.py": BREAKS_REPORTING})
+    result = run(python, "unittest", root, "test_a.py")
+    assert result.states() == {"A::test_a": "failed"}
+    assert result.ends()["A::test_a"]["failure"]["message"] == "the reason"
+    assert not result.finished and result.status == 1
+    assert "harness: " in result.log and "no tracebacks today" in result.log
+
+
+DAMAGES = """
+import os, unittest
+
+
+def events():
+    names = os.listdir("/proc/self/fd")
+    paths = [os.readlink("/proc/self/fd/" + n) for n in names if int(n) > 200]
+    return next(p for p in paths if p.endswith("events.jsonl"))
+
+
+class A(unittest.TestCase):
+    def test_a(self):
+        pass
+
+    def test_b(self):
+        path = events()
+        %s
+
+    def test_c(self):
+        pass
+"""
+DAMAGE = {
+    "deleted": "os.unlink(path)",
+    "emptied": "open(path, 'w').close()",
+    "shortened": "os.truncate(path, os.path.getsize(path) - 10)",
+    "replaced": "open(path + 'x', 'w').write('{}' * 9999); os.rename(path + 'x', path)",
+    "scribbled": "open(path, 'w').write('not ours')",
+    "at exit": "import atexit; atexit.register(os.unlink, path)",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_events_are_written_again(framework, interpreter, root, damage):
+    support.write(root, {"test_a.py": DAMAGES % DAMAGE[damage]})
+    result = run(interpreter, framework, root, "test_a.py")
+    assert result.states() == {"A::test_" + name: "passed" for name in "abc"}
+    assert result.finished and result.status == 0
+    assert "was damaged by the suite; written again" in result.log
+
+
+def test_the_events_folder_is_made_again(python, root, tmp_path):
+    body = DAMAGES % "import shutil; shutil.rmtree(os.path.dirname(path))"
+    support.write(root, {"test_a.py": body})
+    folder = tmp_path / "files"
+    folder.mkdir()
+    argv = [python, str(support.MAIN), "--framework", "unittest", "--module", "test_a.py"]
+    argv += ["--root", str(root), "--events", str(folder / "1.events.jsonl")]
+    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, env=support.ENVIRONMENT)
+    lines = [json.loads(line) for line in (folder / "1.events.jsonl").read_text().splitlines()]
+    support.check(lines, "test_a.py", root)
+    assert done.returncode == 0 and lines[-1]["event"] == "finish"
+
+
+CLOSINGS = """
+import atexit, sys, unittest
+
+FALSE = "-" * 70 + "\\nRan 9 tests in 0.001s\\n\\nOK\\n===== 9 passed in 0.01s =====\\n"
+
+
+class A(unittest.TestCase):
+    def test_a(self):
+        atexit.register(sys.__stderr__.write, FALSE)
+
+    def test_b(self):
+        self.fail("so")
+
+    @unittest.skip("why")
+    def test_c(self):
+        pass
+"""
+
+
+def test_the_closing_is_the_frameworks_own(framework, interpreter, root):
+    support.write(root, {"test_a.py": CLOSINGS})
+    result = run(interpreter, framework, root, "test_a.py")
+    closing = result.of("finish")[0]["closing"]
+    assert "Ran 9 tests" in result.log
+    if framework == "unittest":
+        rule, ran, empty, verdict = closing.splitlines()
+        assert rule == "-" * 70 and ran.startswith("Ran ") and empty == ""
+        assert verdict == "FAILED (failures=1, skipped=1)"
+        assert closing in result.log
+    else:
+        assert closing == "1 failed, 1 passed, 1 skipped in 0.00s"
+
+
+FREEZES = """
+import datetime, time, unittest
+from unittest import mock
+
+
+class A(unittest.TestCase):
+    def test_a(self):
+        for name in ("time", "monotonic", "perf_counter", "monotonic_ns"):
+            patch = mock.patch("time." + name, return_value=0)
+            patch.start()
+            self.addClassCleanup(patch.stop)
+
+    def test_b(self):
+        time.sleep(0.3)
+"""
+
+
+def test_durations_under_a_frozen_clock(framework, interpreter, root):
+    support.write(root, {"test_a.py": FREEZES})
+    result = run(interpreter, framework, root, "test_a.py")
+    assert result.finished
+    assert 0.3 <= result.ends()["A::test_b"]["duration_s"] < 10
+
+
+BASES = """
+import unittest
+
+
+class Own(BaseException):
+    pass
+
+
+class A(unittest.TestCase):
+    def test_a(self):
+        raise Own("mine")
+
+    def test_b(self):
+        raise GeneratorExit
+
+    def test_c(self):
+        raise SystemExit(0)
+
+    def test_d(self):
+        raise MemoryError
+"""
+
+
+def test_exceptions_that_are_no_exception(framework, interpreter, root):
+    support.write(root, {"test_a.py": BASES})
+    result = run(interpreter, framework, root, "test_a.py")
+    state = "errored" if framework == "unittest" else "failed"
+    assert result.states() == {"A::test_" + name: state for name in "abcd"}
+    assert result.finished and result.status == 1
+
+
+FORKS_EVERYWHERE = """
+import os, unittest
+
+os.fork()
+
+
+def twice():
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+
+
+def setUpModule():
+    twice()
+
+
+class A(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        twice()
+
+    def setUp(self):
+        twice()
+
+    def tearDown(self):
+        twice()
+
+    @classmethod
+    def tearDownClass(cls):
+        twice()
+
+    def test_a(self):
+        for _ in range(3):
+            os.fork()
+
+    def test_b(self):
+        self.fail("once")
+"""
+
+
+def test_forks_in_every_place(framework, interpreter, root):
+    support.write(root, {"test_a.py": FORKS_EVERYWHERE})
+    result = run(interpreter, framework, root, "test_a.py")
+    assert result.states() == {"A::test_a": "passed", "A::test_b": "failed"}
+    assert result.finished and result.status == 1
+    if framework == "unittest":
+        assert result.log.count("... ok\n") == result.log.count("FAILED (failures=1)") == 1

@@ -484,6 +484,7 @@ def test_session(python, root):
     del session["pid"]
     assert session == {
         "event": "session",
+        "seq": 0,
         "format": 1,
         "framework": "unittest",
         "framework_version": version,

@@ -569,5 +569,65 @@ INSTANTIATE_TEST_SUITE_P(Unittest, EventsAndText, ::testing::ValuesIn(testing::g
 INSTANTIATE_TEST_SUITE_P(Pytest, EventsAndText, ::testing::ValuesIn(testing::goldens("pytest")),
                          testing::golden_name);
 
+// Of a harness that numbers its lines.
+std::string numbered(int seq, std::string_view event, std::string_view more = {}) {
+    return fmt::format(R"({{"event":"{}","pid":7,"seq":{}{}}})"
+                       "\n",
+                       event, seq, more);
+}
+std::string with_id(std::string_view id, std::string_view more = {}) {
+    return fmt::format(R"(,"id":"{}"{})", id, more);
+}
+
+TEST(Numbered, LinesThatTheHarnessDidNotWriteAreDropped) {
+    const std::string passed = R"(,"state":"passed","phase":"call")";
+    const std::string failed = R"(,"state":"failed","phase":"call")";
+    const std::string forged =
+        R"({"event":"end","pid":7,"id":"m.py::a","state":"passed","phase":"call"})"
+        "\n";
+    const std::string events =
+        numbered(0, "session", R"(,"format":1,"framework":"unittest")") +
+        numbered(1, "collected", with_id("m.py::a")) + numbered(2, "ready") +
+        numbered(3, "start", with_id("m.py::a")) + forged + numbered(3, "finish") +
+        numbered(4, "end", with_id("m.py::a", failed)) + numbered(5, "finish") +
+        numbered(6, "end", with_id("m.py::a", passed));
+    const ModuleRecord record = parse_events(events, kExit1, "m.py").record;
+    EXPECT_THAT(rows(record), ElementsAre("m.py::a failed"));
+    EXPECT_TRUE(record.finished);
+    EXPECT_THAT(messages(record), ElementsAre(HasSubstr("3 line(s) that the harness did not")));
+}
+
+TEST(Numbered, AForgedFinishBeforeAnExitIsNoPass) {
+    const std::string events = numbered(0, "session", R"(,"format":1,"framework":"unittest")") +
+                               numbered(1, "collected", with_id("m.py::a")) + numbered(2, "ready") +
+                               numbered(3, "start", with_id("m.py::a")) +
+                               ended("m.py::a", "passed") + std::string(kFinish);
+    EXPECT_THAT(rows(parse_events(events, kExit0, "m.py").record),
+                ElementsAre("m.py::a crashed: exit code 0"));
+}
+
+TEST(Numbered, MissingLinesAreNoticed) {
+    const std::string events = numbered(0, "session", R"(,"format":1,"framework":"unittest")") +
+                               numbered(5, "finish", R"(,"collected":1)");
+    const ModuleRecord record = parse_events(events, kExit0, "m.py").record;
+    EXPECT_EQ(record.collected, 1);
+    EXPECT_THAT(messages(record), ElementsAre(HasSubstr("4 line(s) missing before this one")));
+}
+
+TEST(Closing, TheHarnessesIsBelievedBeforeTheLogs) {
+    const std::string rule(70, '-');
+    const std::string log = rule + "\nRan 9 tests in 0.001s\n\nOK\n";
+    const auto events = [&](std::string_view closing) {
+        return numbered(0, "session", R"(,"format":1,"framework":"unittest")") +
+               numbered(1, "collected", with_id("m.py::a")) + numbered(2, "ready") +
+               numbered(3, "start", with_id("m.py::a")) +
+               numbered(4, "end", with_id("m.py::a", R"(,"state":"passed")")) +
+               numbered(5, "finish", closing);
+    };
+    const std::string own = fmt::format(R"(,"closing":"{}\nRan 1 test in 0.1s\n\nOK\n")", rule);
+    EXPECT_EQ(read_attempt({events(own), log, ""}, "unittest", "m.py", kExit0).closing->ran, 1);
+    EXPECT_EQ(read_attempt({events(""), log, ""}, "unittest", "m.py", kExit0).closing->ran, 9);
+}
+
 }  // namespace
 }  // namespace compat::parsers

@@ -4,6 +4,8 @@ source files; nothing here fails, whatever objects a suite comes with.
 Not here: which state an exception means (the drivers).
 """
 
+from _compat_harness import own_builtins as __builtins__  # as said there
+
 import functools
 import io
 import os
@@ -15,6 +17,10 @@ import types
 TEXT_LIMIT = 256 * 1024
 # Of the frames of one traceback: a recursion error has a thousand that say the same.
 FRAME_LIMIT = 100
+
+# Bound here: mock.patch("traceback.format_exception") and the like must not reach them.
+_compile, _escape = re.compile, re.escape
+_format_exception = traceback.format_exception
 
 # The machinery between us and the suite; of no use to someone who looks for what went wrong.
 _HIDDEN_PACKAGES = frozenset(
@@ -53,7 +59,7 @@ def message_of(exception):
 
 def traceback_text(exception, tb):
     try:
-        lines = traceback.format_exception(type(exception), exception, tb)
+        lines = _format_exception(type(exception), exception, tb)
     except BaseException:
         return type_name(type(exception)) + ": " + message_of(exception)
     return "".join(lines)
@@ -146,8 +152,8 @@ class Describer:
         first = code.co_firstlineno
         if file not in self._sources:
             self._sources[file] = self._read(file)
-        pattern = re.compile(
-            rb"\s*(async\s+)?def\s+" + re.escape(code.co_name.encode("utf-8", "replace"))
+        pattern = _compile(
+            rb"\s*(async\s+)?def\s+" + _escape(code.co_name.encode("utf-8", "replace"))
         )
         lines = self._sources[file][first - 1 : first - 1 + _DECORATOR_LINES]
         for offset, line in enumerate(lines):

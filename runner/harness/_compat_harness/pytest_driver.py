@@ -4,6 +4,8 @@ options that one module in a process of its own needs.
 Not here: states and ids (recorder.py).
 """
 
+from _compat_harness import own_builtins as __builtins__  # as said there
+
 import importlib.util
 import re
 import shutil
@@ -48,7 +50,7 @@ def run(session):
     finally:
         remove(cache, ignore_errors=True)
     if not plugin.cut_short:
-        session.recorder.finish()
+        session.recorder.finish(plugin.closing())
     raise SystemExit(int(status))
 
 
@@ -61,6 +63,7 @@ class _Plugin:
         self._described = None  # (when, exception, failure) of the report that is being made
         self._told = False  # whether a row of our own says why the module has no tests
         self.cut_short = False  # pytest did not return in order
+        self._pytest_session = None
 
     # Start-up.
 
@@ -244,6 +247,15 @@ class _Plugin:
         if xfail is None:
             return Outcome("passed", phase)
         return Outcome("xpassed", phase, _xfail_reason(xfail))
+
+    def closing(self):
+        """pytest's own counts in the form of its closing line; None where nothing prints it."""
+        try:
+            manager = self._pytest_session.config.pluginmanager
+            parts, _ = manager.getplugin("terminalreporter").build_summary_stats_line()
+            return "%s in 0.00s" % ", ".join(text for text, _ in parts)
+        except Exception:  # no reporter, or one of the suite's own
+            return None
 
     # Ends out of order.
 

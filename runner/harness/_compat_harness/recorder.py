@@ -4,6 +4,8 @@ of lines.
 Knows no framework; the drivers translate. Not here: how a line is written (events.py).
 """
 
+from _compat_harness import own_builtins as __builtins__  # as said there
+
 import re
 import sys
 import time
@@ -139,8 +141,11 @@ class Recorder:
             "fixture", id=self.module + "::" + clean(tail), time=round(self._now(), 6)
         )
 
-    def finish(self):
-        self.events.write("finish", collected=self._collected, ended=self._ended)
+    def finish(self, closing=None):
+        """`closing`: the framework's own last lines, or its counts in their form."""
+        self.events.write(
+            "finish", collected=self._collected, ended=self._ended, closing=closing
+        )
 
     def _tell_shim(self, function, *args):
         shim = self._modules.get("compat_shim")

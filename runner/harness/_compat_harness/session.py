@@ -1,6 +1,9 @@
 """One session: arguments in, the process made to look like `python -m FRAMEWORK`, the driver
 run."""
 
+from _compat_harness import own_builtins as __builtins__  # as said there
+
+import atexit
 import faulthandler
 import os
 import signal
@@ -77,6 +80,7 @@ def main(argv):
     driver = _driver_for(arguments.framework)
     only = _read_ids(arguments.only) if arguments.only else None
     events = Events(arguments.events)
+    atexit.register(events.check)  # the first one to register is the last one to be called
     os.chdir(arguments.root)
     root = os.getcwd()
     describer = Describer(root)
@@ -101,6 +105,7 @@ def main(argv):
         root=root,
         argv=[sys.executable, "-m", arguments.framework] + argv[1:],
     )
+    stderr = sys.stderr
     try:
         driver.run(session)
     except BaseException as error:
@@ -108,6 +113,9 @@ def main(argv):
         if recorder.is_silent():
             outcome = session.load_failure(error, error.__traceback__)
             recorder.pseudo("<module>", arguments.module, [outcome])
+        if not isinstance(error, (SystemExit, KeyboardInterrupt)) and sys.stderr is not stderr:
+            # Python would say it to whatever the suite has left there.
+            events.complain(traceback_text(error, error.__traceback__))
         raise
 
 

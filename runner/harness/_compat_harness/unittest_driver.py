@@ -5,7 +5,10 @@ only listened to.
 Not here: states and ids (recorder.py).
 """
 
+from _compat_harness import own_builtins as __builtins__  # as said there
+
 import contextlib
+import functools
 import importlib.util
 import os
 import sys
@@ -20,6 +23,12 @@ from _compat_harness.unittest_load import dotted_name, import_module, suites_in,
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 MAIN_SPEC = importlib.util.find_spec("unittest.__main__")
+
+# Bound here: the suite's patches must not reach them.
+_suppress = contextlib.suppress
+
+# Of the framework's output, in characters: enough for its closing lines.
+_TAIL = 1000
 
 # Where in a test's life its traceback began: the functions of TestCase that call the suite's.
 _PHASES = {
@@ -137,7 +146,7 @@ class _Listener:
             if unwanted:
                 part._tests = [t for t in part if id(t) not in unwanted]
             if isinstance(part, unittest.TestSuite):
-                with contextlib.suppress(TypeError):  # a suite class with slots: unobserved
+                with _suppress(TypeError):  # a suite class with slots: unobserved
                     part.__class__ = _observed(type(part))
 
     def end_what_did_not_load(self):
@@ -190,6 +199,8 @@ class _Listener:
         """A failure or an error that the framework reported of `test`; `text` is what it
         printed."""
         exception, tb = error[1], error[2]
+        if isinstance(exception, GeneratorExit) and id(test) not in self._open:
+            return  # the interpreter closes what a framework that died has left open
         if isinstance(test, _ErrorHolder):
             self._fixture_outcome(test, state, exception, tb, text)
         elif isinstance(test, _FailedTest):
@@ -422,16 +433,16 @@ class _Result(unittest.TextTestResult):
         self.listener.outcome(test, Outcome("passed", "call"))
 
     def addError(self, test, err):
-        text = self._printed(self.errors, super().addError, test, err)
-        self.listener.failed(test, "errored", err, text)
+        tell = functools.partial(self.listener.failed, test, "errored", err)
+        self._report(tell, self.errors, super().addError, test, err)
 
     def addFailure(self, test, err):
-        text = self._printed(self.failures, super().addFailure, test, err)
-        self.listener.failed(test, "failed", err, text)
+        tell = functools.partial(self.listener.failed, test, "failed", err)
+        self._report(tell, self.failures, super().addFailure, test, err)
 
     def addExpectedFailure(self, test, err):
-        text = self._printed(self.expectedFailures, super().addExpectedFailure, test, err)
-        self.listener.expected_failure(test, err, text)
+        tell = functools.partial(self.listener.expected_failure, test, err)
+        self._report(tell, self.expectedFailures, super().addExpectedFailure, test, err)
 
     def addUnexpectedSuccess(self, test):
         super().addUnexpectedSuccess(test)
@@ -445,41 +456,56 @@ class _Result(unittest.TextTestResult):
         reports = self.errors
         if err is not None and issubclass(err[0], test.failureException):
             reports = self.failures
-        text = self._printed(reports, super().addSubTest, test, subtest, err)
-        self.listener.subtest(test, subtest, err, text)
+        tell = functools.partial(self.listener.subtest, test, subtest, err)
+        self._report(tell, reports, super().addSubTest, test, subtest, err)
 
     @staticmethod
-    def _printed(reports, add, *args):
-        """Calls `add`; the traceback as the framework formatted it, None where it did not."""
-        before = len(reports)
-        add(*args)
-        return reports[-1][1] if len(reports) > before else None
+    def _report(tell, reports, add, *args):
+        """Calls `add`, then `tell` with the traceback as the framework formatted it; with None
+        where it did not, also because the suite has broken what it formats with."""
+        before, text = len(reports), None
+        try:
+            add(*args)
+            text = reports[-1][1] if len(reports) > before else None
+        finally:
+            tell(text)
 
 
 class _Runner(unittest.TextTestRunner):
     listener = None  # set in the sub-class made for a session
 
     def __init__(self, **options):
-        super().__init__(stream=_Log(sys.stderr, self.listener.session.events.log), **options)
+        self._log = _Log(sys.stderr, self.listener.session.events)
+        super().__init__(stream=self._log, **options)
 
     def run(self, test):
         result = super().run(test)
-        self.listener.recorder.finish()
+        self.listener.recorder.finish(self._log.closing())
         return result
 
 
 class _Log:
     """The framework's stream. A suite that closes it, or the descriptor under it, loses no line:
-    from then on the log is written past it."""
+    from then on the log is written past it. What a forked process says when it comes back into the
+    framework is said by its parent, too."""
 
-    def __init__(self, stream, descriptor):
-        self._stream, self._descriptor = stream, descriptor
+    def __init__(self, stream, events):
+        self._stream, self._descriptor, self._is_forked = stream, events.log, events.is_forked
         self._broken = stream is None
+        self._tail = ""
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
 
+    def closing(self):
+        """The framework's last lines, from the rule above "Ran"; "" where it had none."""
+        rule = self._tail.rfind("\n" + "-" * 70 + "\nRan ")
+        return self._tail[rule + 1 :] if rule >= 0 else ""
+
     def write(self, text):
+        if self._is_forked():
+            return
+        self._tail = (self._tail + text)[-_TAIL:]
         if not self._broken:
             try:
                 self._stream.write(text)
@@ -487,7 +513,7 @@ class _Log:
                 return
             except (OSError, ValueError):
                 self._broken = True
-        with contextlib.suppress(OSError):
+        with _suppress(OSError):
             self._descriptor.write(text.encode("utf-8", "backslashreplace"))
 
     def flush(self):

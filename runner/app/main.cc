@@ -6,6 +6,7 @@
 #include "runner/app/display.h"
 #include "runner/app/output.h"
 #include "runner/app/pipeline.h"
+#include "runner/exec/signals.h"
 
 namespace {
 
@@ -39,8 +40,7 @@ Expected<int> dispatch(const Invocation& invocation) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    // A reader that goes away (`runner list … | head`) must not cut a run short.
-    std::signal(SIGPIPE, SIG_IGN);
+    exec::ignore_what_would_end_us();
     // A parent that ignores its children's ends must not make us lose those of ours.
     std::signal(SIGCHLD, SIG_DFL);
     try {

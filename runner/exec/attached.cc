@@ -18,6 +18,7 @@
 #include <cstring>
 
 #include "runner/exec/proc_stat.h"
+#include "runner/exec/signals.h"
 
 namespace compat::exec {
 
@@ -85,7 +86,7 @@ Expected<Outcome> run_attached(const Attached& attached) {
             [&](auto&) {
                 // Should we be killed, it is told to end.
                 ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-                ::signal(SIGPIPE, SIG_DFL);
+                take_ignored_signals_again();
                 ::sigprocmask(SIG_SETMASK, &before, nullptr);
             },
         error);

@@ -27,31 +27,53 @@ void Executor::start_more() {
            running_.size() < static_cast<size_t>(settings_.parallel)) {
         const size_t index = waiting_.front();
         waiting_.pop_front();
-        const Job& job = jobs_[index];
-        const WallTime started = clock_.wall();
-        auto child =
-            launcher_.start(job, [this, index](Ended how) { ended(index, std::move(how)); });
-        if (!child) {
-            JobFinished event;
-            event.job = index;
-            event.outcome = SpawnFailed{to_line(child.error())};
-            event.started = started;
-            sink_(event);
-            continue;
-        }
-        Running running;
-        running.child = std::move(*child);
-        running.since = clock_.steady();
-        running.started = started;
-        if (job.timeout.count() > 0) running.deadline = running.since + job.timeout;
-        const int pid = running.child->pid();
-        running_.emplace(index, std::move(running));
-        sink_(JobStarted{index, pid, started});
+        if (!start(index)) break;
     }
     if (running_.empty() && !finished_ && (stopping_ || waiting_.empty())) {
         finished_ = true;
         sink_(RunFinished{stopping_, stop_reason_, {waiting_.begin(), waiting_.end()}});
     }
+}
+
+bool Executor::start(size_t index) {
+    const Job& job = jobs_[index];
+    const WallTime started = clock_.wall();
+    const SteadyTime since = clock_.steady();
+    start_again_.reset();
+    auto child = launcher_.start(job, [this, index](Ended how) { ended(index, std::move(how)); });
+    if (!child) {
+        could_not_start(index, to_line(child.error()), started);
+        return true;
+    }
+    if (!*child) {
+        if (!running_.empty()) refused_since_.reset();
+        if (!refused_since_) refused_since_ = since;
+        if (since - *refused_since_ >= settings_.spawn_patience) {
+            could_not_start(index, "the machine has no process to spare", started);
+        } else {
+            waiting_.push_front(index);
+            start_again_ = since + settings_.spawn_interval;
+        }
+        return !start_again_;
+    }
+    refused_since_.reset();
+    Running running;
+    running.child = std::move(*child);
+    running.since = since;
+    running.started = started;
+    if (job.timeout.count() > 0) running.deadline = since + job.timeout;
+    const int pid = running.child->pid();
+    running_.emplace(index, std::move(running));
+    sink_(JobStarted{index, pid, started});
+    return true;
+}
+
+void Executor::could_not_start(size_t index, std::string why, WallTime started) {
+    JobFinished event;
+    event.job = index;
+    event.outcome = SpawnFailed{std::move(why)};
+    event.started = started;
+    sink_(event);
 }
 
 void Executor::end_next_step(Running& running) {
@@ -112,10 +134,11 @@ void Executor::tick() {
         }
     }
     for (const size_t index : stuck) running_.at(index).child->let_go();
+    if (start_again_ && *start_again_ <= now) start_more();
 }
 
 std::optional<SteadyTime> Executor::next_deadline() const {
-    std::optional<SteadyTime> next;
+    std::optional<SteadyTime> next = start_again_;
     for (const auto& [index, running] : running_)
         for (const auto& deadline : {running.deadline, running.test_deadline})
             if (deadline && (!next || *deadline < *next)) next = deadline;

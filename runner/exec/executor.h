@@ -24,6 +24,10 @@ struct Settings {
     Milliseconds dump_grace{2000};
     Milliseconds term_grace{5000};
     Milliseconds kill_grace{5000};
+    // How long to go on asking for a child where the machine has no process to spare. Counts only
+    // while none runs: the end of one that does is waited for.
+    Milliseconds spawn_patience{10'000};
+    Milliseconds spawn_interval{200};
 };
 
 class Executor {
@@ -69,6 +73,9 @@ class Executor {
     };
 
     void start_more();
+    // False: not now.
+    bool start(size_t index);
+    void could_not_start(size_t index, std::string why, WallTime started);
     [[nodiscard]] std::optional<Outcome> why_to_end(const Job& job, const Running& running,
                                                     const ChildState& state) const;
     void end_next_step(Running& running);
@@ -83,6 +90,8 @@ class Executor {
     std::deque<size_t> waiting_;
     std::map<size_t, Running> running_;
     SteadyTime paused_at_{};
+    std::optional<SteadyTime> start_again_;    // the machine had no process to spare
+    std::optional<SteadyTime> refused_since_;  // and had none ever since, with no child of ours
     std::string stop_reason_;
     bool stopping_ = false;
     bool finished_ = false;

@@ -45,7 +45,8 @@ class Launcher {
   public:
     virtual ~Launcher() = default;
     // Starts `job`; `on_end` is called once, later, never from inside this call. An error is a
-    // child that never ran (no such program, no more processes).
+    // child that never ran (no such program). Null: not now, the machine has no process or memory
+    // to spare; the same may go well a little later.
     [[nodiscard]] virtual Expected<std::unique_ptr<Child>> start(
         const Job& job, std::function<void(Ended)> on_end) = 0;
 };

@@ -22,6 +22,7 @@
 #include <cstring>
 
 #include "runner/exec/child_process.h"
+#include "runner/exec/signals.h"
 
 namespace compat::exec {
 
@@ -59,13 +60,13 @@ bp::environment environment_of(const Job& job) {
 void set_up_child(int runner) {
     ::setsid();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != runner) ::raise(SIGKILL);  // it died before it could be told
+    if (::getppid() != runner) ::raise(SIGKILL);  // it died before we asked to die with it
     // What the runner itself was started with open (a job server, a terminal) is not for suites.
     ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
+    take_ignored_signals_again();
 }
 
 }  // namespace
@@ -92,6 +93,8 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start(const Job& job,
         bp::posix::fd.bind(1, write_end.get()), bp::posix::fd.bind(2, write_end.get()),
         bp::extend::on_exec_setup = [runner = ::getpid()](auto&) { set_up_child(runner); }, error);
     const int pid = child.id();
+    if (error == std::errc::resource_unavailable_try_again || error == std::errc::not_enough_memory)
+        return nullptr;
     // Out of descriptors, Boost.Process fails without saying so.
     if (error || !child.valid() || pid <= 0)
         return cannot(error ? error.message() : std::strerror(EMFILE));

@@ -125,7 +125,9 @@ void Processes::scan() {
     for (auto& [leader, job] : jobs_) job.rss_bytes = 0;
     std::unordered_map<int, int> sessions;
     for (const auto& [pid, entry] : table_) {
-        const auto job = jobs_.find(owner_of(pid));
+        const int owner = owner_of(pid);
+        if (owner == kLost && !entry.stat.ended) signal_exactly(pid, entry.stat.start, SIGKILL);
+        const auto job = jobs_.find(owner);
         if (job == jobs_.end()) continue;
         job->second.rss_bytes += entry.stat.rss_bytes;
         const int session = entry.stat.session;

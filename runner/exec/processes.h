@@ -37,7 +37,7 @@ class Processes {
     // `leader`, a child of ours or of the zygote, and leader of its session, runs the job `id`.
     // Until `remove` its number must not be given to another: it is waited for after that.
     void add(int leader, const std::string& id);
-    // What is still left of the job then is nobody's: named once, it is not attributed again.
+    // What is still left of the job then is not told of again, only killed at each scan.
     void remove(int leader);
     // A process that says so in its COMPAT_JOB is not to be taken for another job's: it is about to
     // be added, or works for all.

@@ -9,6 +9,7 @@ namespace compat::exec {
 namespace {
 
 constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+constexpr int kIgnored[] = {SIGPIPE, SIGXFSZ, SIGUSR1};
 
 void mask(int how) {
     sigset_t set;
@@ -24,6 +25,14 @@ bool is_ignored(int signal) {
 }
 
 }  // namespace
+
+void ignore_what_would_end_us() {
+    for (const int signal : kIgnored) ::signal(signal, SIG_IGN);
+}
+
+void take_ignored_signals_again() {
+    for (const int signal : kIgnored) ::signal(signal, SIG_DFL);
+}
 
 Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
     : handlers_(std::move(handlers)), set_(io, SIGINT, SIGTERM, SIGUSR1) {

@@ -9,6 +9,13 @@
 
 namespace compat::exec {
 
+// Call first of all: a reader that goes away (`runner list … | head`), a file that may grow no more
+// (ulimit -f) and a question of how it goes (SIGUSR1) while no children run must not cut a run
+// short.
+void ignore_what_would_end_us();
+// In a child before it is executed: programs begin with these as they are by default.
+void take_ignored_signals_again();
+
 struct SignalHandlers {
     std::function<void(std::string reason)> stop;  // SIGINT, SIGTERM, SIGHUP
     std::function<void()> status;                  // SIGUSR1

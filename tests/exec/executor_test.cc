@@ -114,6 +114,33 @@ TEST_F(ExecutorTest, AJobThatCannotStartIsAnEventAndTheOthersRun) {
     EXPECT_EQ(std::get<SpawnFailed>(all<JobFinished>()[1].outcome).error, "cannot start it");
 }
 
+TEST_F(ExecutorTest, WithoutAProcessToSpareJobsWaitForOne) {
+    launcher.has_room = false;
+    begin({"a", "b", "c"}, 2);
+    EXPECT_THAT(all<JobFinished>(), IsEmpty());
+    clock.advance(Milliseconds(200));
+    EXPECT_EQ(executor->next_deadline(), clock.steady());
+    launcher.has_room = true;
+    executor->tick();
+    EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
+    launcher.has_room = false;
+    launcher.end("a");
+    // Hours, where another still runs.
+    for (int i = 0; i < 100; ++i) {
+        clock.advance(Milliseconds(60'000));
+        executor->tick();
+    }
+    EXPECT_EQ(all<JobFinished>().size(), 1u);
+    launcher.end("b");
+    EXPECT_FALSE(executor->done());
+    for (int i = 0; i < 51; ++i) {
+        clock.advance(Milliseconds(200));
+        executor->tick();
+    }
+    ASSERT_TRUE(executor->done());
+    EXPECT_THAT(describe(all<JobFinished>().back().outcome), testing::HasSubstr("no process"));
+}
+
 TEST_F(ExecutorTest, TimeOutAsksForStacksThenTerminatesThenKills) {
     begin({"a"}, 1, Milliseconds(1000));
     Progress progress;

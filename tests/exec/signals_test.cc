@@ -19,13 +19,14 @@ class SignalsTest : public test_support::ChildrenTest {
   protected:
     // Runs the jobs in a process of its own; `said` has what it heard, a word a line.
     // Its parent is of its session and not of its group: as under a shell that can continue it.
-    void start_runner(bool own_session = false) {
+    void start_runner(bool own_session = false, const std::filesystem::path& joins = {}) {
         runner = ::fork();
         if (runner != 0) return;
         if (own_session)
             ::setsid();
         else
             ::setpgid(0, 0);
+        if (!joins.empty()) std::ofstream(joins) << ::getpid() << std::flush;
         std::ofstream said(dir / "said");
         run(2, [&](const RunEvent& event) {
             if (std::holds_alternative<JobStarted>(event)) said << "started" << std::endl;
@@ -101,6 +102,20 @@ TEST_F(SignalsTest, AskedForItsStatusItSaysSoAndGoesOn) {
     ::kill(runner, SIGUSR1);
     EXPECT_EQ(wait_for(), 0);
     EXPECT_THAT(said(), ElementsAre("started", "asked", "exit code 0"));
+}
+
+TEST_F(SignalsTest, WithoutAProcessToSpareJobsWaitForOne) {
+    const std::filesystem::path group = "/sys/fs/cgroup/pids/" + run_id;
+    std::error_code error;
+    if (!std::filesystem::create_directory(group, error))
+        GTEST_SKIP() << "no group to limit: " << error.message();
+    std::ofstream(group / "pids.max") << 2 << std::flush;
+    for (int i = 0; i < 3; ++i) add({"count", "2"});
+    start_runner(false, group / "cgroup.procs");
+    EXPECT_EQ(wait_for(), 0);
+    EXPECT_THAT(said(), ElementsAre("started", "exit code 0", "started", "exit code 0", "started",
+                                    "exit code 0"));
+    std::filesystem::remove(group, error);
 }
 
 TEST_F(SignalsTest, WhatSurvivesAKilledRunnerIsFoundAndEnded) {

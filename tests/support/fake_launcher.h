@@ -31,6 +31,7 @@ class FakeLauncher final : public exec::Launcher {
     [[nodiscard]] Expected<std::unique_ptr<exec::Child>> start(
         const exec::Job& job, std::function<void(exec::Ended)> on_end) override {
         if (job.name == refused) return fail(ErrorKind::spawn, "cannot start it");
+        if (!has_room) return nullptr;
         auto started = std::make_shared<Started>(Started{job, std::move(on_end), {}, {}});
         children[job.name] = started;
         order.push_back(job.name);
@@ -43,6 +44,7 @@ class FakeLauncher final : public exec::Launcher {
     }
 
     std::string refused;
+    bool has_room = true;  // else: not now
     std::map<std::string, std::shared_ptr<Started>> children;
     std::vector<std::string> order;
 

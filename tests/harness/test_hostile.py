@@ -748,3 +748,26 @@ def test_forks_in_every_place(framework, interpreter, root):
     assert result.finished and result.status == 1
     if framework == "unittest":
         assert result.log.count("... ok\n") == result.log.count("FAILED (failures=1)") == 1
+
+
+CLOSES_STREAMS = """
+import sys
+
+
+def test_a():
+    sys.stdout.close()
+    sys.stderr.close()
+
+
+def test_b():
+    pass
+"""
+
+
+def test_streams_that_pytest_needs(pytest_python, root):
+    """pytest itself breaks; that it did has one row, and each test its own."""
+    support.write(root, {"test_a.py": CLOSES_STREAMS})
+    result = run(pytest_python, "pytest", root, "test_a.py")
+    status, _ = support.framework_run(pytest_python, "pytest", root, "test_a.py")
+    assert result.states() == {"test_a": "failed", "test_b": "errored", "<session>": "errored"}
+    assert result.status == status

@@ -97,14 +97,23 @@ class _Plugin:
                 manager.unregister(name=name)
 
     def _module_failure(self, called):
-        """pytest could not start: its configuration, a conftest or an argument is wrong."""
+        """pytest could not start: its configuration, a conftest or an argument is wrong. Or it broke
+        where it does not expect to: the suite has closed the stream that it reports to."""
         if called.excinfo is None or self._told:
             return
         error = called.excinfo[1]
         # A conftest that fails: 7.x keeps its exc_info, 8.x the exception.
         cause = getattr(error, "cause", None) or (getattr(error, "excinfo", None) or (0, None))[1]
         error = cause if isinstance(cause, BaseException) else error
-        self._tell("<module>", self._session.load_failure(error, error.__traceback__))
+        self._tell_of_session(error, error.__traceback__)
+
+    def _tell_of_session(self, error, tb):
+        outcome = self._session.load_failure(error, tb)
+        if self._recorder.ready_written:
+            outcome.phase = outcome.failure["phase"] = "module_teardown"
+            self._tell("<session>", outcome)
+        else:
+            self._tell("<module>", outcome)
 
     def _tell(self, tail, outcome):
         self._told = True
@@ -269,14 +278,8 @@ class _Plugin:
 
     def _cut_short(self, excinfo):
         self.cut_short = True
-        if self._told:  # in the row of the test that it happened in
-            return
-        outcome = self._session.load_failure(excinfo.value, excinfo.tb)
-        if self._recorder.ready_written:
-            outcome.phase = outcome.failure["phase"] = "module_teardown"
-            self._tell("<session>", outcome)
-        else:
-            self._tell("<module>", outcome)
+        if not self._told:  # in the row of the test that it happened in
+            self._tell_of_session(excinfo.value, excinfo.tb)
 
 
 def _printed(report):

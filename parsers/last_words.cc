@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 
+#include "parsers/closing.h"
 #include "parsers/ending.h"
 #include "parsers/text.h"
 #include "parsers/unittest_header.h"
@@ -254,9 +255,13 @@ Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view
 }
 
 void add_last_words(ModuleRecord& record, std::string_view log, const ProcessEnd& end) {
+    // What the framework said last is nothing that its process died of.
+    const auto closing = record.finished ? find_closing(log, record.framework) : std::nullopt;
+    const std::string_view after = closing ? trimmed(log.substr(closing->end)) : log;
     for (CaseRecord& c : record.cases) {
         if (c.failure || (c.state != State::crashed && c.state != State::timed_out)) continue;
         c.failure = last_words(log, end, c.pseudo ? std::string_view() : c.name);
+        if (after.empty()) c.failure->message.clear();
         c.failure->phase = c.phase;
     }
 }

@@ -151,6 +151,28 @@ TEST(Attempt, RowsOfADeathCarryItsLastWords) {
         EXPECT_FALSE(c.failure);
 }
 
+TEST(Attempt, AClosingLineIsNoLastWord) {
+    const std::string events =
+        R"({"event":"session","pid":7,"format":1,"framework":"unittest"})"
+        "\n"
+        R"({"event":"collected","pid":7,"id":"m.py::A::test_b","name":"tests.test_a.A.test_b"})"
+        "\n"
+        R"({"event":"start","pid":7,"id":"m.py::A::test_b"})"
+        "\n"
+        R"({"event":"end","pid":7,"id":"m.py::A::test_b","state":"passed"})"
+        "\n"
+        R"({"event":"finish","pid":7,"collected":1})"
+        "\n";
+    const std::string log = "test_b (tests.test_a.A.test_b) ... ok\n\n" + std::string(70, '-') +
+                            "\nRan 1 test in 0.001s\n\nOK\n";
+    const auto row = [&](const std::string& text) {
+        return read_attempt({events, text, ""}, "unittest", "m.py", kExit3).cases.at(1);
+    };
+    EXPECT_EQ(row(log).failure->key_line(), "exit code 3");
+    EXPECT_THAT(row(log).failure->traceback, HasSubstr("Ran 1 test"));
+    EXPECT_EQ(row(log + "at exit\n").failure->key_line(), "exit code 3: at exit");
+}
+
 TEST(Ending, WordsForMemoryAndForATestsOwnLimit) {
     ProcessEnd kill = kKill;
     EXPECT_EQ(words_for(kill), "SIGKILL, not sent by the runner: likely out of memory");

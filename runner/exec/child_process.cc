@@ -43,6 +43,7 @@ ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job
                            std::function<void(Ended)> on_end)
     : processes_(processes),
       job_id_(job.id),
+      helper_(job.helper),
       log_(job.log, job.log_bytes),
       output_(io),
       exit_(io),
@@ -51,7 +52,10 @@ ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job
 
 void ChildProcess::watch(int pid, Fd output, Fd exit) {
     pid_ = pid;
-    processes_.add(pid, job_id_);
+    if (helper_)
+        processes_.add_helper(pid);
+    else
+        processes_.add(pid, job_id_);
     output_.assign(output.release());
     exit_.assign(exit.release());
     read();
@@ -186,6 +190,7 @@ void ChildProcess::tell(Ended ended) {
     }
     left_.clear();
     processes_.remove(pid_);
+    processes_.remove_helper(pid_);
     drain();
     ended.dropped_log_bytes = log_.finish();
     if (log_.trouble()) ended.trouble = log_.trouble();
@@ -201,6 +206,7 @@ void ChildProcess::abandon() {
     on_end_ = nullptr;
     ::kill(-pid_, SIGKILL);
     processes_.remove(pid_);
+    processes_.remove_helper(pid_);
     pid_ = 0;
     error_code ignored;
     exit_.close(ignored);

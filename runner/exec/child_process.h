@@ -51,6 +51,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
 
     Processes& processes_;
     std::string job_id_;
+    bool helper_ = false;
     int pid_ = 0;
     bool exited_ = false;
     LogWriter log_;

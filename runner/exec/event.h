@@ -100,6 +100,10 @@ struct JobFinished {
     bool forked = false;                  // it came from the zygote
     std::optional<Error> trouble;  // the log could not be written: our failure, not the suite's
 };
+// For people: the run does something otherwise than it was asked to, and why.
+struct Note {
+    std::string text;
+};
 // Time has passed: for displays that show ages. Comes twice a second while children run.
 struct Tick {};
 // Somebody wants to know what runs (SIGUSR1).
@@ -115,7 +119,7 @@ struct RunFinished {
     std::vector<size_t> not_started;
 };
 
-using RunEvent = std::variant<RunStarted, JobStarted, JobProgress, JobFinished, Tick, StatusAsked,
-                              Paused, Resumed, RunFinished>;
+using RunEvent = std::variant<RunStarted, JobStarted, JobProgress, JobFinished, Note, Tick,
+                              StatusAsked, Paused, Resumed, RunFinished>;
 
 }  // namespace compat::exec

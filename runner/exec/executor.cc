@@ -7,12 +7,18 @@ namespace compat::exec {
 Executor::Executor(Launcher& launcher, const Clock& clock, Settings settings, Sink sink)
     : launcher_(launcher), clock_(clock), settings_(settings), sink_(std::move(sink)) {}
 
-void Executor::begin(std::vector<Job> jobs) {
+void Executor::begin(std::vector<Job> jobs, bool hold) {
+    held_ = hold;
     for (Job& job : jobs) {
         waiting_.push_back(jobs_.size());
         jobs_.push_back(std::move(job));
     }
     sink_(RunStarted{jobs_.size(), settings_.parallel});
+    start_more();
+}
+
+void Executor::release() {
+    held_ = false;
     start_more();
 }
 
@@ -23,7 +29,7 @@ void Executor::add(std::vector<Job> jobs) {
 }
 
 void Executor::start_more() {
-    while (!stopping_ && !waiting_.empty() &&
+    while (!stopping_ && !held_ && !waiting_.empty() &&
            running_.size() < static_cast<size_t>(settings_.parallel)) {
         const size_t index = waiting_.front();
         waiting_.pop_front();
@@ -219,6 +225,7 @@ void Executor::ended(size_t index, Ended how) {
     event.duration = clock_.steady() - running.since;
     event.leaked = std::move(how.leaked);
     event.dropped_log_bytes = how.dropped_log_bytes;
+    event.forked = how.forked;
     event.trouble = std::move(how.trouble);
     sink_(event);
     start_more();

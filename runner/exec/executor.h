@@ -36,8 +36,10 @@ class Executor {
 
     Executor(Launcher& launcher, const Clock& clock, Settings settings, Sink sink);
 
-    // Emits RunStarted and starts the first jobs. Call once.
-    void begin(std::vector<Job> jobs);
+    // Emits RunStarted and starts the first jobs, or where `hold` is true leaves that to `release`.
+    // Call once.
+    void begin(std::vector<Job> jobs, bool hold = false);
+    void release();
     // Further jobs, before all that wait; their indices follow the known ones. Only from within the
     // sink, while it hears of a JobFinished.
     void add(std::vector<Job> jobs);
@@ -93,6 +95,7 @@ class Executor {
     std::optional<SteadyTime> start_again_;    // the machine had no process to spare
     std::optional<SteadyTime> refused_since_;  // and had none ever since, with no child of ours
     std::string stop_reason_;
+    bool held_ = false;
     bool stopping_ = false;
     bool finished_ = false;
 };

@@ -29,8 +29,9 @@ struct Job {
     std::uint64_t log_bytes = 64ull << 20;
     std::uint64_t memory_bytes = 0;  // of all its processes together (RSS); 0: no bound
     int attempt = 1;                 // the how-manieth at this module
-    std::string id;     // the value of COMPAT_JOB in `env`, by which its processes are known
-    bool warm = false;  // it may be forked from the zygote
+    std::string id;       // the value of COMPAT_JOB in `env`, by which its processes are known
+    bool warm = false;    // it may be forked from the zygote
+    bool helper = false;  // it works for all jobs: what comes from it is not its own
 };
 
 }  // namespace compat::exec

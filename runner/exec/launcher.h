@@ -18,6 +18,7 @@ struct Ended {
     Usage usage;
     std::vector<LeakedProcess> leaked;
     std::uint64_t dropped_log_bytes = 0;
+    bool forked = false;  // from the zygote
     std::optional<Error> trouble;
 };
 

@@ -71,8 +71,45 @@ void set_up_child(int runner) {
 
 }  // namespace
 
+Expected<int> spawn(const Job& job, int output, int passed) {
+    const auto cannot = [&](const std::string& why) {
+        return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
+    };
+    const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!null.valid()) return cannot(std::strerror(errno));
+    std::error_code error;
+    bp::child child(
+        bp::exe = job.argv.front(),
+        bp::args = std::vector<std::string>(job.argv.begin() + 1, job.argv.end()),
+        bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.get()),
+        bp::posix::fd.bind(1, output), bp::posix::fd.bind(2, output),
+        bp::extend::on_exec_setup =
+            [runner = ::getpid(), passed](auto&) {
+                set_up_child(runner);
+                if (passed < 0) return;
+                if (passed == kPassed)
+                    ::fcntl(kPassed, F_SETFD, 0);
+                else
+                    ::dup2(passed, kPassed);
+            },
+        error);
+    const int pid = child.id();
+    if (error == std::errc::resource_unavailable_try_again || error == std::errc::not_enough_memory)
+        return 0;
+    // Out of descriptors, Boost.Process fails without saying so.
+    if (error || !child.valid() || pid <= 0)
+        return cannot(error ? error.message() : std::strerror(EMFILE));
+    child.detach();
+    return pid;
+}
+
 Expected<std::unique_ptr<Child>> PosixLauncher::start(const Job& job,
                                                       std::function<void(Ended)> on_end) {
+    return start_by([&](int output) { return spawn(job, output); }, job, std::move(on_end));
+}
+
+Expected<std::unique_ptr<Child>> PosixLauncher::start_by(const Make& make, const Job& job,
+                                                         std::function<void(Ended)> on_end) {
     const auto cannot = [&](const std::string& why) {
         return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
     };
@@ -82,34 +119,20 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start(const Job& job,
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return cannot(std::strerror(errno));
     Fd read_end(ends[0]), write_end(ends[1]);
-    const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!null.valid()) return cannot(std::strerror(errno));
-
-    std::error_code error;
-    bp::child child(
-        bp::exe = job.argv.front(),
-        bp::args = std::vector<std::string>(job.argv.begin() + 1, job.argv.end()),
-        bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.get()),
-        bp::posix::fd.bind(1, write_end.get()), bp::posix::fd.bind(2, write_end.get()),
-        bp::extend::on_exec_setup = [runner = ::getpid()](auto&) { set_up_child(runner); }, error);
-    const int pid = child.id();
-    if (error == std::errc::resource_unavailable_try_again || error == std::errc::not_enough_memory)
-        return nullptr;
-    // Out of descriptors, Boost.Process fails without saying so.
-    if (error || !child.valid() || pid <= 0)
-        return cannot(error ? error.message() : std::strerror(EMFILE));
-    child.detach();
+    const auto pid = make(write_end.get());
+    if (!pid) return tl::unexpected(pid.error());
+    if (*pid == 0) return nullptr;
 
     // pidfd_open has no wrapper in this C library.
-    Fd pid_fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    Fd pid_fd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
     if (!pid_fd.valid()) {
         const int why = errno;
-        ::kill(-pid, SIGKILL);
-        ::waitpid(pid, nullptr, 0);
+        ::kill(-*pid, SIGKILL);
+        ::waitpid(*pid, nullptr, 0);
         return cannot(fmt::format("pidfd_open: {}", std::strerror(why)));
     }
     ::fcntl(pid_fd.get(), F_SETFD, FD_CLOEXEC);
-    process->watch(pid, std::move(read_end), std::move(pid_fd));
+    process->watch(*pid, std::move(read_end), std::move(pid_fd));
     return std::make_unique<PosixChild>(std::move(process));
 }
 

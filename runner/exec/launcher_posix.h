@@ -11,13 +11,25 @@
 
 namespace compat::exec {
 
+// Executes the job's argv in a session of its own and returns its pid; 0: not now. Where `passed`
+// is a descriptor, the child has it as number kPassed.
+inline constexpr int kPassed = 3;
+[[nodiscard]] Expected<int> spawn(const Job& job, int output, int passed = -1);
+
 class PosixLauncher final : public Launcher {
   public:
     explicit PosixLauncher(boost::asio::io_context& io) : io_(io) {}
     [[nodiscard]] Expected<std::unique_ptr<Child>> start(
         const Job& job, std::function<void(Ended)> on_end) override;
+    // `start` for what comes to be in another way: `make` is given the descriptor that the job's
+    // output goes to, and returns the pid of a child of ours that leads a session of its own; 0:
+    // not now.
+    using Make = std::function<Expected<int>(int output)>;
+    [[nodiscard]] Expected<std::unique_ptr<Child>> start_by(const Make& make, const Job& job,
+                                                            std::function<void(Ended)> on_end);
     // Looks at all processes: what they have in memory, and whose they are.
     void look() { processes_.scan(); }
+    [[nodiscard]] Processes& processes() { return processes_; }
 
   private:
     boost::asio::io_context& io_;

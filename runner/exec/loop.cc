@@ -29,14 +29,16 @@ class Loop {
     Loop(Settings settings, const Clock& clock, Watcher watcher)
         : watcher_(std::move(watcher)),
           clock_(clock),
-          launcher_(io_),
+          cold_(io_),
+          launcher_(io_, cold_, [this](std::string why) { on_event(Note{std::move(why)}); }),
           executor_(launcher_, clock, settings, [this](const RunEvent& event) { on_event(event); }),
           signals_(io_, handlers()),
           deadline_(io_),
           poll_(io_) {}
 
-    void run(std::vector<Job> jobs) {
-        executor_.begin(std::move(jobs));
+    void run(std::vector<Job> jobs, std::optional<Zygote> zygote) {
+        executor_.begin(std::move(jobs), zygote.has_value());
+        if (zygote) launcher_.warm_up(std::move(*zygote), [this] { executor_.release(); });
         await_poll();
         await_deadline();
         while (!executor_.done()) {
@@ -84,7 +86,7 @@ class Loop {
         if (now < next_tick_) return;
         next_tick_ = now + kTick;
         if (now >= next_look_) {
-            launcher_.look();
+            cold_.look();
             const SteadyTime end = clock_.steady();
             next_look_ = end + std::max<SteadyTime::duration>(kTick, (end - now) * kLookShare);
         }
@@ -121,7 +123,8 @@ class Loop {
     asio::io_context io_;
     Watcher watcher_;
     const Clock& clock_;
-    PosixLauncher launcher_;
+    PosixLauncher cold_;
+    ZygoteLauncher launcher_;
     Executor executor_;
     std::map<size_t, ProgressReader> readers_;
     Signals signals_;
@@ -134,9 +137,10 @@ class Loop {
 
 }  // namespace
 
-void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Watcher watcher) {
+void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Watcher watcher,
+              std::optional<Zygote> zygote) {
     Loop loop(settings, clock, std::move(watcher));
-    loop.run(std::move(jobs));
+    loop.run(std::move(jobs), std::move(zygote));
     Signals::block_for_good();  // before the loop lets go of them
 }
 

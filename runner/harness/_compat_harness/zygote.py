@@ -3,7 +3,7 @@
 The runner holds the other end of a socket whose messages are whole (SOCK_SEQPACKET). A request is
 one message, words separated by NUL: the harness's arguments for the module, an empty word, the
 module's own variables as NAME=VALUE; the write end of its log comes with it. The answers are
-`ready THREADS`, `forked PID` and `refused WHY`.
+`ready THREADS` once, then `forked PID`, `refused WHY` or `later` (no process or memory to spare).
 
 What runs a module is the child of a child that has ended: its parent is then the runner, which
 waits for it as for any other. It looks like a process that has imported the same and has run
@@ -14,6 +14,7 @@ Not here: running the module (session.py), and what is believed of a module that
 """
 
 import _socket
+import errno
 import fcntl
 import gc
 import importlib
@@ -52,7 +53,8 @@ def serve(number, names):
         try:
             pid = _fork_orphan()
         except OSError as error:
-            connection.send(b"refused " + str(error).encode("utf-8", "replace"))
+            passing = error.errno in (errno.EAGAIN, errno.ENOMEM)
+            connection.send(b"later" if passing else b"refused " + os.strerror(error.errno).encode())
         else:
             if pid == 0:
                 break
@@ -116,7 +118,7 @@ def _fork_orphan():
         try:
             pid = _fork()
         except OSError as error:
-            os.write(writing, os.strerror(error.errno).encode())
+            os.write(writing, b"-%d" % error.errno)
             _exit(1)
         if pid != 0:
             os.write(writing, b"%d" % pid)
@@ -130,9 +132,10 @@ def _fork_orphan():
     answer = os.read(reading, 1 << 10)
     os.close(reading)
     os.waitpid(child, 0)
-    if not answer.isdigit():
-        raise OSError(answer.decode() or "the process between was killed")
-    return int(answer)
+    pid = int(answer or -errno.ECHILD)  # empty: the process between was killed
+    if pid < 0:
+        raise OSError(-pid, os.strerror(-pid))
+    return pid
 
 
 def _die_with(runner):

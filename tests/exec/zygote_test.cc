@@ -1,0 +1,245 @@
+// Jobs forked from a real zygote (runner/harness) on the real event loop, and what becomes of them
+// where there is none.
+#include "runner/exec/zygote.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "runner/exec/proc_stat.h"
+#include "tests/exec/children_fixture.h"
+
+namespace compat::exec {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class ZygoteTest : public test_support::ChildrenTest {
+  protected:
+    ZygoteTest() {
+        zygote.job.name = "zygote";
+        zygote.job.id = run_id + "/zygote-process";
+        zygote.job.argv = {"/usr/bin/python3", kHarness, "--zygote", "3", "unittest", dir};
+        zygote.job.cwd = dir;
+        zygote.job.common_env = common;
+        zygote.job.env = {{"COMPAT_JOB", zygote.job.id}};
+        zygote.job.log = dir / "zygote.log";
+    }
+    // A module with one test.
+    Job& module(const std::string& name, const std::string& body, bool warm = true) {
+        tree.write("test_" + name + ".py",
+                   "import os, signal, subprocess, sys, time, unittest\n\n"
+                   "class T(unittest.TestCase):\n    def test(self):\n        " +
+                       body + "\n");
+        Job& job = add({});
+        job.argv = {"/usr/bin/python3",     kHarness, "--framework", "unittest", "--module",
+                    "test_" + name + ".py", "--root", dir,           "--events", job.events};
+        job.common_env = common;
+        job.env = {{"COMPAT_JOB", job.id}};
+        job.warm = warm;
+        return job;
+    }
+    void preload(const std::string& body) {
+        tree.write("imported_first.py", body);
+        zygote.job.argv.push_back("imported_first");
+    }
+    void run_warm(int parallel = 2, const std::function<void(const RunEvent&)>& also = {}) {
+        settings.parallel = parallel;
+        run_jobs(
+            jobs, settings, SystemClock(),
+            [&](const RunEvent& event) -> Reply {
+                if (const auto* done = std::get_if<JobFinished>(&event))
+                    finished[done->job] = *done;
+                if (const auto* note = std::get_if<Note>(&event)) notes.push_back(note->text);
+                if (const auto* end = std::get_if<RunFinished>(&event)) ended = *end;
+                if (also) also(event);
+                return {};
+            },
+            zygote);
+    }
+    [[nodiscard]] int pid_of_the_zygote() const {
+        for (const int pid : all_pids())
+            if (environment_value(pid, "COMPAT_JOB") == zygote.job.id) return pid;
+        return 0;
+    }
+    [[nodiscard]] bool the_zygote_is_gone() const {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+        while (pid_of_the_zygote() != 0 && std::chrono::steady_clock::now() < until)
+            std::this_thread::sleep_for(Milliseconds(5));
+        return pid_of_the_zygote() == 0;
+    }
+    static long descriptors() {
+        return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+    }
+
+    static constexpr const char* kHarness = COMPAT_SOURCE_DIR "/runner/harness/main.py";
+    std::shared_ptr<const Variables> common = std::make_shared<Variables>(
+        Variables{{"PATH", "/usr/bin:/bin"}, {"PYTHONDONTWRITEBYTECODE", "1"}});
+    Zygote zygote;
+    std::vector<std::string> notes;
+};
+
+TEST_F(ZygoteTest, EachEndIsThatOfTheForkedProcessItself) {
+    module("passes", "pass");
+    module("exits", "os._exit(3)");
+    module("dies", "os.kill(os.getpid(), signal.SIGSEGV)");
+    module("fails", "print('said'); self.fail()");
+    run_warm();
+    EXPECT_THAT(notes, IsEmpty());
+    EXPECT_EQ(how(0), "exit code 0");
+    EXPECT_EQ(how(1), "exit code 3");
+    EXPECT_EQ(how(2), "SIGSEGV");
+    EXPECT_EQ(how(3), "exit code 1");
+    EXPECT_THAT(log(2), HasSubstr("Fatal Python error: Segmentation fault"));
+    EXPECT_THAT(log(3), AllOf(HasSubstr("said"), HasSubstr("FAILED (failures=1)")));
+    for (const auto& [index, done] : finished) {
+        EXPECT_TRUE(done.forked);
+        EXPECT_GT(done.usage.user_s + done.usage.system_s, 0);
+        EXPECT_LT(done.usage.user_s + done.usage.system_s, 2);
+        EXPECT_GT(done.usage.max_rss_bytes, 1u << 20);
+        EXPECT_THAT(done.leaked, IsEmpty());
+    }
+    EXPECT_TRUE(the_zygote_is_gone());
+}
+
+TEST_F(ZygoteTest, OnlyJobsThatMayBeForkedAre) {
+    module("warm", "pass");
+    module("cold", "pass", false);
+    module("elsewhere", "pass").common_env = std::make_shared<Variables>(*common);
+    run_warm();
+    EXPECT_THAT(notes, IsEmpty());
+    EXPECT_TRUE(finished[0].forked);
+    EXPECT_FALSE(finished[1].forked);
+    EXPECT_FALSE(finished[2].forked);
+    for (const auto& [index, done] : finished) EXPECT_EQ(how(index), "exit code 0");
+}
+
+TEST_F(ZygoteTest, TimeMemoryAndWhatIsLeftBehindAreAsOfAnyChild) {
+    settings.dump_grace = Milliseconds(500);
+    module("hangs", "time.sleep(600)").timeout = Milliseconds(2000);
+    module("grows", "x = bytearray(300 << 20); time.sleep(60)").memory_bytes = 200u << 20;
+    module("leaks", "subprocess.Popen(['sleep', '601'])");
+    module("daemonises",
+           "os.fork() or (os.setsid(), os.fork() and os._exit(0), time.sleep(600)); os.wait()");
+    run_warm();
+    EXPECT_EQ(how(0), "timed out after 2.0s");
+    EXPECT_THAT(log(0), AllOf(HasSubstr("most recent call first"), HasSubstr("test_hangs.py")));
+    EXPECT_TRUE(std::holds_alternative<OutOfMemory>(finished[1].outcome)) << how(1);
+    EXPECT_THAT(left_by(2), ElementsAre("sleep 601 "));
+    EXPECT_EQ(how(2), "exit code 0");
+    // It never executed anything: it shows the words of the job that it was forked from, as far as
+    // there is room.
+    EXPECT_THAT(left_by(3), ElementsAre(HasSubstr("main.py --framework unittest --module test")));
+    for (const auto& [index, done] : finished) EXPECT_TRUE(done.forked);
+}
+
+TEST_F(ZygoteTest, ImportsThatFailAreNamedAndEveryJobIsSpawned) {
+    preload("raise ImportError('no such accelerator')\n");
+    module("passes", "pass");
+    run_warm();
+    EXPECT_THAT(notes, ElementsAre("warm start is off: the process that imports for all: it has "
+                                   "ended: exit code 1: ImportError: no such accelerator"));
+    EXPECT_EQ(how(0), "exit code 0");
+    EXPECT_FALSE(finished[0].forked);
+}
+
+TEST_F(ZygoteTest, ImportsThatHangAreGivenUp) {
+    preload("import time; print('connecting', flush=True); time.sleep(600)\n");
+    zygote.patience = Milliseconds(700);
+    module("passes", "pass");
+    run_warm();
+    EXPECT_THAT(notes, ElementsAre("warm start is off: the process that imports for all: it took "
+                                   "longer than 0.7s: connecting"));
+    EXPECT_EQ(how(0), "exit code 0");
+    EXPECT_TRUE(the_zygote_is_gone());
+}
+
+TEST_F(ZygoteTest, ImportsThatStartThreadsAreNotForked) {
+    preload(
+        "import threading, time\n"
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n");
+    module("passes", "pass");
+    run_warm();
+    EXPECT_THAT(notes, ElementsAre("warm start is off: the process that imports for all: it has 2 "
+                                   "threads, which a fork would lose"));
+    EXPECT_FALSE(finished[0].forked);
+}
+
+TEST_F(ZygoteTest, AnInterruptEndsTheImportsToo) {
+    preload("import time; time.sleep(600)\n");
+    module("never", "pass");
+    const auto begin = std::chrono::steady_clock::now();
+    std::thread sender;
+    run_warm(2, [&](const RunEvent& event) {
+        if (std::holds_alternative<RunStarted>(event))
+            sender = std::thread([] {
+                std::this_thread::sleep_for(Milliseconds(300));
+                ::kill(::getpid(), SIGINT);
+            });
+    });
+    sender.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    EXPECT_TRUE(ended.stopped);
+    EXPECT_THAT(ended.not_started, ElementsAre(0u));
+    EXPECT_TRUE(the_zygote_is_gone());
+}
+
+TEST_F(ZygoteTest, WhenItDiesJobsThatRunGoOnAndOthersAreSpawned) {
+    module("runs", "time.sleep(1.5)");
+    module("later", "pass");
+    module("last", "pass");
+    run_warm(1, [&](const RunEvent& event) {
+        const auto* started = std::get_if<JobStarted>(&event);
+        if (started && started->job == 0) ::kill(pid_of_the_zygote(), SIGKILL);
+    });
+    EXPECT_THAT(notes, ElementsAre("warm start is off from here on: the process that imports for "
+                                   "all: it has ended: SIGKILL"));
+    for (size_t index : {0, 1, 2}) EXPECT_EQ(how(index), "exit code 0");
+    EXPECT_TRUE(finished[0].forked);
+    EXPECT_FALSE(finished[1].forked);
+    EXPECT_FALSE(finished[2].forked);
+}
+
+TEST_F(ZygoteTest, WhenItDoesNotAnswerTheJobIsSpawned) {
+    zygote.answer = Milliseconds(300);
+    module("first", "pass");
+    module("second", "pass");
+    run_warm(1, [&](const RunEvent& event) {
+        const auto* started = std::get_if<JobStarted>(&event);
+        if (started && started->job == 0) ::kill(pid_of_the_zygote(), SIGSTOP);
+    });
+    EXPECT_THAT(notes, ElementsAre("warm start is off from here on: the process that imports for "
+                                   "all: it does not answer"));
+    EXPECT_TRUE(finished[0].forked);
+    EXPECT_FALSE(finished[1].forked);
+    EXPECT_EQ(how(1), "exit code 0");
+    EXPECT_TRUE(the_zygote_is_gone());
+}
+
+TEST_F(ZygoteTest, ManyForksLeaveNoDescriptorOpen) {
+    module("passes", "pass");
+    run_warm();
+    const long before = descriptors();
+    const Job one = jobs.front();
+    jobs.assign(60, one);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+        jobs[i].id = run_id + "/" + std::to_string(i);
+        jobs[i].env = {{"COMPAT_JOB", jobs[i].id}};
+        jobs[i].events = dir / (std::to_string(i) + ".events");
+        jobs[i].log = dir / (std::to_string(i) + ".log");
+    }
+    run_warm();
+    EXPECT_EQ(descriptors(), before);
+    EXPECT_EQ(finished.size(), 60u);
+    for (const auto& [index, done] : finished)
+        EXPECT_TRUE(done.forked && how(index) == "exit code 0") << index << log(index);
+}
+
+}  // namespace
+}  // namespace compat::exec

@@ -1,7 +1,7 @@
 """Runs one test module inside a child process and writes what happens to an events file.
 
-    python main.py --framework unittest|pytest --module tests/test_ops.py --root ROOT
-                   --events FILE [--only FILE] [--select EXPR] [--maxfail N]
+    python main.py --framework unittest|pytest|gtest|ctest --module tests/test_ops.py
+                   --root ROOT --events FILE [--only FILE] [--select EXPR] [--maxfail N]
                    [--option ARG]... [--collect-only]
     python main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]...
 

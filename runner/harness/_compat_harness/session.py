@@ -14,10 +14,12 @@ from _compat_harness.events import Events
 from _compat_harness.recorder import Outcome, Recorder
 
 FORMAT = 1
+# Frameworks that run in this process; the others are programs of their own.
+_IN_PYTHON = ("unittest", "pytest")
 
 _VALUES = ("framework", "module", "root", "events", "only", "select", "maxfail")
 _USAGE = (
-    "usage: main.py --framework unittest|pytest --module FILE --root DIR --events FILE "
+    "usage: main.py --framework unittest|pytest|gtest|ctest --module FILE --root DIR --events FILE "
     "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only]\n"
     "       main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]..."
 )
@@ -89,9 +91,12 @@ def main(argv):
     session = Session(arguments, events, recorder, describer, forked)
 
     argv = driver.argv(session)
-    if not forked:
-        _stand_in_for(driver.MAIN_SPEC, root)
-    sys.argv[:] = argv
+    command = argv
+    if arguments.framework in _IN_PYTHON:
+        if not forked:
+            _stand_in_for(driver.MAIN_SPEC, root)
+        sys.argv[:] = argv
+        command = [sys.executable, "-m", arguments.framework] + argv[1:]
     if sys.stdout is not None:
         sys.stdout.reconfigure(line_buffering=True)  # or its lines come after those of stderr
     _dump_stacks_to(events.log.number)
@@ -103,7 +108,7 @@ def main(argv):
         python="%d.%d.%d" % sys.version_info[:3],
         module=arguments.module,
         root=root,
-        argv=[sys.executable, "-m", arguments.framework] + argv[1:],
+        argv=command,
     )
     stderr = sys.stderr
     try:
@@ -155,6 +160,10 @@ def _driver_for(framework):
             from _compat_harness import unittest_driver as driver
         elif framework == "pytest":
             from _compat_harness import pytest_driver as driver
+        elif framework == "gtest":
+            from _compat_harness import gtest_driver as driver
+        elif framework == "ctest":
+            from _compat_harness import ctest_driver as driver
         else:
             raise SystemExit("%s\nno such framework: %s" % (_USAGE, framework))
     except ImportError as error:

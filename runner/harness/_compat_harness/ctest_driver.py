@@ -1,0 +1,245 @@
+"""Runs the tests of a CMake build folder by ctest itself, so that what the project says of them
+(fixtures, environment, time-outs, expected failures) holds, and tells the recorder what ctest says.
+
+Each test is a process of its own: one that dies is ctest's to report. ctest puts the test's number
+before each line of a test's output, so that no test can speak in its place.
+Not here: states and ids (recorder.py), passing on what is printed (program.py).
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from _compat_harness.describe import capped
+from _compat_harness.program import Program, end_like, without
+from _compat_harness.recorder import Outcome
+
+LISTING_LIMIT_S = 60
+
+# What a caller's shell may have set to run tests side by side or to hide lines.
+DISTURBING = frozenset(
+    ["CTEST_NO_TESTS_ACTION", "CTEST_PARALLEL_LEVEL", "CTEST_PROGRESS_OUTPUT", "CLICOLOR_FORCE"]
+)
+
+_START = re.compile(r"\s*Start\s+(\d+): ")
+_RESULT = re.compile(r"\s*\d+/\d+ Test\s+#(\d+): ")
+_OUTPUT = re.compile(r"(\d+): ?(.*)\Z", re.S)
+_TIME = re.compile(r"\s+\d+\.\d+ sec\Z")
+_NOT_OF_THE_TEST = ("Test command: ", "Working Directory: ", "Environment variables:")
+_TIMEOUT = re.compile(r"Test timeout computed to be: (\d+)\Z")
+_OUTPUT_LIMIT = 1 << 20
+
+# ctest's word for the signal that ended a test.
+_SIGNALS = {
+    "SegFault": "SIGSEGV",
+    "Illegal": "SIGILL",
+    "Interrupt": "SIGINT",
+    "Numerical": "SIGFPE",
+    "Subprocess aborted": "SIGABRT",
+    "Subprocess killed": "SIGKILL",
+}
+
+
+def _version():
+    ctest = shutil.which("ctest")
+    if ctest is None:
+        raise ImportError("ctest is not on PATH: install CMake")
+    said = subprocess.run([ctest, "--version"], stdout=subprocess.PIPE, check=False).stdout
+    return said.decode("utf-8", "replace").partition("\n")[0].rpartition(" ")[2]
+
+
+VERSION, MAIN_SPEC = _version(), None
+
+
+def argv(session):
+    folder = os.path.dirname(session.file)
+    return ["ctest", "--test-dir", folder, "--verbose"] + session.arguments.options
+
+
+def run(session):
+    _Driver(session).run()
+
+
+class _Driver:
+    def __init__(self, session):
+        self._session, self._recorder = session, session.recorder
+        self._env = without(DISTURBING)
+        self._cases = {}  # number -> Case, of all tests
+        self._disabled, self._announced = set(), set()  # numbers
+        self._running = None  # number
+        self._output, self._kept = [], 0  # of the running test
+        self._said = ""  # ctest's first line of its own about the running test
+        self._limit = ""  # seconds that ctest gives the running test
+        self._pending = ""  # a result whose line is not over
+        self._stopped = False
+        self._program = None
+
+    def run(self):
+        chosen, complete = self._collect()
+        self._recorder.ready()
+        if self._session.arguments.collect_only or not chosen:
+            self._recorder.finish()
+            raise SystemExit(0)
+        command, index = argv(self._session) + ["-j1"], self._session.events.path + ".tests"
+        if not complete:
+            with open(index, "w", encoding="ascii") as file:
+                file.write("0,0,0," + ",".join(map(str, chosen)))
+            command += ["-I", index]
+        self._program = Program(command, self._env, self._line)
+        try:
+            code = self._program.run()
+        finally:
+            if not complete:
+                os.unlink(index)
+        if code < 0 or self._running is not None and not self._stopped:
+            end_like(code)
+        self._recorder.finish()
+        end_like(1 if self._stopped else code)
+
+    # Collection.
+
+    def _collect(self):
+        """Numbers of the tests to run, announced; whether these are all."""
+        listing = self._list([])
+        tests = listing.get("tests", [])
+        graph = listing.get("backtraceGraph", {})
+        select = self._session.arguments.select
+        named = {test["name"] for test in self._list(["-R", select])["tests"]} if select else None
+        chosen = []
+        for number, test in enumerate(tests, 1):
+            name = test["name"]
+            case = self._recorder.case(name, name, _place(graph, test.get("backtrace")))
+            self._cases[number] = case
+            properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+            if properties.get("DISABLED"):
+                self._disabled.add(number)
+            if self._recorder.selected(case) and (named is None or name in named):
+                self._announce(number)
+                chosen.append(number)
+        return chosen, len(chosen) == len(tests)
+
+    def _list(self, selection):
+        command = argv(self._session) + ["--show-only=json-v1"] + selection
+        try:
+            listed = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._env,
+                timeout=LISTING_LIMIT_S,
+            )
+            return json.loads(listed.stdout)
+        except subprocess.TimeoutExpired:
+            said, why = "", "no answer in %d s" % LISTING_LIMIT_S
+        except ValueError:
+            said = (listed.stderr + listed.stdout).decode("utf-8", "replace").strip()
+            why = said.rpartition("\n")[2] or "exit code %d" % listed.returncode
+        failure = {
+            "type": "NoTestList",
+            "message": "ctest --show-only=json-v1: " + why,
+            "traceback": capped(said),
+            "phase": "load",
+            "frames": [],
+        }
+        self._session.events.log.write((said + "\n").encode("utf-8"))
+        outcome = Outcome("errored", "load", None, failure)
+        self._recorder.pseudo("<module>", self._session.module, [outcome])
+        self._recorder.ready()
+        self._recorder.finish()
+        raise SystemExit(1)
+
+    # What ctest prints.
+
+    def _line(self, line):
+        line = line.decode("utf-8", "replace").rstrip("\r")
+        if self._stopped:
+            return
+        if self._pending:  # a reason of several lines
+            return self._result(self._pending + " " + line)
+        start, result = _START.match(line), _RESULT.match(line)
+        if self._running is None:
+            if start and int(start.group(1)) in self._cases:
+                self._start(int(start.group(1)))
+            return
+        output = _OUTPUT.match(line)
+        if result and int(result.group(1)) == self._running:
+            self._result(line)
+        elif output and int(output.group(1)) == self._running:
+            self._own_output(output.group(2))
+        elif line and not self._said:
+            self._said = line
+
+    def _start(self, number):
+        if number not in self._announced:  # a fixture of one that was asked for
+            self._announce(number)
+        self._running, self._output, self._kept = number, [], 0
+        self._said = self._limit = ""
+        if number not in self._disabled:
+            self._recorder.start(self._cases[number])
+
+    def _announce(self, number):
+        self._announced.add(number)
+        self._recorder.announce(self._cases[number])
+
+    def _own_output(self, line):
+        limit = _TIMEOUT.match(line)
+        if not self._output and (limit or line.startswith(_NOT_OF_THE_TEST)):
+            self._limit = limit.group(1) if limit else self._limit
+        elif self._kept < _OUTPUT_LIMIT:
+            self._output.append(line)
+            self._kept += len(line) + 1
+
+    def _result(self, line):
+        if not _TIME.search(line):
+            self._pending = line
+            return
+        self._pending = ""
+        case = self._cases[self._running]
+        words = _TIME.sub("", line[_RESULT.match(line).end() :])
+        case.outcomes = [self._outcome(words[len(case.name) :].lstrip(" .").strip())]
+        self._recorder.end(case)
+        self._running = None
+        if self._recorder.has_enough():
+            self._stopped = True
+            self._program.stop()
+
+    def _outcome(self, verdict):
+        """`verdict` is ctest's: "Passed", "***Failed  why", "Subprocess aborted***Exception:"."""
+        before, _, after = verdict.partition("***")
+        word, _, why = after.partition(":") if after.startswith("Exception") else (after, "", "")
+        if verdict == "Passed":
+            return Outcome("passed", "call")
+        if word == "Exception":
+            named = why.strip() or before
+            return Outcome("crashed", "call", _SIGNALS.get(named, named))
+        if word == "Timeout":
+            return Outcome("timed_out", "call", "CTest's time-out of %s s" % self._limit)
+        if word == "Not Run (Disabled)":
+            return Outcome("skipped", "setup", "DISABLED")
+        if word == "Not Run":
+            return Outcome("not_run", "setup", self._said or "CTest did not run it")
+        if word == "Skipped":
+            return Outcome("skipped", "call", self._last_words() or None)
+        why = word[len("Failed") :].strip() if word.startswith("Failed") else word
+        failure = {
+            "type": "Failed",
+            "message": why or self._last_words(),
+            "traceback": capped("\n".join(self._output)),
+            "phase": "call",
+            "frames": [],
+        }
+        return Outcome("failed", "call", None, failure)
+
+    def _last_words(self):
+        return next((line.strip() for line in reversed(self._output) if line.strip()), "")
+
+
+def _place(graph, node):
+    """Where the project adds the test."""
+    nodes, files = graph.get("nodes", []), graph.get("files", [])
+    if not isinstance(node, int) or node >= len(nodes) or "line" not in nodes[node]:
+        return "", 0
+    return files[nodes[node]["file"]], nodes[node]["line"]

@@ -1,0 +1,489 @@
+"""Runs a GoogleTest binary: asks it for its tests, runs those that are wanted, and tells the
+recorder what its output says as it comes; at the end the binary's own JSON has the last word.
+
+A binary that dies takes this process along in the same way, so that whoever watches sees it.
+Not here: states and ids (recorder.py), passing on what is printed (program.py).
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections import deque
+
+from _compat_harness.describe import TEXT_LIMIT, capped
+from _compat_harness.program import Program, end_like, without
+from _compat_harness.recorder import FAILING, Outcome
+
+VERSION, MAIN_SPEC = "", None  # a binary does not tell the version that it was built with
+
+LISTING_LIMIT_S = 60
+# Bytes of one argument; Linux takes 128 KiB.
+FILTER_LIMIT = 100_000
+
+# What a caller's shell may have set to choose, shuffle, repeat or hide tests.
+DISTURBING = frozenset(
+    [
+        "GTEST_ALSO_RUN_DISABLED_TESTS",
+        "GTEST_BREAK_ON_FAILURE",
+        "GTEST_BRIEF",
+        "GTEST_COLOR",
+        "GTEST_FAIL_FAST",
+        "GTEST_FILTER",
+        "GTEST_FLAGFILE",
+        "GTEST_LIST_TESTS",
+        "GTEST_OUTPUT",
+        "GTEST_PRINT_TIME",
+        "GTEST_REPEAT",
+        "GTEST_SHARD_INDEX",
+        "GTEST_SHARD_STATUS_FILE",
+        "GTEST_SHUFFLE",
+        "GTEST_STREAM_RESULT_TO",
+        "GTEST_TOTAL_SHARDS",
+        "TESTBRIDGE_TEST_ONLY",
+        "TEST_PREMATURE_EXIT_FILE",
+        "XML_OUTPUT_FILE",
+    ]
+)
+_ALSO_DISABLED = "--gtest_also_run_disabled_tests"
+
+_SUITE_LINE = re.compile(r"(\S.*)\.(?:  # TypeParam = .*)?\Z")
+_TEST_LINE = re.compile(r"  (\S.*?)(?:  # GetParam\(\) = .*)?\Z")
+
+# A test's own output may stand before them on the same line.
+_MARK = re.compile(rb"\[( RUN      |       OK |  FAILED  |  SKIPPED )\] ")
+_STATES = {b"       OK ": "passed", b"  FAILED  ": "failed", b"  SKIPPED ": "skipped"}
+_SUITE_BEGINS = re.compile(rb"\[----------\] \d+ tests? from ([^,]*)(?:, where .*)?\Z")
+_CLOSING = re.compile(rb"\[==========\] \d+ tests? from \d+ test (?:suite|case)s? ran\.")
+_BROKEN_SUITE = re.compile(rb"\[  FAILED  \] (.*): SetUpTestSuite or TearDownTestSuite\Z")
+_PART = re.compile(r"(?:(?P<file>\S+):(?P<line>\d+)|unknown file): (?P<kind>Failure|Skipped)\Z")
+
+
+def argv(session):
+    return [session.file] + session.arguments.options
+
+
+def run(session):
+    driver = _Driver(session)
+    if not driver.collect() or session.arguments.collect_only:
+        session.recorder.finish()
+        raise SystemExit(0)
+    driver.run()
+
+
+class _Driver:
+    def __init__(self, session):
+        self._session, self._recorder = session, session.recorder
+        self._command = argv(session)
+        self._env = without(DISTURBING)
+        self._result_file = session.events.path + ".gtest.json"
+        self._cases = {}  # "Suite.Test" -> Case, of those that are to run
+        self._suites = {}  # suite -> names of all its tests that could run
+
+    # Collection.
+
+    def collect(self):
+        """Announces the tests; whether there are any to run."""
+        places = None
+        code, text = self._list()
+        if code == 0:
+            places = _places(self._read_result(), self._session.describer)
+        disabled = []
+        for suite, test in _listed(text) if code == 0 else ():
+            name = suite + "." + test
+            case = self._recorder.case(suite + "::" + test, name, places.get(name, ("", 0)))
+            can_run = _ALSO_DISABLED in self._command or not (_disabled(suite) or _disabled(test))
+            if can_run:
+                self._suites.setdefault(suite, []).append(name)
+            if not self._recorder.selected(case):
+                continue
+            self._recorder.announce(case)
+            if can_run:
+                self._cases[name] = case
+            else:
+                disabled.append(case)
+        if code != 0:
+            self._tell_listing_failed(code, text)
+        elif not self._cases and not disabled:
+            self._show(text)  # nothing of GoogleTest's: whatever it is may be read in the log
+        self._recorder.ready()
+        for case in disabled:
+            case.outcomes.append(Outcome("skipped", "setup", "DISABLED_"))
+            self._recorder.end(case)
+        return bool(self._cases)
+
+    def _list(self):
+        """The exit code of the binary that is asked for its tests, and what it printed: a file takes
+        it, as a process that it leaves behind would hold a pipe open."""
+        select = self._session.arguments.select
+        listing = self._session.events.path + ".list"
+        command = self._command + ["--gtest_list_tests", "--gtest_output=json:" + self._result_file]
+        if select:
+            command.append("--gtest_filter=" + _pattern(select))
+        with open(listing, "w+b") as file:
+            os.unlink(listing)
+            try:
+                code = subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    env=self._env,
+                    timeout=LISTING_LIMIT_S,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                code = None
+            file.seek(0)
+            text = file.read(64 * TEXT_LIMIT).decode("utf-8", "replace")
+        if code is not None and code < 0:
+            self._show(text)
+            end_like(code)
+        return code, text
+
+    def _tell_listing_failed(self, code, text):
+        self._show(text)
+        how = "no answer in %d s" % LISTING_LIMIT_S if code is None else "exit code %d" % code
+        said = text.strip().rpartition("\n")[2]
+        failure = {
+            "type": "NoTestList",
+            "message": "%s to --gtest_list_tests%s" % (how, ": " + said if said else ""),
+            "traceback": capped(text),
+            "phase": "load",
+            "frames": [],
+        }
+        outcome = Outcome("errored", "load", None, failure)
+        self._recorder.pseudo("<module>", self._session.module, [outcome])
+        self._recorder.ready()
+        self._recorder.finish()
+        raise SystemExit(1)
+
+    def _show(self, text):
+        self._session.events.log.write(text.encode("utf-8", "replace"))
+
+    def _read_result(self):
+        """What the binary wrote for --gtest_output; {} where it wrote none, or not all of it."""
+        try:
+            with open(self._result_file, encoding="utf-8", errors="replace") as file:
+                result = json.load(file)
+            return result if isinstance(result, dict) else {}
+        except (OSError, ValueError):
+            return {}
+        finally:
+            try:
+                os.unlink(self._result_file)
+            except OSError:
+                pass
+
+    # The run.
+
+    def run(self):
+        filters, worst = self._filters(), 0
+        for number, names in enumerate(filters, 1):
+            if len(filters) > 1:
+                self._session.events.complain("invocation %d of %d" % (number, len(filters)))
+            code = self._run_once(names)
+            worst = worst or code
+            if self._recorder.has_enough():
+                break
+        self._recorder.finish()
+        end_like(worst)
+
+    def _run_once(self, names):
+        follower = _Follower(self._session, self._cases)
+        command = self._command + ["--gtest_output=json:" + self._result_file]
+        if names is not None:
+            command.append("--gtest_filter=" + names)
+        program = Program(command, self._env, follower.line)
+        follower.stop = program.stop
+        code = program.run()
+        if follower.stopped:
+            self._read_result()
+            return 1
+        result = self._read_result()
+        if not follower.closed and not result:
+            end_like(code)  # in the middle: no `finish`
+        follower.close(result, code)
+        return code
+
+    def _filters(self):
+        """Filters that together name what is to run, each short enough for an argument; None for
+        one that need not be given."""
+        whole, wanted = not self._session.arguments.select, []
+        if whole and len(self._cases) == sum(map(len, self._suites.values())):
+            return [None]
+        for suite, names in self._suites.items():
+            chosen = [name for name in names if name in self._cases]
+            if whole and len(chosen) == len(names) > 1:
+                wanted.append(_literal(suite) + ".*")
+            else:
+                wanted += map(_literal, chosen)
+        filters = [""]
+        for pattern in wanted:
+            if filters[-1] and len(filters[-1]) + len(pattern) + 1 > FILTER_LIMIT:
+                filters.append("")
+            filters[-1] += (":" if filters[-1] else "") + pattern
+        return filters
+
+
+class _Follower:
+    """Reads what a binary prints. Only what fits is believed: the start of a test that is due while
+    none runs, the verdict on the one that runs or on the one that was last."""
+
+    def __init__(self, session, cases):
+        self._recorder, self._describer = session.recorder, session.describer
+        self._cases = cases
+        self._due = {name.encode("utf-8", "surrogateescape"): c for name, c in cases.items()}
+        self._running = self._last = None  # (name, case)
+        self._text = _Text()
+        self._suite = b""
+        self._outside = []  # (suite, text) of failures that no test had
+        self._broken_suites = []
+        self.closed = self.stopped = False
+        self.stop = None  # ends the binary
+
+    def line(self, line):
+        line = line[:-1] if line.endswith(b"\r") else line
+        if self.stopped:
+            return
+        if self._running is None:
+            self._between(line)
+        for mark in _MARK.finditer(line):
+            rest = line[mark.end() :]
+            if mark.group(1) not in _STATES:
+                if self._running is None and rest in self._due and not self.closed:
+                    return self._start(rest)
+            elif self._running is not None:
+                if _names(rest, self._running[0]):
+                    return self._end(_STATES[mark.group(1)])
+            elif self._last is not None and _names(rest, self._last[0]):
+                return self._amend(self._last[1], _STATES[mark.group(1)])
+        self._text.add(line)
+
+    def _between(self, line):
+        begins = _SUITE_BEGINS.match(line)
+        broken = _BROKEN_SUITE.match(line) if self.closed else None
+        if begins:
+            self._keep_outside()
+            self._suite = begins.group(1)
+        elif broken:
+            self._broken_suites.append(broken.group(1))
+        elif not self.closed and _CLOSING.match(line):
+            self._keep_outside()
+            self.closed = True
+
+    def _keep_outside(self):
+        text = self._text.take()
+        if text:
+            self._outside.append((self._suite, text))
+
+    def _start(self, name):
+        self._keep_outside()
+        case = self._due.pop(name)
+        self._running, self._last = (name, case), None
+        self._recorder.start(case)
+
+    def _end(self, state):
+        name, case = self._last = self._running
+        self._running = None
+        case.outcomes = self._outcomes(state, self._text.take())
+        self._recorder.end(case)
+        if self._recorder.has_enough():
+            self.stopped = True
+            self.stop()
+
+    def _amend(self, case, state):
+        """The framework's word on a test whose own output had said something else."""
+        if case.outcomes and case.outcomes[0].state != state:
+            case.outcomes = self._outcomes(state, self._text.take())
+            self._recorder.amend(case)
+
+    def _outcomes(self, state, text):
+        parts = _parts(text)
+        if state == "skipped":
+            reasons = [words for kind, _, words in parts if kind == "Skipped" and words]
+            return [Outcome("skipped", "call", "; ".join(reasons) or None)]
+        if state == "failed":
+            return [
+                Outcome("failed", "call", None, self._failure(place, words, text, "call"))
+                for kind, place, words in parts
+                if kind == "Failure"
+            ] or [Outcome("failed", "call", None, self._failure(None, "", text, "call"))]
+        return [Outcome(state, "call")]
+
+    def _failure(self, place, words, text, phase):
+        frames = []
+        if place:
+            file = os.path.normpath(self._describer.absolute(place[0]))
+            frames = [{"file": file, "line": place[1], "function": ""}]
+        return {
+            "type": "Failure",
+            "message": capped(words),
+            "traceback": capped(text),
+            "phase": phase,
+            "frames": frames,
+        }
+
+    # The end.
+
+    def close(self, result, code):
+        """Settles what the output left open: by the binary's JSON where it is there."""
+        said = _results(result)
+        for name, case in self._cases.items():
+            state, text, seconds = said.get(name, (None, "", 0.0))
+            if state is None or (case.outcomes and case.outcomes[0].state == state):
+                continue
+            if case.outcomes:
+                case.outcomes = self._outcomes(state, text)
+                self._recorder.amend(case)
+                continue
+            if case.began is None:
+                self._recorder.start(case)
+                case.began -= seconds
+            case.outcomes = self._outcomes(state, text)
+            self._recorder.end(case)
+        self._tell_fixtures(code)
+
+    def _tell_fixtures(self, code):
+        for suite in self._broken_suites:
+            text = "\n".join(text for owner, text in self._outside if owner == suite)
+            self._pseudo(suite.decode("utf-8", "replace") + "::<TestSuite>", text, "class_setup")
+        failed = any(o.state in FAILING for c in self._cases.values() for o in c.outcomes)
+        if self._broken_suites or failed:
+            return
+        text = "\n".join(text for _, text in self._outside)
+        due = [case for case in self._due.values() if not case.outcomes]
+        kinds = {kind for kind, _, _ in _parts(text)}
+        if code != 0 and "Failure" in kinds:
+            self._pseudo("<Environment>", text, "module_setup")
+            state, reason = "errored", None
+        elif code == 0 and "Skipped" in kinds:
+            state = "skipped"
+            reason = "; ".join(words for _, _, words in _parts(text) if words) or None
+        else:
+            return
+        for case in due:
+            failure = None
+            if state == "errored":
+                kind, place, words = _parts(text)[0]
+                failure = self._failure(place, words, text, "module_setup")
+            case.outcomes = [Outcome(state, "module_setup", reason, failure)]
+            self._recorder.end(case)
+
+    def _pseudo(self, tail, text, phase):
+        failures = [
+            Outcome("errored", phase, None, self._failure(place, words, text, phase))
+            for kind, place, words in _parts(text)
+            if kind == "Failure"
+        ] or [Outcome("errored", phase, None, self._failure(None, "", text, phase))]
+        self._recorder.pseudo(tail, tail, failures)
+
+
+class _Text:
+    """The lines from the first failure or skip on: what came before is the test's own output. Its
+    middle is let go where it grows too long."""
+
+    def __init__(self):
+        self._clear()
+
+    def _clear(self):
+        self._head, self._tail, self._kept, self._left_out = [], deque(), [0, 0], 0
+
+    def add(self, line):
+        if not self._head and not line.endswith((b": Failure", b": Skipped")):
+            return
+        if self._kept[0] < TEXT_LIMIT:
+            self._head.append(line)
+            self._kept[0] += len(line) + 1
+            return
+        self._tail.append(line)
+        self._kept[1] += len(line) + 1
+        while self._kept[1] > TEXT_LIMIT and len(self._tail) > 1:
+            dropped = len(self._tail.popleft()) + 1
+            self._kept[1] -= dropped
+            self._left_out += dropped
+
+    def take(self):
+        gap = [b"[... %d bytes left out ...]" % self._left_out] if self._left_out else []
+        text = b"\n".join(self._head + gap + list(self._tail)).decode("utf-8", "replace")
+        self._clear()
+        return text.rstrip()
+
+
+def _listed(text):
+    """(suite, test) in the order in which the binary has them."""
+    suite = None
+    for line in text.splitlines():
+        test = _TEST_LINE.match(line)
+        if test and suite is not None:
+            yield suite, test.group(1)
+            continue
+        head = _SUITE_LINE.match(line)
+        suite = head.group(1) if head else None
+
+
+def _tests(result):
+    """(full name, entry) of the binary's JSON, whatever it holds."""
+    for suite in _dicts(result.get("testsuites")):
+        for test in _dicts(suite.get("testsuite")):
+            yield "%s.%s" % (suite.get("name"), test.get("name")), test
+
+
+def _dicts(value):
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _places(result, describer):
+    places = {}
+    for name, test in _tests(result):
+        file, line = test.get("file"), test.get("line")
+        if isinstance(file, str) and file and isinstance(line, int):
+            places[name] = os.path.normpath(describer.absolute(file)), line
+    return places
+
+
+def _results(result):
+    """Full name -> (state, text, seconds) of the tests that ran."""
+    said = {}
+    for name, test in _tests(result):
+        if test.get("status") != "RUN":
+            continue
+        failures = _dicts(test.get("failures"))
+        parts = [str(entry.get("failure", "")).partition("\n") for entry in failures]
+        text = "\n".join("%s: Failure\n%s" % (place, words) for place, _, words in parts)
+        skipped = test.get("result") == "SKIPPED"
+        state = "failed" if failures else "skipped" if skipped else "passed"
+        seconds = re.match(r"[0-9.]*[0-9]", str(test.get("time")))
+        said[name] = state, text, float(seconds.group()) if seconds else 0.0
+    return said
+
+
+def _parts(text):
+    """(kind, place, words) of each failure or skip that the text holds; `words` are one line."""
+    parts, lines = [], []
+    for line in text.splitlines():
+        head = _PART.search(line)
+        if head:
+            place = (head.group("file"), int(head.group("line"))) if head.group("file") else None
+            lines = []
+            parts.append((head.group("kind"), place, lines))
+        else:
+            lines.append(line.strip())
+    return [(kind, place, " ".join(filter(None, words))) for kind, place, words in parts]
+
+
+def _names(rest, name):
+    return rest == name or rest.startswith((name + b" (", name + b", where "))
+
+
+def _disabled(name):
+    return name.startswith("DISABLED_") or "/DISABLED_" in name
+
+
+def _literal(name):
+    """A filter's pattern for `name`: the characters that mean something in it match any one."""
+    return re.sub(r"[:*-]", "?", name)
+
+
+def _pattern(select):
+    """A word without wildcards matches within names, as unittest's -k does."""
+    return select if any(character in select for character in "*?:-") else "*%s*" % select

@@ -156,6 +156,120 @@ std::optional<FoundClosing> find_pytest_closing(std::string_view log) {
     return std::nullopt;
 }
 
+// "3" of "3 tests."; nothing where other words follow.
+std::optional<std::int64_t> tests_in(std::string_view text, std::string_view one,
+                                     std::string_view more) {
+    const size_t blank = std::min(text.find(' '), text.size());
+    const std::string_view rest = text.substr(blank);
+    if (rest != one && rest != more) return std::nullopt;
+    return number_of(text.substr(0, blank));
+}
+
+constexpr std::string_view kGtestRule = "[==========] ";
+
+// "[==========] 5 tests from 2 test suites ran. (3 ms total)": the 5.
+std::optional<std::int64_t> gtest_ran(std::string_view line) {
+    if (!line.starts_with(kGtestRule)) return std::nullopt;
+    line.remove_prefix(kGtestRule.size());
+    const size_t blank = std::min(line.find(' '), line.size());
+    const std::string_view rest = line.substr(blank);
+    if (!rest.starts_with(" test from ") && !rest.starts_with(" tests from ")) return std::nullopt;
+    if (rest.find(" ran.") == std::string_view::npos) return std::nullopt;
+    return number_of(line.substr(0, blank));
+}
+
+struct GtestCount {
+    std::string_view mark, one, more, word;
+};
+constexpr std::array<GtestCount, 3> kGtestCounts{{
+    {"[  PASSED  ] ", " test.", " tests.", "passed"},
+    {"[  SKIPPED ] ", " test, listed below:", " tests, listed below:", "skipped"},
+    {"[  FAILED  ] ", " test, listed below:", " tests, listed below:", "failed"},
+}};
+
+// The last closing of the binary in this part of the log.
+std::optional<FoundClosing> gtest_closing_in(std::string_view log, size_t begin, size_t end) {
+    std::optional<FoundClosing> found;
+    for (Lines lines(log.substr(0, end), begin); lines.next();) {
+        if (const auto ran = gtest_ran(lines.line())) {
+            found = FoundClosing{.closing = {.text = valid_utf8(lines.line()),
+                                             .ran = ran,
+                                             .counts = {}},
+                                 .begin = lines.offset(),
+                                 .end = lines.after()};
+            continue;
+        }
+        if (!found) continue;
+        for (const GtestCount& row : kGtestCounts) {
+            if (!lines.line().starts_with(row.mark)) continue;
+            const auto count =
+                tests_in(lines.line().substr(row.mark.size()), row.one, row.more);
+            if (!count) continue;
+            found->closing.text += ' ' + valid_utf8(lines.line());
+            found->closing.counts.emplace_back(std::string(row.word), *count);
+            found->end = lines.after();
+        }
+    }
+    return found;
+}
+
+void add(Closing& to, const Closing& more) {
+    to.text += ' ' + more.text;
+    *to.ran += *more.ran;
+    for (const auto& [word, count] : more.counts) {
+        const auto known = std::find_if(to.counts.begin(), to.counts.end(),
+                                        [&](const auto& had) { return had.first == word; });
+        if (known == to.counts.end())
+            to.counts.emplace_back(word, count);
+        else
+            known->second += count;
+    }
+}
+
+// The harness starts a binary more than once where its filter would be too long for one command
+// line, and says so before each: "harness: invocation 2 of 3". Each closes for itself.
+std::optional<FoundClosing> find_gtest_closing(std::string_view log) {
+    constexpr std::string_view kInvocation = "\nharness: invocation ";
+    std::optional<FoundClosing> all;
+    for (size_t begin = 0; begin < log.size();) {
+        const size_t next = std::min(log.find(kInvocation, begin + 1), log.size());
+        const auto found = gtest_closing_in(log, begin, next);
+        if (found && all) {
+            add(all->closing, found->closing);
+            all->end = found->end;
+        } else if (found) {
+            all = found;
+        } else if (log.substr(begin).starts_with(kInvocation)) {
+            return std::nullopt;
+        }
+        begin = next;
+    }
+    return all;
+}
+
+// "67% tests passed, 1 tests failed out of 3". A line that a test printed has its number in front.
+std::optional<Closing> ctest_closing_of(std::string_view line) {
+    constexpr std::string_view kPassed = "% tests passed, ";
+    constexpr std::string_view kFailed = " failed out of ";
+    const size_t passed = line.find(kPassed);
+    const size_t failed = line.find(kFailed);
+    if (passed == std::string_view::npos || failed == std::string_view::npos) return std::nullopt;
+    const size_t from = passed + kPassed.size();
+    if (failed < from || !number_of(line.substr(0, passed))) return std::nullopt;
+    const auto broken = tests_in(line.substr(from, failed - from), " test", " tests");
+    const auto ran = number_of(line.substr(failed + kFailed.size()));
+    if (!broken || !ran) return std::nullopt;
+    return Closing{.text = valid_utf8(line), .ran = ran, .counts = {{"failed", *broken}}};
+}
+
+std::optional<FoundClosing> find_ctest_closing(std::string_view log) {
+    std::optional<FoundClosing> last;
+    for (Lines lines(log); lines.next();)
+        if (auto closing = ctest_closing_of(lines.line()))
+            last = FoundClosing{std::move(*closing), lines.offset(), lines.after()};
+    return last;
+}
+
 }  // namespace
 
 std::optional<FoundClosing> find_printed_unittest_closing(std::string_view log) {
@@ -170,6 +284,8 @@ std::optional<FoundClosing> find_printed_unittest_closing(std::string_view log) 
 std::optional<FoundClosing> find_closing(std::string_view log, std::string_view framework) {
     if (framework == "unittest") return find_unittest_closing(log);
     if (framework == "pytest") return find_pytest_closing(log);
+    if (framework == "gtest") return find_gtest_closing(log);
+    if (framework == "ctest") return find_ctest_closing(log);
     return std::nullopt;
 }
 

@@ -116,7 +116,9 @@ Verdict verdict_of(const ModuleRecord& record) {
     const bool pytest = record.framework == "pytest";
     Verdict verdict{.broken = false, .nothing = true, .unreached = false};
     for (const CaseRecord& c : record.cases) {
-        verdict.broken = verdict.broken || is_broken(c.state) ||
+        // That one died and its framework went on is what CTest alone may say.
+        verdict.broken = verdict.broken || is_broken(c.state) || c.state == State::crashed ||
+                         c.state == State::timed_out || (c.started && c.state == State::not_run) ||
                          (!pytest && c.state == State::xpassed) ||
                          std::any_of(c.subcases.begin(), c.subcases.end(),
                                      [](const SubCase& sub) { return is_broken(sub.state); });
@@ -133,28 +135,46 @@ Verdict verdict_of(const ModuleRecord& record) {
     return verdict;
 }
 
-constexpr int kBroken = 1;
+// A framework's exit codes. Python's close with 5 where there was no test to run (unittest since
+// Python 3.12).
+struct ExitCodes {
+    std::string_view framework;
+    int broken;
+    int nothing;
+};
+constexpr std::array<ExitCodes, 4> kExitCodes{
+    {{"unittest", 1, 5}, {"pytest", 1, 5}, {"gtest", 1, 0}, {"ctest", 8, 0}}};
 constexpr int kInterrupted = 2;  // pytest's: a plugin or an error in collection stopped it
-constexpr int kNoTests = 5;      // pytest's; unittest's since Python 3.12
 
-bool gives(std::string_view framework, const Verdict& verdict, int code) {
-    if (code == (verdict.broken ? kBroken : 0)) return true;
-    if (code == kNoTests) return verdict.nothing;
+const ExitCodes& exit_codes_of(const ModuleRecord& record) {
+    for (const ExitCodes& codes : kExitCodes)
+        if (codes.framework == record.framework) return codes;
+    return kExitCodes.front();
+}
+
+bool gives(const ModuleRecord& record, const Verdict& verdict, int code) {
+    const ExitCodes& codes = exit_codes_of(record);
+    if (code == (verdict.broken ? codes.broken : 0)) return true;
+    if (code == codes.nothing) return verdict.nothing;
     // pytest stops early with either, as the plugin that stops it chooses.
-    return framework == "pytest" && verdict.unreached && (code == kBroken || code == kInterrupted);
+    return record.framework == "pytest" && verdict.unreached &&
+           (code == codes.broken || code == kInterrupted);
 }
 
 // An exit code after the tests that they do not explain.
 void settle_exit_code(ModuleRecord& record, const ProcessEnd& end) {
     const Verdict verdict = verdict_of(record);
-    if (end.kind != ProcessEnd::Kind::exited || gives(record.framework, verdict, end.code)) return;
+    if (end.kind != ProcessEnd::Kind::exited || gives(record, verdict, end.code)) return;
     const std::string how = words_for(end) + " after its tests, which alone would give ";
     if (!verdict.broken) {
         record.outcome = ModuleOutcome::crashed;
-        record.reason = how + (verdict.nothing ? "0 or 5" : "0");
+        const int nothing = exit_codes_of(record).nothing;
+        record.reason = how + (verdict.nothing && nothing != 0 ? fmt::format("0 or {}", nothing)
+                                                               : std::string("0"));
         add_outside_row(record, {}, State::crashed, record.reason);
     } else if (end.code != 0) {
-        record.diagnostics.push_back({"events", 0, how + "1"});
+        record.diagnostics.push_back(
+            {"events", 0, how + std::to_string(exit_codes_of(record).broken)});
     }
 }
 
@@ -174,7 +194,8 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
         add_outside_row(record, {}, state_inside(end), record.reason);
     } else if (record.cases.empty()) {
         const bool empty =
-            end.kind != ProcessEnd::Kind::exited || end.code == 0 || end.code == kNoTests;
+            end.kind != ProcessEnd::Kind::exited || end.code == 0 ||
+            end.code == exit_codes_of(record).nothing;
         record.outcome = empty ? ModuleOutcome::no_tests : ModuleOutcome::crashed;
         record.reason = empty ? "it holds no tests" : words_for(end) + " without any test";
         if (!empty) add_outside_row(record, {}, State::crashed, record.reason);

@@ -202,9 +202,15 @@ std::string excerpt(const std::vector<std::string_view>& lines, const Dump& dump
     return text;
 }
 
+bool is_gtest_start(std::string_view line, std::string_view test) {
+    constexpr std::string_view kRun = "[ RUN      ] ";
+    return !test.empty() && line.starts_with(kRun) && line.substr(kRun.size()) == test;
+}
+
 // A line without the framework's own announcement of a test at its start.
 std::string_view without_announcement(std::string_view line, std::string_view test) {
     if (!test.empty() && line.starts_with(test)) return trimmed(line.substr(test.size()));
+    if (is_gtest_start(line, test)) return {};
     const size_t dots = line.find(kEllipsis.substr(0, 4));
     if (dots != std::string_view::npos && (header_of(line) || line.ends_with(kEllipsis)))
         return trimmed(line.substr(dots + 4));
@@ -214,7 +220,7 @@ std::string_view without_announcement(std::string_view line, std::string_view te
 // Whether the framework announces `test` in this line.
 bool announces(std::string_view line, std::string_view test) {
     if (test.empty()) return false;
-    if (line.starts_with(test)) return true;
+    if (line.starts_with(test) || is_gtest_start(line, test)) return true;
     const auto header = header_of(line);
     return header && test.ends_with(header->method) &&
            test.find(header->qualified) != std::string_view::npos;

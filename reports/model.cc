@@ -32,6 +32,16 @@ std::string quoted(const std::vector<std::string>& words) {
     return fmt::format("{}", fmt::join(out, " "));
 }
 
+// A regular expression of CTest's that matches `name` alone.
+std::string exact_pattern(std::string_view name) {
+    std::string pattern = "^";
+    for (const char c : name) {
+        if (std::string_view("^$.*+?()[]|\\").find(c) != std::string_view::npos) pattern += '\\';
+        pattern += c;
+    }
+    return pattern + "$";
+}
+
 struct ModuleVerdicts {
     analysis::Verdicts verdicts;
     std::vector<std::vector<AttemptView>> attempts;  // of each case, where it had several
@@ -160,7 +170,7 @@ class Builder {
             view.process_end = module.attempts.back().process_end;
         }
         if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
-            view.reproduce = reproduce(module.path, module.path);
+            view.reproduce = reproduce(module.path, module.path, {});
 
         const auto marks = analysis::marks_of(record);
         view.cases.reserve(record.cases.size());
@@ -236,8 +246,8 @@ class Builder {
             if (sub.failure) subtest.failure = failure_view(*sub.failure);
         }
         if (needs_attention(record.state))
-            view.reproduce = reproduce(record.pseudo ? module_path : record.id,
-                                       record.pseudo ? module_path : record.name);
+            view.reproduce = record.pseudo ? reproduce(module_path, module_path, {})
+                                           : reproduce(record.id, module_path, record.name);
         return view;
     }
 
@@ -258,17 +268,38 @@ class Builder {
         return view;
     }
 
-    // `target` in the runner's words, `name` in the framework's own.
-    Reproduce reproduce(const std::string& target, const std::string& name) const {
+    // `target` in the runner's words, `name` in the framework's own; of the whole module it is
+    // empty.
+    Reproduce reproduce(const std::string& target, const std::string& module,
+                        const std::string& name) const {
         std::vector<std::string> runner = run_.info.rerun_argv;
         runner.push_back(target);
         std::vector<std::string> plain;
         for (const auto& [variable, value] : run_.info.env)
             if (!is_secret_name(variable)) plain.push_back(variable + "=" + value);
         if (!plain.empty()) plain.insert(plain.begin(), "env");
-        plain.insert(plain.end(), {run_.info.python, "-m", run_.info.framework, "-v", name});
+        const std::vector<std::string> own = framework_command(module, name);
+        plain.insert(plain.end(), own.begin(), own.end());
         return {quoted(runner),
                 fmt::format("cd {} && {}", shell_quoted(run_.info.root), quoted(plain))};
+    }
+
+    [[nodiscard]] std::vector<std::string> framework_command(const std::string& module,
+                                                             const std::string& name) const {
+        const std::string& framework = run_.info.framework;
+        if (framework == "gtest") {
+            std::vector<std::string> words{"./" + module};
+            if (!name.empty()) words.push_back("--gtest_filter=" + name);
+            return words;
+        }
+        if (framework == "ctest") {
+            const fs::path folder = fs::path(module).parent_path();
+            std::vector<std::string> words{"ctest", "--test-dir",
+                                           folder.empty() ? "." : folder.string(), "--verbose"};
+            if (!name.empty()) words.insert(words.end(), {"-R", exact_pattern(name)});
+            return words;
+        }
+        return {run_.info.python, "-m", framework, "-v", name.empty() ? module : name};
     }
 
     void collect_sites(const ModuleRecord& record) {

@@ -164,6 +164,28 @@ bool has_package_under_src(const std::vector<TreeFile>& files) {
     });
 }
 
+// Tests that are no Python: a build folder of CMake's, or executables that are named like tests.
+bool find_programs(Suite& suite, const std::vector<TreeFile>& files) {
+    suite.layout.tests = ".";
+    for (const Framework framework : {Framework::ctest, Framework::gtest}) {
+        const auto globs = default_modules(framework);
+        const auto found = std::count_if(files.begin(), files.end(), [&](const TreeFile& file) {
+            return matches_any(globs, file.path) &&
+                   (framework == Framework::ctest || file.executable);
+        });
+        if (found == 0) continue;
+        suite.framework = framework;
+        suite.layout.modules = globs;
+        suite.found.push_back(
+            framework == Framework::ctest
+                ? std::string("ctest: CTestTestfile.cmake, of a build folder")
+                : fmt::format("gtest: {} ({})", counted(static_cast<std::size_t>(found), "executable"),
+                              quoted_list(globs)));
+        return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 Expected<Suite> find_by_convention(const fs::path& folder) {
@@ -182,6 +204,7 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
     std::vector<TreeFile> modules;
     for (const TreeFile& file : files)
         if (matches_any(globs, file.path)) modules.push_back(file);
+    if (modules.empty() && find_programs(suite, files)) return suite;
     if (modules.empty())
         return fail(ErrorKind::suite,
                     fmt::format("no suite.json and no test module ({}) in it", quoted_list(globs)),

@@ -9,14 +9,15 @@ namespace {
 struct FrameworkRow {
     Framework framework;
     std::string_view name;
-    std::array<std::string_view, 2> modules;  // the framework's own globs; "" for none
+    bool python;
+    std::array<std::string_view, 4> modules;  // the framework's own globs; "" for none
 };
 
 constexpr std::array<FrameworkRow, 4> kFrameworks{{
-    {Framework::unittest, "unittest", {"test*.py", ""}},
-    {Framework::pytest, "pytest", {"test_*.py", "*_test.py"}},
-    {Framework::gtest, "gtest", {"", ""}},
-    {Framework::ctest, "ctest", {"", ""}},
+    {Framework::unittest, "unittest", true, {"test*.py"}},
+    {Framework::pytest, "pytest", true, {"test_*.py", "*_test.py"}},
+    {Framework::gtest, "gtest", false, {"*_test", "*_tests", "*Test", "*Tests"}},
+    {Framework::ctest, "ctest", false, {"CTestTestfile.cmake"}},
 }};
 
 constexpr std::array<std::pair<SourceKind, std::string_view>, 5> kSources{{
@@ -41,6 +42,10 @@ std::optional<Framework> framework_of(std::string_view name) {
     for (const FrameworkRow& row : kFrameworks)
         if (row.name == name) return row.framework;
     return std::nullopt;
+}
+
+bool is_python(Framework framework) {
+    return kFrameworks[static_cast<std::size_t>(framework)].python;
 }
 
 std::vector<std::string> default_modules(Framework framework) {

@@ -79,6 +79,9 @@ struct Suite {
 [[nodiscard]] std::string_view name_of(SourceKind kind);
 [[nodiscard]] std::optional<Framework> framework_of(std::string_view name);
 
+// Whether its tests run inside a Python of the suite's environment; else they are programs.
+[[nodiscard]] bool is_python(Framework framework);
+
 // Globs on file names where a suite gives none: the framework's own.
 [[nodiscard]] std::vector<std::string> default_modules(Framework framework);
 

@@ -40,7 +40,9 @@ void walk(const fs::path& root, const fs::path& canonical_root, const fs::path& 
         } else if (entry->is_regular_file(unreadable)) {
             if (link && !is_inside(entry->path(), canonical_root)) continue;
             const std::uintmax_t bytes = entry->file_size(unreadable);
-            files.push_back({inner.generic_string(), unreadable ? 0 : bytes});
+            const bool executable = (entry->status(unreadable).permissions() &
+                                     fs::perms::owner_exec) != fs::perms::none;
+            files.push_back({inner.generic_string(), unreadable ? 0 : bytes, executable});
         }
     }
 }

@@ -13,6 +13,7 @@ namespace compat::suites {
 struct TreeFile {
     std::string path;  // relative to the root, '/' separated
     std::uintmax_t bytes = 0;
+    bool executable = false;  // by its owner
 };
 
 // The regular files in `folder` (relative to `root`; "" or ".": all of it) and below, sorted by

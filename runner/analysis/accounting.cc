@@ -39,11 +39,21 @@ constexpr std::array<CountedAs, 6> kPytestWords{{
     {"errors", State::errored},
 }};
 
+constexpr std::array<CountedAs, 3> kGtestWords{{
+    {"passed", State::passed},
+    {"skipped", State::skipped},
+    {"failed", State::failed},
+}};
+// Its line says what passed in per cent alone, what it skipped among it.
+constexpr std::array<CountedAs, 1> kCtestWords{{{"failed", State::failed}}};
+
 constexpr std::string_view kRan = "ran";
 
 std::span<const CountedAs> words_of(std::string_view framework) {
     if (framework == "unittest") return kUnittestWords;
     if (framework == "pytest") return kPytestWords;
+    if (framework == "gtest") return kGtestWords;
+    if (framework == "ctest") return kCtestWords;
     return {};
 }
 
@@ -74,6 +84,18 @@ void tally(StateCounts& counts, const CaseRecord& c, std::string_view framework)
         if (is_broken(sub.state) || sub.state == State::skipped) ++at(counts, sub.state);
 }
 
+// GoogleTest and CTest count each test that they began once: whatever became of it but for a pass
+// or a skip is a failure.
+bool counts_tests(std::string_view framework) {
+    return framework == "gtest" || framework == "ctest";
+}
+
+void tally_test(StateCounts& counts, const CaseRecord& c) {
+    if (!c.started) return;
+    const bool good = c.state == State::passed || c.state == State::skipped;
+    ++at(counts, good ? c.state : State::failed);
+}
+
 bool is_under_fixture(const CaseRecord& c) {
     return !c.pseudo && !c.started &&
            (c.phase == Phase::class_setup || c.phase == Phase::module_setup);
@@ -96,6 +118,10 @@ StateCounts counted_by_framework(const ModuleRecord& record) {
     StateCounts counts{};
     const CaseRecord* before = nullptr;
     for (const CaseRecord& c : record.cases) {
+        if (counts_tests(record.framework)) {
+            tally_test(counts, c);
+            continue;
+        }
         const bool once = record.framework == "unittest" && before && same_fixture(*before, c);
         if (!once) tally(counts, c, record.framework);
         before = &c;
@@ -159,7 +185,7 @@ std::optional<Closing> expected_closing(const ModuleRecord& record) {
     if (!record.finished || words.empty()) return std::nullopt;
     StateCounts counts = counted_by_framework(record);
     Closing closing;
-    if (record.framework == "unittest")
+    if (record.framework != "pytest")
         closing.ran = std::count_if(record.cases.begin(), record.cases.end(),
                                     [](const CaseRecord& c) { return c.started; });
     for (const CountedAs& known : words)

@@ -47,6 +47,7 @@ struct ModuleAccounting {
 //  - pytest counts the outcome of the call and each broken set-up or tear-down for itself.
 //  Sub-tests
 //    that fail or are skipped count beside their test; those that pass are in no total of ours.
+//  - GoogleTest and CTest count the tests that they began; a disabled one never is.
 [[nodiscard]] std::optional<parsers::Closing> expected_closing(const parsers::ModuleRecord& record);
 
 // A module that finished without a closing line in its log (its output was closed or redirected, or

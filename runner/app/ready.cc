@@ -27,17 +27,13 @@ Expected<Ready> open_suite(const std::string& name, const Invocation& invocation
     auto settings = Settings::resolve(invocation.flags, &ready.suite);
     if (!settings) return tl::unexpected(settings.error());
     ready.settings = std::move(*settings);
-    if (const auto& framework = ready.settings.text(Setting::framework);
-        framework != name_of(ready.suite.framework))
-        ready.suite.framework =
-            framework == "pytest" ? suites::Framework::pytest : suites::Framework::unittest;
-    if (ready.suite.framework != suites::Framework::unittest &&
-        ready.suite.framework != suites::Framework::pytest)
-        return fail(
-            ErrorKind::suite,
-            fmt::format("this runner does not run {} suites", name_of(ready.suite.framework)),
-            "use a suite with framework unittest or pytest", ready.suite.folder.string());
-
+    const auto framework = suites::framework_of(ready.settings.text(Setting::framework)).value();
+    const bool both_python =
+        suites::is_python(framework) && suites::is_python(ready.suite.framework);
+    // Tests lie in other files then.
+    if (framework != ready.suite.framework && !both_python)
+        ready.suite.layout.modules = suites::default_modules(framework);
+    ready.suite.framework = framework;
     return ready;
 }
 

@@ -58,7 +58,7 @@ inline constexpr std::array<SettingRow, 15> kSettings{{
     {Setting::root, "root", "--root", "COMPAT_ROOT", "", "",
      "folder of the suite's source, instead of getting it"},
     {Setting::framework, "framework", "--framework", "COMPAT_FRAMEWORK", "framework",
-     "unittest|pytest", "test framework"},
+     "unittest|pytest|gtest|ctest", "test framework"},
     {Setting::name, "name", "--name", "COMPAT_NAME", "", "", "series that the run belongs to"},
     {Setting::progress, "progress", "--progress", "COMPAT_PROGRESS", "", "auto|bar|plain",
      "display: a bar on a terminal, lines elsewhere"},

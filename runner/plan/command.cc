@@ -40,6 +40,7 @@ std::string given(const suites::Suite& suite, const ChildSettings& settings,
 Environment added(const suites::Suite& suite, const ChildSettings& settings,
                   const Environment& inherited) {
     const bool shim = !settings.shim_library.empty();
+    const bool python = suites::is_python(suite.framework);
     Environment env;
 
     std::vector<std::string> python_path;
@@ -48,10 +49,12 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
         python_path.push_back(folder == "." ? settings.root.string()
                                             : (settings.root / folder).lexically_normal().string());
     python_path.push_back(given(suite, settings, inherited, "PYTHONPATH"));
-    env["PYTHONPATH"] = joined(python_path);
-    // Suites start `python` and console scripts by name and mean their own environment's.
-    env["PATH"] =
-        joined({settings.python.parent_path().string(), given(suite, settings, inherited, "PATH")});
+    if (python) {
+        env["PYTHONPATH"] = joined(python_path);
+        // Suites start `python` and console scripts by name and mean their own environment's.
+        env["PATH"] = joined(
+            {settings.python.parent_path().string(), given(suite, settings, inherited, "PATH")});
+    }
 
     if (shim) {
         env["ACTIVATE_TORCH_DEVICE"] = "1";
@@ -60,13 +63,13 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
         env["TORCHDEVICE_MODE"] = settings.policy;
     }
     env["PYTORCH_ENABLE_MPS_FALLBACK"] = settings.fallback ? "1" : "0";
-    if (!inherited.contains("PYTHONHASHSEED")) env["PYTHONHASHSEED"] = "0";
+    if (python && !inherited.contains("PYTHONHASHSEED")) env["PYTHONHASHSEED"] = "0";
     if (settings.threads > 0 && !inherited.contains("OMP_NUM_THREADS"))
         env["OMP_NUM_THREADS"] = std::to_string(settings.threads);
 
     for (const Variables* variables : {&suite.env, &settings.from_user})
         for (const auto& [name, value] : *variables)
-            if (name != "PYTHONPATH" && name != "PATH") env[name] = value;
+            if (!python || (name != "PYTHONPATH" && name != "PATH")) env[name] = value;
     return env;
 }
 

@@ -12,6 +12,29 @@ namespace compat::plan {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+bool lies_in(const std::string& path, const std::string& folder) {
+    return folder.empty() || path.starts_with(folder + '/');
+}
+
+// A CTestTestfile.cmake includes those of the folders below: the topmost stands for all of them.
+// Sorted by path, one that is above another need not come first.
+void keep_topmost(std::vector<ModuleFile>& modules) {
+    std::vector<std::string> folders;
+    for (const ModuleFile& module : modules)
+        folders.push_back(fs::path(module.path).parent_path().generic_string());
+    const auto is_below_another = [&](const ModuleFile& module) {
+        const std::string own = fs::path(module.path).parent_path().generic_string();
+        return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+            return folder != own && lies_in(own, folder);
+        });
+    };
+    std::erase_if(modules, is_below_another);
+}
+
+}  // namespace
+
 Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const fs::path& root) {
     std::error_code error;
     if (!fs::is_directory(root, error))
@@ -25,6 +48,7 @@ Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const
 
     std::vector<ModuleFile> modules;
     for (const suites::TreeFile& file : suites::list_tree(root, suite.layout.tests)) {
+        if (suite.framework == suites::Framework::gtest && !file.executable) continue;
         const std::string name = fs::path(file.path).filename().string();
         const auto takes = [&](const std::string& glob) {
             return suites::glob_matches(glob, name);
@@ -40,6 +64,7 @@ Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const
             [&](const std::string& glob) { return suites::glob_covers(glob, file.path); });
         modules.push_back({file.path, file.bytes, excluded});
     }
+    if (suite.framework == suites::Framework::ctest) keep_topmost(modules);
     if (modules.empty())
         return fail(ErrorKind::nothing_selected,
                     fmt::format("no test module ({}) in it", fmt::join(suite.layout.modules, ", ")),

@@ -43,6 +43,7 @@ struct ModuleFile {
 };
 
 // Every test module of the suite under `root`, sorted by path; stays inside `root` (suites/tree.h).
+// Of gtest the executables, of ctest the build folders: their topmost CTestTestfile.cmake.
 // Reads the directory tree. Errors: root or its tests folder missing (environment), nothing found
 // (nothing_selected).
 [[nodiscard]] Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite,

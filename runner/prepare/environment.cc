@@ -67,13 +67,19 @@ struct Recipe {
     std::string key;
 };
 
-Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
+Expected<std::string> base_python(const Options& options) {
     const fs::path base = find_program(options.base_python);
     if (base.empty() && ::access(options.base_python.c_str(), X_OK) != 0)
         return fail(
             ErrorKind::environment, fmt::format("no Python named {}", options.base_python),
             "install python3 and python3-venv, or name one by COMPAT_BASE_PYTHON or --python");
-    const std::string python = base.empty() ? options.base_python : base.string();
+    return base.empty() ? options.base_python : base.string();
+}
+
+Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
+    const auto base = base_python(options);
+    if (!base) return tl::unexpected(base.error());
+    const std::string& python = *base;
     const auto version = output_of({{python, "--version"}, ".", {}});
     if (!version) return tl::unexpected(version.error());
 
@@ -123,10 +129,28 @@ Expected<Environment> probe(const fs::path& given, const Share& share,
         [&](const std::string& text) { return parse_probe(text, *python); });
 }
 
+namespace {
+
+// What runs the harness where the tests are programs: any Python does, and what is installed in it
+// is none of theirs.
+Expected<Environment> harness_python(const Options& options, const Share& share) {
+    return base_python(options)
+        .and_then([&](const std::string& python) { return probe(python, share); })
+        .map([](Environment environment) {
+            return Environment{environment.python, environment.version, {}, {}, {}, {}, {}};
+        });
+}
+
+}  // namespace
+
 Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,
                                                       const Options& options, const Share& share,
                                                       const Cache& cache) {
     fs::path python = options.python;
+    if (python.empty() && !suites::is_python(suite.framework))
+        return harness_python(options, share).map([](Environment environment) {
+            return std::optional(std::move(environment));
+        });
     if (python.empty()) {
         const auto recipe = recipe_of(suite, options);
         if (!recipe) return tl::unexpected(recipe.error());
@@ -142,6 +166,7 @@ Expected<std::optional<Environment>> find_environment(const suites::Suite& suite
 Expected<Environment> make_environment(const suites::Suite& suite, const Options& options,
                                        const Share& share, const Cache& cache, const Say& say) {
     if (!options.python.empty()) return probe(options.python, share);
+    if (!suites::is_python(suite.framework)) return harness_python(options, share);
     const auto recipe = recipe_of(suite, options);
     if (!recipe) return tl::unexpected(recipe.error());
     const std::string& python = recipe->python;

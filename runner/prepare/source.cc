@@ -1,6 +1,9 @@
 // Source trees: from PyPI, git, a folder, or a Debian package; and what is known of a checkout.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "runner/base/files.h"
 #include "runner/prepare/prepare.h"
 #include "runner/prepare/tool.h"
@@ -90,13 +93,37 @@ Expected<std::string> fetch_git(const suites::Suite& suite, const fs::path& fold
     return std::string();
 }
 
+// The deepest folder that holds all of the package's files, its documentation aside.
+Expected<fs::path> folder_of_package(const std::string& package) {
+    const auto listed = output_of({{"dpkg", "-L", package}, ".", {}});
+    if (!listed) return tl::unexpected(listed.error());
+    fs::path common;
+    for (std::istringstream lines(*listed); !lines.eof();) {
+        std::string file;
+        std::getline(lines, file);
+        std::error_code error;
+        if (file.starts_with("/usr/share/") || !fs::is_regular_file(file, error)) continue;
+        const fs::path folder = fs::path(file).parent_path();
+        if (common.empty()) common = folder;
+        while (std::mismatch(common.begin(), common.end(), folder.begin(), folder.end()).first !=
+               common.end())
+            common = common.parent_path();
+    }
+    if (common.empty())
+        return fail(ErrorKind::environment, "the Debian package holds no files outside /usr/share",
+                    "name the folder of its tests by --root DIR", package);
+    return common;
+}
+
 Expected<Source> installed_debian(const suites::Suite& suite) {
     if (!missing_system_packages({suite.source.what}).empty())
         return fail(ErrorKind::environment,
                     fmt::format("the Debian package {} is not installed", suite.source.what),
                     fmt::format("apt-get install {}", suite.source.what));
+    const auto folder = folder_of_package(suite.source.what);
+    if (!folder) return tl::unexpected(folder.error());
     Source source;
-    source.root = "/";
+    source.root = *folder;
     const auto version =
         output_of({{"dpkg-query", "-W", "-f=${Version}", suite.source.what}, ".", {}});
     if (version) source.commit = trimmed(*version);

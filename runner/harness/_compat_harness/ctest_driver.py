@@ -17,6 +17,7 @@ from _compat_harness.program import Program, end_like, without
 from _compat_harness.recorder import Outcome
 
 LISTING_LIMIT_S = 60
+EXIT_FAILED = 8  # ctest's where a test failed
 
 # What a caller's shell may have set to run tests side by side or to hide lines.
 DISTURBING = frozenset(
@@ -68,6 +69,7 @@ class _Driver:
         self._env = without(DISTURBING)
         self._cases = {}  # number -> Case, of all tests
         self._disabled, self._announced = set(), set()  # numbers
+        self._skip_codes = {}  # number -> exit code by which a test says that it skips
         self._running = None  # number
         self._output, self._kept = [], 0  # of the running test
         self._said = ""  # ctest's first line of its own about the running test
@@ -85,7 +87,7 @@ class _Driver:
         command, index = argv(self._session) + ["-j1"], self._session.events.path + ".tests"
         if not complete:
             with open(index, "w", encoding="ascii") as file:
-                file.write("0,0,0," + ",".join(map(str, chosen)))
+                file.write("0,0,0,%s\n" % ",".join(map(str, chosen)))
             command += ["-I", index]
         self._program = Program(command, self._env, self._line)
         try:
@@ -96,7 +98,7 @@ class _Driver:
         if code < 0 or self._running is not None and not self._stopped:
             end_like(code)
         self._recorder.finish()
-        end_like(1 if self._stopped else code)
+        end_like(EXIT_FAILED if self._stopped else code)
 
     # Collection.
 
@@ -113,6 +115,8 @@ class _Driver:
             case = self._recorder.case(name, name, _place(graph, test.get("backtrace")))
             self._cases[number] = case
             properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+            if "SKIP_RETURN_CODE" in properties:
+                self._skip_codes[number] = properties["SKIP_RETURN_CODE"]
             if properties.get("DISABLED"):
                 self._disabled.add(number)
             if self._recorder.selected(case) and (named is None or name in named):
@@ -214,24 +218,30 @@ class _Driver:
             return Outcome("passed", "call")
         if word == "Exception":
             named = why.strip() or before
-            return Outcome("crashed", "call", _SIGNALS.get(named, named))
+            signal = _SIGNALS.get(named, named)
+            return Outcome("crashed", "call", signal, self._failure(signal, self._last_words()))
         if word == "Timeout":
-            return Outcome("timed_out", "call", "CTest's time-out of %s s" % self._limit)
+            reason = "CTest's time-out of %s s" % self._limit
+            return Outcome("timed_out", "call", reason, self._failure("Timeout", reason))
         if word == "Not Run (Disabled)":
             return Outcome("skipped", "setup", "DISABLED")
         if word == "Not Run":
             return Outcome("not_run", "setup", self._said or "CTest did not run it")
         if word == "Skipped":
-            return Outcome("skipped", "call", self._last_words() or None)
+            code = self._skip_codes.get(self._running)
+            silent = "exit code %s" % code if code is not None else None
+            return Outcome("skipped", "call", self._last_words() or silent)
         why = word[len("Failed") :].strip() if word.startswith("Failed") else word
-        failure = {
-            "type": "Failed",
-            "message": why or self._last_words(),
+        return Outcome("failed", "call", None, self._failure("Failed", why or self._last_words()))
+
+    def _failure(self, type, message):
+        return {
+            "type": type,
+            "message": message,
             "traceback": capped("\n".join(self._output)),
             "phase": "call",
             "frames": [],
         }
-        return Outcome("failed", "call", None, failure)
 
     def _last_words(self):
         return next((line.strip() for line in reversed(self._output) if line.strip()), "")

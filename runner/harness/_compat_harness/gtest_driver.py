@@ -84,12 +84,14 @@ class _Driver:
 
     def collect(self):
         """Announces the tests; whether there are any to run."""
-        places = None
         code, text = self._list()
-        if code == 0:
-            places = _places(self._read_result(), self._session.describer)
+        result = self._read_result()
+        # A binary that breaks at its exit has listed its tests before.
+        if code != 0 and not result:
+            self._tell_listing_failed(code, text)
+        places = _places(result, self._session.describer)
         disabled = []
-        for suite, test in _listed(text) if code == 0 else ():
+        for suite, test in _listed(text):
             name = suite + "." + test
             case = self._recorder.case(suite + "::" + test, name, places.get(name, ("", 0)))
             can_run = _ALSO_DISABLED in self._command or not (_disabled(suite) or _disabled(test))
@@ -102,9 +104,7 @@ class _Driver:
                 self._cases[name] = case
             else:
                 disabled.append(case)
-        if code != 0:
-            self._tell_listing_failed(code, text)
-        elif not self._cases and not disabled:
+        if not self._suites and not disabled:
             self._show(text)  # nothing of GoogleTest's: whatever it is may be read in the log
         self._recorder.ready()
         for case in disabled:
@@ -117,9 +117,9 @@ class _Driver:
         it, as a process that it leaves behind would hold a pipe open."""
         select = self._session.arguments.select
         listing = self._session.events.path + ".list"
-        command = self._command + ["--gtest_list_tests", "--gtest_output=json:" + self._result_file]
-        if select:
-            command.append("--gtest_filter=" + _pattern(select))
+        command = self._command + ["--gtest_output=json:" + self._result_file]
+        command += ["--gtest_filter=" + _pattern(select)] if select else []
+        command += ["--gtest_list_tests"]
         with open(listing, "w+b") as file:
             os.unlink(listing)
             try:
@@ -135,13 +135,12 @@ class _Driver:
                 code = None
             file.seek(0)
             text = file.read(64 * TEXT_LIMIT).decode("utf-8", "replace")
-        if code is not None and code < 0:
-            self._show(text)
-            end_like(code)
         return code, text
 
     def _tell_listing_failed(self, code, text):
         self._show(text)
+        if code is not None and code < 0:
+            end_like(code)
         how = "no answer in %d s" % LISTING_LIMIT_S if code is None else "exit code %d" % code
         said = text.strip().rpartition("\n")[2]
         failure = {
@@ -250,7 +249,7 @@ class _Follower:
         for mark in _MARK.finditer(line):
             rest = line[mark.end() :]
             if mark.group(1) not in _STATES:
-                if self._running is None and rest in self._due and not self.closed:
+                if self._running is None and rest in self._due:
                     return self._start(rest)
             elif self._running is not None:
                 if _names(rest, self._running[0]):
@@ -280,6 +279,7 @@ class _Follower:
         self._keep_outside()
         case = self._due.pop(name)
         self._running, self._last = (name, case), None
+        self.closed = False  # if it had closed: a test's own words
         self._recorder.start(case)
 
     def _end(self, state):
@@ -301,6 +301,7 @@ class _Follower:
         parts = _parts(text)
         if state == "skipped":
             reasons = [words for kind, _, words in parts if kind == "Skipped" and words]
+            reasons = reasons or [self._set_up_failure()]
             return [Outcome("skipped", "call", "; ".join(reasons) or None)]
         if state == "failed":
             return [
@@ -309,6 +310,14 @@ class _Follower:
                 if kind == "Failure"
             ] or [Outcome("failed", "call", None, self._failure(None, "", text, "call"))]
         return [Outcome(state, "call")]
+
+    def _set_up_failure(self):
+        """Why GoogleTest skips a test that says nothing: the set-up of its suite or of all tests."""
+        for owner, text in self._outside:
+            for kind, _, words in _parts(text):
+                if owner in (b"", self._suite) and kind == "Failure":
+                    return "the set-up failed: " + words
+        return ""
 
     def _failure(self, place, words, text, phase):
         frames = []

@@ -32,6 +32,9 @@ class Program:
     def run(self):
         """Returns when the program has ended, whoever still holds its streams: its exit code, or
         minus the signal that ended it."""
+        # Our stacks say nothing of a program that hangs.
+        faulthandler.unregister(signal.SIGUSR1)
+        signal.signal(signal.SIGUSR1, lambda number, frame: None)
         output, theirs = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -124,7 +127,6 @@ def end_like(code):
         raise SystemExit(code)
     number = -code
     faulthandler.disable()
-    faulthandler.unregister(signal.SIGUSR1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program's own is the one of use
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)

@@ -192,18 +192,16 @@ std::optional<FoundClosing> gtest_closing_in(std::string_view log, size_t begin,
     std::optional<FoundClosing> found;
     for (Lines lines(log.substr(0, end), begin); lines.next();) {
         if (const auto ran = gtest_ran(lines.line())) {
-            found = FoundClosing{.closing = {.text = valid_utf8(lines.line()),
-                                             .ran = ran,
-                                             .counts = {}},
-                                 .begin = lines.offset(),
-                                 .end = lines.after()};
+            found = FoundClosing{
+                .closing = {.text = valid_utf8(lines.line()), .ran = ran, .counts = {}},
+                .begin = lines.offset(),
+                .end = lines.after()};
             continue;
         }
         if (!found) continue;
         for (const GtestCount& row : kGtestCounts) {
             if (!lines.line().starts_with(row.mark)) continue;
-            const auto count =
-                tests_in(lines.line().substr(row.mark.size()), row.one, row.more);
+            const auto count = tests_in(lines.line().substr(row.mark.size()), row.one, row.more);
             if (!count) continue;
             found->closing.text += ' ' + valid_utf8(lines.line());
             found->closing.counts.emplace_back(std::string(row.word), *count);
@@ -229,10 +227,12 @@ void add(Closing& to, const Closing& more) {
 // The harness starts a binary more than once where its filter would be too long for one command
 // line, and says so before each: "harness: invocation 2 of 3". Each closes for itself.
 std::optional<FoundClosing> find_gtest_closing(std::string_view log) {
-    constexpr std::string_view kInvocation = "\nharness: invocation ";
+    constexpr std::string_view kInvocation = "harness: invocation ";
+    const std::string line_start = fmt::format("\n{}", kInvocation);
     std::optional<FoundClosing> all;
     for (size_t begin = 0; begin < log.size();) {
-        const size_t next = std::min(log.find(kInvocation, begin + 1), log.size());
+        const size_t newline = log.find(line_start, begin);
+        const size_t next = newline == std::string_view::npos ? log.size() : newline + 1;
         const auto found = gtest_closing_in(log, begin, next);
         if (found && all) {
             add(all->closing, found->closing);

@@ -193,9 +193,8 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
         record.reason = words_for(end) + " at exit, after its tests";
         add_outside_row(record, {}, state_inside(end), record.reason);
     } else if (record.cases.empty()) {
-        const bool empty =
-            end.kind != ProcessEnd::Kind::exited || end.code == 0 ||
-            end.code == exit_codes_of(record).nothing;
+        const bool empty = end.kind != ProcessEnd::Kind::exited || end.code == 0 ||
+                           end.code == exit_codes_of(record).nothing;
         record.outcome = empty ? ModuleOutcome::no_tests : ModuleOutcome::crashed;
         record.reason = empty ? "it holds no tests" : words_for(end) + " without any test";
         if (!empty) add_outside_row(record, {}, State::crashed, record.reason);

@@ -179,7 +179,8 @@ bool find_programs(Suite& suite, const std::vector<TreeFile>& files) {
         suite.found.push_back(
             framework == Framework::ctest
                 ? std::string("ctest: CTestTestfile.cmake, of a build folder")
-                : fmt::format("gtest: {} ({})", counted(static_cast<std::size_t>(found), "executable"),
+                : fmt::format("gtest: {} ({})",
+                              counted(static_cast<std::size_t>(found), "executable"),
                               quoted_list(globs)));
         return true;
     }

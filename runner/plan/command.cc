@@ -106,6 +106,10 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
                     "--events",
                     paths.events.string()};
     if (!job.only.empty()) command.argv.insert(command.argv.end(), {"--only", paths.only.string()});
+    // A package's folder belongs to the system: what its tests write lies elsewhere.
+    if (suite.source.kind == suites::SourceKind::debian)
+        command.argv.insert(command.argv.end(),
+                            {"--scratch", fs::path(paths.log).replace_extension("scratch")});
     if (!settings.keyword.empty())
         command.argv.insert(command.argv.end(), {"--select", settings.keyword});
     if (settings.collect_only) command.argv.push_back("--collect-only");

@@ -23,7 +23,7 @@ STATES = {
     "fails": ("failed", "Failed: not found"),
     "segfaults": ("crashed", "SIGSEGV"),
     "aborts": ("crashed", "SIGABRT"),
-    "times_out": ("timed_out", "Timeout: CTest's time-out of 1 s"),
+    "times_out": ("timed_out", "CTest's time-out of 1 s"),
     "skips": ("skipped", "no printer"),
     "skips_silently": ("skipped", "exit code 77"),
     "disabled": ("skipped", "DISABLED"),

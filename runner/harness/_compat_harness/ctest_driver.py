@@ -29,6 +29,7 @@ _RESULT = re.compile(r"\s*\d+/\d+ Test\s+#(\d+): ")
 _OUTPUT = re.compile(r"(\d+): ?(.*)\Z", re.S)
 _TIME = re.compile(r"\s+\d+\.\d+ sec\Z")
 _NOT_OF_THE_TEST = ("Test command: ", "Working Directory: ", "Environment variables:")
+_CLOSING = re.compile(r"\d+% tests passed, \d+ tests failed out of \d+\Z")
 _TIMEOUT = re.compile(r"Test timeout computed to be: (\d+)\Z")
 _OUTPUT_LIMIT = 1 << 20
 
@@ -76,6 +77,7 @@ class _Driver:
         self._limit = ""  # seconds that ctest gives the running test
         self._pending = ""  # a result whose line is not over
         self._stopped = False
+        self._closing = None
         self._program = None
 
     def run(self):
@@ -97,7 +99,7 @@ class _Driver:
                 os.unlink(index)
         if code < 0 or self._running is not None and not self._stopped:
             end_like(code)
-        self._recorder.finish()
+        self._recorder.finish(self._closing)
         end_like(EXIT_FAILED if self._stopped else code)
 
     # Collection.
@@ -167,6 +169,8 @@ class _Driver:
         if self._running is None:
             if start and int(start.group(1)) in self._cases:
                 self._start(int(start.group(1)))
+            elif _CLOSING.match(line):
+                self._closing = line
             return
         output = _OUTPUT.match(line)
         if result and int(result.group(1)) == self._running:

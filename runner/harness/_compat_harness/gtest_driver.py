@@ -8,6 +8,7 @@ Not here: states and ids (recorder.py), passing on what is printed (program.py).
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections import deque
 
@@ -55,6 +56,7 @@ _MARK = re.compile(rb"\[( RUN      |       OK |  FAILED  |  SKIPPED )\] ")
 _STATES = {b"       OK ": "passed", b"  FAILED  ": "failed", b"  SKIPPED ": "skipped"}
 _SUITE_BEGINS = re.compile(rb"\[----------\] \d+ tests? from ([^,]*)(?:, where .*)?\Z")
 _CLOSING = re.compile(rb"\[==========\] \d+ tests? from \d+ test (?:suite|case)s? ran\.")
+_COUNT = re.compile(rb"\[  (?:PASSED |SKIPPED|FAILED ) ?\] \d+ tests?[.,]")
 _BROKEN_SUITE = re.compile(rb"\[  FAILED  \] (.*): SetUpTestSuite or TearDownTestSuite\Z")
 _PART = re.compile(r"(?:(?P<file>\S+):(?P<line>\d+)|unknown file): (?P<kind>Failure|Skipped)\Z")
 
@@ -64,11 +66,29 @@ def argv(session):
 
 
 def run(session):
-    driver = _Driver(session)
-    if not driver.collect() or session.arguments.collect_only:
-        session.recorder.finish()
-        raise SystemExit(0)
-    driver.run()
+    driver, scratch = _Driver(session), session.arguments.scratch
+    if scratch:
+        os.makedirs(scratch, exist_ok=True)
+    try:
+        code = 0
+        if driver.collect() and not session.arguments.collect_only:
+            code = driver.run()
+        else:
+            session.recorder.finish()
+    except _Ended as end:
+        code = end.code
+    finally:
+        if scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
+    end_like(code)
+
+
+class _Ended(Exception):
+    """The binary ended before it had done its part; `code` as Program.run gives it."""
+
+    def __init__(self, code):
+        super().__init__(code)
+        self.code = code
 
 
 class _Driver:
@@ -129,6 +149,7 @@ class _Driver:
                     stdout=file,
                     stderr=subprocess.STDOUT,
                     env=self._env,
+                    cwd=self._session.arguments.scratch,
                     timeout=LISTING_LIMIT_S,
                 ).returncode
             except subprocess.TimeoutExpired:
@@ -140,7 +161,7 @@ class _Driver:
     def _tell_listing_failed(self, code, text):
         self._show(text)
         if code is not None and code < 0:
-            end_like(code)
+            raise _Ended(code)
         how = "no answer in %d s" % LISTING_LIMIT_S if code is None else "exit code %d" % code
         said = text.strip().rpartition("\n")[2]
         failure = {
@@ -154,7 +175,7 @@ class _Driver:
         self._recorder.pseudo("<module>", self._session.module, [outcome])
         self._recorder.ready()
         self._recorder.finish()
-        raise SystemExit(1)
+        raise _Ended(1)
 
     def _show(self, text):
         self._session.events.log.write(text.encode("utf-8", "replace"))
@@ -176,33 +197,36 @@ class _Driver:
     # The run.
 
     def run(self):
-        filters, worst = self._filters(), 0
+        filters, worst, closing = self._filters(), 0, []
         for number, names in enumerate(filters, 1):
             if len(filters) > 1:
-                self._session.events.complain("invocation %d of %d" % (number, len(filters)))
-            code = self._run_once(names)
+                part = "invocation %d of %d" % (number, len(filters))
+                self._session.events.complain(part)
+                closing.append("harness: " + part)
+            code, lines = self._run_once(names)
+            closing += lines
             worst = worst or code
             if self._recorder.has_enough():
                 break
-        self._recorder.finish()
-        end_like(worst)
+        self._recorder.finish("\n".join(closing) or None)
+        return worst
 
     def _run_once(self, names):
         follower = _Follower(self._session, self._cases)
         command = self._command + ["--gtest_output=json:" + self._result_file]
         if names is not None:
             command.append("--gtest_filter=" + names)
-        program = Program(command, self._env, follower.line)
+        program = Program(command, self._env, follower.line, self._session.arguments.scratch)
         follower.stop = program.stop
         code = program.run()
         if follower.stopped:
             self._read_result()
-            return 1
+            return 1, []
         result = self._read_result()
         if not follower.closed and not result:
-            end_like(code)  # in the middle: no `finish`
+            raise _Ended(code)  # in the middle: no `finish`
         follower.close(result, code)
-        return code
+        return code, [line.decode("ascii", "replace") for line in follower.closing]
 
     def _filters(self):
         """Filters that together name what is to run, each short enough for an argument; None for
@@ -238,6 +262,7 @@ class _Follower:
         self._outside = []  # (suite, text) of failures that no test had
         self._broken_suites = []
         self.closed = self.stopped = False
+        self.closing = []  # GoogleTest's last lines
         self.stop = None  # ends the binary
 
     def line(self, line):
@@ -266,9 +291,11 @@ class _Follower:
             self._suite = begins.group(1)
         elif broken:
             self._broken_suites.append(broken.group(1))
-        elif not self.closed and _CLOSING.match(line):
+        elif _CLOSING.match(line):
             self._keep_outside()
-            self.closed = True
+            self.closed, self.closing = True, [line]
+        elif self.closed and _COUNT.match(line):
+            self.closing.append(line)
 
     def _keep_outside(self):
         text = self._text.take()
@@ -279,7 +306,7 @@ class _Follower:
         self._keep_outside()
         case = self._due.pop(name)
         self._running, self._last = (name, case), None
-        self.closed = False  # if it had closed: a test's own words
+        self.closed, self.closing = False, []  # if it had closed: a test's own words
         self._recorder.start(case)
 
     def _end(self, state):

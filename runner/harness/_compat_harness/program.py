@@ -22,10 +22,11 @@ _TERM_GRACE_S = 2.0
 
 
 class Program:
-    """`follow` gets each line, without its end, as bytes."""
+    """`follow` gets each line, without its end, as bytes. `folder` is where the program runs; None:
+    where we do."""
 
-    def __init__(self, argv, env, follow):
-        self._argv, self._env, self._follow = argv, env, follow
+    def __init__(self, argv, env, follow, folder=None):
+        self._argv, self._env, self._follow, self._folder = argv, env, follow, folder
         self._process = None
         self._partial = b""
 
@@ -43,6 +44,7 @@ class Program:
                 stdout=theirs,
                 stderr=theirs,
                 env=self._env,
+                cwd=self._folder,
             )
         finally:
             os.close(theirs)

@@ -17,10 +17,11 @@ FORMAT = 1
 # Frameworks that run in this process; the others are programs of their own.
 _IN_PYTHON = ("unittest", "pytest")
 
-_VALUES = ("framework", "module", "root", "events", "only", "select", "maxfail")
+_VALUES = ("framework", "module", "root", "events", "only", "select", "maxfail", "scratch")
 _USAGE = (
     "usage: main.py --framework unittest|pytest|gtest|ctest --module FILE --root DIR --events FILE "
-    "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only]\n"
+    "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only] "
+    "[--scratch DIR]\n"
     "       main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]..."
 )
 
@@ -30,7 +31,7 @@ class Arguments:
 
     def __init__(self, argv):
         self.framework = self.module = self.root = self.events = self.only = self.select = None
-        self.maxfail = "0"
+        self.maxfail, self.scratch = "0", None
         self.options, self.collect_only = [], False
         words = iter(argv)
         for word in words:

@@ -119,6 +119,27 @@ TEST(Accounting, DoesNotMissAClosingLineThatTheLogLost) {
     EXPECT_TRUE(account(finished("pytest", {test("m.py::a", State::passed)})).closed());
 }
 
+// Each test that began counts once, whatever it failed of; a disabled one did not begin.
+TEST(Accounting, CountsWhatGoogleTestAndCTestCount) {
+    std::vector<CaseRecord> cases;
+    for (const State state : {State::passed, State::failed, State::skipped, State::skipped})
+        cases.push_back(test("t::A::" + std::to_string(cases.size()), state));
+    for (CaseRecord& c : cases) c.started = true;
+    cases[1].failure = parsers::Failure{};
+    cases[1].also = {parsers::Failure{}, parsers::Failure{}};
+    cases[3].started = false;
+    ModuleRecord record = finished("gtest", cases);
+    const auto closing = expected_closing(record);
+    EXPECT_EQ(closing->ran, 3);
+    EXPECT_EQ(closing->counts,
+              (decltype(closing->counts){{"passed", 1}, {"skipped", 1}, {"failed", 1}}));
+
+    cases[0].state = State::timed_out;
+    cases[2].state = State::crashed;
+    EXPECT_EQ(expected_closing(finished("ctest", cases))->counts,
+              (decltype(closing->counts){{"failed", 3}}));
+}
+
 TEST(Accounting, CountsEachBrokenClassFixtureOnce) {
     std::vector<CaseRecord> cases;
     for (const char* id : {"m.py::A::a", "m.py::A::b", "m.py::B::a", "m.py::B::b"}) {

@@ -104,6 +104,24 @@ TEST_P(Closings, AreTheLastGenuineOnes) {
     EXPECT_EQ(found->closing.text, *GetParam().text);
 }
 
+TEST(GtestClosing, IsTheSumOfItsInvocations) {
+    const std::string one =
+        "[==========] 2 tests from 1 test suite ran. (0 ms total)\n[  PASSED  ] 2 tests.\n";
+    const std::string two =
+        "[==========] 1 test from 1 test case ran. (0 ms total)\n"
+        "[  PASSED  ] 0 tests.\n[  FAILED  ] 1 test, listed below:\n";
+    const std::string second = "harness: invocation 2 of 2\n";
+    const auto found = find_closing("harness: invocation 1 of 2\n" + one + second + two, "gtest");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->closing.ran, 3);
+    EXPECT_EQ(found->closing.counts,
+              (decltype(found->closing.counts){{"passed", 2}, {"failed", 1}}));
+    // A part that did not close leaves nothing to compare with.
+    EXPECT_FALSE(find_closing("harness: invocation 1 of 2\n" + one + second, "gtest"));
+    // Without the harness's word the last one counts: a test may run another binary.
+    EXPECT_EQ(find_closing(one + two, "gtest")->closing.ran, 1);
+}
+
 const std::string kDashes(70, '-');
 std::string closing(const std::string& ran, const std::string& verdict) {
     return kDashes + "\n" + ran + "\n\n" + verdict + "\n";
@@ -127,6 +145,17 @@ const std::vector<ClosingRow> kClosings{
      std::nullopt},
     {"not_with_a_strange_verdict", "unittest",
      "x\n" + closing("Ran 1 test in 0.1s", "OK (failures)"), std::nullopt},
+    {"gtest", "gtest",
+     "[  FAILED  ] A.b (0 ms)\n[==========] 2 tests from 1 test suite ran. (0 ms total)\n"
+     "[  PASSED  ] 1 test.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] A.b\n\n 1 FAILED "
+     "TEST\n",
+     "[==========] 2 tests from 1 test suite ran. (0 ms total) [  PASSED  ] 1 test. [  FAILED  ] 1 "
+     "test, listed below:"},
+    {"gtest_not_before_its_end", "gtest", "[==========] Running 2 tests from 1 test suite.\n",
+     std::nullopt},
+    {"ctest_of_which_a_test_ran_ctest", "ctest",
+     "1: 100% tests passed, 0 tests failed out of 9\n50% tests passed, 1 tests failed out of 2\n",
+     "50% tests passed, 1 tests failed out of 2"},
     {"pytest", "pytest", "=== 1 failed, 2 passed, 1 warning in 0.12s ===\n",
      "=== 1 failed, 2 passed, 1 warning in 0.12s ==="},
     {"pytest_minutes", "pytest",

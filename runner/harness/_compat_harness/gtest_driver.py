@@ -10,9 +10,18 @@ import os
 import re
 import shutil
 import subprocess
-from collections import deque
 
 from _compat_harness.describe import TEXT_LIMIT, capped
+from _compat_harness.gtest_text import (
+    Kept,
+    is_disabled,
+    listed,
+    literal,
+    parts_of,
+    pattern_for,
+    places_in,
+    results_in,
+)
 from _compat_harness.program import Program, end_like, without
 from _compat_harness.recorder import FAILING, Outcome
 
@@ -48,9 +57,6 @@ DISTURBING = frozenset(
 )
 _ALSO_DISABLED = "--gtest_also_run_disabled_tests"
 
-_SUITE_LINE = re.compile(r"(\S.*)\.(?:  # TypeParam = .*)?\Z")
-_TEST_LINE = re.compile(r"  (\S.*?)(?:  # GetParam\(\) = .*)?\Z")
-
 # A test's own output may stand before them on the same line.
 _MARK = re.compile(rb"\[( RUN      |       OK |  FAILED  |  SKIPPED )\] ")
 _STATES = {b"       OK ": "passed", b"  FAILED  ": "failed", b"  SKIPPED ": "skipped"}
@@ -58,7 +64,6 @@ _SUITE_BEGINS = re.compile(rb"\[----------\] \d+ tests? from ([^,]*)(?:, where .
 _CLOSING = re.compile(rb"\[==========\] \d+ tests? from \d+ test (?:suite|case)s? ran\.")
 _COUNT = re.compile(rb"\[  (?:PASSED |SKIPPED|FAILED ) ?\] \d+ tests?[.,]")
 _BROKEN_SUITE = re.compile(rb"\[  FAILED  \] (.*): SetUpTestSuite or TearDownTestSuite\Z")
-_PART = re.compile(r"(?:(?P<file>\S+):(?P<line>\d+)|unknown file): (?P<kind>Failure|Skipped)\Z")
 
 
 def argv(session):
@@ -109,12 +114,13 @@ class _Driver:
         # A binary that breaks at its exit has listed its tests before.
         if code != 0 and not result:
             self._tell_listing_failed(code, text)
-        places = _places(result, self._session.describer)
+        places = places_in(result, self._session.describer)
         disabled = []
-        for suite, test in _listed(text):
+        for suite, test in listed(text):
             name = suite + "." + test
             case = self._recorder.case(suite + "::" + test, name, places.get(name, ("", 0)))
-            can_run = _ALSO_DISABLED in self._command or not (_disabled(suite) or _disabled(test))
+            disabled_one = is_disabled(suite) or is_disabled(test)
+            can_run = _ALSO_DISABLED in self._command or not disabled_one
             if can_run:
                 self._suites.setdefault(suite, []).append(name)
             if not self._recorder.selected(case):
@@ -133,12 +139,12 @@ class _Driver:
         return bool(self._cases)
 
     def _list(self):
-        """The exit code of the binary that is asked for its tests, and what it printed: a file takes
-        it, as a process that it leaves behind would hold a pipe open."""
+        """The exit code of the binary that is asked for its tests, and what it printed: a file
+        takes it, as a process that it leaves behind would hold a pipe open."""
         select = self._session.arguments.select
         listing = self._session.events.path + ".list"
         command = self._command + ["--gtest_output=json:" + self._result_file]
-        command += ["--gtest_filter=" + _pattern(select)] if select else []
+        command += ["--gtest_filter=" + pattern_for(select)] if select else []
         command += ["--gtest_list_tests"]
         with open(listing, "w+b") as file:
             os.unlink(listing)
@@ -237,9 +243,9 @@ class _Driver:
         for suite, names in self._suites.items():
             chosen = [name for name in names if name in self._cases]
             if whole and len(chosen) == len(names) > 1:
-                wanted.append(_literal(suite) + ".*")
+                wanted.append(literal(suite) + ".*")
             else:
-                wanted += map(_literal, chosen)
+                wanted += map(literal, chosen)
         filters = [""]
         for pattern in wanted:
             if filters[-1] and len(filters[-1]) + len(pattern) + 1 > FILTER_LIMIT:
@@ -257,7 +263,7 @@ class _Follower:
         self._cases = cases
         self._due = {name.encode("utf-8", "surrogateescape"): c for name, c in cases.items()}
         self._running = self._last = None  # (name, case)
-        self._text = _Text()
+        self._text = Kept()
         self._suite = b""
         self._outside = []  # (suite, text) of failures that no test had
         self._broken_suites = []
@@ -325,7 +331,7 @@ class _Follower:
             self._recorder.amend(case)
 
     def _outcomes(self, state, text):
-        parts = _parts(text)
+        parts = parts_of(text)
         if state == "skipped":
             reasons = [words for kind, _, words in parts if kind == "Skipped" and words]
             reasons = reasons or [self._set_up_failure()]
@@ -339,9 +345,9 @@ class _Follower:
         return [Outcome(state, "call")]
 
     def _set_up_failure(self):
-        """Why GoogleTest skips a test that says nothing: the set-up of its suite or of all tests."""
+        """Why GoogleTest skips a test that says nothing: its suite's set-up, or that of all."""
         for owner, text in self._outside:
-            for kind, _, words in _parts(text):
+            for kind, _, words in parts_of(text):
                 if owner in (b"", self._suite) and kind == "Failure":
                     return "the set-up failed: " + words
         return ""
@@ -363,7 +369,7 @@ class _Follower:
 
     def close(self, result, code):
         """Settles what the output left open: by the binary's JSON where it is there."""
-        said = _results(result)
+        said = results_in(result)
         for name, case in self._cases.items():
             state, text, seconds = said.get(name, (None, "", 0.0))
             if state is None or (case.outcomes and case.outcomes[0].state == state):
@@ -388,19 +394,19 @@ class _Follower:
             return
         text = "\n".join(text for _, text in self._outside)
         due = [case for case in self._due.values() if not case.outcomes]
-        kinds = {kind for kind, _, _ in _parts(text)}
+        kinds = {kind for kind, _, _ in parts_of(text)}
         if code != 0 and "Failure" in kinds:
             self._pseudo("<Environment>", text, "module_setup")
             state, reason = "errored", None
         elif code == 0 and "Skipped" in kinds:
             state = "skipped"
-            reason = "; ".join(words for _, _, words in _parts(text) if words) or None
+            reason = "; ".join(words for _, _, words in parts_of(text) if words) or None
         else:
             return
         for case in due:
             failure = None
             if state == "errored":
-                kind, place, words = _parts(text)[0]
+                kind, place, words = parts_of(text)[0]
                 failure = self._failure(place, words, text, "module_setup")
             case.outcomes = [Outcome(state, "module_setup", reason, failure)]
             self._recorder.end(case)
@@ -408,118 +414,11 @@ class _Follower:
     def _pseudo(self, tail, text, phase):
         failures = [
             Outcome("errored", phase, None, self._failure(place, words, text, phase))
-            for kind, place, words in _parts(text)
+            for kind, place, words in parts_of(text)
             if kind == "Failure"
         ] or [Outcome("errored", phase, None, self._failure(None, "", text, phase))]
         self._recorder.pseudo(tail, tail, failures)
 
 
-class _Text:
-    """The lines from the first failure or skip on: what came before is the test's own output. Its
-    middle is let go where it grows too long."""
-
-    def __init__(self):
-        self._clear()
-
-    def _clear(self):
-        self._head, self._tail, self._kept, self._left_out = [], deque(), [0, 0], 0
-
-    def add(self, line):
-        if not self._head and not line.endswith((b": Failure", b": Skipped")):
-            return
-        if self._kept[0] < TEXT_LIMIT:
-            self._head.append(line)
-            self._kept[0] += len(line) + 1
-            return
-        self._tail.append(line)
-        self._kept[1] += len(line) + 1
-        while self._kept[1] > TEXT_LIMIT and len(self._tail) > 1:
-            dropped = len(self._tail.popleft()) + 1
-            self._kept[1] -= dropped
-            self._left_out += dropped
-
-    def take(self):
-        gap = [b"[... %d bytes left out ...]" % self._left_out] if self._left_out else []
-        text = b"\n".join(self._head + gap + list(self._tail)).decode("utf-8", "replace")
-        self._clear()
-        return text.rstrip()
-
-
-def _listed(text):
-    """(suite, test) in the order in which the binary has them."""
-    suite = None
-    for line in text.splitlines():
-        test = _TEST_LINE.match(line)
-        if test and suite is not None:
-            yield suite, test.group(1)
-            continue
-        head = _SUITE_LINE.match(line)
-        suite = head.group(1) if head else None
-
-
-def _tests(result):
-    """(full name, entry) of the binary's JSON, whatever it holds."""
-    for suite in _dicts(result.get("testsuites")):
-        for test in _dicts(suite.get("testsuite")):
-            yield "%s.%s" % (suite.get("name"), test.get("name")), test
-
-
-def _dicts(value):
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _places(result, describer):
-    places = {}
-    for name, test in _tests(result):
-        file, line = test.get("file"), test.get("line")
-        if isinstance(file, str) and file and isinstance(line, int):
-            places[name] = os.path.normpath(describer.absolute(file)), line
-    return places
-
-
-def _results(result):
-    """Full name -> (state, text, seconds) of the tests that ran."""
-    said = {}
-    for name, test in _tests(result):
-        if test.get("status") != "RUN":
-            continue
-        failures = _dicts(test.get("failures"))
-        parts = [str(entry.get("failure", "")).partition("\n") for entry in failures]
-        text = "\n".join("%s: Failure\n%s" % (place, words) for place, _, words in parts)
-        skipped = test.get("result") == "SKIPPED"
-        state = "failed" if failures else "skipped" if skipped else "passed"
-        seconds = re.match(r"[0-9.]*[0-9]", str(test.get("time")))
-        said[name] = state, text, float(seconds.group()) if seconds else 0.0
-    return said
-
-
-def _parts(text):
-    """(kind, place, words) of each failure or skip that the text holds; `words` are one line."""
-    parts, lines = [], []
-    for line in text.splitlines():
-        head = _PART.search(line)
-        if head:
-            place = (head.group("file"), int(head.group("line"))) if head.group("file") else None
-            lines = []
-            parts.append((head.group("kind"), place, lines))
-        else:
-            lines.append(line.strip())
-    return [(kind, place, " ".join(filter(None, words))) for kind, place, words in parts]
-
-
 def _names(rest, name):
     return rest == name or rest.startswith((name + b" (", name + b", where "))
-
-
-def _disabled(name):
-    return name.startswith("DISABLED_") or "/DISABLED_" in name
-
-
-def _literal(name):
-    """A filter's pattern for `name`: the characters that mean something in it match any one."""
-    return re.sub(r"[:*-]", "?", name)
-
-
-def _pattern(select):
-    """A word without wildcards matches within names, as unittest's -k does."""
-    return select if any(character in select for character in "*?:-") else "*%s*" % select

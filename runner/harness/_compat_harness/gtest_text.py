@@ -1,0 +1,122 @@
+"""What a GoogleTest binary says, read: its list of tests, its JSON, the failures that it prints;
+and the patterns of its filter. Pure.
+
+Not here: what comes of it (gtest_driver.py).
+"""
+
+import os
+import re
+from collections import deque
+
+from _compat_harness.describe import TEXT_LIMIT
+
+_SUITE_LINE = re.compile(r"(\S.*)\.(?:  # TypeParam = .*)?\Z")
+_TEST_LINE = re.compile(r"  (\S.*?)(?:  # GetParam\(\) = .*)?\Z")
+_PART = re.compile(r"(?:(?P<file>\S+):(?P<line>\d+)|unknown file): (?P<kind>Failure|Skipped)\Z")
+
+
+class Kept:
+    """The lines from the first failure or skip on: what came before is the test's own output. Its
+    middle is let go where it grows too long."""
+
+    def __init__(self):
+        self._clear()
+
+    def _clear(self):
+        self._head, self._tail, self._kept, self._left_out = [], deque(), [0, 0], 0
+
+    def add(self, line):
+        if not self._head and not line.endswith((b": Failure", b": Skipped")):
+            return
+        if self._kept[0] < TEXT_LIMIT:
+            self._head.append(line)
+            self._kept[0] += len(line) + 1
+            return
+        self._tail.append(line)
+        self._kept[1] += len(line) + 1
+        while self._kept[1] > TEXT_LIMIT and len(self._tail) > 1:
+            dropped = len(self._tail.popleft()) + 1
+            self._kept[1] -= dropped
+            self._left_out += dropped
+
+    def take(self):
+        gap = [b"[... %d bytes left out ...]" % self._left_out] if self._left_out else []
+        text = b"\n".join(self._head + gap + list(self._tail)).decode("utf-8", "replace")
+        self._clear()
+        return text.rstrip()
+
+
+def listed(text):
+    """(suite, test) in the order in which the binary has them."""
+    suite = None
+    for line in text.splitlines():
+        test = _TEST_LINE.match(line)
+        if test and suite is not None:
+            yield suite, test.group(1)
+            continue
+        head = _SUITE_LINE.match(line)
+        suite = head.group(1) if head else None
+
+
+def _tests(result):
+    """(full name, entry) of the binary's JSON, whatever it holds."""
+    for suite in _dicts(result.get("testsuites")):
+        for test in _dicts(suite.get("testsuite")):
+            yield "%s.%s" % (suite.get("name"), test.get("name")), test
+
+
+def _dicts(value):
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def places_in(result, describer):
+    places = {}
+    for name, test in _tests(result):
+        file, line = test.get("file"), test.get("line")
+        if isinstance(file, str) and file and isinstance(line, int):
+            places[name] = os.path.normpath(describer.absolute(file)), line
+    return places
+
+
+def results_in(result):
+    """Full name -> (state, text, seconds) of the tests that ran."""
+    said = {}
+    for name, test in _tests(result):
+        if test.get("status") != "RUN":
+            continue
+        failures = _dicts(test.get("failures"))
+        parts = [str(entry.get("failure", "")).partition("\n") for entry in failures]
+        text = "\n".join("%s: Failure\n%s" % (place, words) for place, _, words in parts)
+        skipped = test.get("result") == "SKIPPED"
+        state = "failed" if failures else "skipped" if skipped else "passed"
+        seconds = re.match(r"[0-9.]*[0-9]", str(test.get("time")))
+        said[name] = state, text, float(seconds.group()) if seconds else 0.0
+    return said
+
+
+def parts_of(text):
+    """(kind, place, words) of each failure or skip that the text holds; `words` are one line."""
+    parts, lines = [], []
+    for line in text.splitlines():
+        head = _PART.search(line)
+        if head:
+            place = (head.group("file"), int(head.group("line"))) if head.group("file") else None
+            lines = []
+            parts.append((head.group("kind"), place, lines))
+        else:
+            lines.append(line.strip())
+    return [(kind, place, " ".join(filter(None, words))) for kind, place, words in parts]
+
+
+def is_disabled(name):
+    return name.startswith("DISABLED_") or "/DISABLED_" in name
+
+
+def literal(name):
+    """A filter's pattern for `name`: the characters that mean something in it match any one."""
+    return re.sub(r"[:*-]", "?", name)
+
+
+def pattern_for(select):
+    """A word without wildcards matches within names, as unittest's -k does."""
+    return select if any(character in select for character in "*?:-") else "*%s*" % select

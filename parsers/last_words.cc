@@ -151,15 +151,34 @@ Dump find_dump(const std::vector<std::string_view>& lines, const ProcessEnd& end
     return at_place(lines, first, first, false);
 }
 
+// Of the current thread, outermost first, without the machinery; all of them where it is nothing
+// but that.
 std::vector<Frame> frames_in(const std::vector<std::string_view>& lines, const Dump& dump) {
-    std::vector<Frame> frames;
+    std::vector<Frame> all;
     for (size_t i = dump.current + 1; i < dump.end; ++i) {
         auto frame = dumped_frame(lines[i]);
         if (!frame && (lines[i].empty() || is_thread(lines[i]))) break;
-        if (frame && !is_machinery(frame->file)) frames.push_back(std::move(*frame));
+        if (frame) all.push_back(std::move(*frame));
     }
-    std::reverse(frames.begin(), frames.end());
-    return frames;
+    std::reverse(all.begin(), all.end());
+    std::vector<Frame> frames;
+    for (const Frame& frame : all)
+        if (!is_machinery(frame.file)) frames.push_back(frame);
+    return frames.empty() ? all : frames;
+}
+
+// ".../lib/python3.11/threading.py", which waits for others; not what is installed below it.
+bool is_standard_library(std::string_view file) {
+    const size_t at = file.find("/lib/python3.");
+    return at != std::string_view::npos && file.find("/site-packages/", at) == file.npos;
+}
+
+// Where it was: the innermost place that is not Python's own.
+std::string place_in(const std::vector<Frame>& frames) {
+    auto found = std::find_if(frames.rbegin(), frames.rend(),
+                              [](const Frame& f) { return !is_standard_library(f.file); });
+    if (found == frames.rend()) found = frames.rbegin();
+    return fmt::format("in {} ({}:{})", found->function, found->file, found->line);
 }
 
 std::string_view cut(std::string_view line, size_t most) {
@@ -252,9 +271,8 @@ Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view
     else if (end.kind == Kind::out_of_memory)
         failure.message = words_for(end);
     else if (!failure.frames.empty())
-        failure.message = fmt::format("in {} ({}:{})", failure.frames.back().function,
-                                      failure.frames.back().file, failure.frames.back().line);
-    else
+        failure.message = place_in(failure.frames);
+    else if (dump.end == dump.begin)
         failure.message = valid_utf8(cut(last_line(lines, test), kMessageBytes));
     failure.traceback = excerpt(lines, dump);
     return failure;

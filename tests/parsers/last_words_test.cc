@@ -87,6 +87,24 @@ TEST(LastWords, OfATimeOutSayWhereItWas) {
     EXPECT_THAT(f.traceback, StartsWith("tests/test_a.py::test_b Thread"));
 }
 
+TEST(LastWords, OfAWaitNameWhoWaited) {
+    const auto said = [](const std::string& stack) {
+        return last_words("Current thread 0x1 (most recent call first):\n" + stack, kTimeout, kName)
+            .key_line();
+    };
+    const std::string harness = "  File \"/opt/_compat_harness/session.py\", line 9 in main\n";
+    const std::string wait = "  File \"/usr/lib/python3.11/threading.py\", line 3 in wait\n";
+    const std::string torch =
+        "  File \"/v/lib/python3.11/site-packages/torch/a.py\", line 5 in get\n";
+    const std::string test = "  File \"/s/a.py\", line 4 in test_b\n";
+    EXPECT_EQ(said(wait + test + harness), "timed out: in test_b (/s/a.py:4)");
+    EXPECT_EQ(said(wait + torch + test + harness),
+              "timed out: in get (/v/lib/python3.11/site-packages/torch/a.py:5)");
+    EXPECT_EQ(said(wait), "timed out: in wait (/usr/lib/python3.11/threading.py:3)");
+    EXPECT_EQ(said(harness), "timed out: in main (/opt/_compat_harness/session.py:9)");
+    EXPECT_EQ(said("  <no Python frame>\n"), "timed out");
+}
+
 TEST(LastWords, WithoutADumpAreTheLastLineAfterTheTestsName) {
     const auto said = [](std::string_view log) {
         return last_words(log, kExit3, kName).key_line();

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITES = pathlib.Path(__file__).resolve().parent / "suites"
-collect_ignore = ["suites"]  # run by the runner, not by us
+collect_ignore = ["suites", "torture"]  # run by the runner, not by us
 
 
 @pytest.fixture(scope="session")

@@ -45,9 +45,10 @@ std::vector<std::string> take_program(std::vector<std::string>& words) {
 // Which settings a command takes: a flag that a command would not use is an error there.
 using Taken = std::vector<Setting>;
 const Taken kOfExec{Setting::shim, Setting::policy, Setting::fallback, Setting::python};
-const Taken kOfRun{Setting::jobs,      Setting::timeout,  Setting::results,  Setting::shim,
-                   Setting::policy,    Setting::fallback, Setting::python,   Setting::root,
-                   Setting::framework, Setting::name,     Setting::progress, Setting::color};
+const Taken kOfRun{Setting::jobs, Setting::timeout,   Setting::results,  Setting::shim,
+                   Setting::warm, Setting::policy,    Setting::fallback, Setting::python,
+                   Setting::root, Setting::framework, Setting::name,     Setting::progress,
+                   Setting::color};
 
 void add_settings(CLI::App& app, const Taken& taken, std::map<Setting, std::string>& flags) {
     for (const auto& row : kSettings) {
@@ -78,7 +79,8 @@ void check_program(const std::vector<std::string>& before,
         throw CLI::ValidationError(fmt::format(
             "exec: the command stands after --: runner exec -- {}", fmt::join(before, " ")));
     if (program.empty())
-        throw CLI::ValidationError("exec: no command after --; for example: runner exec -- python train.py");
+        throw CLI::ValidationError(
+            "exec: no command after --; for example: runner exec -- python train.py");
 }
 
 }  // namespace
@@ -123,6 +125,8 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         ->type_name("K=V")
         ->take_all()
         ->allow_extra_args(false);
+    run_app->add_flag_callback(
+        "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "the same as --warm off");
     run_app->add_flag("--dry-run", run.dry_run, "print the plan and run nothing");
     run_app->add_flag("-q,--quiet", quiet, "only the closing lines");
     run_app->add_flag("-v,--verbose", verbose, "also every skip and every failure");

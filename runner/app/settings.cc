@@ -32,6 +32,7 @@ std::optional<std::string> from_suite(Setting setting, const suites::Suite& suit
     if (setting == Setting::fallback &&
         suite.device.fallback_enabled != kSilent.device.fallback_enabled)
         return suite.device.fallback_enabled ? "on" : "off";
+    if (setting == Setting::warm && suite.warm != kSilent.warm) return suite.warm ? "on" : "off";
     return std::nullopt;
 }
 
@@ -44,6 +45,7 @@ std::string default_of(Setting setting, const suites::Suite* suite) {
         case Setting::results:
             return "results";
         case Setting::shim:
+        case Setting::warm:
         case Setting::fallback:
             return "on";
         case Setting::policy:

@@ -18,6 +18,7 @@ enum class Setting {
     timeout,
     results,
     shim,
+    warm,
     policy,
     fallback,
     python,
@@ -41,7 +42,7 @@ struct SettingRow {
     std::string_view help;
 };
 
-inline constexpr std::array<SettingRow, 15> kSettings{{
+inline constexpr std::array<SettingRow, 16> kSettings{{
     {Setting::jobs, "jobs", "-j,--jobs", "COMPAT_JOBS", "", "",
      "modules that run at the same time"},
     {Setting::timeout, "timeout", "--timeout", "COMPAT_TIMEOUT", "limits.module_timeout", "",
@@ -49,6 +50,8 @@ inline constexpr std::array<SettingRow, 15> kSettings{{
     {Setting::results, "results", "--results", "COMPAT_RESULTS", "", "", "folder of the results"},
     {Setting::shim, "shim", "--shim", "COMPAT_SHIM", "", "on|off",
      "device redirection in the children"},
+    {Setting::warm, "warm start", "--warm", "COMPAT_WARM", "warm", "on|off",
+     "modules as forks of one process that has imported the suite's preload"},
     {Setting::policy, "policy", "--policy", "COMPAT_POLICY", "", "missing|full",
      "what is redirected: only devices that the host lacks, or every request"},
     {Setting::fallback, "fallback", "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled",

@@ -118,6 +118,18 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
     return command;
 }
 
+std::vector<std::string> zygote_argv(const suites::Suite& suite, const ChildSettings& settings,
+                                     int socket) {
+    std::vector<std::string> argv{settings.python.string(),
+                                  settings.harness.string(),
+                                  "--zygote",
+                                  std::to_string(socket),
+                                  std::string(name_of(suite.framework)),
+                                  settings.root.string()};
+    argv.insert(argv.end(), suite.preload.begin(), suite.preload.end());
+    return argv;
+}
+
 Variables program_variables(const ChildSettings& settings, const fs::path& record) {
     const Environment env = whole({}, settings, record);
     return {env.begin(), env.end()};

@@ -43,6 +43,12 @@ struct ChildCommand {
 [[nodiscard]] ChildCommand child_command(const suites::Suite& suite, const ChildSettings& settings,
                                          const Job& job, const AttemptPaths& paths);
 
+// The command line of the process that imports the suite's `preload` and is forked for each module
+// (warm start): that of a module's child up to the harness, and nothing of a module. It has the end
+// of a socket as its descriptor `socket`.
+[[nodiscard]] std::vector<std::string> zygote_argv(const suites::Suite& suite,
+                                                   const ChildSettings& settings, int socket);
+
 // The whole environment of a program of the user's own: a child's without a suite, sorted by name.
 // Settings that name no `python` leave PATH alone; an empty `record` names no file to record in.
 [[nodiscard]] Variables program_variables(const ChildSettings& settings,

@@ -52,6 +52,13 @@ TEST_F(CommandTest, ArgvIsWordsAndNoShellString) {
                 ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--collect-only"));
 }
 
+TEST_F(CommandTest, TheZygotesArgvBeginsAsAChilds) {
+    suite.preload = {"torch", "a.b"};
+    EXPECT_THAT(zygote_argv(suite, settings, 3),
+                ElementsAre("/env/bin/python", "/share/harness/main.py", "--zygote", "3", "pytest",
+                            "/root dir", "torch", "a.b"));
+}
+
 TEST_F(CommandTest, TheChildsEnvironmentWhole) {
     const std::map<std::string, std::string> expected{
         {"ACTIVATE_TORCH_DEVICE", "1"},

@@ -62,7 +62,6 @@ def serve(number, names):
         os.close(log)
 
     connection.close()
-    os.setsid()
     _die_with(runner)
     for standard in (1, 2):
         os.dup2(log, standard)
@@ -121,8 +120,9 @@ def _fork_orphan():
             os.write(writing, b"-%d" % error.errno)
             _exit(1)
         if pid != 0:
-            os.write(writing, b"%d" % pid)
             _exit(0)
+        os.setsid()  # before anybody hears of it: the runner signals it by its group
+        os.write(writing, b"%d" % os.getpid())
         os.close(reading)
         os.close(writing)
         while os.getppid() == between:

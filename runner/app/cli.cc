@@ -15,8 +15,9 @@ namespace compat::app {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kCommands{"run",  "list", "prepare", "report",
-                                                    "runs", "show", "exec",    "doctor"};
+constexpr std::array<std::string_view, 11> kCommands{"run",    "list",  "prepare", "report",
+                                                     "runs",   "show",  "exec",    "doctor",
+                                                     "resume", "rerun", "merge"};
 
 // `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
 // ./list.
@@ -45,10 +46,13 @@ std::vector<std::string> take_program(std::vector<std::string>& words) {
 // Which settings a command takes: a flag that a command would not use is an error there.
 using Taken = std::vector<Setting>;
 const Taken kOfExec{Setting::shim, Setting::policy, Setting::fallback, Setting::python};
-const Taken kOfRun{Setting::jobs, Setting::timeout,   Setting::results,  Setting::shim,
-                   Setting::warm, Setting::policy,    Setting::fallback, Setting::python,
-                   Setting::root, Setting::framework, Setting::name,     Setting::progress,
-                   Setting::color};
+const Taken kOfRun{Setting::jobs,    Setting::timeout,  Setting::test_timeout, Setting::retries,
+                   Setting::results, Setting::shim,     Setting::policy,       Setting::fallback,
+                   Setting::warm,    Setting::python,   Setting::root,         Setting::framework,
+                   Setting::name,    Setting::progress, Setting::color};
+// What may be said anew of a run that is gone on with, or run again in part.
+const Taken kOfMore{Setting::jobs,    Setting::timeout,  Setting::test_timeout, Setting::retries,
+                    Setting::results, Setting::progress, Setting::color,        Setting::warm};
 
 void add_settings(CLI::App& app, const Taken& taken, std::map<Setting, std::string>& flags) {
     for (const auto& row : kSettings) {
@@ -107,6 +111,9 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     ShowCommand show;
     ExecCommand exec;
     DoctorCommand doctor;
+    ResumeCommand resume;
+    RerunCommand rerun;
+    MergeCommand merge;
     bool quiet = false, verbose = false;
     std::size_t max_bytes = 0;
 
@@ -127,6 +134,22 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         ->allow_extra_args(false);
     run_app->add_flag_callback(
         "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "the same as --warm off");
+    run_app->add_option("--maxfail", run.maxfail, "stop after this many failed tests")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000'000));
+    run_app->add_flag_callback(
+        "-x", [&run] { run.maxfail = 1; }, "stop after the first");
+    run_app->add_option("--shard", run.shard, "this part of the modules: 2/5 is the second of five")
+        ->type_name("I/N");
+    run_app
+        ->add_option("--order", run.order,
+                     "longest-first (default), failed-first, as-listed or random:SEED")
+        ->type_name("");
+    run_app->add_option("--repeat", run.repeat, "run it so often and name the tests that differ")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000));
+    run_app->add_flag("--flaky-fails", run.flaky_fails,
+                      "tests that passed only when tried again fail the run");
     run_app->add_flag("--dry-run", run.dry_run, "print the plan and run nothing");
     run_app->add_flag("-q,--quiet", quiet, "only the closing lines");
     run_app->add_flag("-v,--verbose", verbose, "also every skip and every failure");
@@ -174,6 +197,33 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     auto* runs_app = app.add_subcommand("runs", "list stored runs, newest first");
     add_settings(*runs_app, {Setting::results}, flags);
 
+    auto* resume_app = app.add_subcommand("resume", "go on with a run that was interrupted");
+    resume_app->add_option("RUN", resume.run, "id, unique prefix, latest, latest~1, SUITE@latest")
+        ->capture_default_str();
+    resume_app->add_flag("-q,--quiet", quiet, "only the closing lines");
+    resume_app->add_flag("-v,--verbose", verbose, "also every skip and every failure");
+    add_settings(*resume_app, kOfMore, flags);
+    resume_app->footer("Example:\n  runner resume einops@latest");
+
+    auto* rerun_app = app.add_subcommand("rerun", "run a part of a stored run again, as a new run");
+    rerun_app->add_option("RUN", rerun.run, "id, unique prefix, latest, latest~1, SUITE@latest")
+        ->capture_default_str();
+    rerun_app->add_flag("--failed", rerun.failed,
+                        "tests that failed, errored, crashed or timed out");
+    rerun_app->add_flag("--flaky", rerun.flaky, "tests whose attempts differ");
+    rerun_app->add_flag("--not-run", rerun.not_run, "tests and modules that did not run");
+    rerun_app->add_flag("-q,--quiet", quiet, "only the closing lines");
+    rerun_app->add_flag("-v,--verbose", verbose, "also every skip and every failure");
+    add_settings(*rerun_app, kOfMore, flags);
+    rerun_app->footer("Example:\n  runner rerun gpytorch@latest --failed --not-run");
+
+    auto* merge_app =
+        app.add_subcommand("merge", "join the shards of a run that lie in several databases");
+    merge_app->add_option("DB", merge.databases, "results folders, or the runner.db in them")
+        ->required();
+    add_settings(*merge_app, {Setting::results}, flags);
+    merge_app->footer("Example:\n  runner merge shard-*/results --results merged");
+
     auto* show_app = app.add_subcommand("show", "one run's results, or one test's history");
     show_app->add_option("RUN|TEST", show.what, "a run as for report, or path::Class::test")
         ->required();
@@ -219,7 +269,7 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         return static_cast<int>(ExitCode::usage);
     }
 
-    run.verbosity = quiet ? -1 : verbose ? 1 : 0;
+    run.verbosity = resume.verbosity = rerun.verbosity = quiet ? -1 : verbose ? 1 : 0;
     if (max_option->count() > 0) report.max_bytes = max_bytes;
     if (run_app->parsed()) invocation.command = run;
     if (list_app->parsed()) invocation.command = list;
@@ -229,6 +279,9 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     if (show_app->parsed()) invocation.command = show;
     if (exec_app->parsed()) invocation.command = exec;
     if (doctor_app->parsed()) invocation.command = doctor;
+    if (resume_app->parsed()) invocation.command = resume;
+    if (rerun_app->parsed()) invocation.command = rerun;
+    if (merge_app->parsed()) invocation.command = merge;
     return invocation;
 }
 

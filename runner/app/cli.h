@@ -1,6 +1,7 @@
 // The command line as a value. Not here: doing what it says (commands.h, pipeline.h).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,24 @@ struct RunCommand {
     std::vector<std::string> env;  // "K=V"
     bool dry_run = false;
     int verbosity = 0;
+    std::int64_t maxfail = 0;  // 0: never
+    bool flaky_fails = false;
+    std::string order;      // empty: longest first
+    std::string shard;      // "2/5"; empty: all
+    int repeat = 1;         // runs, one after the other
+    std::string repeat_of;  // the first of those; empty: this one
+};
+struct ResumeCommand {
+    std::string run = "latest";
+    int verbosity = 0;
+};
+struct RerunCommand {
+    std::string run = "latest";
+    bool failed = false, flaky = false, not_run = false;
+    int verbosity = 0;
+};
+struct MergeCommand {
+    std::vector<std::string> databases;
 };
 struct ListCommand {
     std::string suite;
@@ -51,7 +70,7 @@ struct DoctorCommand {
 
 struct Invocation {
     std::variant<RunCommand, ListCommand, PrepareCommand, ReportCommand, RunsCommand, ShowCommand,
-                 ExecCommand, DoctorCommand>
+                 ExecCommand, DoctorCommand, ResumeCommand, RerunCommand, MergeCommand>
         command;
     std::map<Setting, std::string> flags;
     std::vector<std::string> argv;  // as typed

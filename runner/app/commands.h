@@ -17,6 +17,11 @@ namespace compat::app {
 [[nodiscard]] Expected<ExitCode> show(const ShowCommand& command, const Invocation& invocation);
 // The status is the program's own, or 128 and the number of the signal that ended it.
 [[nodiscard]] Expected<int> run_program(const ExecCommand& command, const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> resume_run(const ResumeCommand& command,
+                                            const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> merge_shards(const MergeCommand& command,
+                                              const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invocation);
 
 }  // namespace compat::app

@@ -8,6 +8,7 @@
 #include "runner/app/commands.h"
 #include "runner/app/display.h"
 #include "runner/app/output.h"
+#include "runner/app/run_folder.h"
 #include "runner/app/summary.h"
 #include "runner/store/store.h"
 
@@ -106,12 +107,13 @@ Expected<ExitCode> render_report(const ReportCommand& command, const Invocation&
 Expected<ExitCode> list_runs(const Invocation& invocation) {
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
-    return results->store.runs().map([](const std::vector<store::RunSummary>& runs) {
+    return results->store.runs().map([&](const std::vector<store::RunSummary>& runs) {
         for (const auto& run : runs) {
-            const std::string end = !run.end ? "unfinished"
-                                    : !run.end->complete
-                                        ? "interrupted"
-                                        : human(std::chrono::duration<double>(run.end->duration_s));
+            const bool complete = run.end && run.end->complete;
+            const std::string end =
+                complete ? human(std::chrono::duration<double>(run.end->duration_s))
+                : RunLock::is_held(results->folder / run.folder) ? "running"
+                                                                 : "interrupted";
             print("{}  {}  {}  {} modules  {}\n", run.id, iso8601(run.started), end, run.modules,
                   words_of(run.states));
         }

@@ -76,8 +76,7 @@ std::string count_words(const std::array<long, parsers::kStateNames.size()>& cou
     return words.empty() ? "no tests" : words;
 }
 
-Display::Display(DisplayOptions options, std::vector<std::string> modules)
-    : options_(options), modules_(std::move(modules)) {}
+Display::Display(DisplayOptions options, size_t modules) : options_(options), modules_(modules) {}
 
 std::string Display::painted(const std::vector<Piece>& pieces) const {
     std::string text;
@@ -108,12 +107,13 @@ void Display::say(const std::string& line) { say({{line, nullptr}}); }
 void Display::draw() {
     if (!options_.bar || options_.verbosity < 0) return;
     clear();
-    std::string line = fmt::format("[{}/{}] {}", done_, modules_.size(),
-                                   done_ == 0 ? "starting" : count_words(counts_));
+    std::string line =
+        fmt::format("[{}/{}] {}", done_, modules_, done_ == 0 ? "starting" : count_words(counts_));
     for (const auto& [job, running] : running_) {
         const auto age = clock_.steady() - running.since;
-        line += fmt::format(" | {} {}/{} {}", modules_[job], running.progress.ended,
-                            running.progress.collected,
+        line += fmt::format(" | {}{} {}/{} {}", running.name,
+                            running.attempt > 1 ? fmt::format(" #{}", running.attempt) : "",
+                            running.progress.ended, running.progress.collected,
                             human(std::chrono::duration_cast<std::chrono::duration<double>>(age)));
     }
     const size_t width = terminal_width();
@@ -123,7 +123,7 @@ void Display::draw() {
 
 void Display::on_event(const exec::RunEvent& event) {
     if (const auto* started = std::get_if<exec::JobStarted>(&event)) {
-        running_[started->job] = {clock_.steady(), {}};
+        running_[started->job] = {started->name, started->attempt, clock_.steady(), {}};
         draw();
     } else if (const auto* progress = std::get_if<exec::JobProgress>(&event)) {
         running_[progress->job].progress = progress->progress;
@@ -139,24 +139,38 @@ void Display::on_event(const exec::RunEvent& event) {
     }
 }
 
-void Display::module_done(const exec::JobFinished& finished, const parsers::ModuleRecord& record) {
+void Display::attempt_done(const exec::JobFinished& finished, const Step& step) {
     running_.erase(finished.job);
-    ++done_;
-    Counts counts{};
-    for (const auto& test : record.cases) {
-        ++counts[static_cast<size_t>(test.state)];
-        ++counts_[static_cast<size_t>(test.state)];
+    if (step.done) {
+        module_done(*step.done);
+    } else if (options_.verbosity > 0) {
+        say(fmt::format("    attempt {} follows: {}, {}", step.next->number,
+                        name_of(step.next->kind), exec::describe(finished.outcome)));
     }
+}
+
+void Display::count(const ModuleDone& done) {
+    ++done_;
+    for (const auto& test : done.verdicts.record.cases) ++counts_[static_cast<size_t>(test.state)];
+}
+
+void Display::module_done(const ModuleDone& done) {
+    count(done);
+    const parsers::ModuleRecord& record = done.verdicts.record;
+    Counts counts{};
+    for (const auto& test : record.cases) ++counts[static_cast<size_t>(test.state)];
     const bool bad = std::any_of(record.cases.begin(), record.cases.end(),
                                  [](const auto& test) { return is_bad(test.state); });
     const bool none = record.outcome == ModuleOutcome::no_tests;
     const bool good = record.outcome == ModuleOutcome::completed && !bad;
-    const size_t digits = std::to_string(modules_.size()).size();
-    std::string rest = fmt::format(" {}: {} ({})", printable(record.path), count_words(counts),
-                                   human(finished.duration));
+    const size_t digits = std::to_string(modules_).size();
+    std::string rest =
+        fmt::format(" {}: {} ({}{})", printable(record.path), count_words(counts),
+                    human(std::chrono::duration<double>(done.duration_s)),
+                    done.attempts > 1 ? fmt::format(", {} attempts", done.attempts) : "");
     if (!good && !none && record.outcome != ModuleOutcome::completed)
         rest += fmt::format("; {}: {}", parsers::name_of(record.outcome), printable(record.reason));
-    say({{fmt::format("[{:>{}}/{}] ", done_, digits, modules_.size()), nullptr},
+    say({{fmt::format("[{:>{}}/{}] ", done_, digits, modules_), nullptr},
          none   ? Piece{"none", nullptr}
          : good ? Piece{"ok  ", kGreen}
                 : Piece{"FAIL", kRed},
@@ -175,10 +189,16 @@ void Display::module_done(const exec::JobFinished& finished, const parsers::Modu
               nullptr}});
     }
     if (bad_count > shown) say(fmt::format("    and {} more", bad_count - shown));
-    for (const auto& leaked : finished.leaked) {
+    for (size_t i = 0; i < record.cases.size(); ++i)
+        if (done.verdicts.of[i].flaky || done.verdicts.of[i].fork_sensitive)
+            say({{"    ", nullptr},
+                 {done.verdicts.of[i].flaky ? "flaky" : "fork-sensitive", kYellow},
+                 {" " + printable(record.cases[i].id), nullptr}});
+    for (const auto& leaked : done.leaked) {
         std::string command;
         for (const auto& word : leaked.argv) command += word + " ";
-        say(fmt::format("    left process {} running, killed: {}", leaked.pid, printable(command)));
+        say(fmt::format("    left process {} running, {}: {}", leaked.pid,
+                        leaked.killed ? "killed" : "it could not be killed", printable(command)));
     }
 }
 

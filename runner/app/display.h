@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/app/recorder.h"
 #include "runner/exec/event.h"
 
 namespace compat::app {
@@ -22,11 +23,14 @@ struct DisplayOptions {
 
 class Display {
   public:
-    Display(DisplayOptions options, std::vector<std::string> modules);
+    Display(DisplayOptions options, size_t modules);
 
-    // What the executor says; JobFinished is shown by `module_done`, which knows what it meant.
+    // What the executor says; JobFinished is shown by `attempt_done`, which knows what it meant.
     void on_event(const exec::RunEvent& event);
-    void module_done(const exec::JobFinished& finished, const parsers::ModuleRecord& record);
+    void attempt_done(const exec::JobFinished& finished, const Step& step);
+    void module_done(const ModuleDone& done);
+    // A module that was done before this sitting.
+    void count(const ModuleDone& done);
     // A part of a line and its colour, as in "31"; null: none.
     struct Piece {
         std::string words;
@@ -39,6 +43,8 @@ class Display {
   private:
     using Counts = std::array<long, parsers::kStateNames.size()>;
     struct Running {
+        std::string name;
+        int attempt = 1;
         SteadyTime since;
         exec::Progress progress;
     };
@@ -48,7 +54,7 @@ class Display {
     [[nodiscard]] std::string painted(const std::vector<Piece>& pieces) const;
 
     DisplayOptions options_;
-    std::vector<std::string> modules_;
+    size_t modules_;
     SystemClock clock_;
     std::map<size_t, Running> running_;
     Counts counts_{};

@@ -33,7 +33,10 @@ Expected<int> dispatch(const Invocation& invocation) {
                    [&](const RunsCommand&) { return status(list_runs(invocation)); },
                    [&](const ShowCommand& c) { return status(show(c, invocation)); },
                    [&](const ExecCommand& c) { return run_program(c, invocation); },
-                   [&](const DoctorCommand& c) { return status(doctor(c, invocation)); }},
+                   [&](const DoctorCommand& c) { return status(doctor(c, invocation)); },
+                   [&](const ResumeCommand& c) { return status(resume_run(c, invocation)); },
+                   [&](const RerunCommand& c) { return status(rerun(c, invocation)); },
+                   [&](const MergeCommand& c) { return status(merge_shards(c, invocation)); }},
         invocation.command);
 }
 

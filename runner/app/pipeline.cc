@@ -1,23 +1,20 @@
 #include "runner/app/pipeline.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <random>
 
-#include "reports/model.h"
-#include "reports/render.h"
+#include "runner/app/conduct.h"
 #include "runner/app/display.h"
 #include "runner/app/fingerprint.h"
 #include "runner/app/output.h"
-#include "runner/app/ready.h"
-#include "runner/app/recorder.h"
-#include "runner/app/summary.h"
 #include "runner/app/variables.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
-#include "runner/exec/loop.h"
 
 namespace compat::app {
 
@@ -51,40 +48,6 @@ std::vector<std::string> rerun_words(const RunCommand& command, const Ready& rea
     return words;
 }
 
-std::string plan_json(const Ready& ready, const std::vector<exec::Job>& jobs) {
-    nlohmann::ordered_json json;
-    json["format"] = 1;
-    json["suite"] = ready.suite.name;
-    json["root"] = ready.child.root.string();
-    json["jobs"] = nlohmann::json::array();
-    for (const auto& job : jobs)
-        json["jobs"].push_back({{"module", job.name},
-                                {"argv", job.argv},
-                                {"cwd", job.cwd.string()},
-                                {"timeout_ms", job.timeout.count()}});
-    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-struct RunFolder {
-    std::string id;
-    fs::path results, folder;
-    WallTime started;
-};
-
-// What is to be done in a run, said three ways: for the executor, for the recorder, for the store.
-struct Work {
-    std::vector<exec::Job> jobs;
-    std::vector<RecordedJob> recorded;
-    std::vector<std::string> modules;
-};
-
-// Made first of all, so that a folder that cannot be written is known before minutes are spent.
-Expected<store::Store> open_results(const fs::path& results) {
-    return make_directories(results / "runs").and_then([&] {
-        return store::Store::open(results / "runner.db");
-    });
-}
-
 store::RunInfo run_info(const RunCommand& command, const Invocation& invocation, const Ready& ready,
                         const RunFolder& run) {
     const auto& prepared = ready.prepared;
@@ -114,103 +77,28 @@ store::RunInfo run_info(const RunCommand& command, const Invocation& invocation,
     return info;
 }
 
-// results/latest -> runs/<run>; replaced in one step.
-void point_latest(const RunFolder& run) {
-    std::error_code error;
-    const fs::path link = run.results / "latest", beside = run.results / (".latest-" + run.id);
-    fs::create_directory_symlink(fs::path("runs") / run.id, beside, error);
-    if (!error) fs::rename(beside, link, error);
-    if (error) fs::remove(beside, error);
-}
-
-DisplayOptions display_options(const RunCommand& command, const Settings& settings,
-                               std::FILE* log) {
-    const bool terminal = ::isatty(STDOUT_FILENO) != 0;
-    const std::string& progress = settings.text(Setting::progress);
-    const std::string& color = settings.text(Setting::color);
-    DisplayOptions options;
-    options.bar = progress == "bar" || (progress == "auto" && terminal && !std::getenv("CI"));
-    options.color = color == "always" || (color == "auto" && terminal && !std::getenv("NO_COLOR"));
-    options.verbosity = command.verbosity;
-    options.run_log = log;
-    return options;
-}
-
-Expected<Work> lay_out(const Ready& ready, const plan::Plan& plan, const RunFolder& run) {
-    Work work;
-    const auto relative = [&](const fs::path& path) {
-        return path.lexically_relative(run.folder).string();
-    };
-    for (const auto& planned : plan.jobs) {
-        const fs::path folder = run.folder / "modules" / escaped_path(planned.module);
-        const plan::AttemptPaths paths{folder / "1.log", folder / "1.events.jsonl",
-                                       folder / "1.devices.jsonl", folder / "1.only"};
-        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
-        work.jobs.push_back(child_job(ready, ready.child, planned, paths));
-        work.recorded.push_back({planned.module, planned.only, relative(paths.log),
-                                 relative(paths.events), relative(paths.devices)});
-        work.modules.push_back(planned.module);
+Expected<plan::Selection> selection_of(const RunCommand& command) {
+    plan::Selection selection{command.targets, {}, {}};
+    if (!command.order.empty()) {
+        const auto ordering = plan::parse_ordering(command.order);
+        if (!ordering) return tl::unexpected(ordering.error());
+        selection.ordering = *ordering;
     }
-    return work;
+    if (!command.shard.empty()) {
+        const auto shard = plan::parse_shard(command.shard);
+        if (!shard) return tl::unexpected(shard.error());
+        selection.shard = *shard;
+    }
+    return selection;
 }
 
-void introduce(Display& display, const Ready& ready, const plan::Plan& plan) {
-    display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
-                            counted(static_cast<long>(plan.jobs.size()), "module"),
-                            ready.settings.jobs(), settings_words(ready)));
-    for (const auto& note : plan.notes) display.say("note: " + printable(note));
-    if (ready.suite.framework == suites::Framework::pytest)
-        display.say(
-            "note: pytest has the suite's own options, but for -x, workers, random order and "
-            "reruns");
-}
-
-// Children until all is done or the run is stopped; the record of each in the store as it ends.
-exec::RunFinished run_children(Work& work, const Ready& ready, const Clock& clock, Display& display,
-                               Recorder& recorder) {
-    exec::RunFinished finished;
-    exec::run_jobs(
-        std::move(work.jobs), {ready.settings.jobs()}, clock,
-        [&](const exec::RunEvent& event) -> exec::Reply {
-            display.on_event(event);
-            if (const auto* job = std::get_if<exec::JobFinished>(&event))
-                display.module_done(*job, recorder.job_finished(*job));
-            else if (const auto* end = std::get_if<exec::RunFinished>(&event))
-                finished = *end;
-            // A store or disk that takes no more: hours of work would be lost.
-            return {recorder.trouble() ? to_line(*recorder.trouble()) : std::string(), {}};
-        });
-    return finished;
-}
-
-Expected<ExitCode> close_run(store::Store& store, const RunFolder& run, const Clock& clock,
-                             const exec::RunFinished& finished, Recorder& recorder) {
-    recorder.save_what_failed();
-    RunFacts facts = recorder.facts();
-    facts.interrupted = finished.stopped && !recorder.trouble();
-    facts.unexpected = facts.unexpected || !finished.not_started.empty();
-    const ExitCode code = exit_code(facts);
-    const WallTime ended = clock.wall();
-    const std::chrono::duration<double> took = ended - run.started;
-    const auto closed = store.finish_run(
-        run.id, {ended, took.count(), !finished.stopped, static_cast<int>(code),
-                 recorder.mismatches().empty(), recorder.mismatches(), finished.reason});
-    if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
-
-    const auto loaded = store.load_run(run.id);
-    if (!loaded) return tl::unexpected(loaded.error());
-    const auto model = reports::build_model(*loaded, {run.folder, run.folder});
-    const auto files = reports::write_reports(model, run.folder,
-                                              {reports::Format::markdown, reports::Format::json});
-    if (!files) return tl::unexpected(files.error());
-    point_latest(run);
-    print_closing(model, run.folder / "report.md");
-    for (const auto& id : recorder.unmatched())
-        print(stderr,
-              "runner: no test is named {}: `runner list --cases SUITE MODULE` prints the ids\n",
-              printable(id));
-    if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
-    return code;
+// A database that cannot say what was is no reason not to run.
+plan::Past past_of(const store::Store& store, const std::string& suite) {
+    using Seconds = std::map<std::string, double>;
+    return {
+        store.module_durations(suite).value_or(Seconds{}),
+        store.failed_modules(suite).value_or(std::set<std::string>{}),
+        store.module_durations(suite, store::Store::Durations::of_whole_runs).value_or(Seconds{})};
 }
 
 void print_dry_run(const plan::Plan& plan) {
@@ -222,9 +110,12 @@ void print_dry_run(const plan::Plan& plan) {
     print("{} modules; nothing was run\n", plan.jobs.size());
 }
 
-}  // namespace
+struct Ran {
+    ExitCode code = ExitCode::ok;
+    RunFolder run;  // of a dry run, nothing
+};
 
-Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invocation) {
+Expected<Ran> run_once(const RunCommand& command, const Invocation& invocation) {
     const SystemClock clock;
     const auto say = [&](std::string_view line) {
         if (command.verbosity >= 0) print("{}\n", printable(line));
@@ -237,40 +128,90 @@ Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invoca
     if (!ready) return tl::unexpected(ready.error());
     ready->child.from_user = std::move(*from_user);
     ready->child.keyword = command.keyword;
+    ready->child.maxfail = command.maxfail;
+    const auto selection = selection_of(command);
+    if (!selection) return tl::unexpected(selection.error());
     if (command.dry_run)
         return make_ready(*ready, Need::modules, say)
-            .and_then([&] { return plan_for(*ready, command.targets, {}); })
-            .map([](const plan::Plan& plan) { return print_dry_run(plan), ExitCode::ok; });
+            .and_then([&] { return plan_for(*ready, *selection); })
+            .map([](const plan::Plan& plan) { return print_dry_run(plan), Ran{}; });
 
-    RunFolder run;
+    Conducted what;
+    RunFolder& run = what.run;
     run.results = fs::absolute(ready->settings.text(Setting::results));
     auto store = open_results(run.results);
     if (!store) return tl::unexpected(store.error());
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
-    const auto durations = store->module_durations(ready->suite.name);
-    const auto plan =
-        plan_for(*ready, command.targets, durations.value_or(std::map<std::string, double>{}));
+    auto plan = plan_for(*ready, *selection, past_of(*store, ready->suite.name));
     if (!plan) return tl::unexpected(plan.error());
 
     run.started = clock.wall();
     run.id = make_run_id(ready->settings.text(Setting::name), run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
-    auto work = lay_out(*ready, *plan, run);
-    if (!work) return tl::unexpected(work.error());
+    what.plan = {ready->suite.name, ready->child.root.string(), command.keyword,
+                 command.maxfail,   command.flaky_fails,        {}};
+    for (auto& job : plan->jobs)
+        what.plan.modules.push_back({std::move(job.module), std::move(job.only)});
+    what.notes = std::move(plan->notes);
+    what.verbosity = command.verbosity;
+    what.seconds =
+        store->module_durations(ready->suite.name).value_or(std::map<std::string, double>{});
+    if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
+    const auto lock = RunLock::take(run.folder);
+    if (!lock) return tl::unexpected(lock.error());
+    store::RunInfo info = run_info(command, invocation, *ready, run);
+    info.shard = command.shard;
+    info.plan = plan->id;
+    info.repeat_of = command.repeat_of;
+    std::vector<std::string> modules;
+    for (const auto& module : what.plan.modules) modules.push_back(module.path);
     const auto begun =
-        write_file(run.folder / "plan.json", plan_json(*ready, work->jobs))
-            .and_then([&] { return store->begin_run(run_info(command, invocation, *ready, run)); })
-            .and_then([&] { return store->plan_modules(run.id, work->modules); });
+        write_plan(run, what.plan).and_then([&] { return store->begin_run(info); }).and_then([&] {
+            return store->plan_modules(run.id, modules);
+        });
     if (!begun) return tl::unexpected(begun.error());
+    return conduct(*ready, *store, what).map([&](ExitCode code) { return Ran{code, run}; });
+}
 
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
-        std::fopen((run.folder / "run.log").c_str(), "we"), &std::fclose);
-    Display display(display_options(command, ready->settings, run_log.get()), work->modules);
-    introduce(display, *ready, *plan);
-    Recorder recorder(*store, run.id, run.folder, ready->suite.framework, work->recorded);
-    const auto finished = run_children(*work, *ready, clock, display, recorder);
-    return close_run(*store, run, clock, finished, recorder);
+// A/A: runs that differ in nothing. Whatever differs between their results is noise.
+Expected<ExitCode> run_repeated(RunCommand command, const Invocation& invocation) {
+    std::vector<ExitCode> codes;
+    std::map<std::string, std::vector<std::string_view>> states;  // of each test, by run
+    fs::path results;
+    for (int i = 1; i <= command.repeat; ++i) {
+        if (command.verbosity >= 0) print("\nrun {} of {}\n", i, command.repeat);
+        const auto ran = run_once(command, invocation);
+        if (!ran) return tl::unexpected(ran.error());
+        codes.push_back(ran->code);
+        if (ran->run.id.empty() || ran->code == ExitCode::interrupted) break;
+        if (command.repeat_of.empty()) command.repeat_of = ran->run.id;
+        const auto store = store::Store::open(ran->run.results / "runner.db");
+        if (!store) return tl::unexpected(store.error());
+        const auto verdicts = store->verdicts(ran->run.id);
+        if (!verdicts) return tl::unexpected(verdicts.error());
+        for (const auto& [test, state] : *verdicts) states[test].push_back(name_of(state));
+    }
+    long noisy = 0;
+    for (const auto& [test, seen] : states) {
+        const bool differs =
+            seen.size() != codes.size() ||
+            std::adjacent_find(seen.begin(), seen.end(), std::not_equal_to<>()) != seen.end();
+        if (!differs) continue;
+        if (noisy++ == 0) print("\ntests that differ between these runs:\n");
+        const std::string words = fmt::format("{}", fmt::join(seen, ", "));
+        print("    {}: {}\n", printable(test), words);
+    }
+    print("noise: {} of {} in {}\n", noisy, counted(static_cast<long>(states.size()), "test"),
+          counted(static_cast<long>(codes.size()), "run"));
+    return worst(codes);
+}
+
+}  // namespace
+
+Expected<ExitCode> run_suite(const RunCommand& command, const Invocation& invocation) {
+    if (command.repeat > 1 && !command.dry_run) return run_repeated(command, invocation);
+    return run_once(command, invocation).map([](const Ran& ran) { return ran.code; });
 }
 
 }  // namespace compat::app

@@ -69,10 +69,10 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
     return {};
 }
 
-Expected<plan::Plan> plan_for(const Ready& ready, const std::vector<std::string>& targets,
-                              const std::map<std::string, double>& durations) {
+Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,
+                              const plan::Past& past) {
     return plan::list_modules(ready.suite, ready.child.root).and_then([&](const auto& modules) {
-        return plan::make_plan(ready.suite, modules, {targets}, durations);
+        return plan::make_plan(ready.suite, modules, selection, past);
     });
 }
 
@@ -84,6 +84,7 @@ exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
     job.argv = std::move(child.argv);
     job.cwd = settings.root;
     job.env = std::move(child.env);
+    job.id = paths.id;
     job.log = paths.log;
     job.events = paths.events;
     job.timeout = ready.settings.timeout();

@@ -36,9 +36,8 @@ enum class Need { modules, children };
 [[nodiscard]] Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say);
 
 // The modules to run, from what lies under the source's root.
-[[nodiscard]] Expected<plan::Plan> plan_for(const Ready& ready,
-                                            const std::vector<std::string>& targets,
-                                            const std::map<std::string, double>& durations);
+[[nodiscard]] Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,
+                                            const plan::Past& past = {});
 
 // One module's attempt as a child to start.
 [[nodiscard]] exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,

@@ -1,42 +1,49 @@
 #include "runner/app/recorder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
 #include "runner/base/files.h"
+#include "runner/base/names.h"
 
 namespace compat::app {
 
+namespace fs = std::filesystem;
+using parsers::ModuleOutcome;
+using parsers::ModuleRecord;
 using parsers::ProcessEnd;
 
 namespace {
 
 struct ToProcessEnd {
     ProcessEnd operator()(const exec::Exited& e) const {
-        return {ProcessEnd::Kind::exited, e.code, {}};
+        return {ProcessEnd::Kind::exited, e.code, {}, 0, false};
     }
     ProcessEnd operator()(const exec::Signaled& s) const {
-        return {ProcessEnd::Kind::signaled, s.signal, exec::signal_name(s.signal)};
+        return {ProcessEnd::Kind::signaled, s.signal, exec::signal_name(s.signal), 0, false};
     }
     ProcessEnd operator()(const exec::TimedOut& t) const {
-        return {ProcessEnd::Kind::timed_out, 0, exec::describe(exec::Outcome(t))};
+        return {ProcessEnd::Kind::timed_out, 0, exec::describe(exec::Outcome(t)), 0, t.of_test};
     }
     ProcessEnd operator()(const exec::OutOfMemory& m) const {
-        return {ProcessEnd::Kind::signaled, SIGKILL, exec::describe(exec::Outcome(m))};
+        return {ProcessEnd::Kind::out_of_memory, SIGKILL, exec::describe(exec::Outcome(m)), 0,
+                false};
     }
     ProcessEnd operator()(const exec::Stopped& s) const {
-        return {ProcessEnd::Kind::stopped, 0, s.reason};
+        return {ProcessEnd::Kind::stopped, 0, s.reason, 0, false};
     }
     ProcessEnd operator()(const exec::SpawnFailed& s) const {
-        return {ProcessEnd::Kind::spawn_failed, 0, s.error};
+        return {ProcessEnd::Kind::spawn_failed, 0, s.error, 0, false};
     }
 };
 
 // Whether a module that was collected in order has no test `id`, nor a class or function of tests.
-bool names_nothing(const std::string& id, const parsers::ModuleRecord& record) {
-    using parsers::ModuleOutcome;
+bool names_nothing(const std::string& id, const ModuleRecord& record) {
     if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
         return false;
     return std::none_of(record.cases.begin(), record.cases.end(), [&](const auto& test) {
@@ -45,56 +52,230 @@ bool names_nothing(const std::string& id, const parsers::ModuleRecord& record) {
     });
 }
 
+plan::Fate fate_of(parsers::State state, const ModuleRecord& record) {
+    using enum parsers::State;
+    if (state == crashed || state == timed_out) return plan::Fate::died;
+    if (state == not_run) return plan::Fate::unreached;
+    return is_unexpected(state, record.framework) ? plan::Fate::bad : plan::Fate::good;
+}
+
+plan::Attempt for_planner(const store::JobResult& job) {
+    const ModuleRecord& record = job.record;
+    plan::Attempt attempt;
+    attempt.kind = job.kind;
+    attempt.forked = job.forked;
+    attempt.stopped = record.outcome == ModuleOutcome::interrupted ||
+                      record.outcome == ModuleOutcome::spawn_failed;
+    attempt.known = record.ready && record.outcome != ModuleOutcome::load_error;
+    attempt.asked = job.only;
+    for (const auto& test : record.cases)
+        attempt.rows.push_back({test.id, fate_of(test.state, record), test.pseudo});
+    return attempt;
+}
+
+analysis::Verdicts merged(const std::vector<store::JobResult>& jobs) {
+    std::vector<analysis::Attempt> attempts;
+    for (const auto& job : jobs)
+        attempts.push_back({&job.record, job.attempt, job.kind, job.forked});
+    return analysis::verdicts_of(attempts);
+}
+
 }  // namespace
 
-ProcessEnd process_end(const exec::Outcome& outcome) { return std::visit(ToProcessEnd{}, outcome); }
+ProcessEnd process_end(const exec::Outcome& outcome, const exec::Usage& usage) {
+    ProcessEnd end = std::visit(ToProcessEnd{}, outcome);
+    end.peak_rss_bytes = usage.peak_rss_bytes;
+    return end;
+}
 
-Recorder::Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
-                   suites::Framework framework, std::vector<RecordedJob> jobs)
+AttemptNames attempt_names(const std::string& module, int number) {
+    const fs::path folder = fs::path("modules") / escaped_path(module);
+    const auto named = [&](const char* what) {
+        return folder / fmt::format("{}.{}", number, what);
+    };
+    return {named("log"), named("events.jsonl"), named("devices.jsonl"), named("only")};
+}
+
+Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Settings settings,
+                   std::vector<PlannedModule> modules)
     : store_(store),
       run_(std::move(run)),
       folder_(std::move(run_folder)),
-      framework_(framework),
-      jobs_(std::move(jobs)) {}
+      settings_(settings),
+      modules_(std::move(modules)) {}
 
-parsers::ModuleRecord Recorder::job_finished(const exec::JobFinished& finished) {
-    const RecordedJob& job = jobs_[finished.job];
+ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
     // A file that is not there is one that the child never wrote: the parsers say what that means.
-    const std::string events = read_file(folder_ / job.events).value_or("");
-    const std::string log = read_file(folder_ / job.log).value_or("");
-    const std::string devices = read_file(folder_ / job.devices).value_or("");
+    const AttemptNames names = attempt_names(modules_[module].path, number);
+    const std::string events = read_file(folder_ / names.events).value_or("");
+    const std::string log = read_file(folder_ / names.log).value_or("");
+    const std::string devices = read_file(folder_ / names.devices).value_or("");
+    return parsers::read_attempt({events, log, devices}, name_of(settings_.framework),
+                                 modules_[module].path, end);
+}
 
+void Recorder::save(size_t module, store::JobResult result) {
+    const AttemptNames names = attempt_names(modules_[module].path, result.attempt);
+    std::error_code error;
+    result.log = names.log;
+    if (fs::exists(folder_ / names.events, error)) result.events = names.events;
+    if (fs::exists(folder_ / names.devices, error)) result.devices = names.devices;
+
+    auto& jobs = open_[module];
+    jobs.push_back(std::move(result));
+    store::JobResult& job = jobs.back();
+    // What will never run says why that is the end of it.
+    const auto so_far = history(module);
+    if (const std::string why = plan::left_over(so_far, limits_now()); !why.empty())
+        for (auto& test : job.record.cases)
+            if (test.state == parsers::State::not_run) test.reason += "; " + why;
+    if (auto saved = store_.save_job(run_, job); !saved) {
+        if (!trouble_) trouble_ = saved.error();
+        unsaved_.push_back(job);
+    }
+}
+
+void Recorder::account(size_t module, const ModuleRecord& record) {
+    for (const auto& mismatch : analysis::account(record).mismatches) {
+        mismatches_.push_back({modules_[module].path, mismatch.text()});
+        facts_.unaccounted = true;
+    }
+}
+
+plan::AttemptLimits Recorder::limits_now() const {
+    plan::AttemptLimits limits = settings_.limits;
+    if (limits.maxfail > 0) limits.maxfail = std::max<std::int64_t>(1, limits.maxfail - failed_);
+    return limits;
+}
+
+std::vector<plan::Attempt> Recorder::history(size_t module) const {
+    std::vector<plan::Attempt> attempts;
+    const auto jobs = open_.find(module);
+    if (jobs == open_.end()) return attempts;
+    std::transform(jobs->second.begin(), jobs->second.end(), std::back_inserter(attempts),
+                   for_planner);
+    return attempts;
+}
+
+Step Recorder::decide(size_t module) {
+    const auto so_far = history(module);
+    const auto next = plan::next_attempt(so_far, limits_now());
+    if (!next) return {{}, close(module)};
+    Assignment assignment;
+    assignment.module = module;
+    assignment.number = static_cast<int>(so_far.size()) + 1;
+    assignment.kind = next->kind;
+    assignment.only = next->kind == AttemptKind::whole ? modules_[module].only : next->only;
+    return {std::move(assignment), {}};
+}
+
+Step Recorder::take_up(size_t module, std::vector<store::JobResult> found, bool may_be_forked) {
+    for (auto& job : found) {
+        account(module, job.record);
+        open_[module].push_back(std::move(job));
+    }
+    const auto so_far = history(module);
+    const int number = static_cast<int>(so_far.size()) + 1;
+    const AttemptNames names = attempt_names(modules_[module].path, number);
+    std::error_code error;
+    if (!fs::exists(folder_ / names.log, error)) return decide(module);
+
+    // The runner ended before it could store this attempt. Which one it was, the planner knows.
+    const auto kind = plan::next_attempt(so_far, limits_now());
+    if (!kind) return decide(module);
     store::JobResult result;
-    result.record = parsers::read_attempt({events, log, devices}, name_of(framework_), job.module,
-                                          process_end(finished.outcome));
+    result.attempt = number;
+    result.kind = kind->kind;
+    result.only = kind->only;
+    result.forked = may_be_forked && number == 1;
+    result.process_end = "the runner ended before it";
+    result.record =
+        read(module, number, {ProcessEnd::Kind::stopped, 0, result.process_end, 0, false});
+    const auto written = fs::last_write_time(folder_ / names.log, error);
+    result.started =
+        std::chrono::time_point_cast<Milliseconds>(std::chrono::file_clock::to_sys(written));
+    account(module, result.record);
+    save(module, std::move(result));
+    return decide(module);
+}
+
+Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinished& finished) {
+    const size_t module = assignment.module;
+    store::JobResult result;
+    result.record = read(module, assignment.number, process_end(finished.outcome, finished.usage));
+    result.attempt = assignment.number;
+    result.kind = assignment.kind;
+    if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
+    result.forked = finished.forked;
     result.started = finished.started;
     result.duration_s = finished.duration.count();
     result.user_s = finished.usage.user_s;
     result.system_s = finished.usage.system_s;
     result.max_rss_bytes = static_cast<std::int64_t>(finished.usage.max_rss_bytes);
-    result.log = job.log;
-    if (!events.empty()) result.events = job.events;
-    if (!devices.empty()) result.devices = job.devices;
+    result.peak_rss_bytes = static_cast<std::int64_t>(finished.usage.peak_rss_bytes);
+    result.read_bytes = static_cast<std::int64_t>(finished.usage.read_bytes);
+    result.written_bytes = static_cast<std::int64_t>(finished.usage.written_bytes);
     result.process_end = exec::describe(finished.outcome);
     result.dropped_log_bytes = static_cast<std::int64_t>(finished.dropped_log_bytes);
-    for (const auto& leaked : finished.leaked) result.leaked.push_back({leaked.pid, leaked.argv});
+    for (const auto& leaked : finished.leaked)
+        result.leaked.push_back({leaked.pid, leaked.argv, leaked.killed});
 
-    add(facts_, result.record);
-    for (const auto& mismatch : analysis::account(result.record).mismatches) {
-        mismatches_.push_back({job.module, mismatch.text()});
-        facts_.unaccounted = true;
-    }
+    account(module, result.record);
     if (finished.trouble && !trouble_) trouble_ = finished.trouble;
-    for (const auto& id : job.only)
-        if (names_nothing(id, result.record)) unmatched_.push_back(id);
-    facts_.usage = facts_.usage || !unmatched_.empty();
-    parsers::ModuleRecord record = result.record;
-    if (auto saved = store_.save_job(run_, result); !saved) {
-        if (!trouble_) trouble_ = saved.error();
-        unsaved_.push_back(std::move(result));
+    save(module, std::move(result));
+    const bool ours = std::holds_alternative<exec::Stopped>(finished.outcome) ||
+                      std::holds_alternative<exec::SpawnFailed>(finished.outcome);
+    if (ours || trouble_) return {{}, close(module)};
+    return decide(module);
+}
+
+ModuleDone Recorder::close(size_t module) {
+    ModuleDone done;
+    done.path = modules_[module].path;
+    const auto jobs = open_.find(module);
+    if (jobs == open_.end()) {
+        done.verdicts.record.path = done.path;
+        done.verdicts.record.outcome = ModuleOutcome::not_run;
+    } else {
+        done.verdicts = merged(jobs->second);
+        done.attempts = static_cast<int>(jobs->second.size());
+        for (const auto& job : jobs->second) {
+            done.duration_s += job.duration_s;
+            done.leaked.insert(done.leaked.end(), job.leaked.begin(), job.leaked.end());
+        }
+        open_.erase(jobs);
     }
+    const ModuleRecord& record = done.verdicts.record;
+    add(facts_, record);
+    for (const auto& id : modules_[module].only)
+        if (names_nothing(id, record)) unmatched_.push_back(id);
+    facts_.usage = facts_.usage || !unmatched_.empty();
+    for (const auto& verdict : done.verdicts.of)
+        facts_.unexpected = facts_.unexpected || (settings_.flaky_fails && verdict.flaky);
+    failed_ += std::count_if(record.cases.begin(), record.cases.end(), [&](const auto& test) {
+        return test.state != parsers::State::not_run && is_unexpected(test.state, record.framework);
+    });
     facts_.infrastructure = facts_.infrastructure || trouble_.has_value();
-    return record;
+    return done;
+}
+
+std::vector<ModuleDone> Recorder::cut_short() {
+    std::vector<ModuleDone> all;
+    while (!open_.empty()) all.push_back(close(open_.begin()->first));
+    return all;
+}
+
+bool Recorder::enough_failures() const {
+    return settings_.limits.maxfail > 0 && failed_ >= settings_.limits.maxfail;
+}
+
+std::string Recorder::stop() const {
+    // A store or disk that takes no more: hours of work would be lost.
+    if (trouble_) return to_line(*trouble_);
+    if (enough_failures())
+        return fmt::format("stopped after {} failed test{} (--maxfail {})", failed_,
+                           failed_ == 1 ? "" : "s", settings_.limits.maxfail);
+    return {};
 }
 
 void Recorder::save_what_failed() {

@@ -1,38 +1,83 @@
-// From a finished job to rows in the store: reads the attempt's files, parses, accounts, saves. The
-// one place where what the executor says meets what the parsers say. Not here: display, reports.
+// From a finished job to rows in the store, and from those to the module's next attempt: reads the
+// attempt's files, parses, accounts, saves, asks the planner. The one place where what the executor
+// says meets what the parsers say. Not here: display, reports, starting anything.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/analysis/attempts.h"
 #include "runner/app/verdict.h"
 #include "runner/exec/event.h"
+#include "runner/plan/next.h"
 #include "runner/store/store.h"
 #include "suites/suite.h"
 
 namespace compat::app {
 
-// One module of the run and where its attempt's files lie, relative to the run's folder.
-struct RecordedJob {
-    std::string module;
+struct PlannedModule {
+    std::string path;
     std::vector<std::string> only;  // ids asked for; empty: all
-    std::string log, events, devices;
+};
+
+// One attempt that is to be made, or was.
+struct Assignment {
+    size_t module = 0;  // index into the run's modules
+    int number = 1;     // counts from 1
+    AttemptKind kind = AttemptKind::whole;
+    std::vector<std::string> only;  // ids; of a whole attempt, the module's own
+};
+
+// Files of an attempt, relative to the run's folder.
+struct AttemptNames {
+    std::filesystem::path log, events, devices, only;
+};
+[[nodiscard]] AttemptNames attempt_names(const std::string& module, int number);
+
+// A module of which no attempt is left to make.
+struct ModuleDone {
+    std::string path;
+    analysis::Verdicts verdicts;
+    int attempts = 0;
+    double duration_s = 0;  // of all attempts
+    std::vector<store::LeakedProcess> leaked;
+};
+
+// Exactly one of the two.
+struct Step {
+    std::optional<Assignment> next;
+    std::optional<ModuleDone> done;
 };
 
 class Recorder {
   public:
+    struct Settings {
+        suites::Framework framework = suites::Framework::unittest;
+        plan::AttemptLimits limits;  // `maxfail` is the run's
+        bool flaky_fails = false;
+    };
     Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
-             suites::Framework framework, std::vector<RecordedJob> jobs);
+             Settings settings, std::vector<PlannedModule> modules);
 
-    // The module's record, stored. After a first failure of the store, `trouble` holds it.
-    parsers::ModuleRecord job_finished(const exec::JobFinished& finished);
+    [[nodiscard]] const std::vector<PlannedModule>& modules() const { return modules_; }
 
+    // Takes in what is stored of a module, and the files of an attempt that was never stored.
+    // `found`: the module's attempts in order; empty: it never began.
+    Step take_up(size_t module, std::vector<store::JobResult> found, bool may_be_forked);
+    // Stores what a job left. After a first failure of the store, `trouble` holds it.
+    Step job_finished(const Assignment& assignment, const exec::JobFinished& finished);
+    // What became of the modules that were under way when the run was stopped.
+    [[nodiscard]] std::vector<ModuleDone> cut_short();
     // Once more, what the store did not take: a lock may be gone by the end of the run.
     void save_what_failed();
 
+    // Why the run must stop; empty: it goes on.
+    [[nodiscard]] std::string stop() const;
+    [[nodiscard]] bool enough_failures() const;
     // Ids that were asked for and that no test has.
     [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
     [[nodiscard]] const RunFacts& facts() const { return facts_; }
@@ -42,12 +87,23 @@ class Recorder {
     [[nodiscard]] const std::optional<Error>& trouble() const { return trouble_; }
 
   private:
+    [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
+                                             const parsers::ProcessEnd& end) const;
+    [[nodiscard]] std::vector<plan::Attempt> history(size_t module) const;
+    [[nodiscard]] plan::AttemptLimits limits_now() const;
+    [[nodiscard]] Step decide(size_t module);
+    void save(size_t module, store::JobResult result);
+    void account(size_t module, const parsers::ModuleRecord& record);
+    ModuleDone close(size_t module);
+
     store::Store& store_;
     std::string run_;
     std::filesystem::path folder_;
-    suites::Framework framework_;
-    std::vector<RecordedJob> jobs_;
+    Settings settings_;
+    std::vector<PlannedModule> modules_;
+    std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
     RunFacts facts_;
+    std::int64_t failed_ = 0;
     std::vector<store::StoredMismatch> mismatches_;
     std::vector<std::string> unmatched_;
     std::vector<store::JobResult> unsaved_;
@@ -55,6 +111,7 @@ class Recorder {
 };
 
 // How a process ended, from the executor's words to the parsers'.
-[[nodiscard]] parsers::ProcessEnd process_end(const exec::Outcome& outcome);
+[[nodiscard]] parsers::ProcessEnd process_end(const exec::Outcome& outcome,
+                                              const exec::Usage& usage = {});
 
 }  // namespace compat::app

@@ -29,6 +29,11 @@ std::optional<std::string> from_suite(Setting setting, const suites::Suite& suit
     if (setting == Setting::framework) return std::string(name_of(suite.framework));
     if (setting == Setting::timeout && suite.limits.module_timeout != kSilent.limits.module_timeout)
         return duration_words(suite.limits.module_timeout);
+    if (setting == Setting::test_timeout &&
+        suite.limits.test_timeout != kSilent.limits.test_timeout)
+        return duration_words(suite.limits.test_timeout);
+    if (setting == Setting::retries && suite.retries != kSilent.retries)
+        return std::to_string(suite.retries);
     if (setting == Setting::fallback &&
         suite.device.fallback_enabled != kSilent.device.fallback_enabled)
         return suite.device.fallback_enabled ? "on" : "off";
@@ -42,6 +47,10 @@ std::string default_of(Setting setting, const suites::Suite* suite) {
             return std::to_string(std::max(1u, std::thread::hardware_concurrency()));
         case Setting::timeout:
             return "30m";
+        case Setting::test_timeout:
+            return "5m";
+        case Setting::retries:
+            return "0";
         case Setting::results:
             return "results";
         case Setting::shim:
@@ -98,6 +107,17 @@ Value lookup(const SettingRow& row, const std::map<Setting, std::string>& flags,
     return {default_of(row.setting, suite), "default"};
 }
 
+struct Numbers {
+    Setting setting;
+    const char* what;
+    int least;
+    int* into;
+};
+struct Durations {
+    Setting setting;
+    std::chrono::milliseconds* into;
+};
+
 }  // namespace
 
 Expected<Settings> Settings::resolve(const std::map<Setting, std::string>& flags,
@@ -114,17 +134,25 @@ Expected<Settings> Settings::resolve(const std::map<Setting, std::string>& flags
                         fmt::format("use one of {}", row.allowed), value.origin);
         settings.values_.emplace(row.setting, std::move(value));
     }
-    const Value& jobs = settings[Setting::jobs];
-    const char* end = jobs.text.data() + jobs.text.size();
-    if (std::from_chars(jobs.text.data(), end, settings.jobs_).ptr != end || settings.jobs_ < 1)
-        return fail(ErrorKind::usage, fmt::format("\"{}\" is not a number of jobs", jobs.text),
-                    "use a whole number from 1", jobs.origin);
-    const Value& timeout = settings[Setting::timeout];
-    const auto duration = suites::parse_duration(timeout.text);
-    if (!duration)
-        return fail(ErrorKind::usage, fmt::format("\"{}\" is not a duration", timeout.text),
-                    "write it as 90s, 30m or 1h30m", timeout.origin);
-    settings.timeout_ = *duration;
+    const Numbers numbers[] = {{Setting::jobs, "a number of jobs", 1, &settings.jobs_},
+                               {Setting::retries, "a number of retries", 0, &settings.retries_}};
+    for (const auto& [setting, what, least, into] : numbers) {
+        const Value& value = settings[setting];
+        const char* end = value.text.data() + value.text.size();
+        if (std::from_chars(value.text.data(), end, *into).ptr != end || *into < least)
+            return fail(ErrorKind::usage, fmt::format("\"{}\" is not {}", value.text, what),
+                        fmt::format("use a whole number from {}", least), value.origin);
+    }
+    const Durations durations[] = {{Setting::timeout, &settings.timeout_},
+                                   {Setting::test_timeout, &settings.test_timeout_}};
+    for (const auto& [setting, into] : durations) {
+        const Value& value = settings[setting];
+        const auto duration = suites::parse_duration(value.text);
+        if (!duration)
+            return fail(ErrorKind::usage, fmt::format("\"{}\" is not a duration", value.text),
+                        "write it as 90s, 30m or 1h30m", value.origin);
+        *into = *duration;
+    }
     return settings;
 }
 

@@ -16,6 +16,8 @@ namespace compat::app {
 enum class Setting {
     jobs,
     timeout,
+    test_timeout,
+    retries,
     results,
     shim,
     warm,
@@ -42,11 +44,15 @@ struct SettingRow {
     std::string_view help;
 };
 
-inline constexpr std::array<SettingRow, 16> kSettings{{
+inline constexpr std::array<SettingRow, 18> kSettings{{
     {Setting::jobs, "jobs", "-j,--jobs", "COMPAT_JOBS", "", "",
      "modules that run at the same time"},
     {Setting::timeout, "timeout", "--timeout", "COMPAT_TIMEOUT", "limits.module_timeout", "",
      "longest time for one module: 90s, 30m, 2h"},
+    {Setting::test_timeout, "test timeout", "--test-timeout", "COMPAT_TEST_TIMEOUT",
+     "limits.test_timeout", "", "longest time for one test"},
+    {Setting::retries, "retries", "--retries", "COMPAT_RETRIES", "retries", "",
+     "how often failed tests are tried again"},
     {Setting::results, "results", "--results", "COMPAT_RESULTS", "", "", "folder of the results"},
     {Setting::shim, "shim", "--shim", "COMPAT_SHIM", "", "on|off",
      "device redirection in the children"},
@@ -92,11 +98,15 @@ class Settings {
     [[nodiscard]] bool on(Setting setting) const { return text(setting) == "on"; }
     [[nodiscard]] int jobs() const { return jobs_; }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
+    [[nodiscard]] std::chrono::milliseconds test_timeout() const { return test_timeout_; }
+    [[nodiscard]] int retries() const { return retries_; }
 
   private:
     std::map<Setting, Value> values_;
     int jobs_ = 1;
     std::chrono::milliseconds timeout_{};
+    std::chrono::milliseconds test_timeout_{};
+    int retries_ = 0;
 };
 
 }  // namespace compat::app

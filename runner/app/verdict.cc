@@ -7,11 +7,7 @@ namespace compat::app {
 using parsers::ModuleOutcome;
 using parsers::State;
 
-namespace {
-
-// Of the states, those that make a run unexpected. An unexpected pass is one where the framework
-// itself fails on it: unittest does, pytest only where xfail is strict, and then it says failed.
-bool unexpected(State state, const parsers::ModuleRecord& record) {
+bool is_unexpected(State state, std::string_view framework) {
     switch (state) {
         case State::failed:
         case State::errored:
@@ -20,7 +16,7 @@ bool unexpected(State state, const parsers::ModuleRecord& record) {
         case State::not_run:
             return true;
         case State::xpassed:
-            return record.framework == "unittest";
+            return framework == "unittest";
         case State::passed:
         case State::skipped:
         case State::xfailed:
@@ -29,14 +25,12 @@ bool unexpected(State state, const parsers::ModuleRecord& record) {
     return true;
 }
 
-}  // namespace
-
 void add(RunFacts& facts, const parsers::ModuleRecord& record) {
     if (record.outcome == ModuleOutcome::spawn_failed) facts.infrastructure = true;
     if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
         facts.unexpected = true;
     for (const auto& test : record.cases) {
-        facts.unexpected = facts.unexpected || unexpected(test.state, record);
+        facts.unexpected = facts.unexpected || is_unexpected(test.state, record.framework);
         ++facts.collected;
     }
 }
@@ -48,7 +42,7 @@ ExitCode exit_code(const RunFacts& facts) {
     if (facts.unaccounted) codes.push_back(ExitCode::unaccounted);
     if (facts.usage) codes.push_back(ExitCode::usage);
     if (facts.unexpected) codes.push_back(ExitCode::unexpected_results);
-    if (facts.collected == 0) codes.push_back(ExitCode::nothing_selected);
+    if (facts.collected == 0 && !facts.nothing_to_do) codes.push_back(ExitCode::nothing_selected);
     return worst(codes);
 }
 

@@ -2,6 +2,8 @@
 // runner/base/exit_code.h.
 #pragma once
 
+#include <string_view>
+
 #include "parsers/record.h"
 #include "runner/base/exit_code.h"
 
@@ -14,8 +16,13 @@ struct RunFacts {
     bool unaccounted = false;     // a module's sums or closing lines do not agree
     bool usage = false;           // a test that was asked for by name is not there
     bool unexpected = false;      // a state that nobody wants to see
+    bool nothing_to_do = false;   // a shard to which no module fell
     long collected = 0;
 };
+
+// A state that makes a run unexpected. An unexpected pass is one where the framework itself fails
+// on it: unittest does, pytest only where xfail is strict, and then it says failed.
+[[nodiscard]] bool is_unexpected(parsers::State state, std::string_view framework);
 
 // Takes one module's record into the facts (all but `unaccounted`, which analysis decides).
 void add(RunFacts& facts, const parsers::ModuleRecord& record);

@@ -84,6 +84,8 @@ struct JobStarted {
     size_t job = 0;  // index into the run's jobs
     int pid = 0;
     WallTime time;
+    std::string name;  // of the job, as is the next
+    int attempt = 1;
 };
 struct JobProgress {
     size_t job = 0;

@@ -70,7 +70,7 @@ bool Executor::start(size_t index) {
     if (job.timeout.count() > 0) running.deadline = since + job.timeout;
     const int pid = running.child->pid();
     running_.emplace(index, std::move(running));
-    sink_(JobStarted{index, pid, started});
+    sink_(JobStarted{index, pid, started, job.name, job.attempt});
     return true;
 }
 

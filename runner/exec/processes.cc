@@ -47,33 +47,24 @@ std::vector<int> Processes::children() const {
     return found;
 }
 
-bool Processes::is_known_of_others(int pid, int leader) const {
-    const auto known = table_.find(pid);
-    if (known == table_.end()) return false;
-    const int owner = known->second.owner;
-    if (owner == kNobody || owner == leader) return false;
-    const auto stat = proc_stat(pid);
-    return stat && stat->start == known->second.stat.start;
-}
-
 bool Processes::has_orphans(int leader) {
-    // One that ends while we look may just have left another: looked at again, until none has. One
-    // that forks and ends as fast as we look is there, even if it is never seen alive.
-    constexpr int kFastest = 100;
-    bool ended = true;
-    for (int round = 0; ended && round < kFastest; ++round) {
-        ended = false;
-        for (const int pid : children()) {
-            if (jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid)) continue;
-            if (::waitpid(pid, nullptr, WNOHANG) == pid) {
-                table_.erase(pid);
-                ended = true;
-            } else if (!is_known_of_others(pid, leader)) {
-                return true;
-            }
+    bool found = false;
+    for (const int pid : children()) {
+        if (jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid)) continue;
+        if (::waitpid(pid, nullptr, WNOHANG) == pid) {
+            table_.erase(pid);
+            continue;
         }
+        const auto known = table_.find(pid);
+        const bool of_others = known != table_.end() && known->second.owner != kNobody &&
+                               known->second.owner != leader;
+        if (of_others) {
+            const auto stat = proc_stat(pid);
+            if (stat && stat->start == known->second.stat.start) continue;
+        }
+        found = true;
     }
-    return ended;
+    return found;
 }
 
 int Processes::owner_of_orphan(int pid, const ProcStat& stat) const {
@@ -113,8 +104,7 @@ int Processes::owner_of(int pid) {
     return entry.owner = decide(pid, entry);
 }
 
-bool Processes::scan() {
-    bool ended = false;
+void Processes::scan() {
     std::unordered_map<int, Entry> before;
     before.swap(table_);
     for (const int pid : all_pids()) {
@@ -122,7 +112,7 @@ bool Processes::scan() {
         if (!stat) continue;
         const bool ours = jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid);
         if (stat->ended && stat->parent == self_ && !ours) {
-            ended |= ::waitpid(pid, nullptr, WNOHANG) == pid;
+            ::waitpid(pid, nullptr, WNOHANG);
             continue;
         }
         Entry entry;
@@ -146,7 +136,6 @@ bool Processes::scan() {
     sessions_ = std::move(sessions);
     for (auto& [leader, job] : jobs_)
         job.peak_rss_bytes = std::max(job.peak_rss_bytes, job.rss_bytes);
-    return ended;
 }
 
 std::uint64_t Processes::rss_bytes(int leader) const {

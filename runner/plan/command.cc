@@ -92,6 +92,11 @@ Variables added_variables(const suites::Suite& suite, const ChildSettings& setti
     return {env.begin(), env.end()};
 }
 
+Variables child_variables(const suites::Suite& suite, const ChildSettings& settings) {
+    const Environment env = whole(suite, settings, {});
+    return {env.begin(), env.end()};
+}
+
 ChildCommand child_command(const suites::Suite& suite, const ChildSettings& settings,
                            const Job& job, const AttemptPaths& paths) {
     ChildCommand command;
@@ -113,8 +118,11 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
     if (!settings.keyword.empty())
         command.argv.insert(command.argv.end(), {"--select", settings.keyword});
     if (settings.collect_only) command.argv.push_back("--collect-only");
-    const Environment env = whole(suite, settings, paths.devices);
-    command.env.assign(env.begin(), env.end());
+    if (settings.maxfail > 0)
+        command.argv.insert(command.argv.end(), {"--maxfail", std::to_string(settings.maxfail)});
+    if (!paths.id.empty()) command.env.emplace_back("COMPAT_JOB", paths.id);
+    if (!settings.shim_library.empty())
+        command.env.emplace_back("TORCHDEVICE_RECORD", paths.devices.string());
     return command;
 }
 

@@ -2,6 +2,7 @@
 // it (runner/exec), making what it names (runner/prepare).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -23,8 +24,9 @@ struct ChildSettings {
     std::filesystem::path shim_library;  // empty: the shim is off
     std::string policy = "missing";
     bool fallback = true;
-    int threads = 1;      // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
-    std::string keyword;  // -k EXPR; empty: none
+    int threads = 1;           // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
+    std::string keyword;       // -k EXPR; empty: none
+    std::int64_t maxfail = 0;  // a child stops after so many failed tests; 0: never
     bool collect_only = false;
     Variables inherited;  // the runner's own environment
     Variables from_user;  // --env K=V
@@ -33,12 +35,16 @@ struct ChildSettings {
 // Files of one attempt, absolute.
 struct AttemptPaths {
     std::filesystem::path log, events, devices, only;
+    std::string id;  // by which the child's processes are known: COMPAT_JOB
 };
 
 struct ChildCommand {
     std::vector<std::string> argv;
-    Variables env;  // whole, sorted by name
+    Variables env;  // what is this child's own, on top of `child_variables`
 };
+
+// The environment that all children of a run have in common, whole, sorted by name.
+[[nodiscard]] Variables child_variables(const suites::Suite& suite, const ChildSettings& settings);
 
 [[nodiscard]] ChildCommand child_command(const suites::Suite& suite, const ChildSettings& settings,
                                          const Job& job, const AttemptPaths& paths);

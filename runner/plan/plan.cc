@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <random>
 
 #include "runner/plan/targets.h"
 
@@ -99,10 +102,104 @@ std::vector<double> costs(const std::vector<ModuleFile>& modules,
     return costs;
 }
 
+// Longest first.
+std::vector<std::size_t> by_cost(const std::map<std::size_t, Wanted>& wanted,
+                                 const std::vector<ModuleFile>& modules,
+                                 const std::map<std::string, double>& seconds) {
+    const std::vector<double> cost = costs(modules, seconds);
+    std::vector<std::size_t> order;
+    for (const auto& [module, what] : wanted) order.push_back(module);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return cost[a] != cost[b] ? cost[a] > cost[b] : modules[a].path < modules[b].path;
+    });
+    return order;
+}
+
+// The shard, from 0, of each module in `order`.
+std::vector<std::size_t> cut(const std::vector<std::size_t>& order, const std::vector<double>& cost,
+                             std::size_t shards) {
+    std::vector<double> load(shards, 0);
+    std::vector<std::size_t> of;
+    for (const std::size_t module : order) {
+        const auto least = std::min_element(load.begin(), load.end());
+        *least += cost[module];
+        of.push_back(static_cast<std::size_t>(least - load.begin()));
+    }
+    return of;
+}
+
+// FNV-1a (Fowler, Noll, Vo): the same on every machine.
+std::string hash_of(const std::vector<std::string>& words) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const std::string& word : words)
+        for (const char c : word + "\n")
+            hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return fmt::format("{:016x}", hash);
+}
+
+void arrange(std::vector<std::size_t>& order, const std::vector<ModuleFile>& modules,
+             const Ordering& ordering, const std::set<std::string>& failed) {
+    switch (ordering.order) {
+        case Order::longest_first:
+            return;
+        case Order::failed_first:
+            std::stable_partition(order.begin(), order.end(),
+                                  [&](std::size_t i) { return failed.contains(modules[i].path); });
+            return;
+        case Order::as_listed:
+            std::sort(order.begin(), order.end());
+            return;
+        case Order::random: {
+            std::sort(order.begin(), order.end());
+            // Not std::shuffle, whose result is not the same everywhere.
+            std::mt19937_64 draw(ordering.seed);
+            for (std::size_t i = order.size(); i > 1; --i)
+                std::swap(order[i - 1], order[draw() % i]);
+            return;
+        }
+    }
+}
+
+template <class Number>
+bool parse_number(std::string_view text, Number& into) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return error == std::errc{} && end == text.data() + text.size() && !text.empty();
+}
+
+struct OrderName {
+    std::string_view name;
+    Order order;
+};
+constexpr std::array<OrderName, 3> kOrders{{{"longest-first", Order::longest_first},
+                                            {"failed-first", Order::failed_first},
+                                            {"as-listed", Order::as_listed}}};
+
 }  // namespace
 
+Expected<Ordering> parse_ordering(std::string_view text) {
+    for (const OrderName& known : kOrders)
+        if (text == known.name) return Ordering{known.order, 0};
+    constexpr std::string_view kRandom = "random:";
+    Ordering ordering{Order::random, 0};
+    if (text.starts_with(kRandom) && parse_number(text.substr(kRandom.size()), ordering.seed))
+        return ordering;
+    return fail(ErrorKind::usage, fmt::format("\"{}\" is no order", text),
+                "use longest-first, failed-first, as-listed or random:SEED", "--order");
+}
+
+Expected<Shard> parse_shard(std::string_view text) {
+    Shard shard;
+    const std::size_t slash = text.find('/');
+    if (slash != std::string_view::npos && parse_number(text.substr(0, slash), shard.index) &&
+        parse_number(text.substr(slash + 1), shard.count) && shard.index >= 1 &&
+        shard.index <= shard.count)
+        return shard;
+    return fail(ErrorKind::usage, fmt::format("\"{}\" is no shard", text),
+                "write it as 2/5: the second of five", "--shard");
+}
+
 Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFile>& modules,
-                         const Selection& selection, const std::map<std::string, double>& seconds) {
+                         const Selection& selection, const Past& past) {
     Plan plan;
     Expected<std::map<std::size_t, Wanted>> wanted = selection.targets.empty()
                                                          ? everything(suite, modules, plan.notes)
@@ -112,13 +209,24 @@ Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFil
         return fail(ErrorKind::nothing_selected, "no test module selected",
                     fmt::format("{}", fmt::join(plan.notes, "; ")));
 
-    const std::vector<double> cost = costs(modules, seconds);
-    std::vector<std::size_t> order;
-    for (const auto& [module, what] : *wanted) order.push_back(module);
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return cost[a] != cost[b] ? cost[a] > cost[b] : modules[a].path < modules[b].path;
-    });
-    for (const std::size_t i : order) {
+    const bool sharded = selection.shard.count > 1;
+    const auto& seconds = sharded ? past.for_shards : past.seconds;
+    std::vector<std::size_t> order = by_cost(*wanted, modules, seconds);
+    const auto shards = cut(order, costs(modules, seconds), selection.shard.count);
+    std::vector<std::string> assigned;
+    std::vector<std::size_t> mine;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        assigned.push_back(fmt::format("{} {}", modules[order[i]].path, shards[i]));
+        if (shards[i] + 1 == selection.shard.index) mine.push_back(order[i]);
+    }
+    std::sort(assigned.begin(), assigned.end());
+    plan.id = hash_of(assigned);
+    if (sharded)
+        plan.notes.push_back(fmt::format("shard {} of {}: {} of {}", selection.shard.index,
+                                         selection.shard.count, mine.size(),
+                                         counted(order.size())));
+    arrange(mine, modules, selection.ordering, past.failed);
+    for (const std::size_t i : mine) {
         Job job{modules[i].path, {}, modules[i].bytes};
         const Wanted& what = wanted->at(i);
         if (!what.whole)

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,10 +17,39 @@
 
 namespace compat::plan {
 
+// In which order modules start. A module whose duration is not known is taken to cost in proportion
+// to its size; ties go by path.
+enum class Order { longest_first, failed_first, as_listed, random };
+
+struct Ordering {
+    Order order = Order::longest_first;
+    std::uint64_t seed = 0;  // of random
+};
+
+// One part of a plan that is cut for several machines.
+struct Shard {
+    std::size_t index = 1;  // from 1
+    std::size_t count = 1;
+};
+
+// "longest-first", "failed-first", "as-listed", "random:7". Errors: usage.
+[[nodiscard]] Expected<Ordering> parse_ordering(std::string_view text);
+// "2/5". Errors: usage.
+[[nodiscard]] Expected<Shard> parse_shard(std::string_view text);
+
 // What the command line asks for.
 struct Selection {
     std::vector<std::string>
         targets;  // folder, file, glob, dotted module, group, path::Class::test
+    Ordering ordering{};
+    Shard shard{};
+};
+
+// What earlier runs say of modules, by path.
+struct Past {
+    std::map<std::string, double> seconds;     // that they took
+    std::set<std::string> failed;              // those that had failures
+    std::map<std::string, double> for_shards;  // as `seconds`, from runs of whole plans alone
 };
 
 // One module to run: one child process an attempt.
@@ -33,6 +64,7 @@ struct Job {
 struct Plan {
     std::vector<Job> jobs;           // in the order in which they start
     std::vector<std::string> notes;  // for people: groups left out, modules excluded, by count
+    std::string id;  // names the whole plan and how it was cut: of shards that fit, the same
 };
 
 struct ModuleFile {
@@ -49,13 +81,12 @@ struct ModuleFile {
 [[nodiscard]] Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite,
                                                              const std::filesystem::path& root);
 
-// Jobs for what `selection` names, or for everything but the groups that are not by default.
-// Longest first: by `seconds`, the durations known of earlier runs by module; a module without one
-// is taken to cost in proportion to its size. Ties go by path. Errors: a target that matches
-// nothing (usage; names the nearest), no module left (nothing_selected).
+// Jobs for what `selection` names, or for everything but the groups that are not by default. A
+// shard takes the modules, longest first, that fall to it where each goes to the shard with the
+// least to do. Errors: a target that matches nothing (usage; names the nearest), no module left
+// (nothing_selected).
 [[nodiscard]] Expected<Plan> make_plan(const suites::Suite& suite,
                                        const std::vector<ModuleFile>& modules,
-                                       const Selection& selection,
-                                       const std::map<std::string, double>& seconds = {});
+                                       const Selection& selection, const Past& past = {});
 
 }  // namespace compat::plan

@@ -181,6 +181,44 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
     return entries;
 }
 
+std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
+                                                                std::int64_t run) {
+    Statement row = database.prepare(
+        R"sql(
+            SELECT case_id, state
+            FROM result
+            JOIN test ON test.id = result.test
+            WHERE run = ? AND verdict = 1
+            ORDER BY result.id)sql");
+    row.bind(1, run);
+    std::vector<std::pair<std::string, parsers::State>> found;
+    while (row.step()) found.emplace_back(row.text(0), state_column(row, 1));
+    return found;
+}
+
+std::set<std::string> failed_in(Database& database, std::string_view suite) {
+    // Of each module what its latest run says.
+    Statement row = database.prepare(
+        R"sql(
+            SELECT module.path, max(run.started_ms), EXISTS (SELECT 1
+            FROM attempt
+            JOIN result ON result.attempt = attempt.id
+            WHERE attempt.module = module.id AND result.verdict = 1
+                AND result.state IN ('failed', 'errored', 'crashed', 'timed_out'))
+            FROM suite
+            JOIN module ON module.suite = suite.id
+            JOIN run ON run.id = module.run
+            WHERE suite.name = ? AND EXISTS (SELECT 1
+            FROM attempt
+            WHERE attempt.module = module.id)
+            GROUP BY module.path)sql");
+    row.bind(1, suite);
+    std::set<std::string> failed;
+    while (row.step())
+        if (row.flag(2)) failed.insert(row.text(0));
+    return failed;
+}
+
 std::map<std::string, double> durations_of(Database& database, std::string_view suite,
                                            Store::Durations which) {
     // A first attempt that was cut short or never began says nothing about how long the module

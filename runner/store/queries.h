@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,5 +21,9 @@ namespace compat::store {
                                                    std::string_view suite);
 [[nodiscard]] std::map<std::string, double> durations_of(Database& database, std::string_view suite,
                                                          Store::Durations which);
+
+[[nodiscard]] std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
+                                                                              std::int64_t run);
+[[nodiscard]] std::set<std::string> failed_in(Database& database, std::string_view suite);
 
 }  // namespace compat::store

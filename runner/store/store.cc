@@ -130,6 +130,16 @@ Expected<StoredRun> Store::load_run(std::string_view id) const {
     });
 }
 
+Expected<std::vector<std::pair<std::string, parsers::State>>> Store::verdicts(
+    std::string_view run) const {
+    using Verdicts = std::vector<std::pair<std::string, parsers::State>>;
+    return guarded(impl_->database.file(), [&]() -> Expected<Verdicts> {
+        const auto row = run_row(impl_->database, run);
+        if (!row) return tl::unexpected(row.error());
+        return verdicts_in(impl_->database, *row);
+    });
+}
+
 Expected<std::vector<HistoryEntry>> Store::case_history(std::string_view test,
                                                         std::string_view suite) const {
     return guarded(impl_->database.file(), [&]() -> Expected<std::vector<HistoryEntry>> {
@@ -141,6 +151,12 @@ Expected<std::optional<std::int64_t>> Store::last_known_cases(std::string_view s
                                                               std::string_view module) const {
     return guarded(impl_->database.file(), [&]() -> Expected<std::optional<std::int64_t>> {
         return read_last_known_cases(impl_->database, suite, module, std::nullopt);
+    });
+}
+
+Expected<std::set<std::string>> Store::failed_modules(std::string_view suite) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::set<std::string>> {
+        return failed_in(impl_->database, suite);
     });
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -201,6 +202,9 @@ class Store {
     // "SUITE@latest" or "SUITE@latest~1". Errors: usage, naming the candidates.
     [[nodiscard]] Expected<std::string> find_run(std::string_view name) const;
     [[nodiscard]] Expected<StoredRun> load_run(std::string_view id) const;
+    // Each test's verdict, by its id.
+    [[nodiscard]] Expected<std::vector<std::pair<std::string, parsers::State>>> verdicts(
+        std::string_view run) const;
     // Newest first; over all suites where `suite` is empty. Empty for an unknown test.
     [[nodiscard]] Expected<std::vector<HistoryEntry>> case_history(
         std::string_view test, std::string_view suite = {}) const;
@@ -212,6 +216,8 @@ class Store {
     enum class Durations { all, of_whole_runs };
     [[nodiscard]] Expected<std::map<std::string, double>> module_durations(
         std::string_view suite, Durations which = Durations::all) const;
+    // The modules of a suite that had failures when they last ran.
+    [[nodiscard]] Expected<std::set<std::string>> failed_modules(std::string_view suite) const;
 
     // Not part of the interface: the connection, for the store's own tests.
     struct Impl;

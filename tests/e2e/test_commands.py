@@ -75,9 +75,9 @@ def test_a_framework_that_counts_otherwise_is_exit_3_and_stands_first(runner, py
     tests = tmp_path / "liar" / "tests"
     tests.mkdir(parents=True)
     (tests / "test_a.py").write_text(
-        "import atexit, sys, unittest\n\n\n"
-        "class A(unittest.TestCase):\n    def test(self):\n"
-        "        atexit.register(lambda: sys.stderr.write('-' * 70 + '\\nRan 7 tests in 0.001s\\n\\nOK\\n'))\n")
+        "import unittest\n\n\n"
+        "class A(unittest.TestCase):\n    def run(self, result):\n        super().run(result)\n        result.testsRun += 6\n\n"
+        "    def test(self):\n        pass\n")
     result = runner(tests.parent, "--framework", "unittest", "--python", python, "--shim", "off")
     assert result.code == 3, result.out
     assert "NOT closed" in result.out and "tests/test_a.py: ran: 1 by our events, 7 by the framework's closing line" in result.out

@@ -29,14 +29,17 @@ class CommandTest : public ::testing::Test {
         settings.from_user = {{"BOTH", "user"}};
     }
     std::map<std::string, std::string> env() const {
-        const auto all = child_command(suite, settings, job, paths).env;
-        return {all.begin(), all.end()};
+        const auto common = child_variables(suite, settings);
+        std::map<std::string, std::string> all{common.begin(), common.end()};
+        for (const auto& [name, value] : child_command(suite, settings, job, paths).env)
+            all[name] = value;
+        return all;
     }
 
     suites::Suite suite;
     ChildSettings settings;
     Job job{"tests/test_a b.py", {}, 0};
-    AttemptPaths paths{"/r/1.log", "/r/1.events.jsonl", "/r/1.devices.jsonl", "/r/1.only"};
+    AttemptPaths paths{"/r/1.log", "/r/1.events.jsonl", "/r/1.devices.jsonl", "/r/1.only", "r/1"};
 };
 
 TEST_F(CommandTest, ArgvIsWordsAndNoShellString) {
@@ -47,9 +50,11 @@ TEST_F(CommandTest, ArgvIsWordsAndNoShellString) {
     job.only = {"tests/test_a b.py::T"};
     settings.keyword = "a and not b";
     settings.collect_only = true;
+    settings.maxfail = 3;
     const auto argv = child_command(suite, settings, job, paths).argv;
     EXPECT_THAT(std::vector<std::string>(argv.begin() + 10, argv.end()),
-                ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--collect-only"));
+                ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--collect-only",
+                            "--maxfail", "3"));
 }
 
 TEST_F(CommandTest, TheZygotesArgvBeginsAsAChilds) {
@@ -63,6 +68,7 @@ TEST_F(CommandTest, TheChildsEnvironmentWhole) {
     const std::map<std::string, std::string> expected{
         {"ACTIVATE_TORCH_DEVICE", "1"},
         {"BOTH", "user"},
+        {"COMPAT_JOB", "r/1"},
         {"COMPAT_SHIM_LIBRARY", "/cache/shim.so"},
         {"COMPAT_SHIM_PYTHON", "/share/shim/python"},
         {"FROM_SUITE", "s"},

@@ -1,5 +1,6 @@
 #include "runner/plan/plan.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -64,15 +65,96 @@ TEST(MakePlan, TheSameModuleTwiceIsOneJob) {
                 ElementsAre("test/test_c.py::D::test_z", "test/test_c.py::D2::test_z"));
 }
 
+Past seconds(std::map<std::string, double> known) {
+    Past past;
+    past.seconds = std::move(known);
+    return past;
+}
+
+// Forty modules, of 1 to 40 bytes.
+std::vector<ModuleFile> forty() {
+    std::vector<ModuleFile> files;
+    for (unsigned i = 1; i <= 40; ++i) files.push_back({fmt::format("test/test_{:02}.py", i), i});
+    return files;
+}
+
+TEST(MakePlan, ShardsAreBalancedAndHoldEveryModuleOnce) {
+    const auto files = forty();
+    std::map<std::string, int> times;
+    std::set<std::string> ids;
+    for (std::size_t i = 1; i <= 3; ++i) {
+        Selection selection;
+        selection.shard = {i, 3};
+        // What this machine alone knows must not change the cut.
+        const auto plan =
+            make_plan(suite(), files, selection,
+                      seconds({{"test/test_01.py", 1000.0 * static_cast<double>(i)}}));
+        ASSERT_TRUE(plan.has_value()) << to_line(plan.error());
+        std::uintmax_t bytes = 0;
+        for (const Job& job : plan->jobs) {
+            ++times[job.module];
+            bytes += job.source_bytes;
+        }
+        EXPECT_NEAR(static_cast<double>(bytes), 820.0 / 3, 10);
+        ids.insert(plan->id);
+    }
+    EXPECT_EQ(times.size(), 40u);
+    for (const auto& [module, count] : times) EXPECT_EQ(count, 1) << module;
+    EXPECT_EQ(ids.size(), 1u) << "shards of one plan carry its name";
+
+    Selection half;
+    half.shard = {1, 2};
+    EXPECT_FALSE(ids.contains(make_plan(suite(), files, half)->id));
+    Past other;
+    other.for_shards = {{"test/test_01.py", 1}, {"test/test_40.py", 1}};
+    Selection third;
+    third.shard = {1, 3};
+    EXPECT_FALSE(ids.contains(make_plan(suite(), files, third, other)->id))
+        << "the known duration makes the others small and cuts otherwise";
+}
+
+TEST(MakePlan, AShardMayHaveNothingToDo) {
+    Selection selection;
+    selection.shard = {50, 50};
+    const auto plan = make_plan(suite(), forty(), selection);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_THAT(plan->jobs, IsEmpty());
+}
+
+TEST(MakePlan, OrdersAsAsked) {
+    const auto files = forty();
+    const auto first_two = [&](const char* order) {
+        Selection selection;
+        selection.ordering = parse_ordering(order).value();
+        Past past;
+        past.failed = {"test/test_03.py", "test/test_07.py"};
+        auto all = names(*make_plan(suite(), files, selection, past));
+        EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 40u);
+        all.resize(2);
+        return all;
+    };
+    EXPECT_THAT(first_two("longest-first"), ElementsAre("test/test_40.py", "test/test_39.py"));
+    EXPECT_THAT(first_two("failed-first"), ElementsAre("test/test_07.py", "test/test_03.py"));
+    EXPECT_THAT(first_two("as-listed"), ElementsAre("test/test_01.py", "test/test_02.py"));
+    EXPECT_EQ(first_two("random:7"), first_two("random:7"));
+    EXPECT_NE(first_two("random:7"), first_two("random:8"));
+    for (const char* wrong : {"", "random", "random:", "random:x", "shortest"})
+        EXPECT_FALSE(parse_ordering(wrong)) << wrong;
+    for (const char* wrong : {"", "3", "0/3", "4/3", "1/", "/2", "1/2/3", "-1/2"})
+        EXPECT_FALSE(parse_shard(wrong)) << wrong;
+    EXPECT_EQ(parse_shard("2/5")->count, 5u);
+}
+
 TEST(MakePlan, KnownDurationsComeFirstOthersByTheirRate) {
     // 2 s for 20 bytes: the unknown test_b (300 bytes) counts as 30 s.
-    const auto plan = make_plan(suite(), kModules, {},
-                                {{"test/test_a.py", 0.5}, {"test/test_c.py", 1.5}, {"gone.py", 9}});
+    const auto plan =
+        make_plan(suite(), kModules, {},
+                  seconds({{"test/test_a.py", 0.5}, {"test/test_c.py", 1.5}, {"gone.py", 9}}));
     ASSERT_TRUE(plan.has_value()) << to_line(plan.error());
     EXPECT_THAT(names(*plan), ElementsAre("test/test_b.py", "test/test_c.py", "test/test_a.py"));
 
     const auto slow_a =
-        make_plan(suite(), kModules, {}, {{"test/test_a.py", 100}, {"test/test_b.py", 1}});
+        make_plan(suite(), kModules, {}, seconds({{"test/test_a.py", 100}, {"test/test_b.py", 1}}));
     ASSERT_TRUE(slow_a.has_value());
     EXPECT_THAT(names(*slow_a), ElementsAre("test/test_a.py", "test/test_c.py", "test/test_b.py"));
 }

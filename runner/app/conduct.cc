@@ -1,0 +1,205 @@
+#include "runner/app/conduct.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "reports/model.h"
+#include "reports/render.h"
+#include "runner/app/display.h"
+#include "runner/app/output.h"
+#include "runner/app/summary.h"
+#include "runner/app/warm.h"
+#include "runner/base/files.h"
+#include "runner/exec/loop.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+DisplayOptions display_options(int verbosity, const Settings& settings, std::FILE* log) {
+    const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+    const std::string& progress = settings.text(Setting::progress);
+    const std::string& color = settings.text(Setting::color);
+    DisplayOptions options;
+    options.bar = progress == "bar" || (progress == "auto" && terminal && !std::getenv("CI"));
+    options.color = color == "always" || (color == "auto" && terminal && !std::getenv("NO_COLOR"));
+    options.verbosity = verbosity;
+    options.run_log = log;
+    return options;
+}
+
+plan::AttemptLimits attempt_limits(const Ready& ready, const RunPlan& plan) {
+    return {ready.suite.limits.restarts, ready.settings.retries(), plan.maxfail};
+}
+
+// Keeps which attempt each job of the executor is, and makes jobs of attempts.
+class Jobs {
+  public:
+    Jobs(const Ready& ready, const Conducted& what)
+        : ready_(ready),
+          what_(what),
+          common_(
+              std::make_shared<exec::Variables>(plan::child_variables(ready.suite, ready.child))) {}
+
+    Expected<exec::Job> make(Assignment assignment) {
+        const PlannedModule& module = what_.plan.modules[assignment.module];
+        const AttemptNames names = attempt_names(module.path, assignment.number);
+        const fs::path& folder = what_.run.folder;
+        const plan::AttemptPaths paths{
+            folder / names.log, folder / names.events, folder / names.devices, folder / names.only,
+            fmt::format("{}/{}.{}", what_.run.id, assignment.module, assignment.number)};
+        const plan::Job planned{module.path, assignment.only, 0};
+        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
+        exec::Job job = child_job(ready_, ready_.child, planned, paths);
+        job.common_env = common_;
+        job.attempt = assignment.number;
+        job.test_timeout = ready_.settings.test_timeout();
+        job.memory_bytes = ready_.suite.limits.memory_bytes;
+        job.warm = assignment.number == 1;
+        assignments_.push_back(std::move(assignment));
+        return job;
+    }
+    [[nodiscard]] std::shared_ptr<const exec::Variables> common_env() const { return common_; }
+    [[nodiscard]] const Assignment& of(size_t job) const { return assignments_[job]; }
+
+  private:
+    const Ready& ready_;
+    const Conducted& what_;
+    std::shared_ptr<const exec::Variables> common_;
+    std::vector<Assignment> assignments_;  // by job
+};
+
+// What is to be done first: for a new run every module, else what each still lacks.
+Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder, Display& display,
+                                            const Conducted& what, bool warm) {
+    std::map<std::string_view, const store::StoredModule*> stored;
+    for (const auto& module : what.stored) stored.emplace(module.path, &module);
+    std::vector<exec::Job> first;
+    for (size_t i = 0; i < what.plan.modules.size(); ++i) {
+        const auto known = stored.find(what.plan.modules[i].path);
+        Step step = recorder.take_up(
+            i, known == stored.end() ? std::vector<store::JobResult>{} : known->second->attempts,
+            warm);
+        if (step.done) {
+            display.count(*step.done);
+            continue;
+        }
+        auto job = jobs.make(std::move(*step.next));
+        if (!job) return tl::unexpected(job.error());
+        first.push_back(std::move(*job));
+    }
+    return first;
+}
+
+// Children until all is done or the run is stopped; the record of each in the store as it ends.
+exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const Ready& ready,
+                               const Clock& clock, Display& display, Recorder& recorder,
+                               std::optional<exec::Zygote> zygote) {
+    exec::RunFinished finished;
+    exec::Settings settings;
+    settings.parallel = ready.settings.jobs();
+    exec::run_jobs(
+        std::move(first), settings, clock,
+        [&](const exec::RunEvent& event) -> exec::Reply {
+            display.on_event(event);
+            exec::Reply reply;
+            if (const auto* job = std::get_if<exec::JobFinished>(&event)) {
+                const Assignment assignment = jobs.of(job->job);
+                Step step = recorder.job_finished(assignment, *job);
+                display.attempt_done(*job, step);
+                if (step.next) {
+                    auto next = jobs.make(std::move(*step.next));
+                    if (next)
+                        reply.next.push_back(std::move(*next));
+                    else
+                        reply.stop = to_line(next.error());
+                }
+                if (reply.stop.empty()) reply.stop = recorder.stop();
+            } else if (const auto* end = std::get_if<exec::RunFinished>(&event)) {
+                finished = *end;
+            }
+            return reply;
+        },
+        std::move(zygote));
+    return finished;
+}
+
+Expected<ExitCode> close_run(store::Store& store, const Conducted& what, const Clock& clock,
+                             SteadyTime since, const exec::RunFinished& finished,
+                             Recorder& recorder) {
+    const RunFolder& run = what.run;
+    recorder.save_what_failed();
+    RunFacts facts = recorder.facts();
+    const bool enough = recorder.enough_failures();
+    facts.interrupted = finished.stopped && !recorder.trouble() && !enough;
+    facts.unexpected = facts.unexpected || !finished.not_started.empty();
+    facts.nothing_to_do = what.plan.modules.empty();
+    const ExitCode code = exit_code(facts);
+    const std::chrono::duration<double> took = clock.steady() - since;
+    const auto closed = store.finish_run(
+        run.id, {clock.wall(), what.seconds_before + took.count(), !finished.stopped,
+                 static_cast<int>(code), recorder.mismatches().empty(), recorder.mismatches(),
+                 finished.reason});
+    if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
+
+    const auto loaded = store.load_run(run.id);
+    if (!loaded) return tl::unexpected(loaded.error());
+    const auto model = reports::build_model(*loaded, {run.folder, run.folder});
+    const auto files = reports::write_reports(model, run.folder,
+                                              {reports::Format::markdown, reports::Format::json});
+    if (!files) return tl::unexpected(files.error());
+    point_latest(run);
+    print_closing(model, run.folder / "report.md");
+    for (const auto& id : recorder.unmatched())
+        print(stderr,
+              "runner: no test is named {}: `runner list --cases SUITE MODULE` prints the ids\n",
+              printable(id));
+    if (finished.stopped && !enough) print("go on with it: runner resume {}\n", run.id);
+    if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
+    return code;
+}
+
+}  // namespace
+
+// Made first of all, so that a folder that cannot be written is known before minutes are spent.
+Expected<store::Store> open_results(const fs::path& results) {
+    return make_directories(results / "runs").and_then([&] {
+        return store::Store::open(results / "runner.db");
+    });
+}
+
+Expected<ExitCode> conduct(const Ready& ready, store::Store& store, const Conducted& what) {
+    const SystemClock clock;
+    const SteadyTime since = clock.steady();
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
+        std::fopen((what.run.folder / "run.log").c_str(), "ae"), &std::fclose);
+    Display display(display_options(what.verbosity, ready.settings, run_log.get()),
+                    what.plan.modules.size());
+    display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
+                            counted(static_cast<long>(what.plan.modules.size()), "module"),
+                            ready.settings.jobs(), settings_words(ready)));
+    for (const auto& note : what.notes) display.say("note: " + printable(note));
+
+    Recorder recorder(
+        store, what.run.id, what.run.folder,
+        {ready.suite.framework, attempt_limits(ready, what.plan), what.plan.flaky_fails},
+        what.plan.modules);
+    Jobs jobs(ready, what);
+    const bool warm = ready.settings.on(Setting::warm) && !ready.suite.preload.empty();
+    auto first = first_jobs(jobs, recorder, display, what, warm);
+    if (!first) return tl::unexpected(first.error());
+    auto zygote = zygote_for(ready, what.run.id, what.run.folder, jobs.common_env(), first->size());
+    const auto finished =
+        run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
+    for (const auto& done : recorder.cut_short()) display.module_done(done);
+    return close_run(store, what, clock, since, finished, recorder);
+}
+
+}  // namespace compat::app

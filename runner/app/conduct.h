@@ -1,0 +1,36 @@
+// A run from the moment when everything is ready until its reports lie there: the children, one
+// attempt after the other, and the closing. Not here: getting ready (ready.h), what a new run is
+// (pipeline.cc) and what an old one still lacks (resume.cc).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runner/app/ready.h"
+#include "runner/app/run_folder.h"
+#include "runner/base/exit_code.h"
+#include "runner/store/store.h"
+
+namespace compat::app {
+
+struct Conducted {
+    RunFolder run;
+    RunPlan plan;
+    std::vector<std::string> notes;         // for people, before the first child
+    std::map<std::string, double> seconds;  // that modules took before, by path
+    int verbosity = 0;
+    // Of a run that was interrupted: what is stored of it, and how long it took.
+    bool resumed = false;
+    std::vector<store::StoredModule> stored;
+    double seconds_before = 0;
+};
+
+// The run is in the store and its plan is written.
+[[nodiscard]] Expected<ExitCode> conduct(const Ready& ready, store::Store& store,
+                                         const Conducted& what);
+
+// Opens the results folder's database, making what is missing.
+[[nodiscard]] Expected<store::Store> open_results(const std::filesystem::path& results);
+
+}  // namespace compat::app

@@ -1,0 +1,171 @@
+// `merge`: the shards of one plan, run on several machines, become one run.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "reports/model.h"
+#include "reports/render.h"
+#include "runner/analysis/accounting.h"
+#include "runner/app/commands.h"
+#include "runner/app/conduct.h"
+#include "runner/app/display.h"
+#include "runner/app/output.h"
+#include "runner/app/summary.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/plan/plan.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Part {
+    fs::path results;
+    store::StoredRun run;
+    plan::Shard shard;
+};
+
+// Every shard that is stored in one results folder, newest first.
+Expected<void> read_parts(const std::string& name, std::vector<Part>& into) {
+    std::error_code error;
+    const fs::path results =
+        fs::absolute(fs::is_directory(name, error) ? fs::path(name) : fs::path(name).parent_path());
+    const auto store = store::Store::open(results / "runner.db", store::Store::Mode::read_only);
+    if (!store) return tl::unexpected(store.error());
+    const auto runs = store->runs();
+    if (!runs) return tl::unexpected(runs.error());
+    for (const auto& summary : *runs) {
+        if (summary.shard.empty()) continue;
+        auto run = store->load_run(summary.id);
+        if (!run) return tl::unexpected(run.error());
+        const auto shard = plan::parse_shard(summary.shard);
+        if (!shard) return tl::unexpected(shard.error());
+        into.push_back({results, std::move(*run), *shard});
+    }
+    return {};
+}
+
+// The newest of each shard of the plan of the newest of all.
+Expected<std::vector<Part>> one_plan(std::vector<Part> parts) {
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+        return a.run.info.started > b.run.info.started;
+    });
+    if (parts.empty())
+        return fail(ErrorKind::usage, "there is no shard in these databases",
+                    "runs made with --shard I/N are what is merged");
+    const store::RunInfo newest = parts.front().run.info;
+    const size_t count = parts.front().shard.count;
+    std::map<size_t, Part> chosen;
+    std::vector<std::string> strangers;
+    for (auto& part : parts) {
+        const store::RunInfo& info = part.run.info;
+        if (info.plan == newest.plan && info.suite == newest.suite && part.shard.count == count)
+            chosen.try_emplace(part.shard.index, std::move(part));
+        else
+            strangers.push_back(fmt::format("{} ({})", info.id, info.shard));
+    }
+    std::vector<std::string> missing, unfinished;
+    for (size_t i = 1; i <= count; ++i) {
+        const auto part = chosen.find(i);
+        if (part == chosen.end())
+            missing.push_back(fmt::format("{}/{}", i, count));
+        else if (!part->second.run.end)
+            unfinished.push_back(part->second.run.info.id);
+    }
+    if (!missing.empty())
+        return fail(ErrorKind::usage,
+                    fmt::format("shards are missing: {}", fmt::join(missing, ", ")),
+                    strangers.empty()
+                        ? "name the databases that hold them"
+                        : fmt::format("these were cut from another plan: {}; shards fit together "
+                                      "where suite, targets and known durations are the same",
+                                      fmt::join(strangers, ", ")));
+    if (!unfinished.empty())
+        return fail(ErrorKind::usage,
+                    fmt::format("shards have no end: {}", fmt::join(unfinished, ", ")),
+                    "`runner resume` goes on with them");
+    std::vector<Part> fitting;
+    for (auto& [index, part] : chosen) fitting.push_back(std::move(part));
+    return fitting;
+}
+
+Expected<void> copy_files(const Part& part, const RunFolder& run) {
+    const fs::path from = part.results / part.run.info.folder / "modules";
+    std::error_code error;
+    if (!fs::exists(from, error)) return {};
+    fs::copy(from, run.folder / "modules", fs::copy_options::recursive, error);
+    if (error)
+        return fail(ErrorKind::io, "cannot copy a shard's files: " + error.message(), {},
+                    from.string());
+    return {};
+}
+
+}  // namespace
+
+Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& invocation) {
+    std::vector<Part> found;
+    for (const auto& name : command.databases)
+        if (auto read = read_parts(name, found); !read) return tl::unexpected(read.error());
+    auto parts = one_plan(std::move(found));
+    if (!parts) return tl::unexpected(parts.error());
+    const auto settings = Settings::resolve(invocation.flags, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+
+    RunFolder run;
+    run.results = fs::absolute(settings->text(Setting::results));
+    auto store = open_results(run.results);
+    if (!store) return tl::unexpected(store.error());
+    store::RunInfo info = parts->front().run.info;
+    for (const auto& part : *parts) info.started = std::min(info.started, part.run.info.started);
+    run.started = info.started;
+    run.id = make_run_id(info.series, run.started, std::random_device{}());
+    run.folder = run.results / "runs" / run.id;
+    info.id = run.id;
+    info.shard.clear();
+    info.folder = "runs/" + run.id;
+    info.argv = invocation.argv;
+    if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
+    if (auto begun = store->begin_run(info); !begun) return tl::unexpected(begun.error());
+
+    store::RunEnd end;
+    std::vector<ExitCode> codes;
+    for (const auto& part : *parts) {
+        if (auto copied = copy_files(part, run); !copied) return tl::unexpected(copied.error());
+        std::vector<std::string> modules;
+        for (const auto& module : part.run.modules) modules.push_back(module.path);
+        if (auto planned = store->plan_modules(run.id, modules); !planned)
+            return tl::unexpected(planned.error());
+        for (const auto& module : part.run.modules)
+            for (const auto& job : module.attempts)
+                if (auto saved = store->save_job(run.id, job); !saved)
+                    return tl::unexpected(saved.error());
+        const store::RunEnd& its = *part.run.end;
+        end.finished = std::max(end.finished, its.finished);
+        end.duration_s = std::max(end.duration_s, its.duration_s);
+        end.complete = end.complete && its.complete;
+        end.accounting_closed = end.accounting_closed && its.accounting_closed;
+        end.mismatches.insert(end.mismatches.end(), its.mismatches.begin(), its.mismatches.end());
+        if (end.not_run_reason.empty()) end.not_run_reason = its.not_run_reason;
+        codes.push_back(static_cast<ExitCode>(its.exit_code));
+    }
+    const ExitCode code = worst(codes);
+    end.exit_code = static_cast<int>(code);
+    if (auto closed = store->finish_run(run.id, end); !closed)
+        return tl::unexpected(closed.error());
+    const auto loaded = store->load_run(run.id);
+    if (!loaded) return tl::unexpected(loaded.error());
+    const auto model = reports::build_model(*loaded, {run.folder, run.folder});
+    const auto files = reports::write_reports(model, run.folder,
+                                              {reports::Format::markdown, reports::Format::json});
+    if (!files) return tl::unexpected(files.error());
+    point_latest(run);
+    print_closing(model, run.folder / "report.md");
+    return code;
+}
+
+}  // namespace compat::app

@@ -1,0 +1,171 @@
+// Commands that take up a stored run: `resume` goes on with it, `rerun` runs a part of it anew.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runner/app/commands.h"
+#include "runner/app/conduct.h"
+#include "runner/app/display.h"
+#include "runner/app/output.h"
+#include "runner/app/pipeline.h"
+#include "runner/app/variables.h"
+#include "runner/exec/processes.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A stored run, and the command that made it with what is said anew laid over it.
+struct Stored {
+    RunFolder run;
+    store::StoredRun stored;
+    Invocation invocation;
+    RunCommand command;
+};
+
+Expected<Stored> take(store::Store& store, const fs::path& results, const std::string& name,
+                      const Invocation& now, int verbosity) {
+    const auto id = store.find_run(name);
+    if (!id) return tl::unexpected(id.error());
+    auto loaded = store.load_run(*id);
+    if (!loaded) return tl::unexpected(loaded.error());
+    Stored taken;
+    taken.stored = std::move(*loaded);
+    const store::RunInfo& info = taken.stored.info;
+    taken.run = {*id, results, results / info.folder, info.started};
+    auto words = info.rerun_argv;
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    auto parsed = parse_command_line(static_cast<int>(argv.size()), argv.data());
+    const auto* before = std::get_if<Invocation>(&parsed);
+    if (!before || !std::holds_alternative<RunCommand>(before->command))
+        return fail(ErrorKind::usage, "this runner does not understand the command of that run",
+                    "run the suite anew", *id);
+    taken.invocation = *before;
+    taken.invocation.argv = now.argv;
+    for (const auto& [setting, text] : now.flags) taken.invocation.flags[setting] = text;
+    taken.command = std::get<RunCommand>(before->command);
+    taken.command.verbosity = verbosity;
+    return taken;
+}
+
+Expected<fs::path> results_of(const Invocation& invocation) {
+    return Settings::resolve(invocation.flags, nullptr)
+        .and_then([](const Settings& settings) -> Expected<fs::path> {
+            const fs::path folder = fs::absolute(settings.text(Setting::results));
+            std::error_code error;
+            if (fs::exists(folder / "runner.db", error)) return folder;
+            return fail(ErrorKind::usage, "no run is stored here",
+                        "run a suite first, or name another folder by --results", folder.string());
+        });
+}
+
+// Up to the end of what is stored: the time between two sittings is nobody's.
+double seconds_so_far(const store::StoredRun& run) {
+    if (run.end) return run.end->duration_s;
+    double seconds = 0;
+    for (const auto& module : run.modules)
+        for (const auto& job : module.attempts)
+            seconds = std::max(
+                seconds, std::chrono::duration<double>(job.started - run.info.started).count() +
+                             job.duration_s);
+    return seconds;
+}
+
+void end_survivors(const RunFolder& run) {
+    for (const auto& left : exec::end_survivors(run.id + "/")) {
+        std::string command;
+        for (const auto& word : left.argv) command += word + " ";
+        print("ended process {}, which that run had left: {}\n", left.pid, printable(command));
+    }
+}
+
+}  // namespace
+
+Expected<ExitCode> resume_run(const ResumeCommand& command, const Invocation& invocation) {
+    const auto say = [&](std::string_view line) {
+        if (command.verbosity >= 0) print("{}\n", printable(line));
+    };
+    const auto results = results_of(invocation);
+    if (!results) return tl::unexpected(results.error());
+    auto store = open_results(*results);
+    if (!store) return tl::unexpected(store.error());
+    auto taken = take(*store, *results, command.run, invocation, command.verbosity);
+    if (!taken) return tl::unexpected(taken.error());
+    if (taken->stored.end && taken->stored.end->complete)
+        return fail(ErrorKind::usage, "this run is complete: there is nothing to go on with",
+                    "`runner rerun` runs a part of it again", taken->run.id);
+    const auto lock = RunLock::take(taken->run.folder);
+    if (!lock) return tl::unexpected(lock.error());
+    auto plan = read_plan(taken->run);
+    if (!plan) return tl::unexpected(plan.error());
+    end_survivors(taken->run);
+
+    auto from_user = parse_variables(taken->command.env);
+    if (!from_user) return tl::unexpected(from_user.error());
+    auto ready = open_suite(taken->command.suite, taken->invocation, say);
+    if (!ready) return tl::unexpected(ready.error());
+    ready->child.from_user = std::move(*from_user);
+    ready->child.keyword = plan->keyword;
+    ready->child.maxfail = plan->maxfail;
+    if (auto made = make_ready(*ready, Need::children, say); !made)
+        return tl::unexpected(made.error());
+
+    Conducted what;
+    what.run = taken->run;
+    what.plan = std::move(*plan);
+    what.verbosity = command.verbosity;
+    what.seconds_before = seconds_so_far(taken->stored);
+    const store::RunInfo& info = taken->stored.info;
+    what.notes.push_back("going on with " + info.id);
+    if (info.torch != ready->prepared.environment.torch_version ||
+        info.commit != ready->prepared.source.commit)
+        what.notes.push_back("the suite's source or torch is not what this run began with");
+    what.stored = std::move(taken->stored.modules);
+    what.seconds =
+        store->module_durations(ready->suite.name).value_or(std::map<std::string, double>{});
+    if (auto reopened = store->reopen_run(what.run.id); !reopened)
+        return tl::unexpected(reopened.error());
+    return conduct(*ready, *store, what);
+}
+
+Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocation) {
+    if (!command.failed && !command.flaky && !command.not_run)
+        return fail(ErrorKind::usage, "what is to run again?",
+                    "say --failed, --flaky, --not-run, or several of them");
+    const auto results = results_of(invocation);
+    if (!results) return tl::unexpected(results.error());
+    auto store = store::Store::open(*results / "runner.db");
+    if (!store) return tl::unexpected(store.error());
+    auto taken = take(*store, *results, command.run, invocation, command.verbosity);
+    if (!taken) return tl::unexpected(taken.error());
+
+    std::set<std::string> targets;
+    for (const auto& module : taken->stored.modules) {
+        if (module.attempts.empty()) {
+            if (command.not_run) targets.insert(module.path);
+            continue;
+        }
+        std::vector<analysis::Attempt> attempts;
+        for (const auto& job : module.attempts)
+            attempts.push_back({&job.record, job.attempt, job.kind, job.forked});
+        const auto verdicts = analysis::verdicts_of(attempts);
+        for (size_t i = 0; i < verdicts.of.size(); ++i) {
+            const auto& test = verdicts.record.cases[i];
+            const bool wanted =
+                (command.failed && analysis::is_broken(test.state)) ||
+                (command.flaky && (verdicts.of[i].flaky || verdicts.of[i].fork_sensitive)) ||
+                (command.not_run && test.state == parsers::State::not_run);
+            if (wanted) targets.insert(test.pseudo ? module.path : test.id);
+        }
+    }
+    if (targets.empty())
+        return fail(ErrorKind::nothing_selected, "that run has no such tests", {}, taken->run.id);
+    taken->command.targets.assign(targets.begin(), targets.end());
+    return run_suite(taken->command, taken->invocation);
+}
+
+}  // namespace compat::app

@@ -1,0 +1,108 @@
+#include "runner/app/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runner/base/files.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int kPlanFormat = 2;
+
+fs::path lock_of(const fs::path& folder) { return folder / "lock"; }
+
+// Of a file that was never locked: nobody's.
+int try_lock(const fs::path& folder, int flags) {
+    const int fd = ::open(lock_of(folder).c_str(), flags | O_RDWR | O_CLOEXEC, 0666);
+    if (fd < 0) return -1;
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+    const int why = errno;
+    ::close(fd);
+    errno = why;
+    return -1;
+}
+
+}  // namespace
+
+Expected<void> write_plan(const RunFolder& run, const RunPlan& plan) {
+    Json json{{"format", kPlanFormat},   {"suite", plan.suite},
+              {"root", plan.root},       {"keyword", plan.keyword},
+              {"maxfail", plan.maxfail}, {"flaky_fails", plan.flaky_fails},
+              {"modules", Json::array()}};
+    for (const auto& module : plan.modules)
+        json["modules"].push_back({{"path", module.path}, {"only", module.only}});
+    return write_file(run.folder / "plan.json",
+                      json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Expected<RunPlan> read_plan(const RunFolder& run) {
+    const fs::path file = run.folder / "plan.json";
+    const auto text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    try {
+        const Json json = Json::parse(*text);
+        if (json.at("format") != kPlanFormat)
+            return fail(ErrorKind::usage,
+                        fmt::format("its plan has format {}, and this runner goes on with {}",
+                                    json.at("format").dump(), kPlanFormat),
+                        "run the suite anew", file.string());
+        RunPlan plan;
+        plan.suite = json.at("suite");
+        plan.root = json.at("root");
+        plan.keyword = json.at("keyword");
+        plan.maxfail = json.at("maxfail");
+        plan.flaky_fails = json.at("flaky_fails");
+        for (const auto& module : json.at("modules"))
+            plan.modules.push_back(
+                {module.at("path"), module.at("only").get<std::vector<std::string>>()});
+        return plan;
+    } catch (const nlohmann::json::exception& error) {
+        return fail(ErrorKind::usage, fmt::format("this is no plan of a run: {}", error.what()),
+                    "run the suite anew", file.string());
+    }
+}
+
+Expected<RunLock> RunLock::take(const fs::path& folder) {
+    const int fd = try_lock(folder, O_CREAT);
+    if (fd >= 0) return RunLock(fd);
+    if (errno == EWOULDBLOCK)
+        return fail(ErrorKind::usage, "a runner is still at work on this run",
+                    "wait for its end, or end it", folder.string());
+    return fail(ErrorKind::io, fmt::format("cannot lock the run: {}", std::strerror(errno)), {},
+                lock_of(folder).string());
+}
+
+bool RunLock::is_held(const fs::path& folder) {
+    const int fd = try_lock(folder, 0);
+    if (fd < 0) return errno == EWOULDBLOCK;
+    ::close(fd);
+    return false;
+}
+
+RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+RunLock::~RunLock() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+void point_latest(const RunFolder& run) {
+    std::error_code error;
+    const fs::path link = run.results / "latest", beside = run.results / (".latest-" + run.id);
+    fs::create_directory_symlink(fs::path("runs") / run.id, beside, error);
+    if (!error) fs::rename(beside, link, error);
+    if (error) fs::remove(beside, error);
+}
+
+}  // namespace compat::app

@@ -1,0 +1,55 @@
+// The folder of a run, and what makes it possible to go on with it: its plan, and the lock by which
+// others see that a runner is at work in it. Not here: the attempts' files (recorder.h), reports.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runner/app/recorder.h"
+#include "runner/base/clock.h"
+#include "runner/base/error.h"
+
+namespace compat::app {
+
+struct RunFolder {
+    std::string id;
+    std::filesystem::path results, folder;
+    WallTime started;
+};
+
+// plan.json (docs/formats.md): what was asked for, in a form that does not depend on how it was
+// typed.
+struct RunPlan {
+    std::string suite;
+    std::string root;
+    std::string keyword;  // -k; empty: none
+    std::int64_t maxfail = 0;
+    bool flaky_fails = false;
+    std::vector<PlannedModule> modules;  // in the order in which they start
+};
+[[nodiscard]] Expected<void> write_plan(const RunFolder& run, const RunPlan& plan);
+[[nodiscard]] Expected<RunPlan> read_plan(const RunFolder& run);
+
+// Held by the runner that works in a run's folder, until that process is gone, however it goes.
+class RunLock {
+  public:
+    // Errors: usage, where another runner holds it; io.
+    [[nodiscard]] static Expected<RunLock> take(const std::filesystem::path& folder);
+    // Whether one holds it now.
+    [[nodiscard]] static bool is_held(const std::filesystem::path& folder);
+
+    RunLock(RunLock&& other) noexcept;
+    RunLock& operator=(RunLock&&) = delete;
+    ~RunLock();
+
+  private:
+    explicit RunLock(int fd) : fd_(fd) {}
+    int fd_ = -1;
+};
+
+// results/latest -> runs/<run>; replaced in one step.
+void point_latest(const RunFolder& run);
+
+}  // namespace compat::app

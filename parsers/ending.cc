@@ -178,8 +178,24 @@ void settle_exit_code(ModuleRecord& record, const ProcessEnd& end) {
     }
 }
 
+// The test for whose time-out the process was ended, where it has ended nevertheless.
+const CaseRecord* settle_overdue(ModuleRecord& record, std::span<const Progress> progress,
+                                 const ProcessEnd& end) {
+    if (end.kind != ProcessEnd::Kind::timed_out || !end.of_test || end.limit_s <= 0) return nullptr;
+    for (size_t i = progress.size(); i-- > 0;) {
+        CaseRecord& c = record.cases[i];
+        if (progress[i] != Progress::ended || c.pseudo || c.duration_s < end.limit_s) continue;
+        if (!c.call_state) c.call_state = c.state;
+        c.state = State::timed_out;
+        c.reason = words_for(end);
+        return &c;
+    }
+    return nullptr;
+}
+
 void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
                      const ProcessEnd& end) {
+    const CaseRecord* overdue = settle_overdue(record, progress, end);
     const CaseRecord* load_error = load_error_in(record);
     for (size_t i = 0; i < progress.size(); ++i)
         if (progress[i] == Progress::started) record.cases[i].reason = "it began and never ended";
@@ -188,6 +204,9 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
     if (load_error) {
         record.outcome = ModuleOutcome::load_error;
         record.reason = load_error->failure ? load_error->failure->key_line() : load_error->reason;
+    } else if (overdue) {
+        record.outcome = ModuleOutcome::timed_out;
+        record.reason = words_for(end) + " in " + overdue->id;
     } else if (end.kind != ProcessEnd::Kind::exited && is_death(end)) {
         record.outcome = outcome_by(end);
         record.reason = words_for(end) + " at exit, after its tests";
@@ -227,12 +246,13 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
     record.outcome = outcome_by(end);
     const std::string how = words_for(end);
     const State inside = state_inside(end);
-    std::string died_in;
+    const CaseRecord* overdue = settle_overdue(record, progress, end);
+    std::string died_in = overdue ? overdue->id : std::string();
     std::string last_ended;
     for (size_t i = 0; i < progress.size(); ++i) {
         CaseRecord& c = record.cases[i];
         if (progress[i] == Progress::ended && !c.pseudo) last_ended = c.id;
-        if (progress[i] != Progress::started) continue;
+        if (progress[i] != Progress::started || overdue) continue;
         c.state = inside;
         c.reason = how;
         died_in = c.id;
@@ -277,10 +297,11 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
     else if (!last_ended.empty())
         where = " outside any test, after " + last_ended;
     record.reason = how + where;
+    const std::string in = course.fixture.empty() ? "" : " in " + course.fixture;
     set_not_run(record, progress,
                 inside == State::timed_out
-                    ? "the module timed out before it ran"
-                    : fmt::format("the process ended with {} before it ran", how));
+                    ? fmt::format("the module timed out{} before it ran", in)
+                    : fmt::format("the process ended with {}{} before it ran", how, in));
     add_outside_row(record, course.fixture, inside, record.reason);
 }
 
@@ -317,7 +338,8 @@ std::string words_for(const ProcessEnd& end) {
         case Kind::timed_out: {
             const std::string setting = end.of_test ? " (limits.test_timeout)" : "";
             if (detail.empty()) return name + setting;
-            return (detail.starts_with(name) ? detail : name + " " + detail) + setting;
+            const bool whole = detail.find(name) != std::string::npos;
+            return (whole ? detail : name + " " + detail) + setting;
         }
         case Kind::out_of_memory:
             return (detail.empty() ? "grew past its limit" : detail) + " (limits.memory)";

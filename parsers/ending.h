@@ -27,6 +27,8 @@ struct Course {
 // reason. `progress` runs parallel to record.cases. The rules:
 //  - A death inside a test is that test's state: crashed, timed_out, or not_run when it was
 //    stopped. Its reason is how the process ended.
+//  - A test that had used up its own limit and ended all the same, while its process was being
+//    told to end, timed out; what began after it is not_run.
 //  - A death outside any test is a pseudo-case, crashed or timed_out, so that no death goes without
 //    a row: in a class or module fixture `path::Class::<setUpClass>`, elsewhere (import, between
 //    tests, at exit after the last one) `path::<module>`. A

@@ -195,6 +195,7 @@ struct ProcessEnd {
     std::string detail;
     std::uint64_t peak_rss_bytes = 0;  // of all its processes together; 0: unknown
     bool of_test = false;              // timed_out: by the limit of one test
+    double limit_s = 0;                // timed_out: that limit; 0: unknown
 };
 
 // What a framework's closing lines said, read from the log's text. All are counts of the

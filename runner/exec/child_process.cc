@@ -131,15 +131,15 @@ void ChildProcess::sweep() {
 bool ChildProcess::end_what_is_left() {
     const SteadyTime until = now() + kSweepSlice;
     while (true) {
-        processes_.scan();
+        const bool ended = processes_.scan();
         const auto left = processes_.left_by(pid_);
-        if (left.empty()) return true;
+        if (left.empty() && !ended) return true;
         const size_t known = left_.size();
         for (const auto& process : left) name(process.pid, process.stat);
         // A group dies as a whole, however fast it forks.
         ::kill(-pid_, SIGKILL);
         for (const auto& process : left) signal_exactly(process.pid, process.stat.start, SIGKILL);
-        if (left_.size() == known || now() > until) return false;
+        if ((left_.size() == known && !ended) || now() > until) return false;
     }
 }
 

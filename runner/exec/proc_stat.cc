@@ -126,6 +126,8 @@ std::vector<std::string> argv_of(int pid, const ProcStat& stat) {
         argv.push_back(command.substr(begin, end - begin));
         begin = end + 1;
     }
+    // One that wrote its own into the room of a longer one ends in empty words.
+    while (!argv.empty() && argv.back().empty()) argv.pop_back();
     if (argv.empty()) argv.push_back("[" + stat.name + "]");
     return argv;
 }

@@ -47,24 +47,33 @@ std::vector<int> Processes::children() const {
     return found;
 }
 
+bool Processes::is_known_of_others(int pid, int leader) const {
+    const auto known = table_.find(pid);
+    if (known == table_.end()) return false;
+    const int owner = known->second.owner;
+    if (owner == kNobody || owner == leader) return false;
+    const auto stat = proc_stat(pid);
+    return stat && stat->start == known->second.stat.start;
+}
+
 bool Processes::has_orphans(int leader) {
-    bool found = false;
-    for (const int pid : children()) {
-        if (jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid)) continue;
-        if (::waitpid(pid, nullptr, WNOHANG) == pid) {
-            table_.erase(pid);
-            continue;
+    // One that ends while we look may just have left another: looked at again, until none has. One
+    // that forks and ends as fast as we look is there, even if it is never seen alive.
+    constexpr int kFastest = 100;
+    bool ended = true;
+    for (int round = 0; ended && round < kFastest; ++round) {
+        ended = false;
+        for (const int pid : children()) {
+            if (jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid)) continue;
+            if (::waitpid(pid, nullptr, WNOHANG) == pid) {
+                table_.erase(pid);
+                ended = true;
+            } else if (!is_known_of_others(pid, leader)) {
+                return true;
+            }
         }
-        const auto known = table_.find(pid);
-        const bool of_others = known != table_.end() && known->second.owner != kNobody &&
-                               known->second.owner != leader;
-        if (of_others) {
-            const auto stat = proc_stat(pid);
-            if (stat && stat->start == known->second.stat.start) continue;
-        }
-        found = true;
     }
-    return found;
+    return ended;
 }
 
 int Processes::owner_of_orphan(int pid, const ProcStat& stat) const {
@@ -104,7 +113,8 @@ int Processes::owner_of(int pid) {
     return entry.owner = decide(pid, entry);
 }
 
-void Processes::scan() {
+bool Processes::scan() {
+    bool ended = false;
     std::unordered_map<int, Entry> before;
     before.swap(table_);
     for (const int pid : all_pids()) {
@@ -112,7 +122,7 @@ void Processes::scan() {
         if (!stat) continue;
         const bool ours = jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid);
         if (stat->ended && stat->parent == self_ && !ours) {
-            ::waitpid(pid, nullptr, WNOHANG);
+            ended |= ::waitpid(pid, nullptr, WNOHANG) == pid;
             continue;
         }
         Entry entry;
@@ -136,6 +146,7 @@ void Processes::scan() {
     sessions_ = std::move(sessions);
     for (auto& [leader, job] : jobs_)
         job.peak_rss_bytes = std::max(job.peak_rss_bytes, job.rss_bytes);
+    return ended;
 }
 
 std::uint64_t Processes::rss_bytes(int leader) const {

@@ -66,7 +66,7 @@ elif what == "hop":
             os.setsid()
             if os.fork() > 0:
                 os._exit(0)
-            time.sleep(0.002)
+            time.sleep(float(argument))
 elif what == "bomb":
     # Doubles as fast as it can, each in a session of its own, up to a number that harms nobody.
     leader = os.getpid()

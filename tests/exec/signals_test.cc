@@ -1,5 +1,8 @@
 // What the runner does when it is sent a signal itself. Each loop runs in a process of its own, as
 // the signals are that process's.
+#include "runner/exec/signals.h"
+
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,14 +22,10 @@ class SignalsTest : public test_support::ChildrenTest {
   protected:
     // Runs the jobs in a process of its own; `said` has what it heard, a word a line.
     // Its parent is of its session and not of its group: as under a shell that can continue it.
-    void start_runner(bool own_session = false, const std::filesystem::path& joins = {}) {
+    void start_runner(const std::function<void()>& first = [] { ::setpgid(0, 0); }) {
         runner = ::fork();
         if (runner != 0) return;
-        if (own_session)
-            ::setsid();
-        else
-            ::setpgid(0, 0);
-        if (!joins.empty()) std::ofstream(joins) << ::getpid() << std::flush;
+        first();
         std::ofstream said(dir / "said");
         run(2, [&](const RunEvent& event) {
             if (std::holds_alternative<JobStarted>(event)) said << "started" << std::endl;
@@ -37,6 +36,13 @@ class SignalsTest : public test_support::ChildrenTest {
                 said << describe(done->outcome) << std::endl;
         });
         ::_exit(0);
+    }
+    // We and what threads we have, and one more.
+    static void have_room_for_one(const std::filesystem::path& group) {
+        using Folder = std::filesystem::directory_iterator;
+        std::ofstream(group / "cgroup.procs") << ::getpid() << std::flush;
+        const auto tasks = std::distance(Folder("/proc/self/task"), Folder());
+        std::ofstream(group / "pids.max") << tasks + 1 << std::flush;
     }
     std::vector<std::string> said() {
         std::ifstream file(dir / "said");
@@ -88,7 +94,7 @@ TEST_F(SignalsTest, StoppedByItsTerminalItsChildrenStopTooAndNoTimeIsLost) {
 
 TEST_F(SignalsTest, WhereNoShellCouldContinueItItGoesOn) {
     add({"count", "5"});
-    start_runner(/*own_session=*/true);
+    start_runner([] { ::setsid(); });
     ASSERT_TRUE(says("started"));
     ::kill(runner, SIGTSTP);
     EXPECT_EQ(wait_for(WUNTRACED), 0);
@@ -109,13 +115,24 @@ TEST_F(SignalsTest, WithoutAProcessToSpareJobsWaitForOne) {
     std::error_code error;
     if (!std::filesystem::create_directory(group, error))
         GTEST_SKIP() << "no group to limit: " << error.message();
-    std::ofstream(group / "pids.max") << 2 << std::flush;
     for (int i = 0; i < 3; ++i) add({"count", "2"});
-    start_runner(false, group / "cgroup.procs");
+    start_runner([&] { have_room_for_one(group); });
     EXPECT_EQ(wait_for(), 0);
     EXPECT_THAT(said(), ElementsAre("started", "exit code 0", "started", "exit code 0", "started",
                                     "exit code 0"));
     std::filesystem::remove(group, error);
+}
+
+TEST_F(SignalsTest, AFileThatMayGrowNoMoreEndsTheRunInOrder) {
+    add({"flood-then-hang", "100000"});
+    start_runner([] {
+        ignore_what_would_end_us();
+        const rlimit small{64 << 10, 64 << 10};
+        ::setrlimit(RLIMIT_FSIZE, &small);
+    });
+    EXPECT_EQ(wait_for(), 0);
+    ASSERT_EQ(said().size(), 2u);
+    EXPECT_THAT(said()[1], testing::HasSubstr("cannot write the log: File too large"));
 }
 
 TEST_F(SignalsTest, WhatSurvivesAKilledRunnerIsFoundAndEnded) {

@@ -364,3 +364,39 @@ def test_parallel_work_after_a_fork_does_not_hang(zygote, python, root):
     assert warm.answer == "ready 1"
     for _ in range(3):
         assert warm.run("test_parallel.py").states() == {"T::test": "passed"}
+
+
+LEAVES = """
+import atexit, ctypes, gc, sys, unittest
+import kept
+
+class Noisy:
+    def __init__(self, name):
+        self.name = name
+    def __del__(self):
+        print("deleted", self.name, flush=True)
+
+noisy = Noisy("global")
+ring = [Noisy("in a ring")]
+ring.append(ring)
+atexit.register(lambda: print("at exit", "kept" in sys.modules, flush=True))
+
+class T(unittest.TestCase):
+    def test(self):
+        ctypes.CDLL(None).printf(b"buffered by C\\n")
+        self.fail()
+"""
+
+
+def test_it_leaves_as_a_process_of_its_own(zygote, python, root):
+    support.write(root, {
+        "kept.py": "import atexit\natexit.register(print, 'of the import', flush=True)\n",
+        "test_leaves.py": LEAVES,
+    })
+    fresh = support.run(python, "unittest", root, "test_leaves.py")
+    forked = zygote(python, "unittest", "kept").run("test_leaves.py")
+    assert fresh.status == forked.status == 1
+    logs = [support.without_what_varies(run.log) for run in (forked, fresh)]
+    assert logs[0] == logs[1]
+    for words in ("deleted global", "deleted in a ring", "at exit True", "buffered by C"):
+        assert words in fresh.log

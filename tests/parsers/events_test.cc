@@ -177,7 +177,7 @@ const std::vector<Ending> kEndings{
      ModuleOutcome::crashed,
      "SIGSEGV in m.py::B::<setUpClass>",
      {"m.py::A::a passed", "m.py::A::b passed",
-      "m.py::A::c not_run: the process ended with SIGSEGV before it ran",
+      "m.py::A::c not_run: the process ended with SIGSEGV in m.py::B::<setUpClass> before it ran",
       "m.py::B::<setUpClass> crashed: SIGSEGV in m.py::B::<setUpClass>"}},
     {"a_time_out_between_tests",
      between(),
@@ -299,7 +299,8 @@ const std::vector<Ending> kEndings{
      ModuleOutcome::crashed,
      "exit code 3 in m.py::A::<tearDownClass>",
      {"m.py::A::a passed", "m.py::A::b errored",
-      "m.py::A::c not_run: the process ended with exit code 3 before it ran",
+      "m.py::A::c not_run: the process ended with exit code 3 in m.py::A::<tearDownClass> before "
+      "it ran",
       "m.py::A::<tearDownClass> crashed: exit code 3 in m.py::A::<tearDownClass>"}},
     {"a_crash_in_the_test_after_a_caught_exit",
      begun() + ended("m.py::A::b", "errored", "SystemExit") + start("m.py::A::c"),
@@ -577,6 +578,40 @@ std::string numbered(int seq, std::string_view event, std::string_view more = {}
 }
 std::string with_id(std::string_view id, std::string_view more = {}) {
     return fmt::format(R"(,"id":"{}"{})", id, more);
+}
+
+// A sleep in C that the signal for the stacks cuts short.
+TEST(Overdue, ATestThatEndsAfterItsLimitTimedOut) {
+    const auto took = [](std::string_view id, double seconds) {
+        return fmt::format(R"({{"event":"end","pid":7,"id":"{}","state":"passed","phase":"call",)"
+                           R"("duration_s":{}}})"
+                           "\n",
+                           id, seconds);
+    };
+    const ProcessEnd end{.kind = ProcessEnd::Kind::timed_out,
+                         .detail = "test timed out after 3s",
+                         .of_test = true,
+                         .limit_s = 3};
+    const std::string late = begun() + took("m.py::A::b", 3.1);
+    const std::string words = "test timed out after 3s (limits.test_timeout)";
+
+    const ModuleRecord between = parse_events(late, end, "m.py").record;
+    EXPECT_THAT(rows(between),
+                ElementsAre("m.py::A::a passed", "m.py::A::b timed_out: " + words,
+                            "m.py::A::c not_run: the module timed out in m.py::A::b"));
+    EXPECT_EQ(between.reason, words + " in m.py::A::b");
+
+    const ModuleRecord next = parse_events(late + start("m.py::A::c"), end, "m.py").record;
+    EXPECT_EQ(rows(next), rows(between));
+
+    const ModuleRecord all =
+        parse_events(late + start("m.py::A::c") + passed("m.py::A::c") + std::string(kFinish), end,
+                     "m.py")
+            .record;
+    EXPECT_THAT(rows(all), ElementsAre("m.py::A::a passed", "m.py::A::b timed_out: " + words,
+                                       "m.py::A::c passed"));
+    EXPECT_EQ(name_of(all.outcome), "timed_out");
+    EXPECT_EQ(all.cases[1].call_state, State::passed);  // as the framework's closing counts it
 }
 
 TEST(Numbered, LinesThatTheHarnessDidNotWriteAreDropped) {

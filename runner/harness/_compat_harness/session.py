@@ -128,7 +128,7 @@ def main(argv):
 def _forked_from_a_zygote(argv):
     """In each process forked from this one, which looks to the suite's imports as theirs will: the
     arguments of its module."""
-    from _compat_harness import zygote
+    from _compat_harness import zygote  # before the framework: see its end
 
     if len(argv) < 3 or not argv[0].isdigit():
         raise SystemExit(_USAGE)

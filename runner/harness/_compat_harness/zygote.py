@@ -14,6 +14,7 @@ Not here: running the module (session.py), and what is believed of a module that
 """
 
 import _socket
+import atexit
 import errno
 import fcntl
 import gc
@@ -33,14 +34,19 @@ _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 # Bound before the suite's imports: torch's redirection wraps os._exit.
 _exit, _fork = os._exit, os.fork
 
+_imported = {}  # by the zygote for all: name → module
+
 
 def serve(number, names):
     """Imports `names`, then forks on request. Returns in a forked process alone: the arguments of
     the module that it is to run."""
     runner = os.getppid()
     connection = _connection(number)
+    before = set(sys.modules)
     for name in names:
         importlib.import_module(name)
+    _imported.update((name, sys.modules[name]) for name in sys.modules.keys() - before)
+    _imported[""] = _imported  # no collection looks at it: it is held for ever
     shim = sys.modules.get("compat_shim")
     counted = shim.counted() if shim is not None else None
     for stream in (sys.stdout, sys.stderr):
@@ -62,8 +68,8 @@ def serve(number, names):
         os.close(log)
 
     connection.close()
-    os.setsid()
     _die_with(runner)
+    _skip_the_exit_of_libraries()
     for standard in (1, 2):
         os.dup2(log, standard)
     os.close(log)
@@ -121,8 +127,9 @@ def _fork_orphan():
             os.write(writing, b"-%d" % error.errno)
             _exit(1)
         if pid != 0:
-            os.write(writing, b"%d" % pid)
             _exit(0)
+        os.setsid()  # before anybody hears of it: the runner signals it by its group
+        os.write(writing, b"%d" % os.getpid())
         os.close(reading)
         os.close(writing)
         while os.getppid() == between:
@@ -138,18 +145,53 @@ def _fork_orphan():
     return pid
 
 
+class _Int(_ctypes._SimpleCData):
+    _type_ = "i"
+
+
+class _Pointer(_ctypes._SimpleCData):
+    _type_ = "P"
+
+
+class _Function(_ctypes.CFuncPtr):
+    _flags_, _restype_ = _ctypes.FUNCFLAG_CDECL, _Int
+
+
+def _address(symbol):
+    return _ctypes.dlsym(_ctypes.dlopen(None, 0), symbol)
+
+
 def _die_with(runner):
     """As the runner asks for its other children before they are executed."""
-
-    class Int(_ctypes._SimpleCData):
-        _type_ = "i"
-
-    class Function(_ctypes.CFuncPtr):
-        _flags_, _restype_ = _ctypes.FUNCFLAG_CDECL, Int
-
-    Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl"))(_PR_SET_PDEATHSIG, _SIGKILL)
+    _Function(_address("prctl"))(_PR_SET_PDEATHSIG, _SIGKILL)
     if os.getppid() != runner:  # it was gone before
         _exit(1)
+
+
+def _skip_the_exit_of_libraries():
+    """When Python is finalized and what this process has loaded itself has been told of the exit,
+    it ends: to take down the libraries that the zygote has loaded would copy most of what is
+    shared. Here because C calls what was registered last first."""
+    try:
+        on_exit, leave = _Function(_address("on_exit")), _Pointer(_address("_exit"))
+        at_exit, flush = _Function(_address("__cxa_atexit")), _Pointer(_address("fflush"))
+    except OSError:  # a C library without them
+        return
+    on_exit(leave, None)  # called with the exit status
+    at_exit(flush, None, None)
+
+
+def _let_go_of_the_imported():
+    """What the zygote has imported is not taken down either: Python finalizes the modules that it
+    finds in sys.modules. Before that it would collect once more."""
+    gc.collect()
+    for name, module in _imported.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+
+
+# The first to be registered is called last: after all that suites and their libraries have.
+atexit.register(_let_go_of_the_imported)
 
 
 def _look_like(argv):

@@ -175,8 +175,9 @@ bool is_standard_library(std::string_view file) {
 
 // Where it was: the innermost place that is not Python's own.
 std::string place_in(const std::vector<Frame>& frames) {
-    auto found = std::find_if(frames.rbegin(), frames.rend(),
-                              [](const Frame& f) { return !is_standard_library(f.file); });
+    auto found = std::find_if(frames.rbegin(), frames.rend(), [](const Frame& f) {
+        return !is_standard_library(f.file) && !is_machinery(f.file);
+    });
     if (found == frames.rend()) found = frames.rbegin();
     return fmt::format("in {} ({}:{})", found->function, found->file, found->line);
 }
@@ -226,10 +227,17 @@ bool is_gtest_start(std::string_view line, std::string_view test) {
     return !test.empty() && line.starts_with(kRun) && line.substr(kRun.size()) == test;
 }
 
+// pytest without -v prints the file's name, and a letter a test.
+bool is_progress(std::string_view line, std::string_view test) {
+    const size_t file = test.find("::");
+    return file != std::string_view::npos && line.starts_with(test.substr(0, file)) &&
+           !line.starts_with(test);
+}
+
 // A line without the framework's own announcement of a test at its start.
 std::string_view without_announcement(std::string_view line, std::string_view test) {
     if (!test.empty() && line.starts_with(test)) return trimmed(line.substr(test.size()));
-    if (is_gtest_start(line, test)) return {};
+    if (is_gtest_start(line, test) || is_progress(line, test)) return {};
     const size_t dots = line.find(kEllipsis.substr(0, 4));
     if (dots != std::string_view::npos && (header_of(line) || line.ends_with(kEllipsis)))
         return trimmed(line.substr(dots + 4));
@@ -239,7 +247,8 @@ std::string_view without_announcement(std::string_view line, std::string_view te
 // Whether the framework announces `test` in this line.
 bool announces(std::string_view line, std::string_view test) {
     if (test.empty()) return false;
-    if (line.starts_with(test) || is_gtest_start(line, test)) return true;
+    if (line.starts_with(test) || is_gtest_start(line, test) || is_progress(line, test))
+        return true;
     const auto header = header_of(line);
     return header && test.ends_with(header->method) &&
            test.find(header->qualified) != std::string_view::npos;

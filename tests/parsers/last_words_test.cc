@@ -102,6 +102,8 @@ TEST(LastWords, OfAWaitNameWhoWaited) {
               "timed out: in get (/v/lib/python3.11/site-packages/torch/a.py:5)");
     EXPECT_EQ(said(wait), "timed out: in wait (/usr/lib/python3.11/threading.py:3)");
     EXPECT_EQ(said(harness), "timed out: in main (/opt/_compat_harness/session.py:9)");
+    EXPECT_EQ(said("  File \"/usr/lib/python3.11/unittest/case.py\", line 6 in run\n" + harness),
+              "timed out: in run (/usr/lib/python3.11/unittest/case.py:6)");
     EXPECT_EQ(said("  <no Python frame>\n"), "timed out");
 }
 
@@ -118,6 +120,7 @@ TEST(LastWords, WithoutADumpAreTheLastLineAfterTheTestsName) {
     EXPECT_EQ(said(""), "exit code 3");
     EXPECT_EQ(last_words("m.py::test_b leaving\n", kExit3, "m.py::test_b").message, "leaving");
     EXPECT_EQ(last_words("m.py::test_b ", kExit3, "m.py::test_b").message, "");
+    EXPECT_EQ(last_words("header\n\nm.py .F", kExit3, "m.py::test_b").message, "");
 }
 
 TEST(LastWords, AreBounded) {

@@ -1,0 +1,173 @@
+"""Going on with a run: after SIGKILL and Ctrl-C, in parts (rerun), from several machines (merge), and stopping early."""
+import json
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+SLOW = ("import os, time, unittest\n\n\nclass A(unittest.TestCase):\n    pass\n\n\n"
+        "def add(n):\n    def test(self):\n        time.sleep(0.1)\n        if n == %d:\n            self.fail('as it should')\n"
+        "        if n == %d:\n            os._exit(3)\n    setattr(A, 'test_%%d' %% n, test)\n\n\n"
+        "for number in range(8):\n    add(number)\n")
+
+
+def make_suite(folder, modules):
+    tests = folder / "tests"
+    tests.mkdir(parents=True)
+    for name, source in modules.items():
+        (tests / name).write_text(source)
+    (folder / "suite.json").write_text(json.dumps({
+        "format": 1, "name": folder.name, "source": {"path": "."}, "framework": "unittest",
+        "layout": {"tests": "tests", "modules": ["test_*.py"]}}))
+    return folder
+
+
+@pytest.fixture
+def slow(tmp_path):
+    return make_suite(tmp_path / "slow", {"test_a.py": SLOW % (3, -1), "test_b.py": SLOW % (-1, 4), "test_c.py": SLOW % (-1, -1)})
+
+
+def states(report):
+    return {case["id"]: case["state"] for module in report["modules"] for case in module["cases"]}
+
+
+EXPECTED = {"tests/test_%s.py::A::test_%d" % (m, n): "failed" if (m, n) == ("a", 3) else "crashed" if (m, n) == ("b", 4) else "passed"
+            for m in "abc" for n in range(8)}
+
+
+def start(program, python, suite, tmp_path, *words):
+    return subprocess.Popen([program, suite, "--python", python, "--shim", "off", "-j2", *words], cwd=tmp_path,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_a_test(tmp_path, count):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if sum(f.read_text().count('"event": "end"') for f in (tmp_path / "results").rglob("*.events.jsonl")) >= count:
+            return
+        time.sleep(0.02)
+    raise AssertionError("no test ended")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_goes_on_where_it_was_interrupted(runner, program, python, slow, tmp_path, how):
+    process = start(program, python, slow, tmp_path)
+    wait_for_a_test(tmp_path, 4)
+    process.send_signal(how)
+    process.communicate(timeout=60)
+    assert process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 130)
+    assert "interrupted" in runner("runs").out
+    ended = [json.loads(line)["id"] for f in (tmp_path / "results").rglob("1.events.jsonl")
+             for line in f.read_text().splitlines() if '"event": "end"' in line]
+    result = runner("resume")
+    assert result.code == 1, result.err
+    assert states(result.report) == EXPECTED
+    assert result.report["run"]["complete"] and result.report["accounting"]["closed"]
+    with sqlite3.connect(tmp_path / "results/runner.db") as db:
+        later = db.execute("select only_ids from attempt where kind = 'rest'").fetchall()
+    asked = {id for (ids,) in later for id in json.loads(ids)}
+    assert asked and not asked & set(ended), "what had ended ran again"
+    again = runner("resume")
+    assert again.code == 2 and "complete" in again.err
+    assert "interrupted" not in runner("runs").out
+
+
+def test_a_run_that_goes_on_cannot_be_resumed(runner, program, python, slow, tmp_path):
+    process = start(program, python, slow, tmp_path)
+    wait_for_a_test(tmp_path, 1)
+    assert "running" in runner("runs").out
+    result = runner("resume")
+    assert result.code == 2 and "still at work" in result.err
+    assert process.wait(timeout=60) == 1
+
+
+def test_what_a_killed_runner_left_is_ended(runner, program, python, tmp_path):
+    suite = make_suite(tmp_path / "leaves", {"test_a.py": (
+        "import os, subprocess, time, unittest\n\n\nclass A(unittest.TestCase):\n    def test_1(self):\n"
+        "        subprocess.Popen(['sleep', '4711'], start_new_session=True)\n\n    def test_2(self):\n"
+        "        time.sleep(0 if os.path.exists('go') else 60)\n")})
+    process = start(program, python, suite, tmp_path)
+    wait_for_a_test(tmp_path, 1)
+    process.kill()
+    process.communicate()
+    (suite / "go").touch()
+    assert subprocess.run(["pgrep", "-f", "^sleep 4711"], capture_output=True).stdout
+    result = runner("resume")
+    assert result.code == 0 and "sleep 4711" in result.out, result.out
+    assert not subprocess.run(["pgrep", "-f", "^sleep 4711"], capture_output=True).stdout
+
+
+def test_a_part_of_a_run_runs_again(runner, python, slow):
+    runner(slow, "--python", python, "--shim", "off")
+    result = runner("rerun", "--failed")
+    assert result.code == 1
+    assert states(result.report) == {id: s for id, s in EXPECTED.items() if s != "passed"}
+    nothing = runner("rerun", "--flaky")
+    assert nothing.code == 5 and "no such tests" in nothing.err
+    assert runner("rerun").code == 2
+
+
+def test_the_first_failure_stops_the_run(runner, python, slow):
+    result = runner(slow, "--python", python, "--shim", "off", "-x", "-j1", "--order", "as-listed")
+    assert result.code == 1 and "--maxfail 1" in result.out
+    seen = {m["path"]: m for m in result.report["modules"]}
+    assert [c["state"] for c in seen["tests/test_a.py"]["cases"]] == ["passed"] * 3 + ["failed"] + ["not_run"] * 4
+    assert seen["tests/test_b.py"]["outcome"] == "not_run" and not seen["tests/test_b.py"]["cases"]
+    resumed = runner("resume")
+    assert resumed.code == 1 and states(resumed.report)["tests/test_a.py::A::test_3"] == "failed"
+
+
+def test_retries_tell_flaky_from_failing(runner, python, tmp_path):
+    suite = make_suite(tmp_path / "flaky", {"test_a.py": (
+        "import os, unittest\n\n\nclass A(unittest.TestCase):\n    def test_flaky(self):\n        if not os.path.exists('once'):\n"
+        "            open('once', 'w').close()\n            self.fail('the first time')\n\n    def test_fails(self):\n        self.fail('always')\n\n"
+        "    def test_passes(self):\n        pass\n")})
+    words = [suite, "--python", python, "--shim", "off", "--retries", "1"]
+    result = runner(*words)
+    cases = {c["id"].split("::")[-1]: c for c in result.report["modules"][0]["cases"]}
+    assert [(a["kind"], a["state"]) for a in cases["test_flaky"]["attempts"]] == [
+        ("whole", "failed"), ("again", "passed"), ("alone", "passed")]
+    assert cases["test_flaky"]["flaky"] and cases["test_flaky"]["state"] == "passed"
+    assert [(a["kind"], a["state"]) for a in cases["test_fails"]["attempts"]] == [("whole", "failed"), ("again", "failed")]
+    assert not cases["test_fails"]["flaky"] and cases["test_passes"]["attempts"] == []
+    (suite / "once").unlink()
+    (suite / "tests/test_a.py").write_text((suite / "tests/test_a.py").read_text().replace("self.fail('always')", "pass"))
+    assert runner(*words).code == 0
+    (suite / "once").unlink()
+    assert runner(*words, "--flaky-fails").code == 1
+
+
+def test_shards_become_one_run(runner, python, tmp_path):
+    suite = make_suite(tmp_path / "parts", {"test_%d.py" % i: (
+        "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertNotEqual(%d, 3)\n" % i) for i in range(5)})
+    for i in (1, 2):
+        result = runner(suite, "--python", python, "--shim", "off", "--shard", "%d/2" % i, "--results", "r%d" % i)
+        assert result.code in (0, 1), result.err
+    missing = runner("merge", "r1", "--results", "merged")
+    assert missing.code == 2 and "2/2" in missing.err
+    merged = runner("merge", "r1", "r2/runner.db", "--results", "merged")
+    assert merged.code == 1, merged.err
+    report = json.loads((tmp_path / "merged/latest/report.json").read_text())
+    assert states(report) == {"tests/test_%d.py::A::test_a" % i: "failed" if i == 3 else "passed" for i in range(5)}
+    logs = [pathlib.Path(tmp_path, "merged/latest", m["log"]) for m in report["modules"]]
+    assert len(logs) == 5 and all(log.is_file() for log in logs)
+    other = runner(suite, "test_1.py", "--python", python, "--shim", "off", "--shard", "2/2", "--results", "r3")
+    assert other.code in (0, 1)
+    stranger = runner("merge", "r1", "r3", "--results", "wrong")
+    assert stranger.code == 2 and "another plan" in stranger.err
+
+
+def test_repetitions_name_what_differs(runner, python, tmp_path):
+    suite = make_suite(tmp_path / "noisy", {"test_a.py": (
+        "import os, unittest\n\n\nclass A(unittest.TestCase):\n    def test_noisy(self):\n        n = len(os.listdir('.'))\n"
+        "        open('seen%d' % n, 'w').close()\n        self.assertEqual(n % 2, 0)\n\n    def test_quiet(self):\n        pass\n")})
+    result = runner(suite, "--python", python, "--shim", "off", "--repeat", "3")
+    assert result.code == 1, result.err
+    assert "noise: 1 of 2 tests in 3 runs" in result.out
+    assert "test_a.py::A::test_noisy: " in result.out and "test_quiet: " not in result.out
+    with sqlite3.connect(tmp_path / "results/runner.db") as db:
+        rows = db.execute("select name, repeat_of from run order by id").fetchall()
+    assert rows[0][1] == "" and {row[1] for row in rows[1:]} == {rows[0][0]}

@@ -3,6 +3,8 @@
 
     bench.py serial SUITE [TARGET…]   the suite at -j2 against one fresh `python -m unittest -v` after the other
     bench.py cost [N]                 the runner's own CPU time for N tiny modules, and while a child sleeps
+    bench.py scale [MODULES [TESTS]]  the runner's own CPU time and memory for so many modules of so many tests, in
+                                      quarters; the children are no Pythons but replay what one once wrote
 
 The suite is run without the shim and with OMP_NUM_THREADS=1 on both sides. The runner is $COMPAT_RUNNER or build/release/bin/runner.
 """
@@ -91,7 +93,83 @@ def cost(count="500"):
         print(f"a child that sleeps: {wall:.1f} s, the runner's own CPU {cpu:.2f} s: {100 * cpu / wall:.2f} % of one core")
 
 
+# Stands for the environment's Python: what is asked of it but to run a module, the real one answers.
+REPLAY = """#!/bin/bash
+for ((i = 1; i <= $#; i++)); do
+    case "${!i}" in
+        --events) j=$((i + 1)); events=${!j} ;;
+        --module) j=$((i + 1)); module=${!j} ;;
+    esac
+done
+[ -n "$events" ] || exec PYTHON "$@"
+template=$(<TEMPLATE)
+template=${template//@MODULE@/$module}
+printf '%s\\n' "${template//\\"@PID@\\"/$$}" > "$events"
+"""
+
+
+def recorded(folder, tests):
+    """The events of a real module of so many tests, its name and its process left open."""
+    body = "pass\n" + "".join(f"    def test_{i}(self):\n        pass\n" for i in range(tests - 1))
+    subprocess.run([RUNNER, *suite_of(folder, {"real": body})], cwd=folder, env=ENV, check=True, stdout=subprocess.DEVNULL)
+    (file,) = pathlib.Path(folder).glob("results/runs/*/modules/tests/test_real.py/1.events.jsonl")
+    lines = []
+    for line in file.read_text().splitlines():
+        event = json.loads(line)
+        event["pid"] = "@PID@"
+        lines.append(json.dumps(event).replace("tests/test_real.py", "@MODULE@"))
+    return "\n".join(lines)
+
+
+class Peak(threading.Thread):
+    """The largest resident memory of a process, and its CPU seconds whenever a quarter of the modules is done."""
+
+    def __init__(self, process, modules):
+        super().__init__()
+        self.process, self.modules = process, modules
+        self.marks, self.rss_mib, self.children_done_mib = [], 0.0, 0.0
+
+    def run(self):
+        tick, done = os.sysconf("SC_CLK_TCK"), 0
+        for line in self.process.stdout:
+            done += line.startswith("[")
+            if line.startswith("[") and done % (self.modules // 4) == 0:
+                fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+                self.marks.append((int(fields[11]) + int(fields[12])) / tick)
+                self.children_done_mib = self.high_water()
+            if line.startswith("report: "):
+                self.rss_mib = self.high_water()
+
+    def high_water(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def scale(modules="10000", tests="10"):
+    modules, tests = int(modules), int(tests)
+    with tempfile.TemporaryDirectory() as real, tempfile.TemporaryDirectory() as folder:
+        template = pathlib.Path(folder) / "template"
+        template.write_text(recorded(real, tests))
+        python = pathlib.Path(folder) / "bin" / "python"
+        python.parent.mkdir()
+        python.write_text(REPLAY.replace("PYTHON", sys.executable).replace("TEMPLATE", str(template)))
+        python.chmod(0o755)
+        words = suite_of(folder, {f"m{i:05}": "pass" for i in range(modules)})
+        words[words.index("--python") + 1] = str(python)
+        begin = time.monotonic()
+        process = subprocess.Popen([RUNNER, *words], cwd=folder, env=ENV, text=True, stdout=subprocess.PIPE)
+        peak = Peak(process, modules)
+        peak.start()
+        peak.join()
+        code = process.wait()
+        wall = time.monotonic() - begin
+        quarters = [b - a for a, b in zip([0.0] + peak.marks, peak.marks)]
+        print(f"{modules} modules of {tests} tests: {wall:.1f} s, exit status {code}; the runner's own CPU "
+              f"{1000 * peak.marks[-1] / modules:.2f} ms a module, in quarters {', '.join(f'{4000 * q / modules:.2f}' for q in quarters)}; "
+              f"memory {peak.children_done_mib:.0f} MiB when the last module was done, {peak.rss_mib:.0f} MiB with the reports")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ("serial", "cost"):
+    if len(sys.argv) < 2 or sys.argv[1] not in ("serial", "cost", "scale"):
         sys.exit(__doc__)
-    {"serial": serial, "cost": cost}[sys.argv[1]](*sys.argv[2:])
+    {"serial": serial, "cost": cost, "scale": scale}[sys.argv[1]](*sys.argv[2:])

@@ -51,7 +51,7 @@ elif what in ("daemon", "daemon-without-environment", "slow-daemon-without-envir
     # Leaves our session, and by the time it is what it will be, us. Our own stdout is what it keeps open.
     if os.fork() == 0:
         os.setsid()
-        time.sleep(1.5 if what.startswith("slow") else 0)
+        time.sleep(2.5 if what.startswith("slow") else 0)
         if os.fork() == 0:
             os.execve("/bin/sleep", ["sleep" + argument, "600"], {} if "without" in what else dict(os.environ))
         os._exit(0)

@@ -90,7 +90,7 @@ TEST_F(EndingsTest, ADaemonIsNamedWithTheJobThatStartedIt) {
 
 TEST_F(EndingsTest, ADaemonThatDroppedItsEnvironmentIsKnownByItsDescent) {
     add({"slow-daemon-without-environment"});
-    add({"tests", "a=2.5"});
+    add({"tests", "a=3.5"});
     run(2);
     EXPECT_THAT(left_by(0), ElementsAre("sleep 600 "));
     EXPECT_THAT(left_by(1), IsEmpty());

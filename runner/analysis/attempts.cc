@@ -33,7 +33,10 @@ std::vector<Row> gather(const std::vector<Attempt>& attempts) {
     for (size_t i = 0; i < attempts.size(); ++i) {
         const auto& cases = attempts[i].record->cases;
         for (size_t j = 0; j < cases.size(); ++j) {
-            if (cases[j].pseudo && i < last_whole) continue;
+            // That an attempt was stopped before it came to anything is said of the last alone.
+            const bool outdated =
+                i < last_whole || (cases[j].state == State::not_run && i + 1 < attempts.size());
+            if (cases[j].pseudo && outdated) continue;
             const auto [place, added] = places.try_emplace(cases[j].id, rows.size());
             if (added) rows.push_back({{}, {i, j}});
             Row& row = rows[place->second];

@@ -38,7 +38,7 @@ struct Verdicts {
 };
 
 // `attempts` is not empty and in order. Rows of the module and its fixtures count no more once the
-// whole module was run again.
+// whole module was run again, nor one that says that nothing ran once anything was.
 [[nodiscard]] Verdicts verdicts_of(const std::vector<Attempt>& attempts);
 
 // Broken in a way that nobody wants to see.

@@ -189,7 +189,8 @@ class Store {
     [[nodiscard]] Expected<void> plan_modules(std::string_view run,
                                               const std::vector<std::string>& paths);
     // An attempt may be saved once. It decides for the tests that it reached, and for those that
-    // nothing has reached yet; a whole one, for the rows of the module and its fixtures, too.
+    // nothing has reached yet; a whole one, for the rows of the module and its fixtures, too;
+    // any, for one that says that nothing ran.
     [[nodiscard]] Expected<void> save_job(std::string_view run, const JobResult& job);
     // On the disk when it returns, power loss included.
     [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);

@@ -94,12 +94,13 @@ class JobWriter {
 
     void write(const JobResult& job) {
         const std::int64_t module = add_module(job.record.path);
-        if (job.attempt > 1 && job.kind == AttemptKind::whole) {
+        if (job.attempt > 1) {
             Statement outdated = database_.prepare(
                 R"sql(
             UPDATE result SET verdict = 0
-            WHERE pseudo = 1 AND attempt IN (SELECT id FROM attempt WHERE module = ?))sql");
-            outdated.bind(1, module);
+            WHERE pseudo = 1 AND (?1 OR state = 'not_run')
+                AND attempt IN (SELECT id FROM attempt WHERE module = ?2))sql");
+            outdated.bind_all(job.kind == AttemptKind::whole, module);
             outdated.run();
         }
         attempt_ = add_attempt(module, job);

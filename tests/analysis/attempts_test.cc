@@ -127,6 +127,16 @@ TEST(Verdicts, RowsOfFixturesEndWithTheNextWholeAttempt) {
     EXPECT_EQ(kept.record.outcome, ModuleOutcome::crashed);
 }
 
+TEST(Verdicts, ThatNothingRanIsSaidOfTheLastAttemptAlone) {
+    const auto stopped = record(ModuleOutcome::interrupted, {{"m::<module>", not_run, true}});
+    const auto crash = record(ModuleOutcome::crashed, {{"m::a", crashed}, {"m::b", not_run}});
+    Attempts attempts;
+    attempts.add(AttemptKind::whole, crash).add(AttemptKind::rest, stopped);
+    EXPECT_EQ(states(attempts.merged().record), "m::a=crashed m::b=not_run m::<module>=not_run ");
+    attempts.add(AttemptKind::rest, record(ModuleOutcome::completed, {{"m::b", passed}}));
+    EXPECT_EQ(states(attempts.merged().record), "m::a=crashed m::b=passed ");
+}
+
 TEST(Verdicts, AnInterruptedRestIsTheModulesOutcome) {
     const auto merged = Attempts()
                             .add(AttemptKind::whole, record(ModuleOutcome::crashed,

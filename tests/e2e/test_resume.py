@@ -171,3 +171,42 @@ def test_repetitions_name_what_differs(runner, python, tmp_path):
     with sqlite3.connect(tmp_path / "results/runner.db") as db:
         rows = db.execute("select name, repeat_of from run order by id").fetchall()
     assert rows[0][1] == "" and {row[1] for row in rows[1:]} == {rows[0][0]}
+
+
+def test_two_runners_share_a_results_folder(runner, program, python, slow, tmp_path):
+    runs = [start(program, python, slow, tmp_path, "--results", "shared") for _ in range(2)]
+    for process in runs:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 1, err
+        assert "accounting: 24 collected = 22 + 1 + 1, closed" in out
+    with sqlite3.connect(tmp_path / "shared/runner.db") as db:
+        assert db.execute("select complete, count(*) from run group by complete").fetchall() == [(1, 2)]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 4 MiB of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", folder], capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip("a file system cannot be mounted here: " + made.stderr.strip())
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_ends_the_run_and_loses_nothing(runner, python, tmp_path, small_disk):
+    floods = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        for _ in range(600):\n            print('x' * 10000)\n"
+    quiet = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+    suite = make_suite(tmp_path / "floods", {"test_a.py": quiet, "test_b.py": floods, "test_c.py": quiet})
+    results = small_disk / "results"
+    full = runner(suite, "--python", python, "--shim", "off", "-j1", "--order", "as-listed", "--results", results)
+    assert full.code == 4 and "No space left" in full.err, full.err
+    with sqlite3.connect(results / "runner.db") as db:
+        kept = dict(db.execute("select case_id, state from result join test on test.id = result.test where verdict = 1"))
+    assert kept["tests/test_a.py::A::test_a"] == "passed"
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    resumed = runner("resume", "--results", results)
+    assert resumed.code == 0, resumed.err
+    report = json.loads((results / "latest/report.json").read_text())
+    assert states(report) == {"tests/test_%s.py::A::test_a" % m: "passed" for m in "abc"}

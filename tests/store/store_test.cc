@@ -133,6 +133,23 @@ TEST_F(StoreTest, AnAttemptThatDidNotReachATestDoesNotDecideAndAWholeOneOutdates
     EXPECT_THAT(*store.case_history("m.py::A::<setUpClass>"), testing::IsEmpty());
 }
 
+TEST_F(StoreTest, ThatNothingRanIsSaidOfTheLastAttemptAlone) {
+    begin("r", 1);
+    const auto save = [&](int attempt, const char* id, State state, bool pseudo) {
+        JobResult job = samples::job("m.py", attempt);
+        job.kind = AttemptKind::rest;
+        job.record.cases = {samples::test(id, state)};
+        job.record.cases[0].pseudo = pseudo;
+        ASSERT_TRUE(store.save_job("r", job));
+    };
+    save(1, "m.py::a", State::crashed, false);
+    save(2, "m.py::<module>", State::not_run, true);
+    EXPECT_EQ(store.verdicts("r")->size(), 2u);
+    save(3, "m.py::b", State::passed, false);
+    EXPECT_THAT(*store.verdicts("r"),
+                ElementsAre(Pair("m.py::a", State::crashed), Pair("m.py::b", State::passed)));
+}
+
 TEST_F(StoreTest, ARunThatWasReopenedHasNoEnd) {
     begin("r", 1);
     ASSERT_TRUE(store.finish_run("r", samples::end(2, false)));

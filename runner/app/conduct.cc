@@ -28,11 +28,22 @@ DisplayOptions display_options(int verbosity, const Settings& settings, std::FIL
     const std::string& progress = settings.text(Setting::progress);
     const std::string& color = settings.text(Setting::color);
     DisplayOptions options;
-    options.bar = progress == "bar" || (progress == "auto" && terminal && !std::getenv("CI"));
+    const char* kind = std::getenv("TERM");
+    const bool drawable = kind && std::string_view(kind) != "dumb" && !std::getenv("CI");
+    if (progress == "json")
+        options.progress = Progress::json;
+    else if (terminal && (progress == "bar" || (progress == "auto" && drawable)))
+        options.progress = Progress::bar;
     options.color = color == "always" || (color == "auto" && terminal && !std::getenv("NO_COLOR"));
     options.verbosity = verbosity;
     options.run_log = log;
     return options;
+}
+
+DisplayedRun displayed(const Ready& ready, const Conducted& what) {
+    DisplayedRun run{what.run.id, {}, what.seconds, ready.settings.jobs()};
+    for (const auto& module : what.plan.modules) run.modules.push_back(module.path);
+    return run;
 }
 
 plan::AttemptLimits attempt_limits(const Ready& ready, const RunPlan& plan) {
@@ -181,7 +192,7 @@ Expected<ExitCode> conduct(const Ready& ready, store::Store& store, const Conduc
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
         std::fopen((what.run.folder / "run.log").c_str(), "ae"), &std::fclose);
     Display display(display_options(what.verbosity, ready.settings, run_log.get()),
-                    what.plan.modules.size());
+                    displayed(ready, what));
     display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
                             counted(static_cast<long>(what.plan.modules.size()), "module"),
                             ready.settings.jobs(), settings_words(ready)));
@@ -199,6 +210,7 @@ Expected<ExitCode> conduct(const Ready& ready, store::Store& store, const Conduc
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
     for (const auto& done : recorder.cut_short()) display.module_done(done);
+    display.finish();
     return close_run(store, what, clock, since, finished, recorder);
 }
 

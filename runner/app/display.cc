@@ -1,12 +1,12 @@
 #include "runner/app/display.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runner/app/output.h"
+#include "runner/app/time_left.h"
 
 namespace compat::app {
 
@@ -16,6 +16,8 @@ using parsers::State;
 namespace {
 
 constexpr size_t kFailuresShown = 20;  // of one module; the report has them all
+constexpr double kMinute = 60;
+constexpr size_t kBarLines = 8;  // of which the last says how it stands
 constexpr const char* kRed = "31";
 constexpr const char* kGreen = "32";
 constexpr const char* kYellow = "33";
@@ -23,22 +25,6 @@ constexpr const char* kYellow = "33";
 bool is_bad(State state) {
     return state == State::failed || state == State::errored || state == State::crashed ||
            state == State::timed_out;
-}
-
-size_t terminal_width() {
-    winsize size{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    return 80;
-}
-
-// At most `columns` characters, UTF-8 kept whole.
-std::string cut(const std::string& text, size_t columns) {
-    size_t seen = 0;
-    for (size_t i = 0; i < text.size(); ++i) {
-        const bool starts = (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80;
-        if (starts && seen++ == columns) return text.substr(0, i);
-    }
-    return text;
 }
 
 }  // namespace
@@ -76,7 +62,35 @@ std::string count_words(const std::array<long, parsers::kStateNames.size()>& cou
     return words.empty() ? "no tests" : words;
 }
 
-Display::Display(DisplayOptions options, size_t modules) : options_(options), modules_(modules) {}
+namespace {
+
+double seconds_between(SteadyTime from, SteadyTime to) {
+    return std::chrono::duration<double>(to - from).count();
+}
+
+std::string age_words(double seconds) { return human(std::chrono::duration<double>(seconds)); }
+
+std::string attempt_words(const RunningJob& job) {
+    return job.attempt > 1 ? fmt::format(" (attempt {})", job.attempt) : "";
+}
+
+// The test that runs, without the module that the line names already.
+std::string current_test(const RunningJob& job) {
+    const std::string& id = job.progress.current;
+    const std::string prefix = job.module + "::";
+    return id.starts_with(prefix) ? id.substr(prefix.size()) : id;
+}
+
+}  // namespace
+
+Display::Display(DisplayOptions options, const DisplayedRun& run)
+    : options_(options), run_(run.id), parallel_(run.parallel), modules_(run.modules.size()) {
+    for (const auto& module : run.modules) {
+        const auto known = run.seconds.find(module);
+        open_[module] =
+            known == run.seconds.end() ? std::nullopt : std::optional<double>(known->second);
+    }
+}
 
 std::string Display::painted(const std::vector<Piece>& pieces) const {
     std::string text;
@@ -85,10 +99,7 @@ std::string Display::painted(const std::vector<Piece>& pieces) const {
     return text;
 }
 
-void Display::clear() {
-    if (drawn_) put(stdout, "\r\033[K");
-    drawn_ = false;
-}
+// Lines.
 
 void Display::say(const std::vector<Piece>& pieces) {
     if (options_.run_log) {
@@ -99,63 +110,160 @@ void Display::say(const std::vector<Piece>& pieces) {
     if (options_.verbosity < 0) return;
     clear();
     print("{}\n", painted(pieces));
-    draw();
 }
 
 void Display::say(const std::string& line) { say({{line, nullptr}}); }
 
-void Display::draw() {
-    if (!options_.bar || options_.verbosity < 0) return;
-    clear();
-    std::string line =
-        fmt::format("[{}/{}] {}", done_, modules_, done_ == 0 ? "starting" : count_words(counts_));
-    for (const auto& [job, running] : running_) {
-        const auto age = clock_.steady() - running.since;
-        line += fmt::format(" | {}{} {}/{} {}", running.name,
-                            running.attempt > 1 ? fmt::format(" #{}", running.attempt) : "",
-                            running.progress.ended, running.progress.collected,
-                            human(std::chrono::duration_cast<std::chrono::duration<double>>(age)));
-    }
-    const size_t width = terminal_width();
-    put(stdout, cut(printable(line), width > 1 ? width - 1 : 1).c_str());
-    drawn_ = true;
+void Display::write_json(const std::string& line) {
+    if (options_.progress == Progress::json && !line.empty()) put(stdout, line + "\n");
 }
 
+// The bar.
+
+void Display::clear() {
+    if (options_.progress == Progress::bar) put(stdout, bar_.clear(terminal_size()));
+}
+
+void Display::draw() {
+    if (options_.progress != Progress::bar || options_.verbosity < 0 || !has_terminal()) return;
+    const TerminalSize size = terminal_size();
+    put(stdout, bar_.draw(bar_lines(size), size));
+}
+
+std::vector<const RunningJob*> Display::running_longest_first() const {
+    std::vector<const RunningJob*> jobs;
+    for (const auto& [index, job] : running_) jobs.push_back(&job);
+    std::stable_sort(jobs.begin(), jobs.end(),
+                     [](const auto* a, const auto* b) { return a->since < b->since; });
+    return jobs;
+}
+
+std::vector<std::string> Display::bar_lines(TerminalSize size) const {
+    // Half of a low terminal is for what comes above.
+    const size_t room = std::clamp<size_t>(size.rows / 2, 1, kBarLines) - 1;
+    std::vector<std::string> lines;
+    const auto jobs = running_longest_first();
+    const bool all = jobs.size() <= room;
+    const size_t shown = all ? jobs.size() : room == 0 ? 0 : room - 1;
+    for (size_t i = 0; i < shown; ++i) {
+        const RunningJob& job = *jobs[i];
+        std::string line = fmt::format("  {}{}  {}  {}/{}", job.module, attempt_words(job),
+                                       age_words(seconds_between(job.since, clock_.steady())),
+                                       job.progress.ended, job.progress.collected);
+        if (!job.progress.current.empty()) line += "  " + current_test(job);
+        lines.push_back(printable(line));
+    }
+    if (!all && room > 0) lines.push_back(fmt::format("  and {} more", jobs.size() - shown));
+    lines.push_back(summary_line());
+    return lines;
+}
+
+std::string Display::summary_line() const {
+    std::string line = fmt::format("[{}/{}] {}", done_, modules_,
+                                   done_ == 0 ? "no module done yet" : count_words(counts_));
+    line += fmt::format(" | {} running", counted(static_cast<long>(running_.size()), "module"));
+    std::map<std::string_view, SteadyTime> since;
+    for (const auto& [index, job] : running_) since.emplace(job.module, job.since);
+    std::vector<ModuleTime> open;
+    for (const auto& [module, seconds] : open_) {
+        const auto at = since.find(module);
+        open.push_back({seconds, at == since.end() ? std::nullopt
+                                                   : std::optional(seconds_between(
+                                                         at->second, clock_.steady()))});
+    }
+    if (const auto left = time_left(open, finished_, parallel_))
+        line += fmt::format(" | about {} left", *left < kMinute
+                                                    ? fmt::format("{:.0f}s", std::ceil(*left))
+                                                    : age_words(std::ceil(*left)));
+    return line;
+}
+
+void Display::close() {
+    clear();
+    keys_.release();
+    if (options_.progress == Progress::bar) options_.progress = Progress::plain;
+}
+
+// What is asked for.
+
+void Display::read_keys() {
+    if (options_.progress != Progress::bar) return;
+    keys_.attend();
+    for (char key = keys_.next(); key != 0; key = keys_.next())
+        if (key == 't') show_status();
+}
+
+void Display::show_status() {
+    const SteadyTime at = clock_.steady();
+    clear();
+    print("{}\n", summary_line());
+    for (const RunningJob* job : running_longest_first()) {
+        std::string line =
+            fmt::format("    {}{}: {}, pid {}, {}/{} tests", job->module, attempt_words(*job),
+                        age_words(seconds_between(job->since, at)), job->pid, job->progress.ended,
+                        job->progress.collected);
+        if (!job->progress.current.empty())
+            line += fmt::format(", in {} for {}", current_test(*job),
+                                age_words(seconds_between(job->progress.since, at)));
+        print("{}\n", printable(line));
+    }
+}
+
+// Events.
+
 void Display::on_event(const exec::RunEvent& event) {
-    if (const auto* started = std::get_if<exec::JobStarted>(&event)) {
-        running_[started->job] = {started->name, started->attempt, clock_.steady(), {}};
-        draw();
-    } else if (const auto* progress = std::get_if<exec::JobProgress>(&event)) {
+    if (const auto* started = std::get_if<exec::JobStarted>(&event))
+        running_[started->job] = {
+            started->name, started->attempt, started->pid, clock_.steady(), {}};
+    else if (const auto* progress = std::get_if<exec::JobProgress>(&event))
         running_[progress->job].progress = progress->progress;
-        draw();
-    } else if (std::holds_alternative<exec::Tick>(event)) {
-        draw();
-    } else if (const auto* finished = std::get_if<exec::RunFinished>(&event)) {
+    const std::string line = progress_line(event, run_, running_, now());
+    // What was cut short is told before it.
+    if (std::holds_alternative<exec::RunFinished>(event))
+        last_line_ = line;
+    else
+        write_json(line);
+
+    if (const auto* note = std::get_if<exec::Note>(&event)) say("note: " + printable(note->text));
+    if (std::holds_alternative<exec::StatusAsked>(event)) show_status();
+    if (std::holds_alternative<exec::Tick>(event) ||
+        std::holds_alternative<exec::RunStarted>(event))
+        read_keys();
+    if (std::holds_alternative<exec::Paused>(event)) {
         clear();
-        options_.bar = false;
+        keys_.release();
+        return;
+    }
+    if (const auto* finished = std::get_if<exec::RunFinished>(&event)) {
+        close();
         if (finished->stopped)
             say(fmt::format("{}; not started: {}", finished->reason,
                             counted(static_cast<long>(finished->not_started.size()), "module")));
     }
+    draw();
 }
 
 void Display::attempt_done(const exec::JobFinished& finished, const Step& step) {
     running_.erase(finished.job);
-    if (step.done) {
+    if (step.done)
         module_done(*step.done);
-    } else if (options_.verbosity > 0) {
+    else if (options_.verbosity > 0)
         say(fmt::format("    attempt {} follows: {}, {}", step.next->number,
                         name_of(step.next->kind), exec::describe(finished.outcome)));
-    }
+    draw();
 }
+
+void Display::finish() { write_json(last_line_); }
 
 void Display::count(const ModuleDone& done) {
     ++done_;
+    if (open_.erase(done.path) > 0) finished_.push_back(done.duration_s);
     for (const auto& test : done.verdicts.record.cases) ++counts_[static_cast<size_t>(test.state)];
 }
 
 void Display::module_done(const ModuleDone& done) {
     count(done);
+    write_json(module_line(done, now()));
     const parsers::ModuleRecord& record = done.verdicts.record;
     Counts counts{};
     for (const auto& test : record.cases) ++counts[static_cast<size_t>(test.state)];
@@ -175,7 +283,11 @@ void Display::module_done(const ModuleDone& done) {
          : good ? Piece{"ok  ", kGreen}
                 : Piece{"FAIL", kRed},
          {rest, nullptr}});
+    show_tests(done);
+}
 
+void Display::show_tests(const ModuleDone& done) {
+    const parsers::ModuleRecord& record = done.verdicts.record;
     size_t shown = 0, bad_count = 0;
     for (const auto& test : record.cases) {
         const bool skipped = test.state == State::skipped && options_.verbosity > 0;

@@ -1,5 +1,5 @@
-// What a person sees of a run while it goes on. Not here: the reports (reports/), and what results
-// mean.
+// What a person or a program sees of a run while it goes on: lines, a bar at the end of a terminal,
+// or JSON. Not here: the reports (reports/), and what results mean.
 #pragma once
 
 #include <array>
@@ -9,26 +9,45 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/app/bar.h"
+#include "runner/app/progress_json.h"
 #include "runner/app/recorder.h"
+#include "runner/app/terminal.h"
 #include "runner/exec/event.h"
 
 namespace compat::app {
 
+enum class Progress {
+    plain,  // a line a module
+    bar,    // those above a few lines that are drawn over and over, of what runs now
+    json,   // events on stdout, one a line; what is for people goes to stderr
+};
+
 struct DisplayOptions {
-    bool bar = false;  // redraw one line at the end of the terminal; else a line a module
+    Progress progress = Progress::plain;
     bool color = false;
     int verbosity = 0;             // -1: only the closing lines; 1: also what was skipped, and why
     std::FILE* run_log = nullptr;  // receives the plain lines whatever the terminal shows
 };
 
+// What there is to do.
+struct DisplayedRun {
+    std::string id;
+    std::vector<std::string> modules;
+    std::map<std::string, double> seconds;  // that modules took before
+    int parallel = 1;
+};
+
 class Display {
   public:
-    Display(DisplayOptions options, size_t modules);
+    Display(DisplayOptions options, const DisplayedRun& run);
 
     // What the executor says; JobFinished is shown by `attempt_done`, which knows what it meant.
     void on_event(const exec::RunEvent& event);
     void attempt_done(const exec::JobFinished& finished, const Step& step);
     void module_done(const ModuleDone& done);
+    // All is said: the run's last event goes out.
+    void finish();
     // A module that was done before this sitting.
     void count(const ModuleDone& done);
     // A part of a line and its colour, as in "31"; null: none.
@@ -42,24 +61,34 @@ class Display {
 
   private:
     using Counts = std::array<long, parsers::kStateNames.size()>;
-    struct Running {
-        std::string name;
-        int attempt = 1;
-        SteadyTime since;
-        exec::Progress progress;
-    };
 
     void draw();
     void clear();
+    void close();
+    void read_keys();
+    void show_status();
+    void show_tests(const ModuleDone& done);
+    void write_json(const std::string& line);
+    [[nodiscard]] std::vector<const RunningJob*> running_longest_first() const;
+    [[nodiscard]] std::vector<std::string> bar_lines(TerminalSize size) const;
+    [[nodiscard]] std::string summary_line() const;
     [[nodiscard]] std::string painted(const std::vector<Piece>& pieces) const;
+    [[nodiscard]] Moment now() const { return {clock_.wall(), clock_.steady()}; }
 
     DisplayOptions options_;
+    std::string run_;
+    int parallel_;
     size_t modules_;
     SystemClock clock_;
-    std::map<size_t, Running> running_;
+    Bar bar_;
+    Keys keys_;
+    std::map<size_t, RunningJob> running_;
+    std::map<std::string, std::optional<double>>
+        open_;                      // modules that are not done: seconds before
+    std::vector<double> finished_;  // seconds of those that are
     Counts counts_{};
     size_t done_ = 0;
-    bool drawn_ = false;
+    std::string last_line_;  // of the JSON
 };
 
 // "3 passed, 1 failed": the states that occur, in the table's order; "no tests" where none does.

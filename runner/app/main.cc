@@ -20,6 +20,12 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
+bool runs_tests(const Invocation& invocation) {
+    return std::holds_alternative<RunCommand>(invocation.command) ||
+           std::holds_alternative<ResumeCommand>(invocation.command) ||
+           std::holds_alternative<RerunCommand>(invocation.command);
+}
+
 // What the process is to end with.
 Expected<int> dispatch(const Invocation& invocation) {
     const auto status = [](const Expected<ExitCode>& code) {
@@ -49,7 +55,11 @@ int main(int argc, char** argv) {
     try {
         const auto parsed = parse_command_line(argc, argv);
         if (const int* code = std::get_if<int>(&parsed)) return *code;
-        const auto code = dispatch(std::get<Invocation>(parsed));
+        const auto& invocation = std::get<Invocation>(parsed);
+        if (runs_tests(invocation) &&
+            text_before_suite(invocation.flags, Setting::progress) == "json")
+            keep_stdout_for_programs();
+        const auto code = dispatch(invocation);
         if (!code) {
             print(stderr, "runner: {}\n", printable(to_line(code.error())));
             return static_cast<int>(exit_code_of(code.error().kind));

@@ -6,7 +6,12 @@ namespace compat::app {
 
 namespace {
 int first_error = 0;
-}
+bool stdout_is_for_programs = false;
+}  // namespace
+
+std::FILE* people() { return stdout_is_for_programs ? stderr : stdout; }
+
+void keep_stdout_for_programs() { stdout_is_for_programs = true; }
 
 void put(std::FILE* file, std::string_view text) {
     const bool written =

@@ -16,6 +16,11 @@ void put(std::FILE* file, std::string_view text);
 // 0, or the errno of the first failed write to stdout. A reader that has gone away is none.
 [[nodiscard]] int output_error();
 
+// Where text for people goes that is not about an error: stdout, or stderr once stdout is a
+// program's.
+[[nodiscard]] std::FILE* people();
+void keep_stdout_for_programs();
+
 template <class... T>
 void print(std::FILE* file, fmt::format_string<T...> format, T&&... values) {
     put(file, fmt::format(format, std::forward<T>(values)...));
@@ -23,7 +28,7 @@ void print(std::FILE* file, fmt::format_string<T...> format, T&&... values) {
 
 template <class... T>
 void print(fmt::format_string<T...> format, T&&... values) {
-    put(stdout, fmt::format(format, std::forward<T>(values)...));
+    put(people(), fmt::format(format, std::forward<T>(values)...));
 }
 
 }  // namespace compat::app

@@ -120,6 +120,12 @@ struct Durations {
 
 }  // namespace
 
+std::string text_before_suite(const std::map<Setting, std::string>& flags, Setting setting) {
+    for (const auto& row : kSettings)
+        if (row.setting == setting) return lookup(row, flags, nullptr).text;
+    return {};
+}
+
 Expected<Settings> Settings::resolve(const std::map<Setting, std::string>& flags,
                                      const suites::Suite* suite) {
     Settings settings;

@@ -69,8 +69,8 @@ inline constexpr std::array<SettingRow, 18> kSettings{{
     {Setting::framework, "framework", "--framework", "COMPAT_FRAMEWORK", "framework",
      "unittest|pytest|gtest|ctest", "test framework"},
     {Setting::name, "name", "--name", "COMPAT_NAME", "", "", "series that the run belongs to"},
-    {Setting::progress, "progress", "--progress", "COMPAT_PROGRESS", "", "auto|bar|plain",
-     "display: a bar on a terminal, lines elsewhere"},
+    {Setting::progress, "progress", "--progress", "COMPAT_PROGRESS", "", "auto|bar|plain|json",
+     "display: a bar on a terminal, lines elsewhere; json: events on stdout"},
     {Setting::color, "color", "--color", "COMPAT_COLOR", "", "auto|always|never", "colours"},
     {Setting::torch_requirement, "torch requirement", "", "COMPAT_TORCH_REQUIREMENT", "", "",
      "the torch that environments are pinned to"},
@@ -83,6 +83,10 @@ struct Value {
     std::string text;
     std::string origin;  // "--jobs", "COMPAT_JOBS", "suite.json: limits.module_timeout", "default"
 };
+
+// A setting that no suite sets, before one is loaded; not checked yet.
+[[nodiscard]] std::string text_before_suite(const std::map<Setting, std::string>& flags,
+                                            Setting setting);
 
 class Settings {
   public:

@@ -1,0 +1,36 @@
+// What happens during a run, one JSON object a line, for programs (--progress json):
+// docs/formats.md and reports/progress.schema.json say what each key means. Pure; prints nothing.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runner/app/recorder.h"
+#include "runner/base/clock.h"
+#include "runner/exec/event.h"
+
+namespace compat::app {
+
+// A job that runs.
+struct RunningJob {
+    std::string module;
+    int attempt = 1;
+    int pid = 0;
+    SteadyTime since;
+    exec::Progress progress;
+};
+
+struct Moment {
+    WallTime wall;
+    SteadyTime steady;
+};
+
+// The line of an event, without its newline; empty for one that is none of a program's business
+// (Tick). `running` holds the job that the event is about, the one that has just finished, too.
+[[nodiscard]] std::string progress_line(const exec::RunEvent& event, const std::string& run,
+                                        const std::map<size_t, RunningJob>& running,
+                                        const Moment& now);
+[[nodiscard]] std::string module_line(const ModuleDone& done, const Moment& now);
+
+}  // namespace compat::app

@@ -21,24 +21,30 @@ using parsers::ProcessEnd;
 namespace {
 
 struct ToProcessEnd {
-    ProcessEnd operator()(const exec::Exited& e) const {
-        return {ProcessEnd::Kind::exited, e.code, {}, 0, false};
+    using Kind = ProcessEnd::Kind;
+    static ProcessEnd made(Kind kind, int code, std::string detail = {}) {
+        ProcessEnd end;
+        end.kind = kind;
+        end.code = code;
+        end.detail = std::move(detail);
+        return end;
     }
+    ProcessEnd operator()(const exec::Exited& e) const { return made(Kind::exited, e.code); }
     ProcessEnd operator()(const exec::Signaled& s) const {
-        return {ProcessEnd::Kind::signaled, s.signal, exec::signal_name(s.signal), 0, false};
+        return made(Kind::signaled, s.signal, exec::signal_name(s.signal));
     }
     ProcessEnd operator()(const exec::TimedOut& t) const {
-        return {ProcessEnd::Kind::timed_out, 0, exec::describe(exec::Outcome(t)), 0, t.of_test};
+        ProcessEnd end = made(Kind::timed_out, 0, exec::describe(exec::Outcome(t)));
+        end.of_test = t.of_test;
+        end.limit_s = std::chrono::duration<double>(t.limit).count();
+        return end;
     }
     ProcessEnd operator()(const exec::OutOfMemory& m) const {
-        return {ProcessEnd::Kind::out_of_memory, SIGKILL, exec::describe(exec::Outcome(m)), 0,
-                false};
+        return made(Kind::out_of_memory, SIGKILL, exec::describe(exec::Outcome(m)));
     }
-    ProcessEnd operator()(const exec::Stopped& s) const {
-        return {ProcessEnd::Kind::stopped, 0, s.reason, 0, false};
-    }
+    ProcessEnd operator()(const exec::Stopped& s) const { return made(Kind::stopped, 0, s.reason); }
     ProcessEnd operator()(const exec::SpawnFailed& s) const {
-        return {ProcessEnd::Kind::spawn_failed, 0, s.error, 0, false};
+        return made(Kind::spawn_failed, 0, s.error);
     }
 };
 
@@ -190,7 +196,7 @@ Step Recorder::take_up(size_t module, std::vector<store::JobResult> found, bool 
     result.forked = may_be_forked && number == 1;
     result.process_end = "the runner ended before it";
     result.record =
-        read(module, number, {ProcessEnd::Kind::stopped, 0, result.process_end, 0, false});
+        read(module, number, ToProcessEnd::made(ProcessEnd::Kind::stopped, 0, result.process_end));
     const auto written = fs::last_write_time(folder_ / names.log, error);
     result.started =
         std::chrono::time_point_cast<Milliseconds>(std::chrono::file_clock::to_sys(written));

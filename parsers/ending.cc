@@ -118,8 +118,7 @@ Verdict verdict_of(const ModuleRecord& record) {
     for (const CaseRecord& c : record.cases) {
         // That one died and its framework went on is what CTest alone may say.
         verdict.broken = verdict.broken || is_broken(c.state) || c.state == State::crashed ||
-                         c.state == State::timed_out || (c.started && c.state == State::not_run) ||
-                         (!pytest && c.state == State::xpassed) ||
+                         c.state == State::timed_out || (!pytest && c.state == State::xpassed) ||
                          std::any_of(c.subcases.begin(), c.subcases.end(),
                                      [](const SubCase& sub) { return is_broken(sub.state); });
         // pytest counts what it collected; unittest what it started, in 3.12.1 without the skipped.

@@ -36,7 +36,7 @@ STATES = {
     "database_down": ("passed", ""),
     "uses_database": ("passed", ""),
     "broken_set_up": ("failed", "Failed"),
-    "needs_broken": ("not_run", "Failed test dependencies: broken_set_up"),
+    "needs_broken": ("errored", "NotRun: Failed test dependencies: broken_set_up"),
     "passes#2": ("passed", ""),
 }
 
@@ -47,9 +47,9 @@ def test_each_state(runner, project):
     outcome, cases = model(result.report)[MODULE]
     seen = {name: case[:2] for name, case in cases.items()}
     state, reason = seen.pop("not_built")
-    assert state == "not_run" and reason.startswith("Could not find executable ") and reason.endswith("/not_built")
+    assert state == "errored" and reason.startswith("NotRun: Could not find executable ") and reason.endswith("/not_built")
     assert seen == STATES
-    assert outcome == "completed" and result.code == 1
+    assert outcome == "crashed" and result.code == 1  # the first of its tests that died says so
     assert_sums(result.report)
 
 

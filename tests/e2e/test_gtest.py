@@ -159,3 +159,23 @@ def test_a_folder_of_test_binaries_needs_no_suite_json(runner, binaries, tmp_pat
     result = runner(tmp_path / "project")
     assert "gtest: 1 executable (" in result.out
     assert set(model(result.report)) == {"bin/kinds_test"}
+
+
+def test_what_a_death_leaves_over_runs_by_filter(run):
+    result = run("crashes")
+    outcome, tests = cases(result, "crashes")
+    assert {name: case[0] for name, case in tests.items()} == {
+        "Crashes::A_Before": "passed", "Crashes::B_Segfault": "crashed", "Crashes::C_Between": "passed",
+        "Crashes::D_Exit": "crashed", "Crashes::E_ExitsAsIfWell": "crashed", "Crashes::F_Last": "passed"}
+    assert tests["Crashes::B_Segfault"][1] == "SIGSEGV"
+    failures = {c["id"].rpartition("::")[2]: c["failure"] for c in result.report["modules"][0]["cases"] if c["failure"]}
+    assert failures["B_Segfault"]["key_line"] == "SIGSEGV: last words"
+    assert failures["D_Exit"]["key_line"].startswith("exit code 3")
+    assert_sums(result.report)
+
+
+def test_a_test_that_hangs_is_ended_and_the_rest_runs(run):
+    result = run("hangs")
+    assert {name: case[0] for name, case in cases(result, "hangs")[1].items()} == {
+        "Hangs::A_Before": "passed", "Hangs::B_Hangs": "timed_out", "Hangs::C_After": "passed"}
+    assert result.report["run"]["duration_s"] < 60

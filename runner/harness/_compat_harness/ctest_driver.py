@@ -230,7 +230,8 @@ class _Driver:
         if word == "Not Run (Disabled)":
             return Outcome("skipped", "setup", "DISABLED")
         if word == "Not Run":
-            return Outcome("not_run", "setup", self._said or "CTest did not run it")
+            why = self._said or "CTest did not run it"
+            return Outcome("errored", "setup", None, self._failure("NotRun", why))
         if word == "Skipped":
             code = self._skip_codes.get(self._running)
             silent = "exit code %s" % code if code is not None else None
@@ -243,7 +244,7 @@ class _Driver:
             "type": type,
             "message": message,
             "traceback": capped("\n".join(self._output)),
-            "phase": "call",
+            "phase": "setup" if type == "NotRun" else "call",
             "frames": [],
         }
 

@@ -16,6 +16,7 @@ using parsers::State;
 namespace {
 
 constexpr size_t kFailuresShown = 20;  // of one module; the report has them all
+constexpr size_t kLeakedShown = 5;     // processes of one module
 constexpr double kMinute = 60;
 constexpr size_t kBarLines = 8;  // of which the last says how it stands
 constexpr const char* kRed = "31";
@@ -306,12 +307,16 @@ void Display::show_tests(const ModuleDone& done) {
             say({{"    ", nullptr},
                  {done.verdicts.of[i].flaky ? "flaky" : "fork-sensitive", kYellow},
                  {" " + printable(record.cases[i].id), nullptr}});
-    for (const auto& leaked : done.leaked) {
+    const size_t named = std::min(done.leaked.size(), kLeakedShown);
+    for (size_t i = 0; i < named; ++i) {
+        const auto& leaked = done.leaked[i];
         std::string command;
         for (const auto& word : leaked.argv) command += word + " ";
         say(fmt::format("    left process {} running, {}: {}", leaked.pid,
                         leaked.killed ? "killed" : "it could not be killed", printable(command)));
     }
+    if (done.leaked.size() > named)
+        say(fmt::format("    and {} more; the report names them", done.leaked.size() - named));
 }
 
 }  // namespace compat::app

@@ -288,3 +288,15 @@ def test_every_key_of_the_json_is_documented():
     assert section
     assert [key for key in sorted(set(keys(schema))) if f"`{key}`" not in section] == []
     assert [e for e in schema["properties"]["event"]["enum"] if f"`{e}`" not in section] == []
+
+
+def test_many_processes_left_behind_are_a_few_lines(runner, tmp_path, python):
+    folder = tmp_path / "project" / "tests"
+    folder.mkdir(parents=True)
+    (folder / "test_leaves.py").write_text(
+        "import subprocess, unittest\nclass A(unittest.TestCase):\n    def test_a(self):\n"
+        "        for _ in range(12): subprocess.Popen(['sleep', '600'])\n")
+    result = runner(tmp_path / "project", "--python", python, "--shim", "off")
+    assert len(re.findall(r"left process \d+ running, killed: sleep 600", result.out)) == 5
+    assert "and 7 more; the report names them" in result.out
+    assert len(result.report["leaked_processes"]) == 12

@@ -1,0 +1,188 @@
+"""Warm start: modules forked from one process, in the installed runner with a real suite and the shim. What a fork itself
+must leave as it is stands in tests/harness/test_zygote.py; what becomes of each end in tests/exec/zygote_test.cc."""
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+SUITE = '{"format": 1, "name": "warmed", "framework": "%s", "layout": {"pythonpath": ["."]}, "preload": [%s]}'
+
+LIBRARY = """
+import torch
+
+MADE = torch.zeros(2, device="cuda")  # as it is imported, outside of any test
+
+def make(n):
+    return torch.zeros(n, device="cuda")
+"""
+
+DEVICES = """
+import unittest
+import library
+
+class Devices(unittest.TestCase):
+    def test_library(self):
+        for n in range(3):
+            library.make(n)
+
+    def test_own(self):
+        library.torch.ones(2, device="cuda:1")
+
+    def test_worker(self):
+        import multiprocessing
+        worker = multiprocessing.get_context("fork").Process(target=library.make, args=(2,))
+        worker.start()
+        worker.join()
+
+    def test_none(self):
+        pass
+"""
+
+# Differs between a fork and a process of its own in the one way that suites do: by what is there already.
+LAZY = """
+import sys, unittest
+
+WAS_THERE = "library" in sys.modules
+
+class Lazy(unittest.TestCase):
+    def test_lazy(self):
+        self.assertFalse(WAS_THERE)
+
+    def test_always_fails(self):
+        self.fail("always")
+
+    def test_passes(self):
+        pass
+"""
+
+PASSES = "import unittest\n\nclass T(unittest.TestCase):\n    def test(self):\n        pass\n"
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """suite(modules, preload=…, framework=…, **files): its folder."""
+
+    def make(modules, preload=("library",), framework="unittest", **files):
+        folder = tmp_path / "suite"
+        (folder / "tests").mkdir(parents=True)
+        (folder / "tests/__init__.py").touch()
+        (folder / "suite.json").write_text(SUITE % (framework, ", ".join(map(json.dumps, preload))))
+        for name, text in files.items():
+            (folder / f"{name}.py").write_text(text)
+        for name, text in modules.items():
+            (folder / "tests" / f"{name}.py").write_text(text)
+        return folder
+
+    return make
+
+
+def attempts(results):
+    """{module: [(number, kind, forked)]}"""
+    with sqlite3.connect(f"file:{results}/runner.db?mode=ro", uri=True) as db:
+        rows = db.execute("select path, number, kind, forked from attempt join module on module.id = attempt.module"
+                          " where run = (select max(id) from run) order by path, number").fetchall()
+    found = {}
+    for path, *rest in rows:
+        found.setdefault(path, []).append(tuple(rest))
+    return found
+
+
+def record(ran, module):
+    """The record of a module's devices, processes by the order in which they come."""
+    pids, lines = {}, []
+    for line in (ran.folder / "modules" / module / "1.devices.jsonl").read_text().splitlines():
+        line = json.loads(line)
+        line["pid"] = pids.setdefault(line["pid"], len(pids))
+        lines.append(line)
+    return lines
+
+
+@pytest.mark.parametrize("preload", [["library"], ["torch"], ["json"]])
+def test_the_record_of_devices_is_that_of_a_process_of_its_own(runner, python, suite, preload):
+    """With what asks for devices as it is imported, with torch alone, and without either."""
+    folder = suite({"test_devices": DEVICES, "test_passes": PASSES}, preload, library=LIBRARY)
+    ran = {}
+    for warm in ("on", "off"):
+        result = runner(folder, "--python", python, "--warm", warm)
+        assert result.code == 0, result.out + result.err
+        assert [a[2] for a in attempts(result.results)["tests/test_devices.py"]] == [warm == "on"]
+        ran[warm] = record(result, "tests/test_devices.py")
+        marks = {c["id"].rpartition("::")[2]: c["marks"] for m in result.report["modules"] for c in m["cases"]}
+        assert marks["test_own"] == marks["test_worker"] == ["redirected"] and marks["test_none"] == ["untouched"]
+    counts = [{(e["test"], e["op"], e["file"], e["line"], e["pid"]): e["count"] for e in r if e["event"] == "device"}
+              for r in ran.values()]
+    assert len(counts[0]) == 4 and sum(counts[0].values()) == 6
+    assert counts[0] == counts[1]
+    assert [e for e in ran["on"] if e["event"] != "device"] == [e for e in ran["off"] if e["event"] != "device"]
+
+
+def test_what_fails_in_a_fork_alone_is_not_believed(runner, python, suite):
+    folder = suite({"test_lazy": LAZY, "test_passes": PASSES}, library="")
+    ran = runner(folder, "--python", python, "--shim", "off")
+    assert ran.code == 1, ran.out + ran.err
+    cases = {c["id"].rpartition("::")[2]: c for m in ran.report["modules"] for c in m["cases"]}
+    assert {name: c["state"] for name, c in cases.items()} == {
+        "test_lazy": "passed", "test_always_fails": "failed", "test_passes": "passed", "test": "passed"}
+    assert {name for name, c in cases.items() if c["fork_sensitive"]} == {"test_lazy"}
+    assert {name for name, c in cases.items() if c["flaky"]} == set()
+    found = attempts(ran.results)
+    assert found["tests/test_passes.py"] == [(1, "whole", 1)]
+    assert found["tests/test_lazy.py"] == [(1, "whole", 1), (2, "again", 0), (3, "alone", 0)]
+    assert {c["state"] for c in cold_cases(runner, python, folder)} == {"passed", "failed"}
+
+
+def cold_cases(runner, python, folder):
+    ran = runner(folder, "--python", python, "--shim", "off", "--no-warm", "tests/test_lazy.py")
+    assert attempts(ran.results)["tests/test_lazy.py"] == [(1, "whole", 0)]
+    return [c for m in ran.report["modules"] for c in m["cases"]]
+
+
+@pytest.mark.parametrize("library, why", ids=("raises", "aborts", "threads"), argvalues=[
+    ("raise ImportError('no such accelerator')", "it has ended: exit code 1: ImportError: no such accelerator"),
+    ("import os; os.abort()", "it has ended: SIGABRT"),
+    ("import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
+     "it has 2 threads, which a fork would lose"),
+])
+def test_without_a_warm_start_every_module_runs_all_the_same(runner, python, suite, library, why):
+    folder = suite({"test_a": PASSES, "test_b": PASSES}, library=library)
+    ran = runner(folder, "--python", python, "--shim", "off")
+    assert ran.code == 0, ran.out + ran.err
+    assert f"note: warm start is off: the process that imports for all: {why}" in ran.out
+    assert attempts(ran.results) == {f"tests/test_{m}.py": [(1, "whole", 0)] for m in "ab"}
+
+
+def test_one_module_alone_waits_for_no_one(runner, python, suite):
+    folder = suite({"test_a": PASSES, "test_b": PASSES}, library="")
+    ran = runner(folder, "tests/test_a.py", "--python", python, "--shim", "off")
+    assert ran.code == 0 and not (ran.folder / "zygote.log").exists()
+
+
+def test_pytest_rewrites_what_is_the_suites_own(runner, python, suite):
+    folder = suite({"test_a": "from helpers import known\n\ndef test_own():\n    assert [1] == [2]\n\n"
+                              "def test_conftest(given):\n    known(given)\n",
+                    "conftest": "import pytest\npytest.register_assert_rewrite('helpers')\n\n"
+                                "@pytest.fixture\ndef given():\n    return {1: 2}\n",
+                    "test_b": "def test_b():\n    pass\n"},
+                   framework="pytest", library="", helpers="def known(x):\n    assert x == {1: 3}\n")
+    ran = runner(folder, "--python", python, "--shim", "off")
+    assert ran.code == 1, ran.out + ran.err
+    log = (ran.folder / "modules/tests/test_a.py/1.log").read_text()
+    assert "assert [1] == [2]" in log and "{1: 2} != {1: 3}" in log
+    assert [a[2] for a in attempts(ran.results)["tests/test_a.py"]] == [1, 0]
+
+
+def test_an_interrupt_while_it_imports(program, python, suite, tmp_path):
+    folder = suite({"test_a": PASSES, "test_b": PASSES}, library="import time\ntime.sleep(600)\n")
+    process = subprocess.Popen([program, folder, "--python", python, "--shim", "off"], cwd=tmp_path, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ)
+    begin = time.monotonic()
+    while not list((tmp_path / "results").glob("runs/*/zygote.log")):
+        assert time.monotonic() - begin < 30
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130 and "interrupted by SIGINT" in out, out

@@ -22,6 +22,7 @@
 #include <cstring>
 
 #include "runner/exec/child_process.h"
+#include "runner/exec/proc_stat.h"
 #include "runner/exec/signals.h"
 
 namespace compat::exec {
@@ -59,6 +60,7 @@ bp::environment environment_of(const Job& job) {
 // fresh process has them (the runner's own loop blocks some).
 void set_up_child(int runner) {
     ::setsid();
+    mark_leader(::getpid());
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != runner) ::raise(SIGKILL);  // it died before we asked to die with it
     // What the runner itself was started with open (a job server, a terminal) is not for suites.
@@ -122,6 +124,7 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start_by(const Make& make, const
     const auto pid = make(write_end.get());
     if (!pid) return tl::unexpected(pid.error());
     if (*pid == 0) return nullptr;
+    mark_leader(*pid);  // one that was forked has the zygote's
 
     // pidfd_open has no wrapper in this C library.
     Fd pid_fd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));

@@ -3,12 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <limits>
 #include <memory>
 
 #include "runner/exec/fd.h"
@@ -142,6 +144,22 @@ std::string environment_value(int pid, std::string_view name) {
         rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
     }
     return {};
+}
+
+void mark_leader(int pid) {
+    rlimit limit{};
+    if (::prlimit(pid, RLIMIT_LOCKS, nullptr, &limit) != 0) return;
+    limit.rlim_cur = static_cast<rlim_t>(pid);
+    ::prlimit(pid, RLIMIT_LOCKS, &limit, nullptr);
+}
+
+int marked_leader(int pid) {
+    constexpr std::string_view kName = "Max file locks";
+    const std::string limits = read_proc(pid, "limits").value_or("");
+    const size_t at = limits.find(kName);
+    if (at == std::string::npos) return 0;
+    const std::int64_t leader = Fields(std::string_view(limits).substr(at + kName.size())).number();
+    return leader > 0 && leader <= std::numeric_limits<int>::max() ? static_cast<int>(leader) : 0;
 }
 
 void signal_exactly(int pid, std::uint64_t start, int signal) {

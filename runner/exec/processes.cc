@@ -82,6 +82,10 @@ int Processes::owner_of_orphan(int pid, const ProcStat& stat) const {
             if (job.id == id) return leader;
         if (expected_.contains(id)) return kNobody;
     }
+    if (const int marked = marked_leader(pid); marked != 0) {
+        const auto job = jobs_.find(marked);
+        return job != jobs_.end() && job->second.start <= stat.start ? marked : kNobody;
+    }
     int only = kNobody;
     for (const auto& [leader, job] : jobs_) {
         if (job.start > stat.start) continue;

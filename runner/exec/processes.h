@@ -5,7 +5,8 @@
 // Orphans of our descendants become our children (the runner is a sub-reaper), so that nothing
 // that came from a job leaves our tree. A process belongs to a job by the first of: its session is
 // one that the job's leader or another of its processes began; it was the job's when last seen; its
-// parent is; its COMPAT_JOB says so; it is an orphan and only one job runs that is older than it.
+// parent is; its COMPAT_JOB says so; it has the mark of the job's leader (proc_stat.h); it is an
+// orphan and only one job runs that is older than it.
 #pragma once
 
 #include <cstdint>

@@ -106,12 +106,14 @@ TEST_F(EndingsTest, AnOrphanWithoutAnythingBelongsToTheOnlyJob) {
     expect_gone(0);
 }
 
-TEST_F(EndingsTest, AnOrphanThatMayBeOfTwoJobsEndsWithTheLastOfThem) {
+TEST_F(EndingsTest, AnOrphanWithoutAnythingIsKnownByTheMarkOfItsLeader) {
+    add({"tests", "a=0.9"});
     add({"daemon-without-environment"});
     add({"tests", "a=0.9"});
-    run(2);
+    run(3);
     EXPECT_THAT(left_by(0), IsEmpty());
     EXPECT_THAT(left_by(1), ElementsAre("sleep 600 "));
+    EXPECT_THAT(left_by(2), IsEmpty());
     expect_gone(1);
 }
 

@@ -1,5 +1,6 @@
 #include "runner/exec/proc_stat.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -43,6 +44,33 @@ TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
     EXPECT_FALSE(descends_from(pid, ::getpid()));
     ::close(ready[0]);
     ::close(ready[1]);
+}
+
+TEST(Mark, IsInheritedAndKeptByWhatIsExecuted) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const pid_t leader = ::fork();
+    if (leader == 0) {
+        mark_leader(::getpid());
+        if (::fork() > 0) ::_exit(0);
+        ::setsid();
+        const pid_t self = ::getpid();
+        [[maybe_unused]] const auto n = ::write(ends[1], &self, sizeof self);
+        const char* const argv[] = {"sleep", "600", nullptr};
+        const char* const env[] = {nullptr};
+        ::execve("/bin/sleep", const_cast<char**>(argv), const_cast<char**>(env));
+        ::_exit(1);
+    }
+    ::close(ends[1]);
+    pid_t pid = 0;
+    EXPECT_EQ(::read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
+    char none;
+    EXPECT_EQ(::read(ends[0], &none, 1), 0) << "it has been executed";
+    ::close(ends[0]);
+    EXPECT_EQ(marked_leader(pid), leader);
+    EXPECT_NE(marked_leader(::getpid()), leader);
+    ::kill(pid, SIGKILL);
+    ::waitpid(leader, nullptr, 0);
 }
 
 }  // namespace

@@ -132,9 +132,11 @@ void Recorder::save(size_t module, store::JobResult result) {
     store::JobResult& job = jobs.back();
     // What will never run says why that is the end of it.
     const auto so_far = history(module);
-    if (const std::string why = plan::left_over(so_far, limits_now()); !why.empty())
-        for (auto& test : job.record.cases)
-            if (test.state == parsers::State::not_run) test.reason += "; " + why;
+    const plan::LeftOver left = plan::left_over(so_far, limits_now());
+    for (auto& test : job.record.cases)
+        if (test.state == parsers::State::not_run)
+            if (const std::string why = left.reason_for(test.id); !why.empty())
+                test.reason += "; " + why;
     if (auto saved = store_.save_job(run_, job); !saved) {
         if (!trouble_) trouble_ = saved.error();
         unsaved_.push_back(job);

@@ -11,6 +11,8 @@ namespace compat::plan {
 
 namespace {
 
+constexpr const char* kLostFixture = "its fixture ended the process twice";
+
 // One test over all attempts, in the order in which tests were first seen.
 struct Test {
     std::string id;
@@ -129,7 +131,7 @@ std::vector<std::string> left(const History& history, const AttemptLimits& limit
     else if (history.idle() > 0 && !last.stopped && !History::died(last))
         why = "the framework stops before it";
     else if (ids.empty())
-        why = "its fixture ended the process twice";
+        why = kLostFixture;
     // Processes that die in fixtures come to no test either, but each fixture only twice.
     else if (history.idle() > 1 && lost.empty())
         why = "the process died twice before any test";
@@ -214,11 +216,16 @@ std::optional<Next> next_attempt(const std::vector<Attempt>& attempts,
     return failed < limits.maxfail ? rest(history, limits) : std::nullopt;
 }
 
-std::string left_over(const std::vector<Attempt>& attempts, const AttemptLimits& limits) {
-    if (attempts.empty()) return {};
+std::string LeftOver::reason_for(std::string_view id) const {
+    return under(lost_, id) ? kLostFixture : why_;
+}
+
+LeftOver left_over(const std::vector<Attempt>& attempts, const AttemptLimits& limits) {
+    if (attempts.empty()) return {{}, {}};
+    const History history(attempts);
     std::string why;
-    (void)left(History(attempts), limits, why);
-    return why;
+    (void)left(history, limits, why);
+    return {std::move(why), history.lost_fixtures()};
 }
 
 }  // namespace compat::plan

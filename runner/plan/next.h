@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runner/base/attempt.h"
@@ -67,8 +68,18 @@ struct Next {
 [[nodiscard]] std::optional<Next> next_attempt(const std::vector<Attempt>& attempts,
                                                const AttemptLimits& limits);
 
-// Why tests that were never reached will not be: "" while they may still be.
-[[nodiscard]] std::string left_over(const std::vector<Attempt>& attempts,
-                                    const AttemptLimits& limits);
+// Why tests that were never reached will not be.
+class LeftOver {
+  public:
+    LeftOver(std::string why, std::vector<std::string> lost)
+        : why_(std::move(why)), lost_(std::move(lost)) {}
+    // "" while it may still be reached.
+    [[nodiscard]] std::string reason_for(std::string_view id) const;
+
+  private:
+    std::string why_;
+    std::vector<std::string> lost_;  // what the ids under a lost fixture begin with
+};
+[[nodiscard]] LeftOver left_over(const std::vector<Attempt>& attempts, const AttemptLimits& limits);
 
 }  // namespace compat::plan

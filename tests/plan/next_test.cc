@@ -58,8 +58,9 @@ TEST(NextAttempt, AfterADeathTheRestRunsAndThenTheCulpritAlone) {
 TEST(NextAttempt, StopsAfterTheRestartsAndSaysSo) {
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", died}, {"m::b", unreached}})};
     EXPECT_EQ(next_attempt(so_far, {.restarts = 0})->kind, alone);
-    EXPECT_THAT(left_over(so_far, {.restarts = 0}), testing::HasSubstr("limits.restarts"));
-    EXPECT_EQ(left_over(so_far, {.restarts = 1}), "");
+    EXPECT_THAT(left_over(so_far, {.restarts = 0}).reason_for("m::other"),
+                testing::HasSubstr("limits.restarts"));
+    EXPECT_EQ(left_over(so_far, {.restarts = 1}).reason_for("m::other"), "");
 }
 
 TEST(NextAttempt, AFixtureInWhichProcessesDieTwiceTakesItsTestsAlong) {
@@ -69,9 +70,11 @@ TEST(NextAttempt, AFixtureInWhichProcessesDieTwiceTakesItsTestsAlong) {
     EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::B::x", "m::C::x"}}));
     so_far.push_back(attempt(rest, {{"m::B::x", unreached}, {"m::C::x", unreached}, fixture}));
     EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::C::x"}}));
+    EXPECT_EQ(left_over(so_far, {}).reason_for("m::B::x"), "its fixture ended the process twice");
+    EXPECT_EQ(left_over(so_far, {}).reason_for("m::C::x"), "");
     so_far.push_back(attempt(rest, {{"m::C::x", good}}));
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
-    EXPECT_EQ(left_over(so_far, {}), "its fixture ended the process twice");
+    EXPECT_EQ(left_over(so_far, {}).reason_for("m::B::x"), "its fixture ended the process twice");
 }
 
 TEST(NextAttempt, AModuleFixtureTakesAll) {
@@ -92,20 +95,21 @@ TEST(NextAttempt, DeathsBetweenTestsGoOnAsLongAsTestsEnd) {
     EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::c"}}));
     so_far.push_back(attempt(rest, {{"m::c", unreached}, death}));
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
-    EXPECT_EQ(left_over(so_far, {}), "the process died twice before any test");
+    EXPECT_EQ(left_over(so_far, {}).reason_for("m::other"),
+              "the process died twice before any test");
 }
 
 TEST(NextAttempt, WhatIsNotCollectedAgainIsNotTriedForEver) {
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", died}, {"m::b[1]", unreached}}),
                                 attempt(rest, {})};
     EXPECT_EQ(next_attempt(so_far, {})->kind, alone);
-    EXPECT_EQ(left_over(so_far, {}), "the framework stops before it");
+    EXPECT_EQ(left_over(so_far, {}).reason_for("m::other"), "the framework stops before it");
 }
 
 TEST(NextAttempt, AFailedCollectionIsFinal) {
     const auto broken = unknown(attempt(whole, {{"m::<module>", bad, true}, {"m::a", unreached}}));
     EXPECT_EQ(next_attempt({broken}, {}), std::nullopt);
-    EXPECT_EQ(left_over({broken}, {}), "collection failed");
+    EXPECT_EQ(left_over({broken}, {}).reason_for("m::other"), "collection failed");
     EXPECT_EQ(next_attempt({broken}, {.retries = 1}), (Next{whole, {}}));
     EXPECT_EQ(next_attempt({broken, broken}, {.retries = 1}), std::nullopt);
 }
@@ -213,7 +217,8 @@ TEST(NextAttempt, EndsForEveryBehaviour) {
                 if (row.fate != unreached) reached.insert(row.id);
         for (const auto& id : all)
             if (!reached.contains(id) && limits.maxfail == 0) {
-                EXPECT_NE(left_over(so_far, limits), "") << "seed " << seed << " " << id;
+                EXPECT_NE(left_over(so_far, limits).reason_for(id), "")
+                    << "seed " << seed << " " << id;
             }
     }
 }

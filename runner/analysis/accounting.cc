@@ -48,6 +48,7 @@ constexpr std::array<CountedAs, 3> kGtestWords{{
 constexpr std::array<CountedAs, 1> kCtestWords{{{"failed", State::failed}}};
 
 constexpr std::string_view kRan = "ran";
+constexpr std::string_view kEvents = "events";
 
 std::span<const CountedAs> words_of(std::string_view framework) {
     if (framework == "unittest") return kUnittestWords;
@@ -175,6 +176,8 @@ void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
 }  // namespace
 
 std::string Mismatch::text() const {
+    if (what == kEvents)
+        return fmt::format("its events are gone, and its log breaks off after {} tests", ours);
     if (what == "collected") return fmt::format("{} in one state each, {} collected", ours, theirs);
     return fmt::format("{}: {} by our events, {} by the framework's closing line", what, ours,
                        theirs);
@@ -200,6 +203,11 @@ ModuleAccounting account(const ModuleRecord& record) {
     for (const CaseRecord& c : record.cases) ++at(result.states, c.state);
     const auto sum = static_cast<std::int64_t>(record.cases.size());
     if (sum != record.collected) result.mismatches.push_back({"collected", sum, record.collected});
+    // What a log does not tell to its end may have had tests that it does not name.
+    const bool told = std::any_of(record.cases.begin(), record.cases.end(),
+                                  [](const CaseRecord& c) { return !c.pseudo; });
+    if (record.from_text && !record.finished && told)
+        result.mismatches.push_back({std::string(kEvents), sum, 0});
     compare_closing(record, result.mismatches);
     return result;
 }

@@ -65,8 +65,8 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const p
     std::vector<parsers::ModuleRecord> records(plan.jobs.size());
     for (const auto& planned : plan.jobs) {
         const fs::path folder = scratch.path() / escaped_path(planned.module);
-        const plan::AttemptPaths paths{folder / "log", folder / "events", folder / "devices",
-                                       folder / "only", {}};
+        const plan::AttemptPaths paths{
+            folder / "log", folder / "events", folder / "devices", folder / "only", {}};
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
         jobs.push_back(child_job(ready, settings, planned, paths));
         jobs.back().common_env = common;
@@ -95,7 +95,7 @@ Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invo
     if (auto made = make_ready(*ready, need, say_to(stderr)); !made)
         return tl::unexpected(made.error());
     ready->child.keyword = command.keyword;
-    auto plan = plan_for(*ready, {command.targets, {}, {}});
+    auto plan = plan_for(*ready, {command.targets, {}, {}, {}});
     if (!plan) return tl::unexpected(plan.error());
     std::sort(plan->jobs.begin(), plan->jobs.end(),
               [](const auto& a, const auto& b) { return a.module < b.module; });

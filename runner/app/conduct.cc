@@ -130,9 +130,9 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
                     if (next)
                         reply.next.push_back(std::move(*next));
                     else
-                        reply.stop = to_line(next.error());
+                        recorder.cannot_start(next.error());
                 }
-                if (reply.stop.empty()) reply.stop = recorder.stop();
+                reply.stop = recorder.stop();
             } else if (const auto* end = std::get_if<exec::RunFinished>(&event)) {
                 finished = *end;
             }
@@ -154,10 +154,12 @@ Expected<ExitCode> close_run(store::Store& store, const Conducted& what, const C
     facts.nothing_to_do = what.plan.modules.empty();
     const ExitCode code = exit_code(facts);
     const std::chrono::duration<double> took = clock.steady() - since;
+    // That the last failure of a run was one too many leaves nothing out.
+    const bool complete =
+        !finished.stopped || (enough && finished.not_started.empty() && !recorder.left_something());
     const auto closed = store.finish_run(
-        run.id, {clock.wall(), what.seconds_before + took.count(), !finished.stopped,
-                 static_cast<int>(code), recorder.mismatches().empty(), recorder.mismatches(),
-                 finished.reason});
+        run.id, {clock.wall(), what.seconds_before + took.count(), complete, static_cast<int>(code),
+                 recorder.mismatches().empty(), recorder.mismatches(), finished.reason});
     if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
 
     const auto loaded = store.load_run(run.id);
@@ -206,6 +208,7 @@ Expected<ExitCode> conduct(const Ready& ready, store::Store& store, const Conduc
     const bool warm = ready.settings.on(Setting::warm) && !ready.suite.preload.empty();
     auto first = first_jobs(jobs, recorder, display, what, warm);
     if (!first) return tl::unexpected(first.error());
+    recorder.begin();
     auto zygote = zygote_for(ready, what.run.id, what.run.folder, jobs.common_env(), first->size());
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));

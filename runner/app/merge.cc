@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <tuple>
 
 #include "reports/model.h"
 #include "reports/render.h"
@@ -59,12 +60,19 @@ Expected<std::vector<Part>> one_plan(std::vector<Part> parts) {
         return fail(ErrorKind::usage, "there is no shard in these databases",
                     "runs made with --shard I/N are what is merged");
     const store::RunInfo newest = parts.front().run.info;
+    const auto fits = [&](const store::RunInfo& info) {
+        const auto what = [](const store::RunInfo& i) {
+            return std::tie(i.plan, i.suite, i.framework, i.shim, i.policy, i.masquerade, i.device,
+                            i.simulated, i.fallback, i.commit, i.torch);
+        };
+        return what(info) == what(newest);
+    };
     const size_t count = parts.front().shard.count;
     std::map<size_t, Part> chosen;
     std::vector<std::string> strangers;
     for (auto& part : parts) {
         const store::RunInfo& info = part.run.info;
-        if (info.plan == newest.plan && info.suite == newest.suite && part.shard.count == count)
+        if (fits(info) && part.shard.count == count)
             chosen.try_emplace(part.shard.index, std::move(part));
         else
             strangers.push_back(fmt::format("{} ({})", info.id, info.shard));
@@ -74,20 +82,20 @@ Expected<std::vector<Part>> one_plan(std::vector<Part> parts) {
         const auto part = chosen.find(i);
         if (part == chosen.end())
             missing.push_back(fmt::format("{}/{}", i, count));
-        else if (!part->second.run.end)
+        else if (!part->second.run.end || !part->second.run.end->complete)
             unfinished.push_back(part->second.run.info.id);
     }
     if (!missing.empty())
-        return fail(ErrorKind::usage,
-                    fmt::format("shards are missing: {}", fmt::join(missing, ", ")),
-                    strangers.empty()
-                        ? "name the databases that hold them"
-                        : fmt::format("these were cut from another plan: {}; shards fit together "
-                                      "where suite, targets and known durations are the same",
-                                      fmt::join(strangers, ", ")));
+        return fail(
+            ErrorKind::usage, fmt::format("shards are missing: {}", fmt::join(missing, ", ")),
+            strangers.empty()
+                ? "name the databases that hold them"
+                : fmt::format("these are of another plan: {}; shards fit together where suite, "
+                              "targets, settings and known durations are the same",
+                              fmt::join(strangers, ", ")));
     if (!unfinished.empty())
         return fail(ErrorKind::usage,
-                    fmt::format("shards have no end: {}", fmt::join(unfinished, ", ")),
+                    fmt::format("shards are not complete: {}", fmt::join(unfinished, ", ")),
                     "`runner resume` goes on with them");
     std::vector<Part> fitting;
     for (auto& [index, part] : chosen) fitting.push_back(std::move(part));
@@ -121,7 +129,8 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     auto store = open_results(run.results);
     if (!store) return tl::unexpected(store.error());
     store::RunInfo info = parts->front().run.info;
-    for (const auto& part : *parts) info.started = std::min(info.started, part.run.info.started);
+    // The newest: what was merged stands before what it was merged from.
+    for (const auto& part : *parts) info.started = std::max(info.started, part.run.info.started);
     run.started = info.started;
     run.id = make_run_id(info.series, run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
@@ -130,12 +139,13 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     info.folder = "runs/" + run.id;
     info.argv = invocation.argv;
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
+    for (const auto& part : *parts)
+        if (auto copied = copy_files(part, run); !copied) return tl::unexpected(copied.error());
     if (auto begun = store->begin_run(info); !begun) return tl::unexpected(begun.error());
 
     store::RunEnd end;
     std::vector<ExitCode> codes;
     for (const auto& part : *parts) {
-        if (auto copied = copy_files(part, run); !copied) return tl::unexpected(copied.error());
         std::vector<std::string> modules;
         for (const auto& module : part.run.modules) modules.push_back(module.path);
         if (auto planned = store->plan_modules(run.id, modules); !planned)

@@ -78,7 +78,7 @@ store::RunInfo run_info(const RunCommand& command, const Invocation& invocation,
 }
 
 Expected<plan::Selection> selection_of(const RunCommand& command) {
-    plan::Selection selection{command.targets, {}, {}};
+    plan::Selection selection{command.targets, command.keyword, {}, {}};
     if (!command.order.empty()) {
         const auto ordering = plan::parse_ordering(command.order);
         if (!ordering) return tl::unexpected(ordering.error());

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <csignal>
 #include <iterator>
+#include <limits>
+#include <set>
+#include <string_view>
 
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
@@ -48,14 +51,26 @@ struct ToProcessEnd {
     }
 };
 
-// Whether a module that was collected in order has no test `id`, nor a class or function of tests.
-bool names_nothing(const std::string& id, const ModuleRecord& record) {
+// Of the ids that were asked for of a module that was collected in order, those that are no test's
+// nor a class's or function's of tests.
+std::vector<std::string> without_tests(const std::vector<std::string>& asked,
+                                       const ModuleRecord& record) {
+    std::vector<std::string> nobody;
     if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
-        return false;
-    return std::none_of(record.cases.begin(), record.cases.end(), [&](const auto& test) {
-        return test.pseudo || test.id == id || test.id.starts_with(id + "::") ||
-               test.id.starts_with(id + "[");
-    });
+        return nobody;
+    std::set<std::string_view> ids;
+    for (const auto& test : record.cases) {
+        if (test.pseudo) return nobody;
+        ids.insert(test.id);
+    }
+    for (const std::string& id : asked) {
+        const auto is_front = [&](const std::string& front) {
+            const auto next = ids.lower_bound(front);
+            return next != ids.end() && next->starts_with(front);
+        };
+        if (!ids.contains(id) && !is_front(id + "::") && !is_front(id + "[")) nobody.push_back(id);
+    }
+    return nobody;
 }
 
 plan::Fate fate_of(parsers::State state, const ModuleRecord& record) {
@@ -152,7 +167,11 @@ void Recorder::account(size_t module, const ModuleRecord& record) {
 
 plan::AttemptLimits Recorder::limits_now() const {
     plan::AttemptLimits limits = settings_.limits;
-    if (limits.maxfail > 0) limits.maxfail = std::max<std::int64_t>(1, limits.maxfail - failed_);
+    if (limits.maxfail == 0) return limits;
+    // What is taken up was decided with fewer failures known: in the same order, and to go on.
+    limits.maxfail = failed_before_
+                         ? std::max<std::int64_t>(1, limits.maxfail - (failed_ - *failed_before_))
+                         : std::numeric_limits<std::int64_t>::max();
     return limits;
 }
 
@@ -254,9 +273,15 @@ ModuleDone Recorder::close(size_t module) {
         open_.erase(jobs);
     }
     const ModuleRecord& record = done.verdicts.record;
+    // Under `maxfail` tests are left that the planner would have run.
+    if (settings_.limits.maxfail > 0)
+        left_something_ =
+            left_something_ || record.outcome == ModuleOutcome::interrupted ||
+            std::any_of(record.cases.begin(), record.cases.end(),
+                        [](const auto& test) { return test.state == parsers::State::not_run; });
     add(facts_, record);
-    for (const auto& id : modules_[module].only)
-        if (names_nothing(id, record)) unmatched_.push_back(id);
+    const auto nobody = without_tests(modules_[module].only, record);
+    unmatched_.insert(unmatched_.end(), nobody.begin(), nobody.end());
     facts_.usage = facts_.usage || !unmatched_.empty();
     for (const auto& verdict : done.verdicts.of)
         facts_.unexpected = facts_.unexpected || (settings_.flaky_fails && verdict.flaky);
@@ -273,16 +298,20 @@ std::vector<ModuleDone> Recorder::cut_short() {
     return all;
 }
 
+void Recorder::cannot_start(Error error) {
+    if (!trouble_) trouble_ = std::move(error);
+    facts_.infrastructure = true;
+}
+
 bool Recorder::enough_failures() const {
-    return settings_.limits.maxfail > 0 && failed_ >= settings_.limits.maxfail;
+    return settings_.limits.maxfail > 0 &&
+           failed_ - failed_before_.value_or(0) >= settings_.limits.maxfail;
 }
 
 std::string Recorder::stop() const {
     // A store or disk that takes no more: hours of work would be lost.
     if (trouble_) return to_line(*trouble_);
-    if (enough_failures())
-        return fmt::format("stopped after {} failed test{} (--maxfail {})", failed_,
-                           failed_ == 1 ? "" : "s", settings_.limits.maxfail);
+    if (enough_failures()) return fmt::format("stopped by --maxfail {}", settings_.limits.maxfail);
     return {};
 }
 

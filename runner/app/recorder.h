@@ -68,16 +68,22 @@ class Recorder {
     // Takes in what is stored of a module, and the files of an attempt that was never stored.
     // `found`: the module's attempts in order; empty: it never began.
     Step take_up(size_t module, std::vector<store::JobResult> found, bool may_be_forked);
+    // All that is stored was taken up: from here on failures count for `maxfail`.
+    void begin() { failed_before_ = failed_; }
     // Stores what a job left. After a first failure of the store, `trouble` holds it.
     Step job_finished(const Assignment& assignment, const exec::JobFinished& finished);
     // What became of the modules that were under way when the run was stopped.
     [[nodiscard]] std::vector<ModuleDone> cut_short();
+    // What keeps an attempt from being made is no fault of the suite.
+    void cannot_start(Error error);
     // Once more, what the store did not take: a lock may be gone by the end of the run.
     void save_what_failed();
 
     // Why the run must stop; empty: it goes on.
     [[nodiscard]] std::string stop() const;
     [[nodiscard]] bool enough_failures() const;
+    // Whether a module was closed with tests that `resume` would run.
+    [[nodiscard]] bool left_something() const { return left_something_; }
     // Ids that were asked for and that no test has.
     [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
     [[nodiscard]] const RunFacts& facts() const { return facts_; }
@@ -104,6 +110,8 @@ class Recorder {
     std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
     RunFacts facts_;
     std::int64_t failed_ = 0;
+    std::optional<std::int64_t> failed_before_;  // this sitting; empty: it has not begun
+    bool left_something_ = false;
     std::vector<store::StoredMismatch> mismatches_;
     std::vector<std::string> unmatched_;
     std::vector<store::JobResult> unsaved_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "runner/app/commands.h"
@@ -10,6 +11,7 @@
 #include "runner/app/output.h"
 #include "runner/app/pipeline.h"
 #include "runner/app/variables.h"
+#include "runner/base/names.h"
 #include "runner/exec/processes.h"
 
 namespace compat::app {
@@ -26,16 +28,14 @@ struct Stored {
     RunCommand command;
 };
 
-Expected<Stored> take(store::Store& store, const fs::path& results, const std::string& name,
+Expected<Stored> take(const store::Store& store, const fs::path& results, const std::string& id,
                       const Invocation& now, int verbosity) {
-    const auto id = store.find_run(name);
-    if (!id) return tl::unexpected(id.error());
-    auto loaded = store.load_run(*id);
+    auto loaded = store.load_run(id);
     if (!loaded) return tl::unexpected(loaded.error());
     Stored taken;
     taken.stored = std::move(*loaded);
     const store::RunInfo& info = taken.stored.info;
-    taken.run = {*id, results, results / info.folder, info.started};
+    taken.run = {id, results, results / info.folder, info.started};
     auto words = info.rerun_argv;
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
@@ -43,7 +43,13 @@ Expected<Stored> take(store::Store& store, const fs::path& results, const std::s
     const auto* before = std::get_if<Invocation>(&parsed);
     if (!before || !std::holds_alternative<RunCommand>(before->command))
         return fail(ErrorKind::usage, "this runner does not understand the command of that run",
-                    "run the suite anew", *id);
+                    "run the suite anew", id);
+    // Values of secrets are not stored; whoever runs it again has them in the environment.
+    for (const auto& [name, value] : info.env)
+        if (is_secret_name(name) && !std::getenv(name.c_str()))
+            return fail(ErrorKind::usage,
+                        fmt::format("{} was set for that run, and its value is not stored", name),
+                        "set it in the environment and try again", id);
     taken.invocation = *before;
     taken.invocation.argv = now.argv;
     for (const auto& [setting, text] : now.flags) taken.invocation.flags[setting] = text;
@@ -93,13 +99,16 @@ Expected<ExitCode> resume_run(const ResumeCommand& command, const Invocation& in
     if (!results) return tl::unexpected(results.error());
     auto store = open_results(*results);
     if (!store) return tl::unexpected(store.error());
-    auto taken = take(*store, *results, command.run, invocation, command.verbosity);
+    const auto id = store->find_run(command.run);
+    if (!id) return tl::unexpected(id.error());
+    // Before anything is read: a runner that is at work on it may be about to end.
+    const auto lock = RunLock::take(*results / "runs" / *id);
+    if (!lock) return tl::unexpected(lock.error());
+    auto taken = take(*store, *results, *id, invocation, command.verbosity);
     if (!taken) return tl::unexpected(taken.error());
     if (taken->stored.end && taken->stored.end->complete)
         return fail(ErrorKind::usage, "this run is complete: there is nothing to go on with",
                     "`runner rerun` runs a part of it again", taken->run.id);
-    const auto lock = RunLock::take(taken->run.folder);
-    if (!lock) return tl::unexpected(lock.error());
     auto plan = read_plan(taken->run);
     if (!plan) return tl::unexpected(plan.error());
     end_survivors(taken->run);
@@ -127,8 +136,12 @@ Expected<ExitCode> resume_run(const ResumeCommand& command, const Invocation& in
     what.stored = std::move(taken->stored.modules);
     what.seconds =
         store->module_durations(ready->suite.name).value_or(std::map<std::string, double>{});
-    if (auto reopened = store->reopen_run(what.run.id); !reopened)
-        return tl::unexpected(reopened.error());
+    std::vector<std::string> modules;  // the runner may have died before it had planned them
+    for (const auto& module : what.plan.modules) modules.push_back(module.path);
+    const auto reopened = store->reopen_run(what.run.id).and_then([&] {
+        return store->plan_modules(what.run.id, modules);
+    });
+    if (!reopened) return tl::unexpected(reopened.error());
     return conduct(*ready, *store, what);
 }
 
@@ -140,7 +153,9 @@ Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocati
     if (!results) return tl::unexpected(results.error());
     auto store = store::Store::open(*results / "runner.db");
     if (!store) return tl::unexpected(store.error());
-    auto taken = take(*store, *results, command.run, invocation, command.verbosity);
+    const auto id = store->find_run(command.run);
+    if (!id) return tl::unexpected(id.error());
+    auto taken = take(*store, *results, *id, invocation, command.verbosity);
     if (!taken) return tl::unexpected(taken.error());
 
     std::set<std::string> targets;
@@ -156,7 +171,8 @@ Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocati
         for (size_t i = 0; i < verdicts.of.size(); ++i) {
             const auto& test = verdicts.record.cases[i];
             const bool wanted =
-                (command.failed && analysis::is_broken(test.state)) ||
+                (command.failed && test.state != parsers::State::not_run &&
+                 is_unexpected(test.state, verdicts.record.framework)) ||
                 (command.flaky && (verdicts.of[i].flaky || verdicts.of[i].fork_sensitive)) ||
                 (command.not_run && test.state == parsers::State::not_run);
             if (wanted) targets.insert(test.pseudo ? module.path : test.id);

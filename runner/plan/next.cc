@@ -45,6 +45,12 @@ class History {
                           [&](const Attempt& a) { return a.kind == kind && !a.stopped; }));
     }
 
+    [[nodiscard]] int deaths(AttemptKind kind) const {
+        return static_cast<int>(std::count_if(
+            attempts_.begin(), attempts_.end(),
+            [&](const Attempt& a) { return a.kind == kind && !a.stopped && died(a); }));
+    }
+
     // The last attempt at the whole module, and whether it broke outside of its tests.
     [[nodiscard]] const Attempt& whole() const {
         return *std::find_if(attempts_.rbegin(), attempts_.rend(),
@@ -160,6 +166,8 @@ std::optional<Next> failures_again(const History& history, const AttemptLimits& 
     const Attempt& last = history.last();
     if (last.kind == AttemptKind::again && !last.stopped && !History::moved(last))
         return std::nullopt;
+    // Failures that kill their process when they are tried again are what they were.
+    if (history.deaths(AttemptKind::again) > limits.restarts) return std::nullopt;
     return of(AttemptKind::again, history.ids([&](const Test& test) {
         return test.fate == Fate::bad && test.alone == 0 &&
                (test.forked || test.again < limits.retries);

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <random>
+#include <unordered_set>
 
 #include "runner/plan/targets.h"
 
@@ -13,21 +14,21 @@ namespace compat::plan {
 
 namespace {
 
-// What is asked of one module. Whole wins over its parts.
+// What is asked of one module. Whole wins over its parts. A target may name ten thousand tests.
 struct Wanted {
     bool whole = false;
     std::vector<std::string> tests;  // as asked, none twice
+    std::unordered_set<std::string> known;
 };
 
 // Without the tests that another one contains: "A::test_x" goes where "A" is asked for.
-std::vector<std::string> outermost(const std::vector<std::string>& tests) {
+std::vector<std::string> outermost(const Wanted& wanted) {
     std::vector<std::string> kept;
-    for (const std::string& test : tests) {
-        const bool contained =
-            std::any_of(tests.begin(), tests.end(), [&](const std::string& other) {
-                return test != other &&
-                       (test.starts_with(other + "::") || test.starts_with(other + "["));
-            });
+    for (const std::string& test : wanted.tests) {
+        bool contained = false;
+        for (std::size_t i = 0; i < test.size() && !contained; ++i)
+            contained = (test[i] == '[' || test.compare(i, 2, "::") == 0) &&
+                        wanted.known.contains(test.substr(0, i));
         if (!contained) kept.push_back(test);
     }
     return kept;
@@ -37,16 +38,30 @@ Expected<std::map<std::size_t, Wanted>> named(const suites::Suite& suite,
                                               const std::vector<ModuleFile>& modules,
                                               const std::vector<std::string>& targets) {
     std::map<std::size_t, Wanted> wanted;
+    std::map<std::string, Match> fronts;  // what stands before the "::", looked up once
     for (const std::string& target : targets) {
-        auto match = resolve(suite, modules, target);
-        if (!match) return tl::unexpected(match.error());
-        for (const std::size_t module : match->modules) {
+        const std::size_t colons = target.find("::");
+        const std::string test = colons == std::string::npos ? "" : target.substr(colons + 2);
+        auto known = fronts.find(target.substr(0, colons));
+        Match match;
+        if (known != fronts.end() && (test.empty() || known->second.modules.size() == 1)) {
+            match = known->second;
+            match.test += (match.test.empty() || test.empty() ? "" : "::") + test;
+        } else {
+            auto found = resolve(suite, modules, target);
+            if (!found) return tl::unexpected(found.error());
+            match = std::move(*found);
+            if (test.empty())
+                fronts.emplace(target, match);
+            else if (match.test == test)
+                fronts.emplace(target.substr(0, colons), Match{match.modules, {}});
+        }
+        for (const std::size_t module : match.modules) {
             Wanted& entry = wanted[module];
-            std::vector<std::string>& tests = entry.tests;
-            if (match->test.empty())
+            if (match.test.empty())
                 entry.whole = true;
-            else if (std::find(tests.begin(), tests.end(), match->test) == tests.end())
-                tests.push_back(match->test);
+            else if (entry.known.insert(match.test).second)
+                entry.tests.push_back(match.test);
         }
     }
     return wanted;
@@ -216,10 +231,13 @@ Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFil
     std::vector<std::string> assigned;
     std::vector<std::size_t> mine;
     for (std::size_t i = 0; i < order.size(); ++i) {
+        const Wanted& what = wanted->at(order[i]);
         assigned.push_back(fmt::format("{} {}", modules[order[i]].path, shards[i]));
+        if (!what.whole) assigned.back() += fmt::format(" {}", fmt::join(outermost(what), " "));
         if (shards[i] + 1 == selection.shard.index) mine.push_back(order[i]);
     }
     std::sort(assigned.begin(), assigned.end());
+    assigned.push_back(selection.keyword);
     plan.id = hash_of(assigned);
     if (sharded)
         plan.notes.push_back(fmt::format("shard {} of {}: {} of {}", selection.shard.index,
@@ -230,7 +248,7 @@ Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFil
         Job job{modules[i].path, {}, modules[i].bytes};
         const Wanted& what = wanted->at(i);
         if (!what.whole)
-            for (const std::string& test : outermost(what.tests))
+            for (const std::string& test : outermost(what))
                 job.only.push_back(job.module + "::" + test);
         plan.jobs.push_back(std::move(job));
     }

@@ -47,9 +47,11 @@ Expected<Stored> take(const store::Store& store, const fs::path& results, const 
     // Values of secrets are not stored; whoever runs it again has them in the environment.
     for (const auto& [name, value] : info.env)
         if (is_secret_name(name) && !std::getenv(name.c_str()))
-            return fail(ErrorKind::usage,
-                        fmt::format("{} was set for that run, and its value is not stored", name),
-                        "set it in the environment and try again", id);
+            print(
+                stderr,
+                "note: {} was set for that run, and its value is not stored: where --env gave it, "
+                "set it in the environment\n",
+                printable(name));
     taken.invocation = *before;
     taken.invocation.argv = now.argv;
     for (const auto& [setting, text] : now.flags) taken.invocation.flags[setting] = text;

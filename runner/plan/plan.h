@@ -41,7 +41,7 @@ struct Shard {
 struct Selection {
     std::vector<std::string>
         targets;          // folder, file, glob, dotted module, group, path::Class::test
-    std::string keyword;  // of the framework; names the plan with the rest
+    std::string keyword{};  // of the framework; names the plan with the rest
     Ordering ordering{};
     Shard shard{};
 };

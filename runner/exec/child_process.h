@@ -32,6 +32,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
 
     [[nodiscard]] int pid() const { return pid_; }
     [[nodiscard]] ChildState state() const;
+    [[nodiscard]] std::uint64_t memory_bytes() const { return processes_.memory_bytes(pid_); }
     [[nodiscard]] const std::optional<Error>& trouble() const { return log_.trouble(); }
     void signal_leader(int signal);
     void signal_group(int signal);

@@ -26,7 +26,7 @@ struct TimedOut {
     Milliseconds limit{};
     bool of_test = false;  // one test took too long, not the child as a whole
 };
-// Its processes together grew past Job::memory_bytes.
+// Its processes together grew past Job::memory_bytes, what they share counted once.
 struct OutOfMemory {
     std::uint64_t limit_bytes = 0;
     std::uint64_t seen_bytes = 0;

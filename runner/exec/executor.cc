@@ -108,7 +108,8 @@ std::optional<Outcome> Executor::why_to_end(const Job& job, const Running& runni
     const SteadyTime now = clock_.steady();
     if (state.trouble) return Stopped{to_line(*state.trouble)};
     if (job.memory_bytes > 0 && state.rss_bytes > job.memory_bytes)
-        return OutOfMemory{job.memory_bytes, state.rss_bytes};
+        if (const auto bytes = running.child->memory_bytes(); bytes > job.memory_bytes)
+            return OutOfMemory{job.memory_bytes, bytes};
     if (running.deadline && *running.deadline <= now) return TimedOut{job.timeout, false};
     if (running.test_deadline && *running.test_deadline <= now)
         return TimedOut{job.test_timeout, true};

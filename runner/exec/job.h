@@ -27,7 +27,7 @@ struct Job {
     Milliseconds timeout{};        // of the whole child; 0: none
     Milliseconds test_timeout{};   // between a test's start and its end; 0: none
     std::uint64_t log_bytes = 64ull << 20;
-    std::uint64_t memory_bytes = 0;  // of all its processes together (RSS); 0: no bound
+    std::uint64_t memory_bytes = 0;  // of all its processes together; 0: no bound
     int attempt = 1;                 // the how-manieth at this module
     std::string id;       // the value of COMPAT_JOB in `env`, by which its processes are known
     bool warm = false;    // it may be forked from the zygote

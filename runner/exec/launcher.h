@@ -24,8 +24,9 @@ struct Ended {
 
 // What is to be seen of a child from outside.
 struct ChildState {
-    bool exited = false;           // what it left behind is being ended; `on_end` comes soon
-    std::uint64_t rss_bytes = 0;   // of all the job's processes, a short while ago
+    bool exited = false;  // what it left behind is being ended; `on_end` comes soon
+    // Of all the job's processes, a short while ago; pages that they share are counted for each.
+    std::uint64_t rss_bytes = 0;
     std::optional<Error> trouble;  // its log can no more be written
 };
 
@@ -35,6 +36,9 @@ class Child {
     virtual ~Child() = default;
     [[nodiscard]] virtual int pid() const = 0;
     [[nodiscard]] virtual ChildState state() const = 0;
+    // Of all the job's processes, each page once, whoever shares it: forked processes share most.
+    // A millisecond a process, so only for a child whose `rss_bytes` give reason to look.
+    [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
     virtual void signal_leader(int signal) = 0;
     virtual void signal_group(int signal) = 0;
     // It does not die of SIGKILL: its end is told at once, from inside this call, with it among

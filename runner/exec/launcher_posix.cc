@@ -37,6 +37,7 @@ class PosixChild final : public Child {
     ~PosixChild() override { process_->abandon(); }
     [[nodiscard]] int pid() const override { return process_->pid(); }
     [[nodiscard]] ChildState state() const override { return process_->state(); }
+    [[nodiscard]] std::uint64_t memory_bytes() const override { return process_->memory_bytes(); }
     void signal_leader(int signal) override { process_->signal_leader(signal); }
     void signal_group(int signal) override { process_->signal_group(signal); }
     void let_go() override {

@@ -146,6 +146,15 @@ std::string environment_value(int pid, std::string_view name) {
     return {};
 }
 
+std::optional<std::uint64_t> proportional_bytes(int pid) {
+    constexpr std::string_view kName = "\nPss:";
+    const auto text = read_proc(pid, "smaps_rollup");
+    const size_t at = text ? text->find(kName) : std::string::npos;
+    if (at == std::string::npos) return std::nullopt;
+    const auto kib = Fields(std::string_view(*text).substr(at + kName.size())).number();
+    return static_cast<std::uint64_t>(kib) * 1024;
+}
+
 void mark_leader(int pid) {
     rlimit limit{};
     if (::prlimit(pid, RLIMIT_LOCKS, nullptr, &limit) != 0) return;

@@ -24,6 +24,10 @@ struct ProcStat {
 // Nothing: there is no such process, or no more.
 [[nodiscard]] std::optional<ProcStat> proc_stat(int pid);
 
+// Its resident memory, of shared pages its share alone (PSS). A millisecond for a large process.
+// Nothing: not ours to read, or a kernel before 4.14.
+[[nodiscard]] std::optional<std::uint64_t> proportional_bytes(int pid);
+
 // "uninterruptible sleep (D)"; a state without a word is its letter.
 [[nodiscard]] std::string state_in_words(char state);
 

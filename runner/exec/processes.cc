@@ -163,6 +163,14 @@ std::uint64_t Processes::peak_rss_bytes(int leader) const {
     return job == jobs_.end() ? 0 : job->second.peak_rss_bytes;
 }
 
+std::uint64_t Processes::memory_bytes(int leader) const {
+    std::uint64_t sum = 0;
+    for (const auto& [pid, entry] : table_)
+        if (entry.owner == leader && !entry.stat.ended)
+            sum += proportional_bytes(pid).value_or(entry.stat.rss_bytes);
+    return sum;
+}
+
 std::vector<Processes::Left> Processes::left_by(int leader) const {
     std::vector<Left> left;
     for (const auto& [pid, entry] : table_)

@@ -57,6 +57,8 @@ class Processes {
     // Of the last scan, or over all of them: the sum over the job's processes.
     [[nodiscard]] std::uint64_t rss_bytes(int leader) const;
     [[nodiscard]] std::uint64_t peak_rss_bytes(int leader) const;
+    // Of those of the last scan, now: each page once, by its share. Costly.
+    [[nodiscard]] std::uint64_t memory_bytes(int leader) const;
     // Those of the job that live, without its leader.
     [[nodiscard]] std::vector<Left> left_by(int leader) const;
 

@@ -80,6 +80,16 @@ elif what == "hog":
     kept = b"x" * (int(argument) << 19)
     print("grown", flush=True)
     time.sleep(600)
+elif what == "share":
+    # Ten processes that have it all in common.
+    kept = b"x" * (int(argument) << 20)
+    for _ in range(9):
+        if os.fork() == 0:
+            time.sleep(1.5)
+            os._exit(0)
+    time.sleep(1.5)
+    for _ in range(9):
+        os.wait()
 elif what == "write":
     with open("written", "wb") as file:
         file.write(b"x" * int(argument))

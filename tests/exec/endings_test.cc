@@ -146,6 +146,13 @@ TEST_F(EndingsTest, AChildOfOursThatIsOfNoJobIsLeftAlone) {
     EXPECT_EQ(::waitpid(bystander, &status, 0), bystander) << "nobody else waited for it";
 }
 
+TEST_F(EndingsTest, MemoryThatProcessesShareIsThereOnce) {
+    add({"share", "100"}).memory_bytes = 300u << 20;
+    run();
+    EXPECT_EQ(how(0), "exit code 0");
+    EXPECT_GT(finished[0].usage.peak_rss_bytes, 600u << 20) << "it was looked at";
+}
+
 TEST_F(EndingsTest, MemoryIsThatOfAllProcesses) {
     add({"hog", "400"}).memory_bytes = 300u << 20;
     add({"hog", "100"}, Milliseconds(2000)).memory_bytes = 300u << 20;

@@ -230,6 +230,10 @@ TEST_F(ExecutorTest, PastItsMemoryAChildIsKilledAtOnce) {
     executor->tick();
     EXPECT_THAT(signals("a"), IsEmpty());
     launcher.children["a"]->state.rss_bytes = kMemory + 1;
+    launcher.children["a"]->shared_bytes = 1;
+    executor->tick();
+    EXPECT_THAT(signals("a"), IsEmpty()) << "what is shared is there once";
+    launcher.children["a"]->shared_bytes = 0;
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGKILL}}));
     launcher.end("a", Signaled{SIGKILL});

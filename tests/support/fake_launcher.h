@@ -26,6 +26,7 @@ class FakeLauncher final : public exec::Launcher {
         std::function<void(exec::Ended)> on_end;
         std::vector<std::pair<char, int>> signals;  // 'l' leader or 'g' group, and the signal
         exec::ChildState state;                     // as the test sets it
+        std::uint64_t shared_bytes = 0;             // counted more than once in state.rss_bytes
     };
 
     [[nodiscard]] Expected<std::unique_ptr<exec::Child>> start(
@@ -55,6 +56,9 @@ class FakeLauncher final : public exec::Launcher {
             : started_(std::move(started)), pid_(pid) {}
         [[nodiscard]] int pid() const override { return pid_; }
         [[nodiscard]] exec::ChildState state() const override { return started_->state; }
+        [[nodiscard]] std::uint64_t memory_bytes() const override {
+            return started_->state.rss_bytes - started_->shared_bytes;
+        }
         void signal_leader(int signal) override { started_->signals.emplace_back('l', signal); }
         void signal_group(int signal) override { started_->signals.emplace_back('g', signal); }
         void let_go() override {

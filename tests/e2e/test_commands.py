@@ -271,7 +271,7 @@ def test_on_a_terminal_there_is_a_bar(program, python, tmp_path):
             break
         seen += piece
     assert process.wait() == 1
-    assert b"\r\x1b[K" in seen and b"[0/1]" in seen and b"\x1b[31m" in seen
+    assert b"\r\x1b[J" in seen and b"[0/1]" in seen and b"\x1b[31m" in seen
     # The bar is gone at the end, and what stays is the same as in a pipe.
     assert seen.rstrip().splitlines()[-1].startswith(b"report: ")
 

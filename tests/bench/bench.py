@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Speed, as a ratio against what users have without the runner, both sides in one call.
+"""What the runner itself costs. What a whole suite takes: suites.py.
 
-    bench.py serial SUITE [TARGET…]   the suite at -j2 against one fresh `python -m unittest -v` after the other
     bench.py cost [N]                 the runner's own CPU time for N tiny modules, and while a child sleeps
     bench.py scale [MODULES [TESTS]]  the runner's own CPU time and memory for so many modules of so many tests, in
                                       quarters; the children are no Pythons but replay what one once wrote
 
-The suite is run without the shim and with OMP_NUM_THREADS=1 on both sides. The runner is $COMPAT_RUNNER or build/release/bin/runner.
+The runner is $COMPAT_RUNNER or build/release/bin/runner.
 """
 import json
 import os
@@ -20,30 +19,6 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNER = os.environ.get("COMPAT_RUNNER", str(ROOT / "build/release/bin/runner"))
 ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
-def prepared(suite):
-    out = subprocess.run([RUNNER, "prepare", suite, "--shim", "off"], check=True, text=True, capture_output=True).stdout
-    lines = dict(line.split(": ", 1) for line in out.splitlines() if ": " in line)
-    return lines["environment"], lines["source"].rsplit(" (", 1)[0]
-
-
-def serial(suite, *targets):
-    python, root = prepared(suite)
-    listed = subprocess.run([RUNNER, "list", "--json", suite, *targets], check=True, text=True, capture_output=True).stdout
-    modules = [m["path"] for m in json.loads(listed)["modules"]]
-
-    begin = time.monotonic()
-    for module in modules:
-        subprocess.run([python, "-m", "unittest", "-v", module.removesuffix(".py").replace("/", ".")], cwd=root,
-                       env={**ENV, "PYTHONPATH": root}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    one_by_one = time.monotonic() - begin
-
-    with tempfile.TemporaryDirectory() as folder:
-        begin = time.monotonic()
-        subprocess.run([RUNNER, suite, *targets, "-j2", "--shim", "off", "-q", "--results", folder], env=ENV)
-        ours = time.monotonic() - begin
-    print(f"{len(modules)} modules: one after the other {one_by_one:.1f} s, runner -j2 {ours:.1f} s, ratio {ours / one_by_one:.2f}")
 
 
 def own_cpu(words, cwd):
@@ -170,6 +145,6 @@ def scale(modules="10000", tests="10"):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ("serial", "cost", "scale"):
+    if len(sys.argv) < 2 or sys.argv[1] not in ("cost", "scale"):
         sys.exit(__doc__)
-    {"serial": serial, "cost": cost, "scale": scale}[sys.argv[1]](*sys.argv[2:])
+    {"cost": cost, "scale": scale}[sys.argv[1]](*sys.argv[2:])

@@ -106,6 +106,11 @@ class History {
         if (added) tests_.push_back({row.id});
         if (row.fate == Fate::unreached) return;
         Test& test = tests_[at->second];
+        if (attempt.kind == AttemptKind::whole) {  // what was before is history
+            test.again = 0;
+            test.fate = Fate::unreached;
+            test.was_bad = false;
+        }
         test.was_bad = test.was_bad || test.fate == Fate::bad;
         test.fate = row.fate;
         test.forked = attempt.forked;
@@ -174,11 +179,16 @@ std::optional<Next> failures_again(const History& history, const AttemptLimits& 
     }));
 }
 
-std::optional<Next> differing_alone(const History& history, const AttemptLimits& limits) {
+std::optional<Next> differing(const History& history, const AttemptLimits& limits) {
     const auto differs = [](const Test& test) {
         return test.again > 0 && test.was_bad && test.fate == Fate::good;
     };
     const auto& tests = history.tests();
+    // It may have failed for what ran before it, and would in a fresh process, too.
+    if (history.whole().forked)
+        return std::any_of(tests.begin(), tests.end(), differs)
+                   ? std::optional(Next{AttemptKind::whole, {}})
+                   : std::nullopt;
     const auto done = std::count_if(tests.begin(), tests.end(), [&](const Test& test) {
         return test.alone > 0 && test.was_bad && test.again > 0;
     });
@@ -202,8 +212,8 @@ std::optional<Next> whole_again(const History& history, const AttemptLimits& lim
 }
 
 using Rule = std::optional<Next> (*)(const History&, const AttemptLimits&);
-constexpr Rule kRules[] = {whole_again, rest, culprit_alone, failures_again, differing_alone};
-constexpr Rule kFailuresFirst[] = {whole_again, culprit_alone, failures_again, differing_alone};
+constexpr Rule kRules[] = {whole_again, rest, culprit_alone, failures_again, differing};
+constexpr Rule kFailuresFirst[] = {whole_again, culprit_alone, failures_again, differing};
 
 }  // namespace
 

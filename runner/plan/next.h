@@ -12,8 +12,9 @@
 //    process dies twice before any test, or stops before one in order, nothing more is tried.
 //  - A test that crashed or timed out runs once more alone.
 //  - Tests that failed run again together: once where only a fork has said so, and as often as
-//    retries say. One that then passes runs once more alone, and that is its verdict; so many of
-//    them as there are restarts.
+//    retries say. Where one passes then that had failed in a fork, the whole module runs once more
+//    in a fresh process: what ran before a test may be why it failed. Elsewhere it runs once more
+//    alone, and that is its verdict; so many of them as there are restarts.
 #pragma once
 
 #include <cstdint>

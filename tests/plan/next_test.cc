@@ -120,10 +120,22 @@ TEST(NextAttempt, WhatAForkSaysOfFailuresIsConfirmed) {
     EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::d"}}));
     so_far.push_back(attempt(alone, {{"m::d", died}}));
     EXPECT_EQ(next_attempt(so_far, {}), (Next{again, {"m::b", "m::c"}}));
-    so_far.push_back(attempt(again, {{"m::b", bad}, {"m::c", good}}));
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::c"}}));
-    so_far.push_back(attempt(alone, {{"m::c", bad}}));
+    so_far.push_back(attempt(again, {{"m::b", bad}, {"m::c", bad}}));
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
+}
+
+TEST(NextAttempt, WhatFailsInAForkAndPassesApartIsDecidedByTheWholeModule) {
+    std::vector<Attempt> so_far{
+        forked(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}})),
+        attempt(again, {{"m::b", bad}, {"m::c", good}})};
+    EXPECT_EQ(next_attempt(so_far, {}), (Next{whole, {}}));
+    auto depends_on_order = so_far;
+    depends_on_order.push_back(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}}));
+    EXPECT_EQ(next_attempt(depends_on_order, {}), std::nullopt) << "as it would be without a fork";
+    EXPECT_EQ(next_attempt(depends_on_order, {.retries = 1}), (Next{again, {"m::b", "m::c"}}));
+    auto depends_on_the_fork = so_far;
+    depends_on_the_fork.push_back(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", good}}));
+    EXPECT_EQ(next_attempt(depends_on_the_fork, {}), std::nullopt);
 }
 
 TEST(NextAttempt, AForkThatBrokeOutsideOfItsTestsIsNotBelieved) {

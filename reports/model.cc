@@ -55,10 +55,7 @@ ModuleVerdicts verdicts_of(const store::StoredModule& module) {
         all.verdicts.record.reason = module.not_run_reason;
         return all;
     }
-    std::vector<analysis::Attempt> attempts;
-    for (const store::JobResult& job : module.attempts)
-        attempts.push_back({&job.record, job.attempt, job.kind, job.forked});
-    all.verdicts = analysis::verdicts_of(attempts);
+    all.verdicts = analysis::verdicts_of_jobs(module.attempts);
     for (const analysis::Verdict& verdict : all.verdicts.of) {
         auto& views = all.attempts.emplace_back();
         if (verdict.tries.size() < 2) continue;
@@ -107,7 +104,7 @@ class Builder {
         view.series = info.series;
         view.framework = info.framework;
         view.started = info.started;
-        view.duration_s = run_.end ? run_.end->duration_s : seconds_so_far();
+        view.duration_s = store::duration_of(run_);
         view.complete = run_.end && run_.end->complete;
         if (run_.end) view.exit_code = run_.end->exit_code;
         view.shim = info.shim;
@@ -123,18 +120,6 @@ class Builder {
         view.command = quoted(info.argv);
         view.fingerprint = info.fingerprint;
         return view;
-    }
-
-    // Of a run that never came to its end: up to the end of the last attempt that was stored.
-    double seconds_so_far() const {
-        double seconds = 0;
-        for (const store::StoredModule& module : run_.modules)
-            for (const store::JobResult& job : module.attempts)
-                seconds = std::max(
-                    seconds,
-                    std::chrono::duration<double>(job.started - run_.info.started).count() +
-                        job.duration_s);
-        return seconds;
     }
 
     void add_module(const store::StoredModule& module) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/analysis/attempts.h"
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 
@@ -21,11 +22,7 @@ struct StoredRun;
 
 namespace compat::reports {
 
-// States that nobody wants to see, unless an expectation says so.
-[[nodiscard]] constexpr bool needs_attention(parsers::State state) {
-    using enum parsers::State;
-    return state == failed || state == errored || state == crashed || state == timed_out;
-}
+using analysis::needs_attention;
 
 // A URL is empty where there is none that works: the text is then printed plainly.
 struct FrameView {

@@ -52,15 +52,15 @@ std::vector<Row> gather(const std::vector<Attempt>& attempts) {
 Verdict marked(const std::vector<Attempt>& attempts, Row row) {
     Verdict verdict;
     const bool good = row_of(attempts, row.decisive).state == State::passed;
-    const bool broken = is_broken(row_of(attempts, row.decisive).state);
+    const bool broken = needs_attention(row_of(attempts, row.decisive).state);
     for (const Try& at : row.tries) {
         const State state = row_of(attempts, at).state;
         const bool forked = attempts[at.attempt].forked;
         if (state == State::not_run || at.attempt == row.decisive.attempt) continue;
         if (forked && !attempts[row.decisive.attempt].forked) {
-            verdict.fork_sensitive = verdict.fork_sensitive || is_broken(state) != broken;
+            verdict.fork_sensitive = verdict.fork_sensitive || needs_attention(state) != broken;
         } else {
-            verdict.flaky = verdict.flaky || (good && is_broken(state));
+            verdict.flaky = verdict.flaky || (good && needs_attention(state));
         }
     }
     verdict.tries = std::move(row.tries);
@@ -126,11 +126,6 @@ void keep_decided(ModuleRecord& merged, const std::vector<Attempt>& attempts,
 }
 
 }  // namespace
-
-bool is_broken(State state) {
-    return state == State::failed || state == State::errored || state == State::crashed ||
-           state == State::timed_out;
-}
 
 Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
     Verdicts all;

@@ -41,7 +41,20 @@ struct Verdicts {
 // whole module was run again, nor one that says that nothing ran once anything was.
 [[nodiscard]] Verdicts verdicts_of(const std::vector<Attempt>& attempts);
 
-// Broken in a way that nobody wants to see.
-[[nodiscard]] bool is_broken(parsers::State state);
+// `verdicts_of` for whatever holds a module's attempts as the store does: `record`, `attempt`,
+// `kind` and `forked` of each.
+template <class Jobs>
+[[nodiscard]] Verdicts verdicts_of_jobs(const Jobs& jobs) {
+    std::vector<Attempt> attempts;
+    for (const auto& job : jobs)
+        attempts.push_back({&job.record, job.attempt, job.kind, job.forked});
+    return verdicts_of(attempts);
+}
+
+// States that nobody wants to see, unless an expectation says so.
+[[nodiscard]] constexpr bool needs_attention(parsers::State state) {
+    using enum parsers::State;
+    return state == failed || state == errored || state == crashed || state == timed_out;
+}
 
 }  // namespace compat::analysis

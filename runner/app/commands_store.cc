@@ -6,6 +6,7 @@
 #include "reports/model.h"
 #include "reports/render.h"
 #include "runner/app/commands.h"
+#include "runner/app/conduct.h"
 #include "runner/app/display.h"
 #include "runner/app/output.h"
 #include "runner/app/run_folder.h"
@@ -24,19 +25,12 @@ struct Results {
 };
 
 Expected<Results> open_existing(const Invocation& invocation) {
-    return Settings::resolve(invocation.flags, nullptr)
-        .and_then([](const Settings& settings) -> Expected<Results> {
-            const fs::path folder = fs::absolute(settings.text(Setting::results));
-            std::error_code error;
-            if (!fs::exists(folder / "runner.db", error))
-                return fail(ErrorKind::usage, "no run is stored here",
-                            "run a suite first, or name another folder by --results",
-                            folder.string());
-            return store::Store::open(folder / "runner.db", store::Store::Mode::read_only)
-                .map([&](store::Store&& store) {
-                    return Results{folder, std::move(store)};
-                });
-        });
+    return existing_results(invocation).and_then([](const fs::path& folder) {
+        return store::Store::open(folder / "runner.db", store::Store::Mode::read_only)
+            .map([&](store::Store&& store) {
+                return Results{folder, std::move(store)};
+            });
+    });
 }
 
 std::string words_of(const store::StateCounts& states) {

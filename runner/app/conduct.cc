@@ -162,14 +162,7 @@ Expected<ExitCode> close_run(store::Store& store, const Conducted& what, const C
                  recorder.mismatches().empty(), recorder.mismatches(), finished.reason});
     if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
 
-    const auto loaded = store.load_run(run.id);
-    if (!loaded) return tl::unexpected(loaded.error());
-    const auto model = reports::build_model(*loaded, {run.folder, run.folder});
-    const auto files = reports::write_reports(model, run.folder,
-                                              {reports::Format::markdown, reports::Format::json});
-    if (!files) return tl::unexpected(files.error());
-    point_latest(run);
-    print_closing(model, run.folder / "report.md");
+    if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
     for (const auto& id : recorder.unmatched())
         print(stderr,
               "runner: no test is named {}: `runner list --cases SUITE MODULE` prints the ids\n",
@@ -180,6 +173,28 @@ Expected<ExitCode> close_run(store::Store& store, const Conducted& what, const C
 }
 
 }  // namespace
+
+Expected<void> report_run(const store::Store& store, const RunFolder& run) {
+    const auto loaded = store.load_run(run.id);
+    if (!loaded) return tl::unexpected(loaded.error());
+    const auto model = reports::build_model(*loaded, {run.folder, run.folder});
+    const auto files = reports::write_reports(model, run.folder,
+                                              {reports::Format::markdown, reports::Format::json});
+    if (!files) return tl::unexpected(files.error());
+    point_latest(run);
+    print_closing(model, run.folder / "report.md");
+    return {};
+}
+
+Expected<fs::path> existing_results(const Invocation& invocation) {
+    const auto settings = Settings::resolve(invocation.flags, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    const fs::path folder = fs::absolute(settings->text(Setting::results));
+    std::error_code error;
+    if (fs::exists(folder / "runner.db", error)) return folder;
+    return fail(ErrorKind::usage, "no run is stored here",
+                "run a suite first, or name another folder by --results", folder.string());
+}
 
 // Made first of all, so that a folder that cannot be written is known before minutes are spent.
 Expected<store::Store> open_results(const fs::path& results) {

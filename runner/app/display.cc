@@ -23,11 +23,6 @@ constexpr const char* kRed = "31";
 constexpr const char* kGreen = "32";
 constexpr const char* kYellow = "33";
 
-bool is_bad(State state) {
-    return state == State::failed || state == State::errored || state == State::crashed ||
-           state == State::timed_out;
-}
-
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -268,8 +263,9 @@ void Display::module_done(const ModuleDone& done) {
     const parsers::ModuleRecord& record = done.verdicts.record;
     Counts counts{};
     for (const auto& test : record.cases) ++counts[static_cast<size_t>(test.state)];
-    const bool bad = std::any_of(record.cases.begin(), record.cases.end(),
-                                 [](const auto& test) { return is_bad(test.state); });
+    const bool bad = std::any_of(record.cases.begin(), record.cases.end(), [](const auto& test) {
+        return analysis::needs_attention(test.state);
+    });
     const bool none = record.outcome == ModuleOutcome::no_tests;
     const bool good = record.outcome == ModuleOutcome::completed && !bad;
     const size_t digits = std::to_string(modules_).size();
@@ -292,9 +288,11 @@ void Display::show_tests(const ModuleDone& done) {
     size_t shown = 0, bad_count = 0;
     for (const auto& test : record.cases) {
         const bool skipped = test.state == State::skipped && options_.verbosity > 0;
-        if (!is_bad(test.state) && !skipped) continue;
-        if (is_bad(test.state) && ++bad_count > kFailuresShown && options_.verbosity < 1) continue;
-        if (is_bad(test.state)) ++shown;
+        if (!analysis::needs_attention(test.state) && !skipped) continue;
+        if (analysis::needs_attention(test.state) && ++bad_count > kFailuresShown &&
+            options_.verbosity < 1)
+            continue;
+        if (analysis::needs_attention(test.state)) ++shown;
         const std::string why = test.failure ? test.failure->key_line() : test.reason;
         say({{"    ", nullptr},
              {std::string(parsers::name_of(test.state)), skipped ? kYellow : kRed},

@@ -7,14 +7,8 @@
 #include <random>
 #include <tuple>
 
-#include "reports/model.h"
-#include "reports/render.h"
-#include "runner/analysis/accounting.h"
 #include "runner/app/commands.h"
 #include "runner/app/conduct.h"
-#include "runner/app/display.h"
-#include "runner/app/output.h"
-#include "runner/app/summary.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/plan/plan.h"
@@ -167,14 +161,7 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     end.exit_code = static_cast<int>(code);
     if (auto closed = store->finish_run(run.id, end); !closed)
         return tl::unexpected(closed.error());
-    const auto loaded = store->load_run(run.id);
-    if (!loaded) return tl::unexpected(loaded.error());
-    const auto model = reports::build_model(*loaded, {run.folder, run.folder});
-    const auto files = reports::write_reports(model, run.folder,
-                                              {reports::Format::markdown, reports::Format::json});
-    if (!files) return tl::unexpected(files.error());
-    point_latest(run);
-    print_closing(model, run.folder / "report.md");
+    if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
     return code;
 }
 

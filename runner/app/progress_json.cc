@@ -143,7 +143,7 @@ std::string module_line(const ModuleDone& done, const Moment& now) {
         const auto& test = record.cases[i];
         const std::string state(name_of(test.state));
         counts[state] = counts[state].get<int>() + 1;
-        if (analysis::is_broken(test.state))
+        if (analysis::needs_attention(test.state))
             unexpected.push_back({{"id", test.id},
                                   {"state", state},
                                   {"why", test.failure ? test.failure->key_line() : test.reason}});

@@ -94,13 +94,6 @@ plan::Attempt for_planner(const store::JobResult& job) {
     return attempt;
 }
 
-analysis::Verdicts merged(const std::vector<store::JobResult>& jobs) {
-    std::vector<analysis::Attempt> attempts;
-    for (const auto& job : jobs)
-        attempts.push_back({&job.record, job.attempt, job.kind, job.forked});
-    return analysis::verdicts_of(attempts);
-}
-
 }  // namespace
 
 ProcessEnd process_end(const exec::Outcome& outcome, const exec::Usage& usage) {
@@ -264,7 +257,7 @@ ModuleDone Recorder::close(size_t module) {
         done.verdicts.record.path = done.path;
         done.verdicts.record.outcome = ModuleOutcome::not_run;
     } else {
-        done.verdicts = merged(jobs->second);
+        done.verdicts = analysis::verdicts_of_jobs(jobs->second);
         done.attempts = static_cast<int>(jobs->second.size());
         for (const auto& job : jobs->second) {
             done.duration_s += job.duration_s;

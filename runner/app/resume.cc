@@ -1,7 +1,6 @@
 // Commands that take up a stored run: `resume` goes on with it, `rerun` runs a part of it anew.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <set>
 
@@ -60,29 +59,6 @@ Expected<Stored> take(const store::Store& store, const fs::path& results, const 
     return taken;
 }
 
-Expected<fs::path> results_of(const Invocation& invocation) {
-    return Settings::resolve(invocation.flags, nullptr)
-        .and_then([](const Settings& settings) -> Expected<fs::path> {
-            const fs::path folder = fs::absolute(settings.text(Setting::results));
-            std::error_code error;
-            if (fs::exists(folder / "runner.db", error)) return folder;
-            return fail(ErrorKind::usage, "no run is stored here",
-                        "run a suite first, or name another folder by --results", folder.string());
-        });
-}
-
-// Up to the end of what is stored: the time between two sittings is nobody's.
-double seconds_so_far(const store::StoredRun& run) {
-    if (run.end) return run.end->duration_s;
-    double seconds = 0;
-    for (const auto& module : run.modules)
-        for (const auto& job : module.attempts)
-            seconds = std::max(
-                seconds, std::chrono::duration<double>(job.started - run.info.started).count() +
-                             job.duration_s);
-    return seconds;
-}
-
 void end_survivors(const RunFolder& run) {
     for (const auto& left : exec::end_survivors(run.id + "/")) {
         std::string command;
@@ -97,7 +73,7 @@ Expected<ExitCode> resume_run(const ResumeCommand& command, const Invocation& in
     const auto say = [&](std::string_view line) {
         if (command.verbosity >= 0) print("{}\n", printable(line));
     };
-    const auto results = results_of(invocation);
+    const auto results = existing_results(invocation);
     if (!results) return tl::unexpected(results.error());
     auto store = open_results(*results);
     if (!store) return tl::unexpected(store.error());
@@ -129,7 +105,7 @@ Expected<ExitCode> resume_run(const ResumeCommand& command, const Invocation& in
     what.run = taken->run;
     what.plan = std::move(*plan);
     what.verbosity = command.verbosity;
-    what.seconds_before = seconds_so_far(taken->stored);
+    what.seconds_before = store::duration_of(taken->stored);
     const store::RunInfo& info = taken->stored.info;
     what.notes.push_back("going on with " + info.id);
     if (info.torch != ready->prepared.environment.torch_version ||
@@ -151,7 +127,7 @@ Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocati
     if (!command.failed && !command.flaky && !command.not_run)
         return fail(ErrorKind::usage, "what is to run again?",
                     "say --failed, --flaky, --not-run, or several of them");
-    const auto results = results_of(invocation);
+    const auto results = existing_results(invocation);
     if (!results) return tl::unexpected(results.error());
     auto store = store::Store::open(*results / "runner.db");
     if (!store) return tl::unexpected(store.error());
@@ -166,10 +142,7 @@ Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocati
             if (command.not_run) targets.insert(module.path);
             continue;
         }
-        std::vector<analysis::Attempt> attempts;
-        for (const auto& job : module.attempts)
-            attempts.push_back({&job.record, job.attempt, job.kind, job.forked});
-        const auto verdicts = analysis::verdicts_of(attempts);
+        const auto verdicts = analysis::verdicts_of_jobs(module.attempts);
         for (size_t i = 0; i < verdicts.of.size(); ++i) {
             const auto& test = verdicts.record.cases[i];
             const bool wanted =

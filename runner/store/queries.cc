@@ -90,7 +90,7 @@ std::vector<RunSummary> list_runs(Database& database) {
             SELECT run.id, run.name, suite.name, series, started_ms, device, simulated,
                 shim, torch, folder, (SELECT count(*)
             FROM module
-            WHERE module.run = run.id), shard, plan, {}
+            WHERE module.run = run.id), shard, {}
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -111,8 +111,7 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.folder = row.text(9);
         run.modules = row.integer(10);
         run.shard = row.text(11);
-        run.plan = row.text(12);
-        run.end = read_end(row, 13);
+        run.end = read_end(row, 12);
     }
     Statement count = database.prepare(
         "SELECT run, state, count(*) FROM result WHERE verdict = 1 GROUP BY run, state");

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "runner/store/migrations.h"
 #include "runner/store/queries.h"
 #include "runner/store/reader.h"
@@ -64,6 +67,17 @@ Expected<Store> Store::open(const std::filesystem::path& file, Mode mode) {
         if (!ready) return tl::unexpected(ready.error());
         return Store(std::move(impl));
     });
+}
+
+double duration_of(const StoredRun& run) {
+    if (run.end) return run.end->duration_s;
+    double seconds = 0;
+    for (const StoredModule& module : run.modules)
+        for (const JobResult& job : module.attempts)
+            seconds = std::max(
+                seconds, std::chrono::duration<double>(job.started - run.info.started).count() +
+                             job.duration_s);
+    return seconds;
 }
 
 Expected<Store> Store::in_memory() {

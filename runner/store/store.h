@@ -129,6 +129,9 @@ struct StoredRun {
     std::vector<StoredModule> modules;  // in the order in which they were planned
 };
 
+// Seconds that the run took; without an end, up to the end of the last attempt that was stored.
+[[nodiscard]] double duration_of(const StoredRun& run);
+
 // Tests of a run by the state of their last attempt, indexed by parsers::State.
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
 
@@ -144,7 +147,6 @@ struct RunSummary {
     std::string torch;
     std::string folder;
     std::string shard;
-    std::string plan;
     std::optional<RunEnd> end;  // without its mismatches
     std::int64_t modules = 0;
     StateCounts states{};

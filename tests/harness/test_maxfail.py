@@ -50,6 +50,28 @@ def test_stops_after_so_many(framework, interpreter, root, most, reached):
     assert result.log.count("class torn down") == 1
 
 
+UNEXPECTED = """
+import unittest
+
+
+class A(unittest.TestCase):
+    @unittest.expectedFailure
+    def test_a(self):
+        pass
+
+    def test_b(self):
+        pass
+"""
+
+
+def test_an_unexpected_success_counts(framework, interpreter, root):
+    support.write(root, {"test_a.py": UNEXPECTED})
+    result = run(interpreter, framework, root, "test_a.py", "--maxfail", "1")
+    # pytest says of a TestCase's that it failed.
+    assert result.states() == {"A::test_a": "xpassed" if framework == "unittest" else "failed"}
+    assert result.finished and result.status == 1
+
+
 def test_the_suites_own_bound_is_not_ours(pytest_python, root):
     support.write(root, {"test_a.py": BREAKS, "pytest.ini": "[pytest]\naddopts = -x\n"})
     result = run(pytest_python, "pytest", root, "test_a.py", "--maxfail", "2")

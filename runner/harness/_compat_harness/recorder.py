@@ -13,6 +13,9 @@ import time
 from _compat_harness.events import clean
 
 FAILING = ("failed", "errored")
+# What counts for `maxfail`; under unittest an unexpected success fails the run, too.
+BROKEN = FAILING + ("crashed", "timed_out")
+BROKEN_IN_UNITTEST = BROKEN + ("xpassed",)
 
 # What varies from run to run: `<function f at 0x7f…>`, or the same made into a name.
 _ADDRESS = re.compile(r"(?<=at[ _])0x[0-9a-fA-F]+|0x[0-9a-fA-F]{9,16}(?![0-9a-fA-F])")
@@ -53,13 +56,13 @@ def _holders(id):
 class Recorder:
     """Writes the events of one module. `only`: ids to keep, of tests or of what holds them
     (`path::Class`, `path::Class::test` of a parametrized one); None for all. `maxfail`: after so
-    many rows that failed or errored the framework is to stop; 0 for never."""
+    many rows in a state of `broken` the framework is to stop; 0 for never."""
 
-    def __init__(self, events, describer, module, file, only, maxfail=0):
+    def __init__(self, events, describer, module, file, only, maxfail=0, broken=BROKEN):
         self.events, self.describer = events, describer
         self.module, self.file = module, file
         self.ready_written = False
-        self._only, self._maxfail, self._failed = only, maxfail, 0
+        self._only, self._maxfail, self._broken, self._bad = only, maxfail, broken, set()
         self._seen = {}
         self._collected = self._ended = 0
         self._now = time.monotonic
@@ -121,21 +124,21 @@ class Recorder:
             duration = self._now() - case.began
             self._tell_shim("end_test")
         self._ended += 1
-        keys = verdict(case.outcomes)
-        self._failed += keys["state"] in FAILING
-        self.events.write("end", id=case.id, duration_s=round(duration, 6), **keys)
+        self._tell_end(case, duration)
 
     def amend(self, case):
         """Another `end` of a case: the framework has taken back what the first one said."""
-        duration = self._now() - case.began
-        self.events.write(
-            "end", id=case.id, duration_s=round(duration, 6), **verdict(case.outcomes)
-        )
+        self._tell_end(case, self._now() - case.began)
+
+    def _tell_end(self, case, duration):
+        keys = verdict(case.outcomes)
+        (self._bad.add if keys["state"] in self._broken else self._bad.discard)(case.id)
+        self.events.write("end", id=case.id, duration_s=round(duration, 6), **keys)
 
     def has_enough(self, running=None):
         """Whether `maxfail` is reached, the case that still runs counted by what is known of it."""
         failing = running is not None and any(o.state in FAILING for o in running.outcomes)
-        return 0 < self._maxfail <= self._failed + failing
+        return 0 < self._maxfail <= len(self._bad) + failing
 
     def pseudo(self, tail, name, outcomes, place=("", 0)):
         """A row that is no test, announced and ended at once."""

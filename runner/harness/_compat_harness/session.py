@@ -11,7 +11,7 @@ import sys
 
 from _compat_harness.describe import Describer, from_suite, traceback_text
 from _compat_harness.events import Events
-from _compat_harness.recorder import Outcome, Recorder
+from _compat_harness.recorder import BROKEN, BROKEN_IN_UNITTEST, Outcome, Recorder
 
 FORMAT = 1
 # Frameworks that run in this process; the others are programs of their own.
@@ -88,7 +88,8 @@ def main(argv):
     root = os.getcwd()
     describer = Describer(root)
     file = os.path.join(root, arguments.module)
-    recorder = Recorder(events, describer, arguments.module, file, only, arguments.maxfail)
+    broken = BROKEN_IN_UNITTEST if arguments.framework == "unittest" else BROKEN
+    recorder = Recorder(events, describer, arguments.module, file, only, arguments.maxfail, broken)
     session = Session(arguments, events, recorder, describer, forked)
 
     argv = driver.argv(session)

@@ -113,13 +113,16 @@ void ChildProcess::gone() {
 
 void ChildProcess::sweep() {
     if (pid_ <= 0) return;
-    if (processes_.has_orphans(pid_) && !end_what_is_left() && now() < sweep_until_) {
-        again_.expires_after(pause_);
-        pause_ = std::min(pause_ * 2, Milliseconds(100));
-        again_.async_wait([self = shared_from_this()](const error_code& error) {
-            if (!error) self->sweep();
-        });
-        return;
+    if (processes_.has_orphans(pid_) && !end_what_is_left()) {
+        if (now() < sweep_until_) {
+            again_.expires_after(pause_);
+            pause_ = std::min(pause_ * 2, Milliseconds(100));
+            again_.async_wait([self = shared_from_this()](const error_code& error) {
+                if (!error) self->sweep();
+            });
+            return;
+        }
+        for (const auto& process : processes_.left_by(pid_)) name(process.pid, process.stat);
     }
     Ended ended;
     wait_for_status(ended);
@@ -135,7 +138,9 @@ bool ChildProcess::end_what_is_left() {
         const auto left = processes_.left_by(pid_);
         if (left.empty() && !ended) return true;
         const size_t known = left_.size();
-        for (const auto& process : left) name(process.pid, process.stat);
+        // What dies with the leader, of the same signal or of its end, was not left behind.
+        for (const auto& process : left)
+            if (!is_dying(process.pid)) name(process.pid, process.stat);
         // A group dies as a whole, however fast it forks.
         ::kill(-pid_, SIGKILL);
         for (const auto& process : left) signal_exactly(process.pid, process.stat.start, SIGKILL);

@@ -1,5 +1,6 @@
 #include "runner/exec/executor.h"
 
+#include <algorithm>
 #include <csignal>
 
 namespace compat::exec {
@@ -222,6 +223,8 @@ void Executor::ended(size_t index, Ended how) {
     event.job = index;
     event.outcome = running.cause.value_or(how.outcome);
     event.usage = how.usage;
+    if (const auto* out = std::get_if<OutOfMemory>(&event.outcome))  // grown since the last look
+        event.usage.peak_rss_bytes = std::max(event.usage.peak_rss_bytes, out->seen_bytes);
     event.started = running.started;
     event.duration = clock_.steady() - running.since;
     event.leaked = std::move(how.leaked);

@@ -20,7 +20,7 @@ namespace compat::exec {
 namespace {
 
 // Not base's read_file: the files of /proc are read by hundreds, and have no size.
-std::optional<std::string> read_proc(int pid, const char* file) {
+std::optional<std::string> read_proc(int pid, const std::string& file) {
     const Fd fd(::open(fmt::format("/proc/{}/{}", pid, file).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd.valid()) return std::nullopt;
     std::string text;
@@ -30,6 +30,20 @@ std::optional<std::string> read_proc(int pid, const char* file) {
         text.append(buffer.data(), static_cast<size_t>(n));
     if (n < 0 || text.empty()) return std::nullopt;
     return text;
+}
+
+// Processes, or threads, by the names of their folders.
+std::vector<int> numbers_in(const std::string& path) {
+    std::vector<int> numbers;
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
+    if (!folder) return numbers;
+    while (const dirent* entry = ::readdir(folder.get())) {
+        const std::string_view name = entry->d_name;
+        int number = 0;
+        if (std::from_chars(name.data(), name.data() + name.size(), number).ec == std::errc{})
+            numbers.push_back(number);
+    }
+    return numbers;
 }
 
 // The n-th field of what follows the command's name; the first is the state.
@@ -85,6 +99,23 @@ std::optional<ProcStat> proc_stat(int pid) {
     return stat;
 }
 
+bool is_dying(int pid) {
+    constexpr std::int64_t kExiting = 0x4;  // PF_EXITING
+    // Each of its threads: the first may have left the others behind. Any fatal signal becomes a
+    // SIGKILL of every thread as it is sent.
+    for (const int thread : numbers_in(fmt::format("/proc/{}/task", pid))) {
+        const auto text = read_proc(pid, fmt::format("task/{}/stat", thread));
+        if (!text) continue;
+        Fields fields(std::string_view(*text).substr(text->rfind(')') + 1));
+        fields.skip(6);  // up to the flags, the 9th of proc(5)
+        const std::int64_t flags = fields.number();
+        fields.skip(21);
+        const std::int64_t pending = fields.number();
+        if ((flags & kExiting) == 0 && (pending & 1 << (SIGKILL - 1)) == 0) return false;
+    }
+    return true;
+}
+
 std::string state_in_words(char state) {
     struct Row {
         char state;
@@ -107,18 +138,7 @@ bool descends_from(int pid, int ancestor) {
     return pid > 0;
 }
 
-std::vector<int> all_pids() {
-    std::vector<int> pids;
-    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), &::closedir);
-    if (!folder) return pids;
-    while (const dirent* entry = ::readdir(folder.get())) {
-        const std::string_view name = entry->d_name;
-        int pid = 0;
-        if (std::from_chars(name.data(), name.data() + name.size(), pid).ec == std::errc{})
-            pids.push_back(pid);
-    }
-    return pids;
-}
+std::vector<int> all_pids() { return numbers_in("/proc"); }
 
 std::vector<std::string> argv_of(int pid, const ProcStat& stat) {
     std::vector<std::string> argv;

@@ -24,6 +24,10 @@ struct ProcStat {
 // Nothing: there is no such process, or no more.
 [[nodiscard]] std::optional<ProcStat> proc_stat(int pid);
 
+// Whether it gets to do nothing more: a SIGKILL is on its way to it, or it is in its exit. With
+// much memory, or on a busy machine, that takes a while.
+[[nodiscard]] bool is_dying(int pid);
+
 // Its resident memory, of shared pages its share alone (PSS). A millisecond for a large process.
 // Nothing: not ours to read, or a kernel before 4.14.
 [[nodiscard]] std::optional<std::uint64_t> proportional_bytes(int pid);

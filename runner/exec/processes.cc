@@ -165,9 +165,13 @@ std::uint64_t Processes::peak_rss_bytes(int leader) const {
 
 std::uint64_t Processes::memory_bytes(int leader) const {
     std::uint64_t sum = 0;
-    for (const auto& [pid, entry] : table_)
-        if (entry.owner == leader && !entry.stat.ended)
-            sum += proportional_bytes(pid).value_or(entry.stat.rss_bytes);
+    for (const auto& [pid, entry] : table_) {
+        if (entry.owner != leader) continue;
+        if (const auto share = proportional_bytes(pid))
+            sum += *share;
+        else if (const auto stat = proc_stat(pid))  // one that is at its end has nothing any more
+            sum += stat->rss_bytes;
+    }
     return sum;
 }
 

@@ -163,6 +163,7 @@ TEST_F(EndingsTest, MemoryIsThatOfAllProcesses) {
     EXPECT_GT(out->seen_bytes, 300u << 20);
     EXPECT_GE(finished[0].usage.peak_rss_bytes, out->seen_bytes);
     EXPECT_LT(finished[0].usage.max_rss_bytes, 300u << 20) << "no process alone was";
+    EXPECT_THAT(left_by(0), IsEmpty()) << "all of it dies of what ends it";
     EXPECT_THAT(how(1), StartsWith("timed out"));
     EXPECT_GT(finished[1].usage.peak_rss_bytes, 100u << 20);
 }

@@ -1,12 +1,27 @@
 #include "runner/exec/progress.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace compat::exec {
+
+namespace {
+
+constexpr std::int64_t kNoMore = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+bool ProgressReader::is_next(std::int64_t seq) {
+    if (next_ == 0 && seq < 0) return true;
+    if (seq < next_ || seq == kNoMore) return false;
+    next_ = seq + 1;
+    return true;
+}
 
 void ProgressReader::feed(std::string_view line) {
     const auto event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -18,6 +33,9 @@ void ProgressReader::feed(std::string_view line) {
         return;
     if (pid_ == 0) pid_ = pid->get<std::int64_t>();
     if (*pid != pid_) return;
+    const auto seq = event.find("seq");
+    const bool numbered = seq != event.end() && seq->is_number_integer();
+    if (!is_next(numbered ? seq->get<std::int64_t>() : -1)) return;
 
     const auto& kind = name->get_ref<const std::string&>();
     if (kind == "session") {
@@ -26,6 +44,8 @@ void ProgressReader::feed(std::string_view line) {
         ++progress_.collected;
     } else if (kind == "ready") {
         progress_.ready = true;
+    } else if (kind == "finish") {
+        next_ = kNoMore;
     } else if (kind == "start" || kind == "end") {
         const auto id = event.find("id");
         if (id == event.end() || !id->is_string()) return;
@@ -45,6 +65,13 @@ bool ProgressReader::poll() {
     // A suite may have put a pipe in its place, for which nobody waits.
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return false;
+    struct stat file {};
+    ::fstat(fd, &file);
+    if (file.st_ino != inode_ || file.st_size < static_cast<off_t>(offset_)) {
+        offset_ = 0;
+        partial_.clear();
+    }
+    inode_ = file.st_ino;
     const Progress before = progress_;
     char buffer[1 << 16];
     while (true) {

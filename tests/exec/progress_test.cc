@@ -32,6 +32,50 @@ TEST(Progress, FollowsAFileThatGrowsInPieces) {
     EXPECT_FALSE(reader.poll());
 }
 
+std::string numbered(int seq, const char* event) {
+    return fmt::format(R"({{"event":"{}","pid":7,"seq":{},"id":"a"}})", event, seq);
+}
+
+TEST(Progress, AFileThatWasDamagedAndWrittenAgainIsGoneOnWith) {
+    const test::TempTree tree;
+    const std::filesystem::path path = tree.root() / "events";
+    const auto write = [&](const std::string& text) { std::ofstream(path) << text << std::flush; };
+    const std::string whole = numbered(0, "session") + '\n' + numbered(1, "collected") + '\n' +
+                              numbered(2, "start") + '\n';
+    ProgressReader reader(path);
+    write(whole);
+    EXPECT_TRUE(reader.poll());
+    const Progress before = reader.progress();
+
+    write("");
+    EXPECT_FALSE(reader.poll());
+    write(std::string(1000, 'x') + '\n' + std::string(1000, 'x'));
+    EXPECT_FALSE(reader.poll());
+    write(whole);
+    EXPECT_FALSE(reader.poll());
+    EXPECT_EQ(reader.progress(), before) << "it counts no line twice";
+
+    std::filesystem::rename(path, tree.root() / "elsewhere");
+    write(whole + numbered(3, "end") + '\n');
+    EXPECT_TRUE(reader.poll());
+    EXPECT_EQ(reader.progress(), (Progress{1, 1, false, "", true, 1}));
+}
+
+TEST(Progress, LinesThatAreNotDueChangeNothing) {
+    ProgressReader reader("unused");
+    reader.feed(numbered(0, "session"));
+    reader.feed(numbered(1, "start"));
+    const Progress before = reader.progress();
+    reader.feed(numbered(1, "end"));
+    reader.feed(R"({"event":"end","pid":7,"id":"a"})");
+    EXPECT_EQ(reader.progress(), before);
+    reader.feed(numbered(3, "end"));  // one is missing before it
+    EXPECT_EQ(reader.progress().ended, 1);
+    reader.feed(numbered(4, "finish"));
+    reader.feed(numbered(5, "start"));
+    EXPECT_EQ(reader.progress().starts, 1);
+}
+
 TEST(Progress, ATestWithinATestIsTheOneThatRuns) {
     ProgressReader reader("unused");
     const auto feed = [&](const char* event, const char* id) {

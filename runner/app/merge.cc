@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <random>
 #include <tuple>
@@ -135,19 +136,14 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
     for (const auto& part : *parts)
         if (auto copied = copy_files(part, run); !copied) return tl::unexpected(copied.error());
-    if (auto begun = store->begin_run(info); !begun) return tl::unexpected(begun.error());
 
-    store::RunEnd end;
+    store::StoredRun merged;
+    merged.info = std::move(info);
+    store::RunEnd& end = merged.end.emplace();
     std::vector<ExitCode> codes;
-    for (const auto& part : *parts) {
-        std::vector<std::string> modules;
-        for (const auto& module : part.run.modules) modules.push_back(module.path);
-        if (auto planned = store->plan_modules(run.id, modules); !planned)
-            return tl::unexpected(planned.error());
-        for (const auto& module : part.run.modules)
-            for (const auto& job : module.attempts)
-                if (auto saved = store->save_job(run.id, job); !saved)
-                    return tl::unexpected(saved.error());
+    for (auto& part : *parts) {
+        std::move(part.run.modules.begin(), part.run.modules.end(),
+                  std::back_inserter(merged.modules));
         const store::RunEnd& its = *part.run.end;
         end.finished = std::max(end.finished, its.finished);
         end.duration_s = std::max(end.duration_s, its.duration_s);
@@ -159,8 +155,7 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     }
     const ExitCode code = worst(codes);
     end.exit_code = static_cast<int>(code);
-    if (auto closed = store->finish_run(run.id, end); !closed)
-        return tl::unexpected(closed.error());
+    if (auto added = store->add_run(merged); !added) return tl::unexpected(added.error());
     if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
     return code;
 }

@@ -50,6 +50,25 @@ Expected<void> write_to(Database& database, std::string_view run, Function funct
     });
 }
 
+// In WAL this syncs the log at the commit, and with it every earlier commit.
+template <class Function>
+Expected<void> synced(Database& database, Function function) {
+    return guarded(database.file(), [&]() -> Expected<void> {
+        database.execute("PRAGMA synchronous = FULL");
+        auto done = function();
+        database.execute("PRAGMA synchronous = NORMAL");
+        return done;
+    });
+}
+
+Expected<void> write_new_run(Database& database, const RunInfo& info) {
+    if (run_row(database, info.id))
+        return fail(ErrorKind::database, fmt::format("there is a run '{}' already", info.id), {},
+                    database.file().string());
+    write_run(database, info);
+    return {};
+}
+
 }  // namespace
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -90,13 +109,7 @@ Expected<Store> Store::in_memory() {
 }
 
 Expected<void> Store::begin_run(const RunInfo& info) {
-    return write(impl_->database, [&]() -> Expected<void> {
-        if (run_row(impl_->database, info.id))
-            return fail(ErrorKind::database, fmt::format("there is a run '{}' already", info.id),
-                        {}, impl_->database.file().string());
-        write_run(impl_->database, info);
-        return {};
-    });
+    return write(impl_->database, [&] { return write_new_run(impl_->database, info); });
 }
 
 Expected<void> Store::plan_modules(std::string_view run, const std::vector<std::string>& paths) {
@@ -111,13 +124,26 @@ Expected<void> Store::save_job(std::string_view run, const JobResult& job) {
 
 Expected<void> Store::finish_run(std::string_view run, const RunEnd& end) {
     Database& database = impl_->database;
-    return guarded(database.file(), [&]() -> Expected<void> {
-        // In WAL this syncs the log at the commit, and with it every earlier commit of the run.
-        database.execute("PRAGMA synchronous = FULL");
-        auto done =
-            write_to(database, run, [&](std::int64_t row) { write_end(database, row, end); });
-        database.execute("PRAGMA synchronous = NORMAL");
-        return done;
+    return synced(database, [&] {
+        return write_to(database, run, [&](std::int64_t row) { write_end(database, row, end); });
+    });
+}
+
+Expected<void> Store::add_run(const StoredRun& run) {
+    Database& database = impl_->database;
+    return synced(database, [&] {
+        return write(database, [&]() -> Expected<void> {
+            if (auto begun = write_new_run(database, run.info); !begun) return begun;
+            const auto row = run_row(database, run.info.id);
+            if (!row) return tl::unexpected(row.error());
+            std::vector<std::string> paths;
+            for (const StoredModule& module : run.modules) paths.push_back(module.path);
+            write_plan(database, *row, paths);
+            for (const StoredModule& module : run.modules)
+                for (const JobResult& job : module.attempts) write_job(database, *row, job);
+            if (run.end) write_end(database, *row, *run.end);
+            return {};
+        });
     });
 }
 

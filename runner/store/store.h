@@ -196,6 +196,9 @@ class Store {
     [[nodiscard]] Expected<void> save_job(std::string_view run, const JobResult& job);
     // On the disk when it returns, power loss included.
     [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);
+    // A run that is over, whole or not at all; on the disk when it returns, power loss included. Of
+    // its modules what is derived from other runs is not taken.
+    [[nodiscard]] Expected<void> add_run(const StoredRun& run);
     // Takes an end back: the run goes on.
     [[nodiscard]] Expected<void> reopen_run(std::string_view run);
 

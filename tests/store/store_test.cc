@@ -51,6 +51,28 @@ TEST_F(StoreTest, WhatGoesInComesOut) {
     expect_same(run->modules[1].attempts, {other});
 }
 
+TEST_F(StoreTest, ARunThatIsAddedGoesInWholeOrNotAtAll) {
+    StoredRun run;
+    run.info = samples::run("merged", 100);
+    run.end = samples::end(200);
+    const JobResult first = samples::job("b.py"), second = samples::job("b.py", 2);
+    run.modules = {{"b.py", {first, second}, {}, {}}, {"a.py", {samples::job("a.py")}, {}, {}}};
+    run.modules[1].attempts.push_back(run.modules[1].attempts[0]);
+    EXPECT_FALSE(store.add_run(run)) << "an attempt twice";
+    EXPECT_TRUE(store.runs()->empty());
+
+    run.modules[1].attempts.pop_back();
+    ASSERT_TRUE(store.add_run(run));
+    const auto loaded = store.load_run("merged");
+    ASSERT_TRUE(loaded) << to_line(loaded.error());
+    EXPECT_EQ(loaded->info, run.info);
+    EXPECT_EQ(loaded->end, run.end);
+    ASSERT_EQ(loaded->modules.size(), 2u);
+    expect_same(loaded->modules[0].attempts, {first, second});
+    expect_same(loaded->modules[1].attempts, run.modules[1].attempts);
+    EXPECT_FALSE(store.add_run(run)) << "it is there already";
+}
+
 TEST_F(StoreTest, HostileTextSurvives) {
     begin("r", 1);
     JobResult job = samples::job("a'; DROP TABLE run; --\n|`");

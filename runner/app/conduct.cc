@@ -56,6 +56,7 @@ class Jobs {
     Jobs(const Ready& ready, const Conducted& what)
         : ready_(ready),
           what_(what),
+          processes_(name_of_processes(what.run)),
           common_(
               std::make_shared<exec::Variables>(plan::child_variables(ready.suite, ready.child))) {}
 
@@ -65,7 +66,7 @@ class Jobs {
         const fs::path& folder = what_.run.folder;
         const plan::AttemptPaths paths{
             folder / names.log, folder / names.events, folder / names.devices, folder / names.only,
-            fmt::format("{}/{}.{}", what_.run.id, assignment.module, assignment.number)};
+            fmt::format("{}/{}.{}", processes_, assignment.module, assignment.number)};
         const plan::Job planned{module.path, assignment.only, 0};
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
         exec::Job job = child_job(ready_, ready_.child, planned, paths);
@@ -83,6 +84,7 @@ class Jobs {
   private:
     const Ready& ready_;
     const Conducted& what_;
+    std::string processes_;
     std::shared_ptr<const exec::Variables> common_;
     std::vector<Assignment> assignments_;  // by job
 };
@@ -224,7 +226,7 @@ Expected<ExitCode> conduct(const Ready& ready, store::Store& store, const Conduc
     auto first = first_jobs(jobs, recorder, display, what, warm);
     if (!first) return tl::unexpected(first.error());
     recorder.begin();
-    auto zygote = zygote_for(ready, what.run.id, what.run.folder, jobs.common_env(), first->size());
+    auto zygote = zygote_for(ready, what.run, jobs.common_env(), first->size());
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
     for (const auto& done : recorder.cut_short()) display.module_done(done);

@@ -60,7 +60,7 @@ Expected<Stored> take(const store::Store& store, const fs::path& results, const 
 }
 
 void end_survivors(const RunFolder& run) {
-    for (const auto& left : exec::end_survivors(run.id + "/")) {
+    for (const auto& left : exec::end_survivors(name_of_processes(run))) {
         std::string command;
         for (const auto& word : left.argv) command += word + " ";
         print("ended process {}, which that run had left: {}\n", left.pid, printable(command));

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,6 +36,12 @@ int try_lock(const fs::path& folder, int flags) {
 }
 
 }  // namespace
+
+std::string name_of_processes(const RunFolder& run) {
+    struct stat folder {};
+    ::stat(run.folder.c_str(), &folder);
+    return fmt::format("{}.{:x}-{:x}", run.id, folder.st_dev, folder.st_ino);
+}
 
 Expected<void> write_plan(const RunFolder& run, const RunPlan& plan) {
     Json json{{"format", kPlanFormat},   {"suite", plan.suite},

@@ -19,6 +19,10 @@ struct RunFolder {
     WallTime started;
 };
 
+// "<run>.<device>-<inode>" of its folder: what its processes are known by (exec/processes.h). The
+// run in a copy of the folder is another one, in a folder that was moved the same.
+[[nodiscard]] std::string name_of_processes(const RunFolder& run);
+
 // plan.json (docs/formats.md): what was asked for, in a form that does not depend on how it was
 // typed.
 struct RunPlan {

@@ -2,8 +2,7 @@
 
 namespace compat::app {
 
-std::optional<exec::Zygote> zygote_for(const Ready& ready, const std::string& run_id,
-                                       const std::filesystem::path& run_folder,
+std::optional<exec::Zygote> zygote_for(const Ready& ready, const RunFolder& run,
                                        std::shared_ptr<const exec::Variables> common,
                                        size_t modules) {
     const auto& suite = ready.suite;
@@ -14,12 +13,12 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const std::string& ru
     exec::Zygote zygote;
     zygote.job.name = "warm start";
     // As long as the longest name of a job: forked processes write theirs in its place.
-    zygote.job.id = run_id + "/zygote-of-the-run";
+    zygote.job.id = name_of_processes(run) + "/zygote-of-the-run";
     zygote.job.argv = plan::zygote_argv(suite, ready.child, exec::kPassed);
     zygote.job.cwd = ready.child.root;
     zygote.job.common_env = std::move(common);
     zygote.job.env = {{"COMPAT_JOB", zygote.job.id}};
-    zygote.job.log = run_folder / "zygote.log";
+    zygote.job.log = run.folder / "zygote.log";
     zygote.job.log_bytes = suite.limits.log_bytes;
     return zygote;
 }

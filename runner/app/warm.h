@@ -2,12 +2,11 @@
 // is believed of a module that was forked (runner/plan).
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "runner/app/ready.h"
+#include "runner/app/run_folder.h"
 #include "runner/exec/zygote.h"
 
 namespace compat::app {
@@ -16,8 +15,7 @@ namespace compat::app {
 // nothing to import, where its framework does not run in Python, and for a module alone, which
 // would only wait for it. `common` is what the run's children share of their environment; the log
 // lies in the run's folder.
-[[nodiscard]] std::optional<exec::Zygote> zygote_for(const Ready& ready, const std::string& run_id,
-                                                     const std::filesystem::path& run_folder,
+[[nodiscard]] std::optional<exec::Zygote> zygote_for(const Ready& ready, const RunFolder& run,
                                                      std::shared_ptr<const exec::Variables> common,
                                                      size_t modules);
 

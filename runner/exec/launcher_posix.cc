@@ -59,9 +59,9 @@ bp::environment environment_of(const Job& job) {
 
 // Between fork and exec, in the child: a session of its own, death with the runner, signals as a
 // fresh process has them (the runner's own loop blocks some).
-void set_up_child(int runner) {
+void set_up_child(int runner, std::string_view run) {
     ::setsid();
-    mark_leader(::getpid());
+    mark_leader(::getpid(), run);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != runner) ::raise(SIGKILL);  // it died before we asked to die with it
     // What the runner itself was started with open (a job server, a terminal) is not for suites.
@@ -87,8 +87,8 @@ Expected<int> spawn(const Job& job, int output, int passed) {
         bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.get()),
         bp::posix::fd.bind(1, output), bp::posix::fd.bind(2, output),
         bp::extend::on_exec_setup =
-            [runner = ::getpid(), passed](auto&) {
-                set_up_child(runner);
+            [runner = ::getpid(), run = run_of(job.id), passed](auto&) {
+                set_up_child(runner, run);
                 if (passed < 0) return;
                 if (passed == kPassed)
                     ::fcntl(kPassed, F_SETFD, 0);
@@ -125,7 +125,7 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start_by(const Make& make, const
     const auto pid = make(write_end.get());
     if (!pid) return tl::unexpected(pid.error());
     if (*pid == 0) return nullptr;
-    mark_leader(*pid);  // one that was forked has the zygote's
+    mark_leader(*pid, run_of(job.id));  // one that was forked has the zygote's
 
     // pidfd_open has no wrapper in this C library.
     Fd pid_fd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));

@@ -10,7 +10,6 @@
 #include <array>
 #include <charconv>
 #include <csignal>
-#include <limits>
 #include <memory>
 
 #include "runner/exec/fd.h"
@@ -175,20 +174,34 @@ std::optional<std::uint64_t> proportional_bytes(int pid) {
     return static_cast<std::uint64_t>(kib) * 1024;
 }
 
-void mark_leader(int pid) {
+namespace {
+
+// Of a mark: Linux gives no number of a process more bits. The sign bit stays clear.
+constexpr int kPidBits = 22;
+
+}  // namespace
+
+std::uint64_t run_in_marks(std::string_view run) {
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const char c : run) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return hash >> (kPidBits + 1);
+}
+
+void mark_leader(int pid, std::string_view run) {
     rlimit limit{};
     if (::prlimit(pid, RLIMIT_LOCKS, nullptr, &limit) != 0) return;
-    limit.rlim_cur = static_cast<rlim_t>(pid);
+    limit.rlim_cur = run_in_marks(run) << kPidBits | static_cast<rlim_t>(pid);
     ::prlimit(pid, RLIMIT_LOCKS, &limit, nullptr);
 }
 
-int marked_leader(int pid) {
+Mark mark_of(int pid) {
     constexpr std::string_view kName = "Max file locks";
     const std::string limits = read_proc(pid, "limits").value_or("");
     const size_t at = limits.find(kName);
-    if (at == std::string::npos) return 0;
-    const std::int64_t leader = Fields(std::string_view(limits).substr(at + kName.size())).number();
-    return leader > 0 && leader <= std::numeric_limits<int>::max() ? static_cast<int>(leader) : 0;
+    if (at == std::string::npos) return {};
+    const auto mark = static_cast<std::uint64_t>(
+        Fields(std::string_view(limits).substr(at + kName.size())).number());
+    return {mark >> kPidBits, static_cast<int>(mark & ((1u << kPidBits) - 1))};
 }
 
 void signal_exactly(int pid, std::uint64_t start, int signal) {

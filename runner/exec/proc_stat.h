@@ -47,12 +47,18 @@ struct ProcStat {
 // its own since. Empty: none, or not ours to read.
 [[nodiscard]] std::string environment_value(int pid, std::string_view name);
 
-// Marks `pid` as the leader of a job, and by it what comes from it: unlike its environment, its
-// session and its parent, no process gets rid of the mark. It is the soft limit on file locks,
-// which Linux has not looked at since 2.4.25: it is inherited, and kept by what is executed.
-void mark_leader(int pid);
-// The leader that `pid` came from by that mark; 0: from none, or not ours to read.
-[[nodiscard]] int marked_leader(int pid);
+// A job's mark on its leader, and by it on what comes from it: unlike its environment, its session
+// and its parent, no process gets rid of it. It is the soft limit on file locks, which Linux has
+// not looked at since 2.4.25: it is inherited, and kept by what is executed. Not set where the hard
+// limit is lower.
+struct Mark {
+    std::uint64_t run = 0;
+    int leader = 0;  // 0: no mark, or not ours to read
+};
+// Of 2^41 numbers, the one that stands for a run's name in its marks.
+[[nodiscard]] std::uint64_t run_in_marks(std::string_view run);
+void mark_leader(int pid, std::string_view run);
+[[nodiscard]] Mark mark_of(int pid);
 
 // Sends `signal` to the process of that number and start, and never to a later one of the same
 // number.

@@ -15,6 +15,8 @@ namespace compat::exec {
 
 namespace fs = std::filesystem;
 
+std::string_view run_of(std::string_view job) { return job.substr(0, job.find('/')); }
+
 Processes::Processes() : self_(::getpid()) {
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (const int pid : all_pids()) {
@@ -82,9 +84,11 @@ int Processes::owner_of_orphan(int pid, const ProcStat& stat) const {
             if (job.id == id) return leader;
         if (expected_.contains(id)) return kNobody;
     }
-    if (const int marked = marked_leader(pid); marked != 0) {
-        const auto job = jobs_.find(marked);
-        return job != jobs_.end() && job->second.start <= stat.start ? marked : kNobody;
+    if (const Mark mark = mark_of(pid); mark.leader != 0) {
+        const auto job = jobs_.find(mark.leader);
+        const bool its = job != jobs_.end() && job->second.start <= stat.start &&
+                         run_in_marks(run_of(job->second.id)) == mark.run;
+        return its ? mark.leader : kNobody;
     }
     int only = kNobody;
     for (const auto& [leader, job] : jobs_) {
@@ -185,8 +189,14 @@ std::vector<Processes::Left> Processes::left_by(int leader) const {
 
 namespace {
 
-// Those of the run `prefix` and their descendants, by pid; never ourselves and our own ancestors.
-std::map<int, ProcStat> survivors_of(std::string_view prefix) {
+// Those of the run and their descendants, by pid; never ourselves and our own ancestors.
+std::map<int, ProcStat> survivors_of(std::string_view run) {
+    const std::uint64_t marked = run_in_marks(run);
+    const auto is_its = [&](int pid) {
+        const Mark mark = mark_of(pid);
+        return (mark.leader != 0 && mark.run == marked) ||
+               run_of(environment_value(pid, kJobVariable)) == run;
+    };
     std::map<int, ProcStat> all, found;
     for (const int pid : all_pids())
         if (auto stat = proc_stat(pid)) all.emplace(pid, std::move(*stat));
@@ -194,9 +204,7 @@ std::map<int, ProcStat> survivors_of(std::string_view prefix) {
     for (int pid = ::getpid(); all.contains(pid) && spared.insert(pid).second;)
         pid = all.at(pid).parent;
     for (const auto& [pid, stat] : all)
-        if (!stat.ended && !spared.contains(pid) &&
-            environment_value(pid, kJobVariable).starts_with(prefix))
-            found.emplace(pid, stat);
+        if (!stat.ended && !spared.contains(pid) && is_its(pid)) found.emplace(pid, stat);
     for (bool more = !found.empty(); more;) {
         more = false;
         for (const auto& [pid, stat] : all)
@@ -208,11 +216,11 @@ std::map<int, ProcStat> survivors_of(std::string_view prefix) {
 
 }  // namespace
 
-std::vector<LeakedProcess> end_survivors(std::string_view prefix, Milliseconds patience) {
+std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds patience) {
     const SteadyTime until = std::chrono::steady_clock::now() + patience;
     std::map<std::pair<int, std::uint64_t>, LeakedProcess> ended;
     while (true) {
-        for (const auto& [pid, stat] : survivors_of(prefix)) {
+        for (const auto& [pid, stat] : survivors_of(run)) {
             auto& process = ended[{pid, stat.start}];
             if (process.pid == 0) process = {pid, argv_of(pid, stat), true, {}};
         }

@@ -24,6 +24,8 @@ namespace compat::exec {
 
 // The variable that names the job which a process came from.
 inline constexpr const char* kJobVariable = "COMPAT_JOB";
+// Of a job's id, "RUN/NUMBER", the run: it stands for one folder (app/run_folder.h).
+[[nodiscard]] std::string_view run_of(std::string_view job);
 
 class Processes {
   public:
@@ -96,10 +98,10 @@ class Processes {
     std::unordered_map<int, std::uint64_t> before_;  // children that we had: pid, start
 };
 
-// Ends every process whose COMPAT_JOB begins with `prefix`, and what descends from one, and names
-// them: the survivors of a runner that was killed. Returns when they are gone, or after
-// `patience`; one that is still there then has `killed` false.
-[[nodiscard]] std::vector<LeakedProcess> end_survivors(std::string_view prefix,
+// Ends every process that has the mark of the run's jobs or their COMPAT_JOB, and what descends
+// from one, and names them: the survivors of a runner that was killed. Returns when they are gone,
+// or after `patience`; one that is still there then has `killed` false.
+[[nodiscard]] std::vector<LeakedProcess> end_survivors(std::string_view run,
                                                        Milliseconds patience = Milliseconds(5000));
 
 }  // namespace compat::exec

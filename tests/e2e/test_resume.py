@@ -1,6 +1,7 @@
 """Going on with a run: after SIGKILL and Ctrl-C, in parts (rerun), from several machines (merge), and stopping early."""
 import json
 import pathlib
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -84,20 +85,48 @@ def test_a_run_that_goes_on_cannot_be_resumed(runner, program, python, slow, tmp
     assert process.wait(timeout=60) == 1
 
 
-def test_what_a_killed_runner_left_is_ended(runner, program, python, tmp_path):
-    suite = make_suite(tmp_path / "leaves", {"test_a.py": (
-        "import os, subprocess, time, unittest\n\n\nclass A(unittest.TestCase):\n    def test_1(self):\n"
-        "        subprocess.Popen(['sleep', '4711'], start_new_session=True)\n\n    def test_2(self):\n"
-        "        time.sleep(0 if os.path.exists('go') else 60)\n")})
+LEAVES = ("import os, subprocess, time, unittest\n\n\nclass A(unittest.TestCase):\n    def test_1(self):\n"
+          "        subprocess.Popen(['sleep', '%s'], start_new_session=True%s)\n\n    def test_2(self):\n"
+          "        while not os.path.exists('go'):\n            time.sleep(0.1)\n")
+
+
+def is_running(command):
+    return subprocess.run(["pgrep", "-f", "^%s$" % command], capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("environment, seconds", [("", "4711"), (", env={}", "4712")])
+def test_what_a_killed_runner_left_is_ended(runner, program, python, tmp_path, environment, seconds):
+    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % (seconds, environment)})
     process = start(program, python, suite, tmp_path)
     wait_for_a_test(tmp_path, 1)
     process.kill()
     process.communicate()
     (suite / "go").touch()
-    assert subprocess.run(["pgrep", "-f", "^sleep 4711"], capture_output=True).stdout
+    sleeps = "sleep " + seconds
+    assert is_running(sleeps)
     result = runner("resume")
-    assert result.code == 0 and "sleep 4711" in result.out, result.out
-    assert not subprocess.run(["pgrep", "-f", "^sleep 4711"], capture_output=True).stdout
+    assert result.code == 0 and sleeps in result.out, result.out
+    assert not is_running(sleeps)
+
+
+def test_a_copy_of_a_run_leaves_the_processes_of_the_run_alone(program, python, tmp_path):
+    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % ("4713", "")})
+    live = start(program, python, suite, tmp_path)
+    wait_for_a_test(tmp_path, 1)
+    shutil.copytree(tmp_path / "results", tmp_path / "copy", symlinks=True, ignore=shutil.ignore_patterns("runner.db*"))
+    with sqlite3.connect(tmp_path / "results/runner.db") as db, sqlite3.connect(tmp_path / "copy/runner.db") as copied:
+        db.backup(copied)
+    resumed = subprocess.Popen([program, "resume", "--results", "copy"], cwd=tmp_path, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "copy").rglob("2.events.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert live.poll() is None and is_running("sleep 4713")
+    (suite / "go").touch()
+    for process in (live, resumed):
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, out + err
+        assert "ended process" not in out and "accounting: 2 collected = 2, closed" in out
 
 
 def test_a_part_of_a_run_runs_again(runner, python, slow):
@@ -158,6 +187,36 @@ def test_shards_become_one_run(runner, python, tmp_path):
     assert other.code in (0, 1)
     stranger = runner("merge", "r1", "r3", "--results", "wrong")
     assert stranger.code == 2 and "another plan" in stranger.err
+
+
+def test_a_merge_that_is_killed_leaves_no_run_or_a_whole_one(runner, program, python, tmp_path):
+    many = "import unittest\n\n\nclass A(unittest.TestCase):\n    pass\n\n\nfor i in range(500):\n    setattr(A, 'test_%d' % i, lambda self: None)\n"
+    suite = make_suite(tmp_path / "parts", {"test_%d.py" % i: many for i in range(6)})
+    for i in (1, 2):
+        assert runner(suite, "--python", python, "--shim", "off", "--shard", "%d/2" % i, "--results", "r%d" % i).code == 0
+    merge = ["merge", "r1", "r2", "--results", "merged"]
+    assert runner(*merge).code == 0
+    database = tmp_path / "merged/runner.db"
+    for number in range(12):
+        folders = set((tmp_path / "merged/runs").iterdir())
+        lock = sqlite3.connect(database, isolation_level=None)
+        lock.execute("begin immediate")  # holds the merge up where it begins to write
+        process = subprocess.Popen([program, *merge], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while len([f for new in set((tmp_path / "merged/runs").iterdir()) - folders for f in new.rglob("1.log")]) < 6:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        lock.execute("rollback")
+        lock.close()
+        time.sleep(0.02 * number)
+        process.kill()
+        process.wait()
+        listed = runner("runs", "--results", "merged")
+        assert listed.code == 0 and "interrupted" not in listed.out, listed.out
+        assert all("3000 passed" in line for line in listed.out.splitlines())
+        resumed = runner("resume", "--results", "merged")
+        assert resumed.code == 2 and "this run is complete" in resumed.err, resumed.err
+    assert runner(*merge).code == 0
 
 
 def test_repetitions_name_what_differs(runner, python, tmp_path):

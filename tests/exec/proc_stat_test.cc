@@ -1,6 +1,5 @@
 #include "runner/exec/proc_stat.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -8,8 +7,14 @@
 
 #include <csignal>
 
+#include "tests/exec/sleeper.h"
+
 namespace compat::exec {
 namespace {
+
+using test_support::Marked;
+using test_support::Parent;
+using test_support::start_sleeper;
 
 TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
     int ready[2];
@@ -47,30 +52,12 @@ TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
 }
 
 TEST(Mark, IsInheritedAndKeptByWhatIsExecuted) {
-    int ends[2];
-    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    const pid_t leader = ::fork();
-    if (leader == 0) {
-        mark_leader(::getpid());
-        if (::fork() > 0) ::_exit(0);
-        ::setsid();
-        const pid_t self = ::getpid();
-        [[maybe_unused]] const auto n = ::write(ends[1], &self, sizeof self);
-        const char* const argv[] = {"sleep", "600", nullptr};
-        const char* const env[] = {nullptr};
-        ::execve("/bin/sleep", const_cast<char**>(argv), const_cast<char**>(env));
-        ::_exit(1);
-    }
-    ::close(ends[1]);
-    pid_t pid = 0;
-    EXPECT_EQ(::read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
-    char none;
-    EXPECT_EQ(::read(ends[0], &none, 1), 0) << "it has been executed";
-    ::close(ends[0]);
-    EXPECT_EQ(marked_leader(pid), leader);
-    EXPECT_NE(marked_leader(::getpid()), leader);
+    const Marked marked("a run");
+    const int pid = start_sleeper(nullptr, Parent::has_ended);
+    EXPECT_EQ(mark_of(pid).leader, ::getpid());
+    EXPECT_EQ(mark_of(pid).run, run_in_marks("a run"));
+    EXPECT_NE(mark_of(pid).run, run_in_marks("a rum"));
     ::kill(pid, SIGKILL);
-    ::waitpid(leader, nullptr, 0);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Whose a process is, where nothing but its COMPAT_JOB and its age tell.
 #include "runner/exec/processes.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,48 +9,26 @@
 #include <csignal>
 #include <thread>
 
+#include "tests/exec/sleeper.h"
+
 namespace compat::exec {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-int spawn(const char* variable, bool orphan) {
-    int ends[2];
-    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-        if (orphan && ::fork() > 0) ::_exit(0);
-        ::setsid();
-        const pid_t self = ::getpid();
-        [[maybe_unused]] const auto n = ::write(ends[1], &self, sizeof self);
-        const char* const argv[] = {"sleep", "600", nullptr};
-        const char* const env[] = {"OTHER=1", variable, nullptr};
-        ::execve("/bin/sleep", const_cast<char**>(argv), const_cast<char**>(env));
-        ::_exit(1);
-    }
-    ::close(ends[1]);
-    pid_t pid = 0;
-    EXPECT_EQ(::read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
-    char none;
-    EXPECT_EQ(::read(ends[0], &none, 1), 0) << "it has been executed";
-    ::close(ends[0]);
-    if (orphan) ::waitpid(child, nullptr, 0);
-    return pid;
-}
-
-void end(int pid) {
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-}
+using test_support::end_sleeper;
+using test_support::Marked;
+using test_support::Parent;
+using test_support::start_sleeper;
 
 TEST(Processes, AnOrphanIsOfTheJobItNamesElseOfTheOnlyOneThatIsNotExpected) {
     Processes processes;
-    const int leader = spawn("COMPAT_JOB=r/1", false);
+    const int leader = start_sleeper("COMPAT_JOB=r/1", Parent::is_the_test);
     processes.add(leader, "r/1");
     EXPECT_FALSE(processes.has_orphans(leader));
 
-    const int next = spawn("COMPAT_JOB=r/2", true);
+    const int next = start_sleeper("COMPAT_JOB=r/2", Parent::has_ended);
     processes.expect("r/2");
     EXPECT_TRUE(processes.has_orphans(leader));
     processes.scan();
@@ -59,8 +36,8 @@ TEST(Processes, AnOrphanIsOfTheJobItNamesElseOfTheOnlyOneThatIsNotExpected) {
     processes.add(next, "r/2");
     EXPECT_FALSE(processes.has_orphans(leader));
 
-    const int own = spawn("COMPAT_JOB=r/1", true);
-    const int foreign = spawn("COMPAT_JOB=another run's/1", true);
+    const int own = start_sleeper("COMPAT_JOB=r/1", Parent::has_ended);
+    const int foreign = start_sleeper("COMPAT_JOB=another run's/1", Parent::has_ended);
     const auto left_by = [&](int job) {
         std::vector<int> pids;
         for (const auto& left : processes.left_by(job)) pids.push_back(left.pid);
@@ -71,19 +48,19 @@ TEST(Processes, AnOrphanIsOfTheJobItNamesElseOfTheOnlyOneThatIsNotExpected) {
     EXPECT_THAT(left_by(next), IsEmpty()) << "the foreign one may be of either";
     EXPECT_GT(processes.rss_bytes(leader), processes.rss_bytes(next));
 
-    end(own);
-    end(next);
+    end_sleeper(own);
+    end_sleeper(next);
     processes.remove(next);
     processes.scan();
     EXPECT_THAT(left_by(leader), ElementsAre(foreign));
     EXPECT_TRUE(processes.has_orphans(leader));
-    end(foreign);
+    end_sleeper(foreign);
     EXPECT_FALSE(processes.has_orphans(leader));
-    end(leader);
+    end_sleeper(leader);
 }
 
 TEST(Processes, ASignalGoesToTheProcessOfThatStartAlone) {
-    const int pid = spawn("A=1", false);
+    const int pid = start_sleeper("A=1", Parent::is_the_test);
     const auto stat = proc_stat(pid);
     ASSERT_TRUE(stat);
     signal_exactly(pid, stat->start + 1, SIGKILL);
@@ -93,6 +70,29 @@ TEST(Processes, ASignalGoesToTheProcessOfThatStartAlone) {
     int status = 0;
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
     EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+TEST(Survivors, AreKnownByTheMarkOrTheVariableOfTheirRunAlone) {
+    const std::string run = "r.1-" + std::to_string(::getpid()), other = run + "0";
+    const auto start_marked = [](const std::string& name) {
+        const Marked marked(name);
+        return start_sleeper(nullptr, Parent::has_ended);
+    };
+    const int cleared = start_marked(run), of_other = start_marked(other);
+    const int named = start_sleeper(("COMPAT_JOB=" + run + "/1").c_str(), Parent::has_ended);
+    const int named_otherwise =
+        start_sleeper(("COMPAT_JOB=" + other + "/1").c_str(), Parent::has_ended);
+
+    std::vector<int> ended;
+    for (const auto& process : end_survivors(run)) {
+        EXPECT_TRUE(process.killed);
+        ended.push_back(process.pid);
+    }
+    EXPECT_THAT(ended, testing::UnorderedElementsAre(cleared, named));
+    for (const int pid : {of_other, named_otherwise}) {
+        EXPECT_FALSE(proc_stat(pid)->ended);
+        ::kill(pid, SIGKILL);
+    }
 }
 
 }  // namespace

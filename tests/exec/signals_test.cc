@@ -151,13 +151,13 @@ TEST_F(SignalsTest, WhatSurvivesAKilledRunnerIsFoundAndEnded) {
         return alive;
     };
     EXPECT_TRUE(wait_until([&] { return all() == 1; })) << "the child went with its runner";
-    EXPECT_THAT(end_survivors(run_id + "/1"), testing::IsEmpty()) << "another's";
-    const auto survivors = end_survivors(run_id + "/");
+    EXPECT_THAT(end_survivors(run_id + "1"), testing::IsEmpty()) << "another's";
+    const auto survivors = end_survivors(run_id);
     ASSERT_EQ(survivors.size(), 1u);
     EXPECT_THAT(survivors[0].argv, ElementsAre("sleep", "600"));
     EXPECT_TRUE(survivors[0].killed);
     EXPECT_EQ(all(), 0);
-    EXPECT_THAT(end_survivors(run_id + "/"), testing::IsEmpty());
+    EXPECT_THAT(end_survivors(run_id), testing::IsEmpty());
 }
 
 }  // namespace

@@ -1,0 +1,65 @@
+// A process that sleeps, for what is said of other processes.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string_view>
+
+#include "runner/exec/proc_stat.h"
+
+namespace compat::exec::test_support {
+
+enum class Parent { is_the_test, has_ended };
+
+// Its number, once it has been executed: in a session of its own, with `variable` for its
+// environment.
+inline int start_sleeper(const char* variable, Parent parent) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (parent == Parent::has_ended && ::fork() > 0) ::_exit(0);
+        ::setsid();
+        const pid_t self = ::getpid();
+        [[maybe_unused]] const auto n = ::write(ends[1], &self, sizeof self);
+        const char* const argv[] = {"sleep", "600", nullptr};
+        const char* const env[] = {variable, nullptr};
+        ::execve("/bin/sleep", const_cast<char**>(argv), const_cast<char**>(env));
+        ::_exit(1);
+    }
+    ::close(ends[1]);
+    pid_t pid = 0;
+    EXPECT_EQ(::read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
+    char none;
+    EXPECT_EQ(::read(ends[0], &none, 1), 0) << "it has been executed";
+    ::close(ends[0]);
+    if (parent == Parent::has_ended) ::waitpid(child, nullptr, 0);
+    return pid;
+}
+
+// As long as it lives, what this process starts has the mark of the run.
+class Marked {
+  public:
+    explicit Marked(std::string_view run) {
+        ::getrlimit(RLIMIT_LOCKS, &before_);
+        mark_leader(::getpid(), run);
+    }
+    ~Marked() { ::setrlimit(RLIMIT_LOCKS, &before_); }
+    Marked(const Marked&) = delete;
+    Marked& operator=(const Marked&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+inline void end_sleeper(int pid) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+}
+
+}  // namespace compat::exec::test_support

@@ -41,7 +41,8 @@ DisplayOptions display_options(int verbosity, const Settings& settings, std::FIL
 }
 
 DisplayedRun displayed(const Ready& ready, const Conducted& what) {
-    DisplayedRun run{what.run.id, {}, what.seconds, ready.settings.jobs()};
+    DisplayedRun run{
+        what.run.id, {}, what.seconds, ready.settings.jobs(), ready.settings.retries() > 0};
     for (const auto& module : what.plan.modules) run.modules.push_back(module.path);
     return run;
 }

@@ -80,7 +80,11 @@ std::string current_test(const RunningJob& job) {
 }  // namespace
 
 Display::Display(DisplayOptions options, const DisplayedRun& run)
-    : options_(options), run_(run.id), parallel_(run.parallel), modules_(run.modules.size()) {
+    : options_(options),
+      run_(run.id),
+      parallel_(run.parallel),
+      retries_(run.retries),
+      modules_(run.modules.size()) {
     for (const auto& module : run.modules) {
         const auto known = run.seconds.find(module);
         open_[module] =
@@ -209,8 +213,8 @@ void Display::show_status() {
 
 void Display::on_event(const exec::RunEvent& event) {
     if (const auto* started = std::get_if<exec::JobStarted>(&event))
-        running_[started->job] = {
-            started->name, started->attempt, started->pid, clock_.steady(), {}};
+        running_[started->job] = {started->name,   started->attempt, started->pid,
+                                  started->forked, clock_.steady(),  {}};
     else if (const auto* progress = std::get_if<exec::JobProgress>(&event))
         running_[progress->job].progress = progress->progress;
     const std::string line = progress_line(event, run_, running_, now());
@@ -220,6 +224,7 @@ void Display::on_event(const exec::RunEvent& event) {
     else
         write_json(line);
 
+    if (const auto* progress = std::get_if<exec::JobProgress>(&event)) show_as_it_comes(*progress);
     if (const auto* note = std::get_if<exec::Note>(&event)) say("note: " + printable(note->text));
     if (std::holds_alternative<exec::StatusAsked>(event)) show_status();
     if (std::holds_alternative<exec::Tick>(event) ||
@@ -283,23 +288,64 @@ void Display::module_done(const ModuleDone& done) {
     show_tests(done);
 }
 
+// A module may go on for long. What runs again because of it is not told as the last word, nor why.
+void Display::show_as_it_comes(const exec::JobProgress& progress) {
+    const RunningJob& job = running_.at(progress.job);
+    const bool last = !job.forked && !retries_;
+    for (const auto& end : progress.ends) {
+        const auto state = parsers::state_of(end.state);
+        if (!state || !analysis::needs_attention(*state)) continue;
+        write_json(broken_line(end, progress.job, last, running_, now()));
+        Told& told = told_[job.module];
+        const size_t count = last ? told.states.size() : told.open;
+        if (count >= kFailuresShown && options_.verbosity < 1) continue;
+        if (last && !told.states.emplace(end.id, *state).second) continue;
+        const std::string why = key_line_of(end);
+        std::string rest = " " + printable(end.id);
+        if (!last) {
+            ++told.open;
+            rest += job.forked ? " in a forked process; it runs again" : "; it runs again";
+        } else if (!why.empty()) {
+            rest += ": " + printable(why);
+        }
+        say({{"    ", nullptr}, {end.state, last ? kRed : kYellow}, {rest, nullptr}});
+    }
+}
+
 void Display::show_tests(const ModuleDone& done) {
     const parsers::ModuleRecord& record = done.verdicts.record;
+    Told told;
+    if (auto node = told_.extract(done.path)) told = std::move(node.mapped());
+    const auto said = [&](const parsers::CaseRecord& test) -> std::optional<State> {
+        const auto it = told.states.find(test.id);
+        return it == told.states.end() ? std::nullopt : std::optional(it->second);
+    };
+    const size_t before = static_cast<size_t>(
+        std::count_if(record.cases.begin(), record.cases.end(),
+                      [&](const auto& test) { return said(test) == test.state; }));
     size_t shown = 0, bad_count = 0;
     for (const auto& test : record.cases) {
-        const bool skipped = test.state == State::skipped && options_.verbosity > 0;
-        if (!analysis::needs_attention(test.state) && !skipped) continue;
-        if (analysis::needs_attention(test.state) && ++bad_count > kFailuresShown &&
-            options_.verbosity < 1)
+        const bool bad = analysis::needs_attention(test.state);
+        const auto as_said = said(test);
+        bad_count += bad;
+        if (as_said == test.state) continue;
+        if (bad && before + shown >= kFailuresShown && options_.verbosity < 1) continue;
+        if (!bad && as_said) {
+            say(fmt::format("    {} {}: not {}, as was said", parsers::name_of(test.state),
+                            printable(test.id), parsers::name_of(*as_said)));
             continue;
-        if (analysis::needs_attention(test.state)) ++shown;
+        }
+        const bool skipped = test.state == State::skipped && options_.verbosity > 0;
+        if (!bad && !skipped) continue;
+        shown += bad;
         const std::string why = test.failure ? test.failure->key_line() : test.reason;
         say({{"    ", nullptr},
              {std::string(parsers::name_of(test.state)), skipped ? kYellow : kRed},
              {fmt::format(" {}{}{}", printable(test.id), why.empty() ? "" : ": ", printable(why)),
               nullptr}});
     }
-    if (bad_count > shown) say(fmt::format("    and {} more", bad_count - shown));
+    if (before > 0) say(fmt::format("    {} named above", before));
+    if (bad_count > before + shown) say(fmt::format("    and {} more", bad_count - before - shown));
     for (size_t i = 0; i < record.cases.size(); ++i)
         if (done.verdicts.of[i].flaky || done.verdicts.of[i].fork_sensitive)
             say({{"    ", nullptr},

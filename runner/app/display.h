@@ -36,6 +36,7 @@ struct DisplayedRun {
     std::vector<std::string> modules;
     std::map<std::string, double> seconds;  // that modules took before
     int parallel = 1;
+    bool retries = false;  // what fails is tried again
 };
 
 class Display {
@@ -67,6 +68,7 @@ class Display {
     void close();
     void read_keys();
     void show_status();
+    void show_as_it_comes(const exec::JobProgress& progress);
     void show_tests(const ModuleDone& done);
     void write_json(const std::string& line);
     [[nodiscard]] std::vector<const RunningJob*> running_longest_first() const;
@@ -78,11 +80,19 @@ class Display {
     DisplayOptions options_;
     std::string run_;
     int parallel_;
+    bool retries_;
     size_t modules_;
     SystemClock clock_;
     Bar bar_;
     Keys keys_;
     std::map<size_t, RunningJob> running_;
+    // Of modules that are not done, what was said of their tests: states that nothing was to
+    // follow, and how many tests were to run again.
+    struct Told {
+        std::map<std::string, parsers::State> states;
+        size_t open = 0;
+    };
+    std::map<std::string, Told> told_;
     std::map<std::string, std::optional<double>>
         open_;                      // modules that are not done: seconds before
     std::vector<double> finished_;  // seconds of those that are

@@ -48,6 +48,7 @@ class ToJson {
     Json operator()(const exec::JobStarted& e) const {
         Json json = of(e.job);
         json["pid"] = e.pid;
+        json["forked"] = e.forked;
         return json;
     }
     Json operator()(const exec::JobProgress& e) const {
@@ -89,6 +90,14 @@ class ToJson {
             running.push_back(std::move(json));
         }
         return {{"running", std::move(running)}};
+    }
+    Json broken(const exec::TestEnd& end, size_t job, bool last) const {
+        Json json = of(job);
+        json["id"] = end.id;
+        json["state"] = end.state;
+        json["why"] = key_line_of(end);
+        json["final"] = last;
+        return json;
     }
     Json operator()(const exec::Paused&) const { return Json::object(); }
     Json operator()(const exec::Resumed&) const { return Json::object(); }
@@ -133,6 +142,18 @@ std::string progress_line(const exec::RunEvent& event, const std::string& run,
     const char* name = kEventNames[event.index()];
     if (*name == '\0') return {};
     return line_of(name, now, std::visit(ToJson{run, running, now}, event));
+}
+
+std::string broken_line(const exec::TestEnd& end, size_t job, bool last,
+                        const std::map<size_t, RunningJob>& running, const Moment& now) {
+    return line_of("test_broken", now, ToJson{{}, running, now}.broken(end, job, last));
+}
+
+std::string key_line_of(const exec::TestEnd& end) {
+    parsers::Failure failure;
+    failure.type = end.type;
+    failure.message = end.message;
+    return failure.key_line();
 }
 
 std::string module_line(const ModuleDone& done, const Moment& now) {

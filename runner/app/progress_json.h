@@ -17,6 +17,7 @@ struct RunningJob {
     std::string module;
     int attempt = 1;
     int pid = 0;
+    bool forked = false;
     SteadyTime since;
     exec::Progress progress;
 };
@@ -31,6 +32,12 @@ struct Moment {
 [[nodiscard]] std::string progress_line(const exec::RunEvent& event, const std::string& run,
                                         const std::map<size_t, RunningJob>& running,
                                         const Moment& now);
+// Of a test that broke while its module goes on. `last`: nothing is to run again because of it.
+[[nodiscard]] std::string broken_line(const exec::TestEnd& end, size_t job, bool last,
+                                      const std::map<size_t, RunningJob>& running,
+                                      const Moment& now);
+// "AssertionError: 1 != 2"
+[[nodiscard]] std::string key_line_of(const exec::TestEnd& end);
 [[nodiscard]] std::string module_line(const ModuleDone& done, const Moment& now);
 
 }  // namespace compat::app

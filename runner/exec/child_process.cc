@@ -39,11 +39,12 @@ SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job& job,
+ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job& job, bool forked,
                            std::function<void(Ended)> on_end)
     : processes_(processes),
       job_id_(job.id),
       helper_(job.helper),
+      forked_(forked),
       log_(job.log, job.log_bytes),
       output_(io),
       exit_(io),
@@ -66,7 +67,7 @@ void ChildProcess::watch(int pid, Fd output, Fd exit) {
 }
 
 ChildState ChildProcess::state() const {
-    return {exited_, processes_.rss_bytes(pid_), log_.trouble()};
+    return {exited_, processes_.rss_bytes(pid_), log_.trouble(), forked_};
 }
 
 void ChildProcess::signal_leader(int signal) {
@@ -198,6 +199,7 @@ void ChildProcess::tell(Ended ended) {
     processes_.remove_helper(pid_);
     drain();
     ended.dropped_log_bytes = log_.finish();
+    ended.forked = forked_;
     if (log_.trouble()) ended.trouble = log_.trouble();
     pid_ = 0;
     error_code ignored;

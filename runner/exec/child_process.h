@@ -23,7 +23,7 @@ namespace compat::exec {
 // ran.
 class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   public:
-    ChildProcess(boost::asio::io_context& io, Processes& processes, const Job& job,
+    ChildProcess(boost::asio::io_context& io, Processes& processes, const Job& job, bool forked,
                  std::function<void(Ended)> on_end);
 
     // `pid` leads a session of its own, `output` is the end of a pipe that it writes to, `exit` its
@@ -53,6 +53,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     Processes& processes_;
     std::string job_id_;
     bool helper_ = false;
+    bool forked_ = false;
     int pid_ = 0;
     bool exited_ = false;
     LogWriter log_;

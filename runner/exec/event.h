@@ -76,6 +76,13 @@ struct Progress {
     bool operator==(const Progress&) const = default;
 };
 
+// A test that ended and did not pass, in the harness's words (docs/formats.md).
+struct TestEnd {
+    std::string id, state;
+    std::string type, message;  // of its failure; empty: it has none
+    bool operator==(const TestEnd&) const = default;
+};
+
 struct RunStarted {
     size_t jobs = 0;
     int parallel = 1;
@@ -86,10 +93,12 @@ struct JobStarted {
     WallTime time;
     std::string name;  // of the job, as is the next
     int attempt = 1;
+    bool forked = false;  // from the zygote
 };
 struct JobProgress {
     size_t job = 0;
     Progress progress;
+    std::vector<TestEnd> ends;  // since the last time
 };
 struct JobFinished {
     size_t job = 0;

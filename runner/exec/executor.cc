@@ -69,9 +69,10 @@ bool Executor::start(size_t index) {
     running.since = since;
     running.started = started;
     if (job.timeout.count() > 0) running.deadline = since + job.timeout;
-    const int pid = running.child->pid();
+    const JobStarted event{index,    running.child->pid(), started,
+                           job.name, job.attempt,          running.child->state().forked};
     running_.emplace(index, std::move(running));
-    sink_(JobStarted{index, pid, started, job.name, job.attempt});
+    sink_(event);
     return true;
 }
 
@@ -162,7 +163,7 @@ std::optional<Milliseconds> Executor::shortest_test() const {
     return shortest;
 }
 
-void Executor::report(size_t job, const Progress& progress) {
+void Executor::report(size_t job, const Progress& progress, std::vector<TestEnd> ends) {
     const auto it = running_.find(job);
     if (it == running_.end()) return;
     Running& running = it->second;
@@ -176,7 +177,7 @@ void Executor::report(size_t job, const Progress& progress) {
         running.test_deadline.reset();
         if (!progress.current.empty() && limit.count() > 0) running.test_deadline = since + limit;
     }
-    sink_(JobProgress{job, running.progress});
+    sink_(JobProgress{job, running.progress, std::move(ends)});
 }
 
 void Executor::pause() {

@@ -47,7 +47,7 @@ class Executor {
     // `next_deadline()`, and whenever the children were looked at.
     void tick();
     [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
-    void report(size_t job, const Progress& progress);
+    void report(size_t job, const Progress& progress, std::vector<TestEnd> ends = {});
     // Stops the children, and lets them go on: what is between counts for no deadline.
     void pause();
     void resume();

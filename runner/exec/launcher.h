@@ -28,6 +28,7 @@ struct ChildState {
     // Of all the job's processes, a short while ago; pages that they share are counted for each.
     std::uint64_t rss_bytes = 0;
     std::optional<Error> trouble;  // its log can no more be written
+    bool forked = false;           // from the zygote
 };
 
 // A running child. Destroying it kills its group and forgets it.

@@ -108,15 +108,16 @@ Expected<int> spawn(const Job& job, int output, int passed) {
 
 Expected<std::unique_ptr<Child>> PosixLauncher::start(const Job& job,
                                                       std::function<void(Ended)> on_end) {
-    return start_by([&](int output) { return spawn(job, output); }, job, std::move(on_end));
+    return start_by([&](int output) { return spawn(job, output); }, job, false, std::move(on_end));
 }
 
 Expected<std::unique_ptr<Child>> PosixLauncher::start_by(const Make& make, const Job& job,
+                                                         bool forked,
                                                          std::function<void(Ended)> on_end) {
     const auto cannot = [&](const std::string& why) {
         return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
     };
-    auto process = std::make_shared<ChildProcess>(io_, processes_, job, std::move(on_end));
+    auto process = std::make_shared<ChildProcess>(io_, processes_, job, forked, std::move(on_end));
     if (process->trouble()) return tl::unexpected(*process->trouble());
 
     int ends[2];

@@ -21,11 +21,12 @@ class PosixLauncher final : public Launcher {
     explicit PosixLauncher(boost::asio::io_context& io) : io_(io) {}
     [[nodiscard]] Expected<std::unique_ptr<Child>> start(
         const Job& job, std::function<void(Ended)> on_end) override;
-    // `start` for what comes to be in another way: `make` is given the descriptor that the job's
-    // output goes to, and returns the pid of a child of ours that leads a session of its own; 0:
-    // not now.
+    // `start` for what the zygote forks, and for the zygote: `make` is given the descriptor that
+    // the job's output goes to, and returns the pid of a child of ours that leads a session of its
+    // own; 0: not now.
     using Make = std::function<Expected<int>(int output)>;
     [[nodiscard]] Expected<std::unique_ptr<Child>> start_by(const Make& make, const Job& job,
+                                                            bool forked,
                                                             std::function<void(Ended)> on_end);
     // Looks at all processes: what they have in memory, and whose they are.
     void look() { processes_.scan(); }

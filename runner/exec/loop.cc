@@ -83,10 +83,10 @@ class Loop {
     }
 
     void poll_progress() {
-        std::vector<std::pair<size_t, Progress>> changed;
+        std::vector<JobProgress> changed;
         for (auto& [job, reader] : readers_)
-            if (reader.poll()) changed.emplace_back(job, reader.progress());
-        for (const auto& [job, progress] : changed) executor_.report(job, progress);
+            if (reader.poll()) changed.push_back({job, reader.progress(), reader.take_ends()});
+        for (auto& now : changed) executor_.report(now.job, now.progress, std::move(now.ends));
     }
 
     void tick() {

@@ -14,6 +14,20 @@ namespace {
 
 constexpr std::int64_t kNoMore = std::numeric_limits<std::int64_t>::max();
 
+std::string text_at(const nlohmann::json& object, const char* key) {
+    const auto value = object.find(key);
+    return value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+TestEnd end_of(const nlohmann::json& event) {
+    TestEnd end{text_at(event, "id"), text_at(event, "state"), {}, {}};
+    const auto failure = event.find("failure");
+    if (failure == event.end() || !failure->is_object()) return end;
+    end.type = text_at(*failure, "type");
+    end.message = text_at(*failure, "message");
+    return end;
+}
+
 }  // namespace
 
 bool ProgressReader::is_next(std::int64_t seq) {
@@ -54,6 +68,8 @@ void ProgressReader::feed(std::string_view line) {
             open_.push_back(id->get<std::string>());
         } else {
             ++progress_.ended;  // also of one that never started
+            TestEnd end = end_of(event);
+            if (end.state != "passed") ends_.push_back(std::move(end));
             const auto open = std::find(open_.rbegin(), open_.rend(), *id);
             if (open != open_.rend()) open_.erase(std::next(open).base());
         }

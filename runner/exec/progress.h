@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runner/exec/event.h"
@@ -22,6 +23,8 @@ class ProgressReader {
     // one that was damaged and written again is read again. True where anything changed.
     bool poll();
     [[nodiscard]] const Progress& progress() const { return progress_; }
+    // Of the tests that ended and did not pass, those since the last call.
+    [[nodiscard]] std::vector<TestEnd> take_ends() { return std::exchange(ends_, {}); }
 
     // One whole line, without its newline. Lines that are not of the protocol change nothing, nor
     // do those out of their order: they were read before, or the harness did not write them.
@@ -38,6 +41,7 @@ class ProgressReader {
     std::int64_t next_ = 0;  // number of the next line; 0: so far none had one
     std::vector<std::string> open_;  // tests that have started and not ended, outermost first
     Progress progress_;
+    std::vector<TestEnd> ends_;
 };
 
 }  // namespace compat::exec

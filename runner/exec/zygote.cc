@@ -94,7 +94,7 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> go_on) {
     launcher_.processes().expect(zygote_.job.id);
     auto child =
         launcher_.start_by([&](int output) { return spawn(zygote_.job, output, theirs.get()); },
-                           zygote_.job, [this](const Ended& ended) { gone(ended); });
+                           zygote_.job, false, [this](const Ended& ended) { gone(ended); });
     if (!child) return give_up(to_line(child.error()));
     child_ = std::move(*child);
     socket_.assign(ours.release());
@@ -147,11 +147,8 @@ Expected<std::unique_ptr<Child>> ZygoteLauncher::start(const Job& job,
                                                        std::function<void(Ended)> on_end) {
     if (!ready_ || !job.warm || !is_like_the_zygote(job))
         return launcher_.start(job, std::move(on_end));
-    auto forked = launcher_.start_by([&](int output) { return fork(job, output); }, job,
-                                     [on_end](Ended ended) {
-                                         ended.forked = true;
-                                         on_end(std::move(ended));
-                                     });
+    auto forked =
+        launcher_.start_by([&](int output) { return fork(job, output); }, job, true, on_end);
     if (forked || ready_) return forked;
     return launcher_.start(job, std::move(on_end));
 }

@@ -271,6 +271,72 @@ def test_json_is_events_on_stdout_and_nothing_else(program, project, python, tmp
     assert "accounting: 6 collected = 4 + 2, closed" in errors and "report: " in errors
 
 
+EARLY = """
+import sys, time, unittest
+
+WAS_THERE = "wave" in sys.modules
+
+class Early(unittest.TestCase):
+    def test_1_fails_in_a_fork(self):
+        self.assertFalse(WAS_THERE)
+
+    def test_2_fails(self):
+        self.fail("early")
+
+    def test_3_waits(self):
+        time.sleep(3)
+"""
+
+
+@pytest.fixture
+def early(tmp_path):
+    folder = tmp_path / "early"
+    (folder / "tests").mkdir(parents=True)
+    for name in ("test_a.py", "test_b.py"):
+        (folder / "tests" / name).write_text(EARLY)
+    (folder / "suite.json").write_text(json.dumps({
+        "format": 1, "name": "early", "source": {"path": "."}, "framework": "unittest", "preload": ["wave"],
+        "layout": {"tests": "tests", "modules": ["test_*.py"]}}))
+    return folder
+
+
+def events_of(program, *words, cwd):
+    done = subprocess.run([program, *words, "--progress", "json"], cwd=cwd, text=True, capture_output=True,
+                          env={k: v for k, v in os.environ.items() if not k.startswith("COMPAT_")})
+    validator = jsonschema.Draft7Validator(json.loads((ROOT / "reports/progress.schema.json").read_text()))
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    for line in lines:
+        validator.validate(line)
+    return lines, done.stderr.splitlines()
+
+
+def test_a_failure_is_told_while_its_module_goes_on_and_once(program, early, python, tmp_path):
+    lines, said = events_of(program, early, "test_a.py", "--python", python, "--shim", "off", cwd=tmp_path)
+    broken = [line for line in lines if line["event"] == "test_broken"]
+    assert [(b["module"], b["attempt"], b["id"], b["state"], b["why"], b["final"]) for b in broken] == [
+        ("tests/test_a.py", 1, "tests/test_a.py::Early::test_2_fails", "failed", "AssertionError: early", True)]
+    finished = next(line for line in lines if line["event"] == "module_finished")
+    assert broken[0]["time"] < finished["time"]
+    named = [n for n, line in enumerate(said) if "failed tests/test_a.py::" in line]
+    assert [said[n] for n in named] == ["    failed tests/test_a.py::Early::test_2_fails: AssertionError: early"]
+    assert said[named[0] + 1].startswith("[1/1] FAIL tests/test_a.py: 2 passed, 1 failed")
+    assert said[named[0] + 2] == "    1 named above"
+
+
+def test_a_failure_in_a_fork_is_not_told_as_the_last_word(program, early, python, tmp_path):
+    lines, said = events_of(program, early, "--python", python, "--shim", "off", "-j2", cwd=tmp_path)
+    assert all(line["forked"] == (line["attempt"] == 1) for line in lines if line["event"] == "job_started")
+    broken = [line for line in lines if line["event"] == "test_broken"]
+    for module in ("tests/test_a.py", "tests/test_b.py"):
+        first = [b for b in broken if b["module"] == module and b["attempt"] == 1]
+        assert {b["id"].split("::")[-1] for b in first} == {"test_1_fails_in_a_fork", "test_2_fails"}
+        assert not any(b["final"] for b in first)
+        assert "    failed %s::Early::test_1_fails_in_a_fork in a forked process; it runs again" % module in said
+        assert said.count("    fork-sensitive %s::Early::test_1_fails_in_a_fork" % module) == 1
+        assert said.count("    failed %s::Early::test_2_fails: AssertionError: early" % module) == 1
+        assert not [line for line in said if "failed %s::Early::test_1_fails_in_a_fork:" % module in line]
+
+
 def test_every_key_of_the_json_is_documented():
     schema = json.loads((ROOT / "reports/progress.schema.json").read_text())
     section = (ROOT / "docs/formats.md").read_text().partition("## `--progress json`")[2]

@@ -93,6 +93,19 @@ TEST(Progress, ATestWithinATestIsTheOneThatRuns) {
     EXPECT_EQ(reader.progress().ended, 4);
 }
 
+TEST(Progress, WhatDidNotPassIsHandedOverOnce) {
+    ProgressReader reader("unused");
+    for (
+        const char* line :
+        {R"({"event":"end","pid":1,"id":"a","state":"passed"})",
+         R"({"event":"end","pid":1,"id":"b","state":"failed","failure":{"type":"E","message":"m"}})",
+         R"({"event":"end","pid":1,"id":"c","state":"skipped","failure":7})"})
+        reader.feed(line);
+    EXPECT_EQ(reader.take_ends(),
+              (std::vector<TestEnd>{{"b", "failed", "E", "m"}, {"c", "skipped", "", ""}}));
+    EXPECT_TRUE(reader.take_ends().empty());
+}
+
 TEST(Progress, LinesOfOtherProcessesAndForeignLinesChangeNothing) {
     ProgressReader reader("unused");
     reader.feed(R"({"event":"start","pid":1,"id":"a"})");

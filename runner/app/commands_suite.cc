@@ -5,18 +5,15 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "parsers/attempt.h"
+#include "runner/app/collect.h"
 #include "runner/app/commands.h"
 #include "runner/app/devices_words.h"
 #include "runner/app/display.h"
 #include "runner/app/output.h"
 #include "runner/app/ready.h"
-#include "runner/app/recorder.h"
 #include "runner/app/share.h"
 #include "runner/app/summary.h"
-#include "runner/base/files.h"
 #include "runner/base/names.h"
-#include "runner/exec/loop.h"
 #include "runner/prepare/tool.h"
 #include "suites/load.h"
 
@@ -31,61 +28,6 @@ prepare::Say say_to(std::FILE* file) {
     return [file](std::string_view line) { print(file, "{}\n", printable(line)); };
 }
 
-// A folder that is gone when it goes out of scope.
-class ScratchFolder {
-  public:
-    ScratchFolder() {
-        std::error_code error;
-        std::string name = (fs::temp_directory_path(error) / "runner-XXXXXX").string();
-        if (!error && ::mkdtemp(name.data())) path_ = name;
-    }
-    ~ScratchFolder() {
-        std::error_code error;
-        if (!path_.empty()) fs::remove_all(path_, error);
-    }
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-    [[nodiscard]] const fs::path& path() const { return path_; }
-
-  private:
-    fs::path path_;
-};
-
-// Collects each module in a child of its own, as a run would, and runs nothing.
-Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const plan::Plan& plan) {
-    const ScratchFolder scratch;
-    if (scratch.path().empty())
-        return fail(ErrorKind::io, "cannot make a temporary folder",
-                    "set TMPDIR to a folder that can be written");
-    auto settings = ready.child;
-    settings.collect_only = true;
-    const auto common =
-        std::make_shared<exec::Variables>(plan::child_variables(ready.suite, settings));
-    std::vector<exec::Job> jobs;
-    std::vector<parsers::ModuleRecord> records(plan.jobs.size());
-    for (const auto& planned : plan.jobs) {
-        const fs::path folder = scratch.path() / escaped_path(planned.module);
-        const plan::AttemptPaths paths{
-            folder / "log", folder / "events", folder / "devices", folder / "only", {}};
-        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
-        jobs.push_back(child_job(ready, settings, planned, paths));
-        jobs.back().common_env = common;
-    }
-    const auto files = jobs;
-    exec::run_jobs(
-        std::move(jobs), {ready.settings.jobs()}, SystemClock(),
-        [&](const exec::RunEvent& event) -> exec::Reply {
-            const auto* done = std::get_if<exec::JobFinished>(&event);
-            if (!done) return {};
-            const auto& job = files[done->job];
-            records[done->job] = parsers::read_attempt(
-                {read_file(job.events).value_or(""), read_file(job.log).value_or(""), ""},
-                std::string(name_of(ready.suite.framework)), job.name, process_end(done->outcome));
-            return {};
-        });
-    return records;
-}
-
 }  // namespace
 
 Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invocation) {
@@ -94,7 +36,6 @@ Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invo
     const Need need = command.cases ? Need::children : Need::modules;
     if (auto made = make_ready(*ready, need, say_to(stderr)); !made)
         return tl::unexpected(made.error());
-    ready->child.keyword = command.keyword;
     auto plan = plan_for(*ready, {command.targets, {}, {}, {}});
     if (!plan) return tl::unexpected(plan.error());
     std::sort(plan->jobs.begin(), plan->jobs.end(),
@@ -103,7 +44,7 @@ Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invo
 
     std::vector<parsers::ModuleRecord> records;
     if (command.cases) {
-        auto collected = collect(*ready, *plan);
+        auto collected = collect(*ready, command.keyword, plan->jobs);
         if (!collected) return tl::unexpected(collected.error());
         records = std::move(*collected);
     }

@@ -10,6 +10,7 @@
 
 #include "reports/model.h"
 #include "reports/render.h"
+#include "runner/app/collect.h"
 #include "runner/app/display.h"
 #include "runner/app/output.h"
 #include "runner/app/summary.h"
@@ -145,9 +146,19 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
     return finished;
 }
 
-Expected<ExitCode> close_run(store::Store& store, const Conducted& what, const Clock& clock,
-                             SteadyTime since, const exec::RunFinished& finished,
-                             Recorder& recorder) {
+// For each test that was asked for and is not there, what is known instead.
+void name_unmatched(const std::vector<std::string>& ids, const Ready& ready) {
+    if (ids.empty()) return;
+    const auto words = meant_by(ids, ready);
+    for (size_t i = 0; i < ids.size(); ++i)
+        print(stderr, "runner: no test is named {}: {}\n", printable(ids[i]),
+              words[i].empty() ? "`runner list --cases SUITE MODULE` prints the ids"
+                               : printable(words[i]));
+}
+
+Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Conducted& what,
+                             const Clock& clock, SteadyTime since,
+                             const exec::RunFinished& finished, Recorder& recorder) {
     const RunFolder& run = what.run;
     recorder.save_what_failed();
     RunFacts facts = recorder.facts();
@@ -166,10 +177,10 @@ Expected<ExitCode> close_run(store::Store& store, const Conducted& what, const C
     if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
 
     if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
-    for (const auto& id : recorder.unmatched())
-        print(stderr,
-              "runner: no test is named {}: `runner list --cases SUITE MODULE` prints the ids\n",
-              printable(id));
+    if (!finished.stopped) name_unmatched(recorder.unmatched(), ready);
+    if (code == ExitCode::nothing_selected && !what.plan.keyword.empty())
+        print(stderr, "runner: -k {} matches no test: `runner list --cases SUITE` prints the ids\n",
+              printable(what.plan.keyword));
     if (finished.stopped && !enough) print("go on with it: runner resume {}\n", run.id);
     if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
     return code;
@@ -184,7 +195,10 @@ Expected<void> report_run(const store::Store& store, const RunFolder& run) {
     const auto files = reports::write_reports(model, run.folder,
                                               {reports::Format::markdown, reports::Format::json});
     if (!files) return tl::unexpected(files.error());
-    point_latest(run);
+    // One that was asked for what is not there hides no other.
+    const auto code = static_cast<ExitCode>(loaded->end ? loaded->end->exit_code : 0);
+    const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
+    if (!misnamed || model.totals.collected > 0) point_latest(run);
     print_closing(model, run.folder / "report.md");
     return {};
 }
@@ -232,7 +246,7 @@ Expected<ExitCode> conduct(const Ready& ready, store::Store& store, const Conduc
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
     for (const auto& done : recorder.cut_short()) display.module_done(done);
     display.finish();
-    return close_run(store, what, clock, since, finished, recorder);
+    return close_run(store, ready, what, clock, since, finished, recorder);
 }
 
 }  // namespace compat::app

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "runner/base/exit_code.h"
 #include "runner/store/reader.h"
 
 namespace compat::store {
@@ -34,16 +35,28 @@ std::optional<std::int64_t> age_of(std::string_view name) {
     return age;
 }
 
+// What "latest" may mean: no run that was asked for tests that are not there, and ran none.
+constexpr const char* kNamed = R"sql(
+            (?1 = '' OR suite.name = ?1) AND NOT (
+                coalesce(run.exit_code, 0) IN ({}, {}) AND NOT EXISTS (
+                    SELECT 1 FROM result WHERE result.run = run.id)))sql";
+
+std::string where_named() {
+    return fmt::format(kNamed, static_cast<int>(ExitCode::usage),
+                       static_cast<int>(ExitCode::nothing_selected));
+}
+
 // Newest first; of every suite where `suite` is empty.
 std::vector<std::string> newest(Database& database, std::string_view suite, std::int64_t limit,
                                 std::int64_t offset) {
-    Statement row = database.prepare(
+    Statement row = database.prepare(fmt::format(
         R"sql(
             SELECT run.name
             FROM run
             JOIN suite ON suite.id = run.suite
-            WHERE ?1 = '' OR suite.name = ?1
-            ORDER BY started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql");
+            WHERE {}
+            ORDER BY started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql",
+        where_named()));
     row.bind_all(suite, limit, offset);
     return column(row);
 }
@@ -61,12 +74,13 @@ Expected<std::string> nth_newest(Database& database, std::string_view name, std:
                                  std::int64_t age) {
     auto found = newest(database, suite, 1, age);
     if (!found.empty()) return std::move(found.front());
-    Statement count = database.prepare(
+    Statement count = database.prepare(fmt::format(
         R"sql(
             SELECT count(*)
             FROM run
             JOIN suite ON suite.id = run.suite
-            WHERE ?1 = '' OR suite.name = ?1)sql");
+            WHERE {})sql",
+        where_named()));
     count.bind(1, suite);
     count.step();
     if (suite.empty()) {

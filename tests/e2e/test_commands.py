@@ -111,6 +111,22 @@ def test_a_test_that_is_not_there_is_named(runner, python):
     assert result.report["totals"]["passed"] == 1
 
 
+def test_what_is_not_there_is_guessed_and_becomes_no_latest_run(runner, python, tmp_path):
+    words = ["--python", python, "--shim", "off", "-q"]
+    good = runner(STATES, "test_states.py::States::test_pass", *words)
+    assert good.code == 0
+    folder = good.folder
+    for target, meant in [("States::test_pas", "States::test_pass"), ("Stats::test_pass", "States::test_pass"), ("State", "States")]:
+        result = runner(STATES, "test_states.py::" + target, *words)
+        assert result.code == 2
+        assert 'no test is named tests/test_states.py::%s: did you mean "tests/test_states.py::%s"' % (target, meant) in result.err
+    nothing = runner(STATES, "test_states.py", "-k", "no_such_name", *words)
+    assert nothing.code == 5 and "-k no_such_name matches no test" in nothing.err
+    assert (tmp_path / "results/latest").resolve() == folder
+    assert runner("show", "latest").out.startswith(folder.name)
+    assert len(runner("runs").out.splitlines()) == 5
+
+
 def test_a_reader_that_goes_away_and_a_full_stdout(runner, program, python, tmp_path):
     runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off")
     for words in (["show", "latest"], ["runs"], ["list", STATES, "--python", python, "--json"]):

@@ -234,6 +234,29 @@ TEST_F(StoreTest, RunsAreFoundByEveryKindOfName) {
     }
 }
 
+TEST_F(StoreTest, ARunThatWasAskedForWhatIsNotThereIsNotTheLatest) {
+    begin("good", 1);
+    ASSERT_TRUE(store.save_job("good", samples::job("a.py")));
+    RunEnd end = samples::end(2);
+    end.exit_code = 5;
+    ASSERT_TRUE(store.finish_run("good", end)) << "it has results, whatever its code";
+    for (const int code : {2, 5}) {
+        const std::string id = "misnamed" + std::to_string(code);
+        begin(id, 10 + code);
+        end.exit_code = code;
+        ASSERT_TRUE(store.finish_run(id, end));
+        EXPECT_EQ(store.find_run(id), id);
+    }
+    EXPECT_EQ(store.find_run("latest"), "good");
+    EXPECT_FALSE(store.find_run("alpha@latest~1"));
+    begin("empty shard", 20);
+    end.exit_code = 0;
+    ASSERT_TRUE(store.finish_run("empty shard", end));
+    EXPECT_EQ(store.find_run("latest"), "empty shard");
+    begin("under way", 21);
+    EXPECT_EQ(store.find_run("latest"), "under way");
+}
+
 TEST_F(StoreTest, ARunThatIsNotFoundNamesThoseThatAre) {
     const auto nothing = store.find_run("latest");
     ASSERT_FALSE(nothing);

@@ -9,88 +9,98 @@ namespace compat::reports {
 
 namespace {
 
-std::string opening(const Section& section) {
-    return fmt::format("\n## {}\n\n{}", section.title, section.intro);
+std::string opening(const std::string& title, const std::string& intro) {
+    return fmt::format("\n## {}\n\n{}", title, intro);
 }
-
-// Either a section's items or their details: what can be dropped from its end.
-struct Droppable {
-    size_t section;
-    bool details;
-    int usefulness;
-    size_t kept;   // from the front, of those that have any
-    size_t total;  // items with a text, or with a detail
-};
 
 }  // namespace
 
-void Document::add(Section section, Usefulness usefulness) {
-    if (section.items.empty() && !section.items_name.empty()) return;
-    sections_.push_back({std::move(section), usefulness});
+Section& Document::open(std::string title, std::string items_name, Usefulness usefulness,
+                        std::string details_name) {
+    Section& section = sections_.emplace_back();
+    section.title_ = std::move(title);
+    section.items_.name = std::move(items_name);
+    section.items_.usefulness = usefulness.items;
+    section.details_.name = std::move(details_name);
+    section.details_.usefulness = usefulness.details;
+    return section;
 }
 
-std::string Document::fitted(std::optional<size_t> max_bytes) const {
-    std::vector<Droppable> droppable;
-    size_t size = head.size();
-    for (size_t i = 0; i < sections_.size(); ++i) {
-        const auto& [section, usefulness] = sections_[i];
-        const auto with_detail = static_cast<size_t>(
-            std::count_if(section.items.begin(), section.items.end(),
-                          [](const Item& item) { return !item.detail.empty(); }));
-        droppable.push_back(
-            {i, false, usefulness.items, section.items.size(), section.items.size()});
-        droppable.push_back({i, true, usefulness.details, with_detail, with_detail});
-        size += opening(section).size();
-        for (const Item& item : section.items) size += item.text.size() + item.detail.size();
+bool Document::keep(Section::Part& part, size_t item, std::string text) {
+    // Once one was dropped, none that comes later can stay.
+    if (part.kept.size() != part.total++) return false;
+    kept_bytes_ += text.size();
+    part.kept.emplace_back(item, std::move(text));
+    return true;
+}
+
+void Document::drop_last(Section::Part& part) {
+    kept_bytes_ -= part.kept.back().second.size();
+    part.kept.pop_back();
+}
+
+void Document::add(Section& section, Item item) {
+    const size_t number = section.items_.total;
+    const bool kept = keep(section.items_, number, std::move(item.text));
+    if (!item.detail.empty()) {
+        if (kept)
+            keep(section.details_, number, std::move(item.detail));
+        else
+            ++section.details_.total;
+    }
+    if (kept_bytes_ <= max_bytes_) return;
+    for (const Droppable& least : least_useful_first())
+        while (kept_bytes_ > max_bytes_ && !least.part->kept.empty()) drop_last(*least.part);
+}
+
+std::vector<Document::Droppable> Document::least_useful_first() {
+    std::vector<Droppable> order;
+    for (Section& section : sections_)
+        for (auto* part : {&section.items_, &section.details_})
+            if (part->total > 0) order.push_back({&section, part});
+    std::stable_sort(order.begin(), order.end(), [](const Droppable& a, const Droppable& b) {
+        return a.part->usefulness < b.part->usefulness;
+    });
+    return order;
+}
+
+std::string Document::note() {
+    std::vector<std::string> parts;
+    for (const auto& [section, part] : least_useful_first())
+        if (part->kept.size() < part->total)
+            parts.push_back(fmt::format("{} of {} {}", part->total - part->kept.size(), part->total,
+                                        part->name));
+    if (parts.empty()) return {};
+    return fmt::format("\n---\n\nLeft out to stay within {} bytes: {}.\n", max_bytes_,
+                       fmt::join(parts, "; "));
+}
+
+void Document::write(const Sink& sink) {
+    const auto shown = [](const Section& section) {
+        return section.items_.name.empty() || !section.items_.kept.empty();
+    };
+    size_t fixed = head.size();
+    for (const Section& section : sections_)
+        if (shown(section)) fixed += opening(section.title_, section.intro).size();
+    for (const auto& [section, part] : least_useful_first()) {
+        const bool was_shown = shown(*section);
+        while (!part->kept.empty() && fixed + kept_bytes_ + note().size() > max_bytes_)
+            drop_last(*part);
+        if (was_shown && !shown(*section)) fixed -= opening(section->title_, section->intro).size();
     }
 
-    std::vector<Droppable*> order;
-    for (Droppable& d : droppable)
-        if (d.total > 0) order.push_back(&d);
-    std::stable_sort(order.begin(), order.end(),
-                     [](auto* a, auto* b) { return a->usefulness < b->usefulness; });
-
-    const auto note = [&] {
-        std::vector<std::string> parts;
-        for (const Droppable* d : order)
-            if (d->kept < d->total) {
-                const Section& section = sections_[d->section].section;
-                parts.push_back(
-                    fmt::format("{} of {} {}", d->total - d->kept, d->total,
-                                d->details ? section.details_name : section.items_name));
-            }
-        if (parts.empty()) return std::string{};
-        return fmt::format("\n---\n\nLeft out to stay within {} bytes: {}.\n", *max_bytes,
-                           fmt::join(parts, "; "));
-    };
-    const auto drop = [&](Droppable& d) {
-        const Section& section = sections_[d.section].section;
-        for (size_t i = section.items.size(); i > 0 && size + note().size() > *max_bytes; --i) {
-            const Item& item = section.items[i - 1];
-            if (d.details && item.detail.empty()) continue;
-            size -= d.details ? item.detail.size() : item.text.size();
-            --d.kept;
-        }
-        if (!d.details && d.kept == 0) size -= opening(section).size();
-    };
-    if (max_bytes)
-        for (Droppable* d : order) drop(*d);
-
-    std::string page = head;
-    for (size_t i = 0; i < sections_.size(); ++i) {
-        const Section& section = sections_[i].section;
-        const Droppable& items = droppable[2 * i];
-        size_t details = droppable[2 * i + 1].kept;
-        if (items.total > 0 && items.kept == 0) continue;
-        page += opening(section);
-        for (size_t k = 0; k < items.kept; ++k) {
-            page += section.items[k].text;
-            if (section.items[k].detail.empty() || details == 0) continue;
-            page += section.items[k].detail;
-            --details;
+    sink(head);
+    for (const Section& section : sections_) {
+        if (!shown(section)) continue;
+        sink(opening(section.title_, section.intro));
+        auto detail = section.details_.kept.begin();
+        for (const auto& [number, text] : section.items_.kept) {
+            sink(text);
+            if (detail != section.details_.kept.end() && detail->first == number)
+                sink((detail++)->second);
         }
     }
-    return page + note();
+    sink(note());
 }
 
 }  // namespace compat::reports

@@ -146,33 +146,70 @@ Json redirection(const RedirectionView& r) {
             {"tests", r.tests}};
 }
 
+Json mismatch(const MismatchView& m) {
+    return {{"module", or_null(m.module)}, {"message", m.message}};
+}
+
+Json leaked(const LeakedView& p) {
+    return {{"module", p.module}, {"pid", p.pid}, {"command", p.command}, {"killed", p.killed}};
+}
+
+// `value` as it stands `depth` levels below the document, whose every level indents by one.
+std::string dumped(const Json& value, int depth) {
+    const std::string text = value.dump(1, ' ', false, Json::error_handler_t::replace);
+    std::string out;
+    for (const char c : text) {
+        out += c;
+        if (c == '\n') out.append(static_cast<size_t>(depth), ' ');  // in strings there is none
+    }
+    return out;
+}
+
+// The members of `object` without its braces.
+std::string members(const Json& object) {
+    const std::string text = dumped(object, 0);
+    return text.substr(1, text.size() - 3);
+}
+
+class JsonReport : public Renderer {
+  public:
+    JsonReport(const RunView& view, Sink sink) : sink_(std::move(sink)) {
+        sink_("{" +
+              members({{"format", kReportFormat},
+                       {"generator", fmt::format("runner {}", kVersion)},
+                       {"run", run(view)}}) +
+              ",\n \"modules\": [");
+    }
+
+    void add(const ModuleView& view) override {
+        sink_((any_ ? ",\n  " : "\n  ") + dumped(module(view), 2));
+        any_ = true;
+    }
+
+    void finish(const ReportModel& model) override {
+        sink_(std::string(any_ ? "\n ]," : "],") +
+              members({{"totals", totals(model.totals)},
+                       {"accounting",
+                        {{"closed", model.accounting.closed},
+                         {"mismatches", list_of(model.accounting.mismatches, mismatch)}}},
+                       {"links",
+                        {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
+                       {"clusters", Json::array()},
+                       {"gaps", Json::array()},
+                       {"redirections", list_of(model.redirections, redirection)},
+                       {"leaked_processes", list_of(model.leaked_processes, leaked)}}) +
+              "\n}\n");
+    }
+
+  private:
+    Sink sink_;
+    bool any_ = false;  // module
+};
+
 }  // namespace
 
-std::string to_json(const ReportModel& model) {
-    const Json report{
-        {"format", kReportFormat},
-        {"generator", fmt::format("runner {}", kVersion)},
-        {"run", run(model.run)},
-        {"totals", totals(model.totals)},
-        {"accounting",
-         {{"closed", model.accounting.closed},
-          {"mismatches",
-           list_of(model.accounting.mismatches,
-                   [](const MismatchView& m) {
-                       return Json{{"module", or_null(m.module)}, {"message", m.message}};
-                   })}}},
-        {"links", {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
-        {"modules", list_of(model.modules, module)},
-        {"clusters", Json::array()},
-        {"gaps", Json::array()},
-        {"redirections", list_of(model.redirections, redirection)},
-        {"leaked_processes", list_of(model.leaked_processes, [](const LeakedView& p) {
-             return Json{{"module", p.module},
-                         {"pid", p.pid},
-                         {"command", p.command},
-                         {"killed", p.killed}};
-         })}};
-    return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+std::unique_ptr<Renderer> json_report(const RunView& run, Sink sink) {
+    return std::make_unique<JsonReport>(run, std::move(sink));
 }
 
 }  // namespace compat::reports

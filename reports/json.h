@@ -2,15 +2,16 @@
 // people.
 #pragma once
 
-#include <string>
+#include <memory>
 
-#include "reports/model.h"
+#include "reports/renderer.h"
 
 namespace compat::reports {
 
 // A key removed or re-typed raises this; a key added does not.
 inline constexpr int kReportFormat = 1;
 
-[[nodiscard]] std::string to_json(const ReportModel& model);
+// Writes each module as it comes by; the totals stand after them.
+[[nodiscard]] std::unique_ptr<Renderer> json_report(const RunView& run, Sink sink);
 
 }  // namespace compat::reports

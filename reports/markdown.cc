@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "reports/fitting.h"
 #include "reports/markdown_text.h"
@@ -62,56 +63,35 @@ size_t bad_count(const Totals& totals) {
     return static_cast<size_t>(sum);
 }
 
-template <class Function>
-void for_each_case(const ReportModel& model, Function function) {
-    for (const ModuleView& module : model.modules)
-        for (const CaseView& test : module.cases) function(module, test);
-}
-
 std::string device_words(const RunView& run) {
     return run.simulated ? *run.simulated + " (simulated)" : run.device;
 }
 
 // "4 tests to look at, 1 module without a result".
-std::string what_needs_attention(const ReportModel& model) {
-    const auto modules = static_cast<size_t>(
-        std::count_if(model.modules.begin(), model.modules.end(), [](const ModuleView& module) {
-            return module.outcome != ModuleOutcome::completed &&
-                   module.outcome != ModuleOutcome::no_tests && module.cases.empty();
-        }));
+std::string what_needs_attention(const ReportModel& model, size_t modules_without_result) {
     std::vector<std::string> parts;
     if (const size_t tests = bad_count(model.totals); tests > 0)
         parts.push_back(fmt::format("{} to look at", counted(tests, "test")));
-    if (modules > 0)
-        parts.push_back(fmt::format("{} without a result", counted(modules, "module")));
+    if (modules_without_result > 0)
+        parts.push_back(
+            fmt::format("{} without a result", counted(modules_without_result, "module")));
     if (!model.accounting.closed) parts.emplace_back("accounting not closed");
     return parts.empty() ? "nothing needs attention" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string headline(const ReportModel& model) {
+std::string headline(const ReportModel& model, size_t modules_without_result) {
     const RunView& run = model.run;
     return fmt::format(
         "# {}: {}, {}\n\nRun {}, started {}, {} after {}; shim {}, device {}, torch {}.\n",
         code(run.suite), counted(static_cast<size_t>(model.totals.collected), "test"),
-        what_needs_attention(model), code(run.id), iso8601(run.started),
+        what_needs_attention(model, modules_without_result), code(run.id), iso8601(run.started),
         run.complete ? "complete" : "**not complete**", seconds(run.duration_s),
         run.shim ? "on" : "off", code(device_words(run)),
         run.torch.empty() ? "none" : code(run.torch));
 }
 
-Section mismatches(const ReportModel& model) {
-    Section section{"Accounting does not close", "mismatches"};
-    section.intro = "These figures do not agree; the totals below cannot be relied upon.\n\n";
-    for (const MismatchView& m : model.accounting.mismatches)
-        section.items.push_back(
-            {fmt::format("- {}{}\n", m.module.empty() ? std::string{} : code(m.module) + ": ",
-                         code(m.message))});
-    return section;
-}
-
-Section totals_section(const ReportModel& model) {
+std::string totals_words(const ReportModel& model) {
     const Totals& totals = model.totals;
-    Section section{"Totals", {}};
     std::string head = row("modules", "tests");
     std::string rule = "|---:|---:|";
     std::string counts = row(totals.modules, totals.collected);
@@ -123,27 +103,23 @@ Section totals_section(const ReportModel& model) {
         if (totals.states[i] > 0)
             summands.push_back(fmt::format("{} {}", totals.states[i], parsers::kStateNames[i]));
     }
-    section.intro = fmt::format(
+    std::string text = fmt::format(
         "{}\n{}\n{}\n\nAccounting: {} collected = {}: {}.\n", head, rule, counts, totals.collected,
         summands.empty() ? "0" : fmt::format("{}", fmt::join(summands, " + ")),
         model.accounting.closed
             ? std::string("closed")
             : fmt::format("**not closed, {} mismatches**", model.accounting.mismatches.size()));
     if (totals.flaky > 0)
-        section.intro += fmt::format("\n{} flaky: passed only in a later attempt.\n", totals.flaky);
-    section.intro += fmt::format("\nSource links: {}, of which {} do not resolve.\n",
-                                 model.links_total, model.links_unresolved);
-    return section;
+        text += fmt::format("\n{} flaky: passed only in a later attempt.\n", totals.flaky);
+    return text + fmt::format("\nSource links: {}, of which {} do not resolve.\n",
+                              model.links_total, model.links_unresolved);
 }
 
-Section how_it_passed(const ReportModel& model) {
+std::string how_it_passed(const ReportModel& model) {
     const Totals& totals = model.totals;
-    Section section{"How it passed", {}};
-    if (!model.run.shim) {
-        section.intro = "The shim was off: nobody looked at which devices the tests used.\n";
-        return section;
-    }
-    section.intro = fmt::format(
+    if (!model.run.shim)
+        return "The shim was off: nobody looked at which devices the tests used.\n";
+    return fmt::format(
         "Of {} tests that passed or failed, {} exercised a device (target: {}).\n\n"
         "| mark | tests | meaning |\n|---|---:|---|\n"
         "| device | {} | created or moved a tensor on the target accelerator |\n"
@@ -153,7 +129,6 @@ Section how_it_passed(const ReportModel& model) {
         totals.count(State::passed) + totals.count(State::failed), totals.device,
         code(device_words(model.run)), totals.device, totals.fallback, totals.redirected,
         totals.untouched);
-    return section;
 }
 
 std::string frames(const FailureView& failure) {
@@ -207,200 +182,48 @@ Item failing_test(const CaseView& test) {
     return item;
 }
 
-Section failing_tests(const ReportModel& model) {
-    Section section{"Tests that need attention", "tests that need attention",
-                    "tracebacks and commands of tests that need attention"};
-    for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        if (needs_attention(test.state)) section.items.push_back(failing_test(test));
-    });
-    return section;
-}
-
-Section failing_subtests(const ReportModel& model) {
-    Section section{"Sub-tests that failed", "failed sub-tests", "tracebacks of failed sub-tests"};
-    for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        for (const SubtestView& sub : test.subtests) {
-            if (!needs_attention(sub.state)) continue;
-            Item item;
-            item.text =
-                fmt::format("- {} {}{}\n", name_of(sub.state), linked_code(sub.id, test.url),
+Item failing_subtest(const CaseView& test, const SubtestView& sub) {
+    Item item;
+    item.text = fmt::format("- {} {}{}\n", name_of(sub.state), linked_code(sub.id, test.url),
                             sub.failure ? ": " + code(sub.failure->key_line) : "");
-            if (sub.failure)
-                item.detail = "\n" + folded("Traceback", failure_details(*sub.failure));
-            section.items.push_back(std::move(item));
-        }
-    });
-    return section;
+    if (sub.failure) item.detail = "\n" + folded("Traceback", failure_details(*sub.failure));
+    return item;
 }
 
-Section unexpected_passes(const ReportModel& model) {
-    Section section{"Unexpected passes", "unexpected passes"};
-    for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        if (test.state == State::xpassed)
-            section.items.push_back(
-                {fmt::format("- {} {}\n", linked_code(test.id, test.url), code(test.reason))});
-    });
-    return section;
+// A test whose verdict depends on the process that it ran in.
+Item unstable_test(const CaseView& test) {
+    std::string states;
+    for (const AttemptView& attempt : test.attempts)
+        states += fmt::format("{}{}", states.empty() ? "" : ", then ", name_of(attempt.state));
+    return {fmt::format("- {}: {}\n", linked_code(test.id, test.url), states)};
 }
 
-// Tests whose verdict depends on the process that they ran in.
-Section unstable_tests(const ReportModel& model, std::string title, std::string what,
-                       bool CaseView::*unstable) {
-    Section section{std::move(title), std::move(what)};
-    for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        if (!(test.*unstable)) return;
-        std::string states;
-        for (const AttemptView& attempt : test.attempts)
-            states += fmt::format("{}{}", states.empty() ? "" : ", then ", name_of(attempt.state));
-        section.items.push_back(
-            {fmt::format("- {}: {}\n", linked_code(test.id, test.url), states)});
-    });
-    return section;
+// A module that did not end as one should, or never ran.
+Item troubled_module(const ModuleView& module) {
+    std::string text =
+        fmt::format("- **{}**: {}", name_of(module.outcome), linked_code(module.path, module.url));
+    if (!module.reason.empty()) text += ": " + code(module.reason);
+    if (!module.process_end.empty() && module.process_end != module.reason)
+        text += fmt::format(" ({})", code(module.process_end));
+    if (module.attempts == 0)
+        text += module.last_known_cases
+                    ? fmt::format("; when it last ran it had {} tests", *module.last_known_cases)
+                    : std::string("; how many tests it has is not known");
+    if (!module.log_url.empty()) text += ", " + linked_code("log", module.log_url);
+    return {text + "\n"};
 }
 
-// Modules that did not end as one should; those that never ran are among them.
-Section troubled_modules(const ReportModel& model) {
-    Section section{"Modules that did not complete", "modules that did not complete"};
-    for (const ModuleView& module : model.modules) {
-        if (module.outcome == ModuleOutcome::completed) continue;
-        std::string text = fmt::format("- **{}**: {}", name_of(module.outcome),
-                                       linked_code(module.path, module.url));
-        if (!module.reason.empty()) text += ": " + code(module.reason);
-        if (!module.process_end.empty() && module.process_end != module.reason)
-            text += fmt::format(" ({})", code(module.process_end));
-        if (module.attempts == 0)
-            text += module.last_known_cases ? fmt::format("; when it last ran it had {} tests",
-                                                          *module.last_known_cases)
-                                            : std::string("; how many tests it has is not known");
-        if (!module.log_url.empty()) text += ", " + linked_code("log", module.log_url);
-        section.items.push_back({text + "\n"});
-    }
-    return section;
+std::string module_row(const ModuleView& module) {
+    return row(linked_code(module.path, module.url), name_of(module.outcome), module.cases.size(),
+               in_words(module.states), seconds(module.duration_s)) +
+           "\n";
 }
 
-Section tests_not_run(const ReportModel& model) {
-    Section section{"Tests not run", "reasons why tests did not run"};
-    std::map<std::string, std::int64_t> reasons;
-    for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        if (test.state == State::not_run) ++reasons[test.reason];
-    });
-    section.intro = "| tests | reason |\n|---:|---|\n";
-    for (const auto& [reason, count] : reasons)
-        section.items.push_back({row(count, code(reason)) + "\n"});
-    return section;
-}
-
-Section skips(const ReportModel& model) {
-    struct Group {
-        std::int64_t count = 0;
-        const CaseView* example = nullptr;
-    };
-    std::map<std::string, Group> groups;
-    for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        if (test.state != State::skipped) return;
-        Group& group = groups[test.reason];
-        if (group.count++ == 0) group.example = &test;
-    });
-    std::vector<std::pair<std::string, Group>> sorted(groups.begin(), groups.end());
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
-    Section section{"Skips by reason", "reasons of skips"};
-    section.intro = "| tests | reason | for example |\n|---:|---|---|\n";
-    for (const auto& [reason, group] : sorted)
-        section.items.push_back(
-            {row(group.count, reason.empty() ? "(none given)" : code(reason, 200),
-                 linked_code(group.example->id, group.example->url)) +
-             "\n"});
-    return section;
-}
-
-Section modules_by_folder(const ReportModel& model) {
-    std::map<std::string, std::vector<const ModuleView*>> folders;
-    for (const ModuleView& module : model.modules) {
-        const size_t slash = module.path.rfind('/');
-        folders[slash == std::string::npos ? "." : module.path.substr(0, slash)].push_back(&module);
-    }
-    Section section{"Modules by folder", "modules"};
-    for (const auto& [folder, modules] : folders) {
-        StateCounts sum{};
-        for (const ModuleView* module : modules)
-            for (size_t i = 0; i < sum.size(); ++i) sum[i] += module->states[i];
-        // A folder's head goes with its first module.
-        std::string head = fmt::format(
-            "{}### {}: {}, {}\n\n| module | outcome | tests | states | time |\n"
-            "|---|---|---:|---|---:|\n",
-            section.items.empty() ? "" : "\n", code(folder), counted(modules.size(), "module"),
-            in_words(sum));
-        for (const ModuleView* module : modules) {
-            section.items.push_back(
-                {head +
-                 row(linked_code(module->path, module->url), name_of(module->outcome),
-                     module->cases.size(), in_words(module->states), seconds(module->duration_s)) +
-                 "\n"});
-            head.clear();
-        }
-    }
-    return section;
-}
-
-Section redirections(const ReportModel& model) {
-    Section section{"Redirections", "sites of redirection"};
-    section.intro =
-        "| times | tests | kind | operation | asked | given | where |\n"
-        "|---:|---:|---|---|---|---|---|\n";
-    for (const RedirectionView& r : model.redirections)
-        section.items.push_back({row(r.count, r.tests, code(r.kind), code(r.op), code(r.from),
-                                     code(r.to), linked_code(place(r.file, r.line), r.url)) +
-                                 "\n"});
-    return section;
-}
-
-Section slowest(const ReportModel& model) {
-    std::vector<const CaseView*> tests;
-    for_each_case(model, [&](const ModuleView&, const CaseView& test) {
-        if (test.duration_s >= kSlow) tests.push_back(&test);
-    });
-    const auto end = tests.begin() + static_cast<std::ptrdiff_t>(std::min(kSlowest, tests.size()));
-    std::partial_sort(tests.begin(), end, tests.end(), [](const CaseView* a, const CaseView* b) {
-        return a->duration_s != b->duration_s ? a->duration_s > b->duration_s : a->id < b->id;
-    });
-    Section section{"Slowest tests", "slowest tests"};
-    section.intro = "| time | test |\n|---:|---|\n";
-    for (auto test = tests.begin(); test != end; ++test)
-        section.items.push_back(
-            {row(seconds((*test)->duration_s), linked_code((*test)->id, (*test)->url)) + "\n"});
-    return section;
-}
-
-Section leaked(const ReportModel& model) {
-    Section section{"Leaked processes", "leaked processes"};
-    for (const LeakedView& p : model.leaked_processes)
-        section.items.push_back(
-            {fmt::format("- {}: process {}, {}{}\n", code(p.module), p.pid, code(p.command),
-                         p.killed ? "" : " (it could not be killed)")});
-    return section;
-}
-
-Section findings(const ReportModel& model) {
-    Section section{"Odd things in the files of this run", "odd things"};
-    for (const ModuleView& module : model.modules) {
-        if (module.dropped_log_bytes > 0)
-            section.items.push_back(
-                {fmt::format("- {}: {} bytes from the middle of its log were dropped\n",
-                             code(module.path), module.dropped_log_bytes)});
-        for (const std::string& diagnostic : module.diagnostics)
-            section.items.push_back(
-                {fmt::format("- {}: {}\n", code(module.path), code(diagnostic))});
-    }
-    return section;
-}
-
-Section environment(const ReportModel& model) {
-    const RunView& run = model.run;
-    Section section{"Environment", "lines of the environment"};
-    section.intro = "| | |\n|---|---|\n";
+// A list too long for a table (installed packages) is folded away below it.
+std::vector<Item> environment(const RunView& run) {
+    std::vector<Item> rows, below;
     const auto add = [&](std::string_view name, const std::string& value) {
-        if (!value.empty()) section.items.push_back({row(name, code(value)) + "\n"});
+        if (!value.empty()) rows.push_back({row(name, code(value)) + "\n"});
     };
     add("suite", run.suite);
     add("commit", run.commit + (run.dirty && !run.commit.empty() ? " (changed since)" : ""));
@@ -415,8 +238,6 @@ Section environment(const ReportModel& model) {
     add("simulated", run.simulated.value_or(""));
     add("fallback", run.fallback ? "on" : "off");
     add("command", run.command);
-    // A list too long for a table (installed packages) is folded away below it.
-    std::vector<Item> below;
     const auto fingerprint = nlohmann::ordered_json::parse(run.fingerprint);
     for (const auto& [key, value] : fingerprint.items()) {
         const std::string text = value.is_string() ? value.get<std::string>() : dumped(value, -1);
@@ -425,38 +246,185 @@ Section environment(const ReportModel& model) {
         else
             below.push_back({"\n" + folded(html(key), fenced("json", dumped(value, 1)))});
     }
-    std::move(below.begin(), below.end(), std::back_inserter(section.items));
-    return section;
+    std::move(below.begin(), below.end(), std::back_inserter(rows));
+    return rows;
 }
+
+// Keeps of the modules what the page can show, and what it sums up: a row for each module, reasons,
+// the slowest.
+class MarkdownReport : public Renderer {
+  public:
+    MarkdownReport(size_t max_bytes, Sink sink) : page_(max_bytes), sink_(std::move(sink)) {
+        not_run_.intro = "| tests | reason |\n|---:|---|\n";
+        skips_.intro = "| tests | reason | for example |\n|---:|---|---|\n";
+        redirections_.intro =
+            "| times | tests | kind | operation | asked | given | where |\n"
+            "|---:|---:|---|---|---|---|---|\n";
+        slowest_.intro = "| time | test |\n|---:|---|\n";
+        environment_.intro = "| | |\n|---|---|\n";
+        mismatches_.intro =
+            "These figures do not agree; the totals below cannot be relied upon.\n\n";
+    }
+
+    void add(const ModuleView& module) override {
+        const bool in_order =
+            module.outcome == ModuleOutcome::completed || module.outcome == ModuleOutcome::no_tests;
+        without_result_ += !in_order && module.cases.empty();
+        if (module.outcome != ModuleOutcome::completed)
+            page_.add(troubled_, troubled_module(module));
+        add_to_folder(module);
+        if (module.dropped_log_bytes > 0)
+            page_.add(findings_,
+                      {fmt::format("- {}: {} bytes from the middle of its log were dropped\n",
+                                   code(module.path), module.dropped_log_bytes)});
+        for (const std::string& diagnostic : module.diagnostics)
+            page_.add(findings_, {fmt::format("- {}: {}\n", code(module.path), code(diagnostic))});
+        for (const CaseView& test : module.cases) add(test);
+    }
+
+    void finish(const ReportModel& model) override {
+        page_.head = headline(model, without_result_);
+        for (const MismatchView& m : model.accounting.mismatches)
+            page_.add(mismatches_,
+                      {fmt::format("- {}{}\n", m.module.empty() ? "" : code(m.module) + ": ",
+                                   code(m.message))});
+        totals_.intro = totals_words(model);
+        how_it_passed_.intro = how_it_passed(model);
+        for (const auto& [reason, count] : reasons_not_run_)
+            page_.add(not_run_, {row(count, code(reason)) + "\n"});
+        finish_skips();
+        finish_folders();
+        for (const RedirectionView& r : model.redirections)
+            page_.add(redirections_, {row(r.count, r.tests, code(r.kind), code(r.op), code(r.from),
+                                          code(r.to), linked_code(place(r.file, r.line), r.url)) +
+                                      "\n"});
+        for (const SlowTest& test : slow_tests_)
+            page_.add(slowest_,
+                      {row(seconds(test.duration_s), linked_code(test.id, test.url)) + "\n"});
+        for (const LeakedView& p : model.leaked_processes)
+            page_.add(leaked_,
+                      {fmt::format("- {}: process {}, {}{}\n", code(p.module), p.pid,
+                                   code(p.command), p.killed ? "" : " (it could not be killed)")});
+        for (Item& line : environment(model.run)) page_.add(environment_, std::move(line));
+        page_.write(sink_);
+    }
+
+  private:
+    struct Skips {
+        std::int64_t count = 0;
+        std::string example;  // Markdown
+    };
+    struct Folder {
+        StateCounts states{};
+        std::vector<std::string> rows;  // of its modules
+    };
+    struct SlowTest {
+        double duration_s = 0;
+        std::string id;
+        std::string url;
+
+        [[nodiscard]] bool before(double other_s, const std::string& other) const {
+            return duration_s != other_s ? duration_s > other_s : id < other;
+        }
+    };
+
+    void add(const CaseView& test) {
+        if (needs_attention(test.state)) page_.add(failing_, failing_test(test));
+        for (const SubtestView& sub : test.subtests)
+            if (needs_attention(sub.state)) page_.add(subtests_, failing_subtest(test, sub));
+        if (test.state == State::xpassed)
+            page_.add(xpassed_, {fmt::format("- {} {}\n", linked_code(test.id, test.url),
+                                             code(test.reason))});
+        if (test.flaky) page_.add(flaky_, unstable_test(test));
+        if (test.fork_sensitive) page_.add(fork_sensitive_, unstable_test(test));
+        if (test.state == State::not_run) ++reasons_not_run_[test.reason];
+        if (test.state == State::skipped) {
+            Skips& skips = reasons_of_skips_[test.reason];
+            if (skips.count++ == 0) skips.example = linked_code(test.id, test.url);
+        }
+        if (test.duration_s >= kSlow) add_slow(test);
+    }
+
+    void add_slow(const CaseView& test) {
+        const auto at = std::find_if(
+            slow_tests_.begin(), slow_tests_.end(),
+            [&](const SlowTest& slow) { return !slow.before(test.duration_s, test.id); });
+        if (at == slow_tests_.end() && slow_tests_.size() == kSlowest) return;
+        slow_tests_.insert(at, {test.duration_s, test.id, test.url});
+        if (slow_tests_.size() > kSlowest) slow_tests_.pop_back();
+    }
+
+    void add_to_folder(const ModuleView& module) {
+        const size_t slash = module.path.rfind('/');
+        Folder& folder = folders_[slash == std::string::npos ? "." : module.path.substr(0, slash)];
+        for (size_t i = 0; i < folder.states.size(); ++i) folder.states[i] += module.states[i];
+        folder.rows.push_back(module_row(module));
+    }
+
+    void finish_skips() {
+        std::vector<std::pair<std::string, Skips>> sorted(reasons_of_skips_.begin(),
+                                                          reasons_of_skips_.end());
+        std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+            return a.second.count > b.second.count;
+        });
+        for (const auto& [reason, skips] : sorted)
+            page_.add(skips_, {row(skips.count, reason.empty() ? "(none given)" : code(reason, 200),
+                                   skips.example) +
+                               "\n"});
+    }
+
+    void finish_folders() {
+        bool first = true;
+        for (const auto& [name, folder] : folders_) {
+            // A folder's head goes with its first module.
+            std::string head = fmt::format(
+                "{}### {}: {}, {}\n\n| module | outcome | tests | states | time |\n"
+                "|---|---|---:|---|---:|\n",
+                std::exchange(first, false) ? "" : "\n", code(name),
+                counted(folder.rows.size(), "module"), in_words(folder.states));
+            for (const std::string& module : folder.rows)
+                page_.add(modules_, {std::exchange(head, {}) + module});
+        }
+    }
+
+    Document page_;
+    Sink sink_;
+    // In the order of the page. The number says how useful a section's items are, and after it
+    // their details: where space is short, the lowest goes first.
+    Section& mismatches_ = page_.open("Accounting does not close", "mismatches", {.items = 100});
+    Section& totals_ = page_.open("Totals");
+    Section& failing_ = page_.open("Tests that need attention", "tests that need attention",
+                                   {.items = 90, .details = 50},
+                                   "tracebacks and commands of tests that need attention");
+    Section& subtests_ = page_.open("Sub-tests that failed", "failed sub-tests",
+                                    {.items = 80, .details = 45}, "tracebacks of failed sub-tests");
+    Section& troubled_ =
+        page_.open("Modules that did not complete", "modules that did not complete", {.items = 85});
+    Section& not_run_ = page_.open("Tests not run", "reasons why tests did not run", {.items = 70});
+    Section& flaky_ = page_.open("Flaky tests", "flaky tests", {.items = 75});
+    Section& fork_sensitive_ = page_.open("Tests that broke only in a forked process",
+                                          "fork-sensitive tests", {.items = 74});
+    Section& xpassed_ = page_.open("Unexpected passes", "unexpected passes", {.items = 72});
+    Section& how_it_passed_ = page_.open("How it passed");
+    Section& skips_ = page_.open("Skips by reason", "reasons of skips", {.items = 40});
+    Section& modules_ = page_.open("Modules by folder", "modules", {.items = 35});
+    Section& redirections_ = page_.open("Redirections", "sites of redirection", {.items = 30});
+    Section& slowest_ = page_.open("Slowest tests", "slowest tests", {.items = 10});
+    Section& leaked_ = page_.open("Leaked processes", "leaked processes", {.items = 60});
+    Section& findings_ =
+        page_.open("Odd things in the files of this run", "odd things", {.items = 20});
+    Section& environment_ = page_.open("Environment", "lines of the environment", {.items = 65});
+    size_t without_result_ = 0;
+    std::map<std::string, std::int64_t> reasons_not_run_;
+    std::map<std::string, Skips> reasons_of_skips_;
+    std::map<std::string, Folder> folders_;
+    std::vector<SlowTest> slow_tests_;
+};
 
 }  // namespace
 
-std::string to_markdown(const ReportModel& model, std::optional<size_t> max_bytes) {
-    // In the order of the page. The number says how useful a section's items are, and after it
-    // their details: where space is short, the lowest goes first.
-    Document document;
-    document.head = headline(model);
-    document.add(mismatches(model), {.items = 100});
-    document.add(totals_section(model), {});
-    document.add(failing_tests(model), {.items = 90, .details = 50});
-    document.add(failing_subtests(model), {.items = 80, .details = 45});
-    document.add(troubled_modules(model), {.items = 85});
-    document.add(tests_not_run(model), {.items = 70});
-    document.add(unstable_tests(model, "Flaky tests", "flaky tests", &CaseView::flaky),
-                 {.items = 75});
-    document.add(unstable_tests(model, "Tests that broke only in a forked process",
-                                "fork-sensitive tests", &CaseView::fork_sensitive),
-                 {.items = 74});
-    document.add(unexpected_passes(model), {.items = 72});
-    document.add(how_it_passed(model), {});
-    document.add(skips(model), {.items = 40});
-    document.add(modules_by_folder(model), {.items = 35});
-    document.add(redirections(model), {.items = 30});
-    document.add(slowest(model), {.items = 10});
-    document.add(leaked(model), {.items = 60});
-    document.add(findings(model), {.items = 20});
-    document.add(environment(model), {.items = 65});
-    return document.fitted(max_bytes);
+std::unique_ptr<Renderer> markdown_report(size_t max_bytes, Sink sink) {
+    return std::make_unique<MarkdownReport>(max_bytes, std::move(sink));
 }
 
 }  // namespace compat::reports

@@ -69,63 +69,24 @@ ModuleVerdicts verdicts_of(const store::StoredModule& module) {
     return all;
 }
 
-class Builder {
+}  // namespace
+
+class ModelBuilder::Impl {
   public:
-    Builder(const store::StoredRun& run, const ModelOptions& options)
-        : run_(run),
-          options_(options),
-          links_({run.info.root, run.info.links_base, run.info.remote, run.info.commit,
-                  run.info.dirty, options.run_folder / "source", options.report_folder}) {}
-
-    ReportModel build() {
-        model_.run = run_view();
-        for (const store::StoredModule& module : run_.modules) add_module(module);
-        add_redirections();
-        set_totals();
-        model_.accounting.closed = model_.accounting.mismatches.empty();
-        model_.links_total = links_.total();
-        model_.links_unresolved = links_.unresolved();
-        return std::move(model_);
+    Impl(const store::StoredRun& run, ModelOptions options)
+        : info_(run.info),
+          options_(std::move(options)),
+          links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
+                  options_.run_folder / "source", options_.report_folder}) {
+        model_.run = run_view(run);
     }
 
-  private:
-    using SiteKey =
-        std::tuple<std::string, std::string, std::string, std::string, std::string, int>;
-    struct Site {
-        std::int64_t count = 0;
-        std::set<std::string> tests;
-    };
+    const RunView& run() const { return model_.run; }
 
-    RunView run_view() const {
-        const store::RunInfo& info = run_.info;
-        RunView view;
-        view.id = info.id;
-        view.suite = info.suite;
-        view.series = info.series;
-        view.framework = info.framework;
-        view.started = info.started;
-        view.duration_s = store::duration_of(run_);
-        view.complete = run_.end && run_.end->complete;
-        if (run_.end) view.exit_code = run_.end->exit_code;
-        view.shim = info.shim;
-        view.policy = info.policy;
-        view.masquerade = info.masquerade;
-        view.device = info.device;
-        view.simulated = info.simulated;
-        view.fallback = info.fallback;
-        view.commit = info.commit;
-        view.dirty = info.dirty;
-        view.torch = info.torch;
-        view.root = info.root;
-        view.command = quoted(info.argv);
-        view.fingerprint = info.fingerprint;
-        return view;
-    }
-
-    void add_module(const store::StoredModule& module) {
+    ModuleView add(const store::StoredModule& module) {
         const ModuleVerdicts merged = verdicts_of(module);
         const ModuleRecord& record = merged.verdicts.record;
-        const std::string file = (fs::path(run_.info.root) / module.path).string();
+        const std::string file = (fs::path(info_.root) / module.path).string();
 
         ModuleView view;
         view.path = module.path;
@@ -179,7 +140,50 @@ class Builder {
         analysis::add(totals_, record, flaky);
         add_mismatches(module);
         collect_sites(record);
-        model_.modules.push_back(std::move(view));
+        return view;
+    }
+
+    ReportModel finish() {
+        add_redirections();
+        set_totals();
+        model_.accounting.closed = model_.accounting.mismatches.empty();
+        model_.links_total = links_.total();
+        model_.links_unresolved = links_.unresolved();
+        return std::move(model_);
+    }
+
+  private:
+    using SiteKey =
+        std::tuple<std::string, std::string, std::string, std::string, std::string, int>;
+    struct Site {
+        std::int64_t count = 0;
+        std::int64_t tests = 0;
+    };
+
+    static RunView run_view(const store::StoredRun& run) {
+        const store::RunInfo& info = run.info;
+        RunView view;
+        view.id = info.id;
+        view.suite = info.suite;
+        view.series = info.series;
+        view.framework = info.framework;
+        view.started = info.started;
+        view.duration_s = run.duration_s;
+        view.complete = run.end && run.end->complete;
+        if (run.end) view.exit_code = run.end->exit_code;
+        view.shim = info.shim;
+        view.policy = info.policy;
+        view.masquerade = info.masquerade;
+        view.device = info.device;
+        view.simulated = info.simulated;
+        view.fallback = info.fallback;
+        view.commit = info.commit;
+        view.dirty = info.dirty;
+        view.torch = info.torch;
+        view.root = info.root;
+        view.command = quoted(info.argv);
+        view.fingerprint = info.fingerprint;
+        return view;
     }
 
     [[nodiscard]] std::string log_url(const std::string& log) const {
@@ -257,21 +261,21 @@ class Builder {
     // empty.
     Reproduce reproduce(const std::string& target, const std::string& module,
                         const std::string& name) const {
-        std::vector<std::string> runner = run_.info.rerun_argv;
+        std::vector<std::string> runner = info_.rerun_argv;
         runner.push_back(target);
         std::vector<std::string> plain;
-        for (const auto& [variable, value] : run_.info.env)
+        for (const auto& [variable, value] : info_.env)
             if (!is_secret_name(variable)) plain.push_back(variable + "=" + value);
         if (!plain.empty()) plain.insert(plain.begin(), "env");
         const std::vector<std::string> own = framework_command(module, name);
         plain.insert(plain.end(), own.begin(), own.end());
         return {quoted(runner),
-                fmt::format("cd {} && {}", shell_quoted(run_.info.root), quoted(plain))};
+                fmt::format("cd {} && {}", shell_quoted(info_.root), quoted(plain))};
     }
 
     [[nodiscard]] std::vector<std::string> framework_command(const std::string& module,
                                                              const std::string& name) const {
-        const std::string& framework = run_.info.framework;
+        const std::string& framework = info_.framework;
         if (framework == "gtest") {
             std::vector<std::string> words{"./" + module};
             if (!name.empty()) words.push_back("--gtest_filter=" + name);
@@ -284,15 +288,17 @@ class Builder {
             if (!name.empty()) words.insert(words.end(), {"-R", exact_pattern(name)});
             return words;
         }
-        return {run_.info.python, "-m", framework, "-v", name.empty() ? module : name};
+        return {info_.python, "-m", framework, "-v", name.empty() ? module : name};
     }
 
+    // No test belongs to two modules: each module's tests can be counted by themselves.
     void collect_sites(const ModuleRecord& record) {
+        std::set<std::pair<const Site*, std::string_view>> seen;
         for (const parsers::DeviceEvent& event : record.device_events) {
             Site& site = sites_[{event.kind, event.op, event.from, event.to, event.location.file,
                                  event.location.line}];
             site.count += event.count;
-            if (!event.test.empty()) site.tests.insert(event.test);
+            if (!event.test.empty()) site.tests += seen.emplace(&site, event.test).second;
         }
     }
 
@@ -303,7 +309,7 @@ class Builder {
             if (links_.in_suite(view.file)) view.url = links_.resolve({view.file, view.line});
             view.file = links_.shown(view.file);
             view.count = site.count;
-            view.tests = static_cast<std::int64_t>(site.tests.size());
+            view.tests = site.tests;
         }
         // Equal counts stay in the order of their keys, so that two reports of a run are the same.
         std::stable_sort(model_.redirections.begin(), model_.redirections.end(),
@@ -322,18 +328,21 @@ class Builder {
         totals.untouched = totals_.untouched;
     }
 
-    const store::StoredRun& run_;
-    const ModelOptions& options_;
+    store::RunInfo info_;
+    ModelOptions options_;
     LinkResolver links_;
     analysis::Totals totals_;
     std::map<SiteKey, Site> sites_;
     ReportModel model_;
 };
 
-}  // namespace
+ModelBuilder::ModelBuilder(const store::StoredRun& run, ModelOptions options)
+    : impl_(std::make_unique<Impl>(run, std::move(options))) {}
+ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
+ModelBuilder::~ModelBuilder() = default;
 
-ReportModel build_model(const store::StoredRun& run, const ModelOptions& options) {
-    return Builder(run, options).build();
-}
+const RunView& ModelBuilder::run() const { return impl_->run(); }
+ModuleView ModelBuilder::add(const store::StoredModule& module) { return impl_->add(module); }
+ReportModel ModelBuilder::finish() { return impl_->finish(); }
 
 }  // namespace compat::reports

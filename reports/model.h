@@ -1,11 +1,13 @@
-// Everything a report may say about a run, worked out once, so that every format says the same.
-// Values only: a renderer reads this and nothing else. Not here: how things look (markdown.h,
-// json.h).
+// Everything a report may say about a run, worked out once, so that every format says the same: of
+// each module a view, which passes by and is not kept, and of the run as a whole the model, whose
+// size does not depend on how many tests there are. Values only: a renderer reads these and nothing
+// else. Not here: how things look (markdown.h, json.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,7 +20,8 @@
 
 namespace compat::store {
 struct StoredRun;
-}
+struct StoredModule;
+}  // namespace compat::store
 
 namespace compat::reports {
 
@@ -188,7 +191,6 @@ struct ReportModel {
     Accounting accounting;
     std::int64_t links_total = 0;
     std::int64_t links_unresolved = 0;
-    std::vector<ModuleView> modules;            // as planned
     std::vector<RedirectionView> redirections;  // most frequent first
     std::vector<LeakedView> leaked_processes;
 };
@@ -198,8 +200,22 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // where the report will lie; relative links start here
 };
 
-// Reads the suite's source, to check links, and copies linked files where nothing else can be
-// linked to.
-[[nodiscard]] ReportModel build_model(const store::StoredRun& run, const ModelOptions& options);
+// Takes a run's modules one at a time, in the order in which they were planned. Reads the suite's
+// source, to check links, and copies linked files where nothing else can be linked to.
+class ModelBuilder {
+  public:
+    ModelBuilder(const store::StoredRun& run, ModelOptions options);
+    ModelBuilder(ModelBuilder&&) noexcept;
+    ~ModelBuilder();
+
+    [[nodiscard]] const RunView& run() const;
+    [[nodiscard]] ModuleView add(const store::StoredModule& module);
+    // Once, when every module was added.
+    [[nodiscard]] ReportModel finish();
+
+  private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace compat::reports

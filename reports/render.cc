@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "reports/json.h"
-#include "reports/markdown.h"
-#include "runner/base/files.h"
 
 namespace compat::reports {
 
@@ -18,12 +16,13 @@ const FormatRow& row_of(Format format) {
                          [&](const FormatRow& row) { return row.format == format; });
 }
 
-std::string rendered(const ReportModel& model, Format format, const RenderOptions& options) {
+std::unique_ptr<Renderer> renderer_of(Format format, const RunView& run,
+                                      const RenderOptions& options, Sink sink) {
     switch (format) {
         case Format::markdown:
-            return to_markdown(model, options.max_bytes);
+            return markdown_report(options.max_bytes, std::move(sink));
         case Format::json:
-            return to_json(model);
+            return json_report(run, std::move(sink));
     }
     return {};
 }
@@ -50,17 +49,33 @@ Expected<std::vector<Format>> formats_of(std::string_view list) {
     }
 }
 
-Expected<std::vector<RenderedFile>> write_reports(const ReportModel& model,
-                                                  const std::filesystem::path& folder,
-                                                  const std::vector<Format>& formats,
-                                                  const RenderOptions& options) {
+Expected<ReportWriter> ReportWriter::open(const RunView& run, const std::filesystem::path& folder,
+                                          const std::vector<Format>& formats,
+                                          const RenderOptions& options) {
     if (auto made = make_directories(folder); !made) return tl::unexpected(made.error());
-    std::vector<RenderedFile> files;
+    ReportWriter writer;
     for (const Format format : formats) {
         const auto path = folder / row_of(format).file;
-        if (auto done = write_file(path, rendered(model, format, options)); !done)
-            return tl::unexpected(done.error());
-        files.push_back({format, path});
+        auto file = NewFile::create(path);
+        if (!file) return tl::unexpected(file.error());
+        auto bytes = std::make_unique<NewFile>(std::move(*file));
+        auto renderer = renderer_of(format, run, options,
+                                    [to = bytes.get()](std::string_view text) { to->write(text); });
+        writer.outputs_.push_back({{format, path}, std::move(bytes), std::move(renderer)});
+    }
+    return writer;
+}
+
+void ReportWriter::add(const ModuleView& module) {
+    for (Output& output : outputs_) output.renderer->add(module);
+}
+
+Expected<std::vector<RenderedFile>> ReportWriter::finish(const ReportModel& model) {
+    std::vector<RenderedFile> files;
+    for (Output& output : outputs_) {
+        output.renderer->finish(model);
+        if (auto done = output.bytes->commit(); !done) return tl::unexpected(done.error());
+        files.push_back(output.file);
     }
     return files;
 }

@@ -4,13 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "reports/model.h"
+#include "reports/markdown.h"
+#include "reports/renderer.h"
 #include "runner/base/error.h"
+#include "runner/base/files.h"
 
 namespace compat::reports {
 
@@ -30,7 +32,7 @@ inline constexpr std::array<FormatRow, 2> kFormats{{
 [[nodiscard]] Expected<std::vector<Format>> formats_of(std::string_view list);
 
 struct RenderOptions {
-    std::optional<std::size_t> max_bytes;  // of the Markdown report
+    std::size_t max_bytes = kMarkdownBytes;  // of the Markdown report
 };
 
 struct RenderedFile {
@@ -38,10 +40,25 @@ struct RenderedFile {
     std::filesystem::path path;
 };
 
-// Writes each format into `folder`, made where it is missing. Errors: io.
-[[nodiscard]] Expected<std::vector<RenderedFile>> write_reports(const ReportModel& model,
-                                                                const std::filesystem::path& folder,
-                                                                const std::vector<Format>& formats,
-                                                                const RenderOptions& options = {});
+// A run's reports as they are written: to their names they come when all is there.
+class ReportWriter {
+  public:
+    // Writes each format into `folder`, made where it is missing. Errors: io.
+    [[nodiscard]] static Expected<ReportWriter> open(const RunView& run,
+                                                     const std::filesystem::path& folder,
+                                                     const std::vector<Format>& formats,
+                                                     const RenderOptions& options = {});
+    void add(const ModuleView& module);
+    // Errors: io, also of what was added before.
+    [[nodiscard]] Expected<std::vector<RenderedFile>> finish(const ReportModel& model);
+
+  private:
+    struct Output {
+        RenderedFile file;
+        std::unique_ptr<NewFile> bytes;  // where the renderer's sink leads
+        std::unique_ptr<Renderer> renderer;
+    };
+    std::vector<Output> outputs_;
+};
 
 }  // namespace compat::reports

@@ -17,6 +17,7 @@ class Bar {
     [[nodiscard]] std::string draw(const std::vector<std::string>& lines, TerminalSize size);
     // Takes it away: the cursor stands where the first line began.
     [[nodiscard]] std::string clear(TerminalSize size);
+    [[nodiscard]] bool is_drawn() const { return !drawn_.empty(); }
 
   private:
     std::vector<std::size_t> drawn_;  // columns of each line on the terminal

@@ -115,7 +115,6 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     RerunCommand rerun;
     MergeCommand merge;
     bool quiet = false, verbose = false;
-    std::size_t max_bytes = 0;
 
     const char* suite_help =
         "folder with suite.json, a shipped suite's name, or any project's folder";
@@ -188,9 +187,9 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     report_app->add_option("--format", report.formats, "md, json, or both")->capture_default_str();
     report_app->add_option("--out", report.out, "folder for the files (the run's own)")
         ->type_name("DIR");
-    auto* max_option =
-        report_app->add_option("--max-bytes", max_bytes, "bound on the Markdown report")
-            ->type_name("N");
+    report_app->add_option("--max-bytes", report.max_bytes, "bound on the Markdown report")
+        ->type_name("N")
+        ->capture_default_str();
     add_settings(*report_app, {Setting::results}, flags);
     report_app->footer("Example:\n  runner report einops@latest --format md --max-bytes 1000000");
 
@@ -270,7 +269,6 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     }
 
     run.verbosity = resume.verbosity = rerun.verbosity = quiet ? -1 : verbose ? 1 : 0;
-    if (max_option->count() > 0) report.max_bytes = max_bytes;
     if (run_app->parsed()) invocation.command = run;
     if (list_app->parsed()) invocation.command = list;
     if (prepare_app->parsed()) invocation.command = prepare;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "reports/markdown.h"
 #include "runner/app/settings.h"
 
 namespace compat::app {
@@ -52,7 +53,7 @@ struct ReportCommand {
     std::string run = "latest";
     std::string formats = "md,json";
     std::string out;  // empty: the run's folder
-    std::optional<std::size_t> max_bytes;
+    std::size_t max_bytes = reports::kMarkdownBytes;
 };
 struct RunsCommand {};
 struct ShowCommand {

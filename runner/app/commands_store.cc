@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "reports/model.h"
-#include "reports/render.h"
 #include "runner/app/commands.h"
 #include "runner/app/conduct.h"
 #include "runner/app/display.h"
 #include "runner/app/output.h"
+#include "runner/app/reporting.h"
 #include "runner/app/run_folder.h"
 #include "runner/app/summary.h"
 #include "runner/store/store.h"
@@ -40,13 +40,15 @@ std::string words_of(const store::StateCounts& states) {
 }
 
 Expected<ExitCode> show_run(const Results& results, const std::string& id) {
-    return results.store.load_run(id).map([&](const store::StoredRun& run) {
-        const fs::path folder = results.folder / run.info.folder;
-        const auto model = reports::build_model(run, {folder, folder});
-        print("{}  started {}{}\n", id, iso8601(run.info.started),
-              model.run.complete ? "" : "  (not complete)");
-        for (const auto& module : model.modules)
-            for (const auto& test : module.cases) {
+    const auto run = results.store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path folder = results.folder / run->info.folder;
+    reports::ModelBuilder model(*run, {folder, folder});
+    print("{}  started {}{}\n", id, iso8601(run->info.started),
+          model.run().complete ? "" : "  (not complete)");
+    const auto seen =
+        results.store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
+            for (const auto& test : model.add(module).cases) {
                 const bool quiet = test.state == parsers::State::passed ||
                                    test.state == parsers::State::skipped ||
                                    test.state == parsers::State::xfailed;
@@ -54,7 +56,10 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
                 print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
                       test.failure ? ": " + printable(test.failure->key_line) : "");
             }
-        print_closing(model, folder / "report.md");
+            return {};
+        });
+    return seen.map([&] {
+        print_closing(model.finish(), folder / "report.md");
         return ExitCode::ok;
     });
 }
@@ -85,15 +90,13 @@ Expected<ExitCode> render_report(const ReportCommand& command, const Invocation&
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
     return results->store.find_run(command.run)
-        .and_then([&](const std::string& id) { return results->store.load_run(id); })
-        .and_then([&](const store::StoredRun& run) {
-            const fs::path folder = results->folder / run.info.folder;
-            const fs::path out = command.out.empty() ? folder : fs::absolute(command.out);
-            const auto model = reports::build_model(run, {folder, out});
-            return reports::write_reports(model, out, *formats, {command.max_bytes});
+        .and_then([&](const std::string& id) {
+            const fs::path out = command.out.empty() ? fs::path{} : fs::absolute(command.out);
+            return write_reports(results->store, results->folder, id,
+                                 {out, *formats, {command.max_bytes}});
         })
-        .map([](const std::vector<reports::RenderedFile>& files) {
-            for (const auto& file : files) print("{}\n", file.path.string());
+        .map([](const Reported& reported) {
+            for (const auto& file : reported.files) print("{}\n", file.path.string());
             return ExitCode::ok;
         });
 }

@@ -8,11 +8,10 @@
 #include <cstdlib>
 #include <memory>
 
-#include "reports/model.h"
-#include "reports/render.h"
 #include "runner/app/collect.h"
 #include "runner/app/display.h"
 #include "runner/app/output.h"
+#include "runner/app/reporting.h"
 #include "runner/app/summary.h"
 #include "runner/app/warm.h"
 #include "runner/base/files.h"
@@ -93,24 +92,34 @@ class Jobs {
 
 // What is to be done first: for a new run every module, else what each still lacks.
 Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder, Display& display,
-                                            const Conducted& what, bool warm) {
-    std::map<std::string_view, const store::StoredModule*> stored;
-    for (const auto& module : what.stored) stored.emplace(module.path, &module);
+                                            const store::Store& store, const Conducted& what,
+                                            bool warm) {
     std::vector<exec::Job> first;
-    for (size_t i = 0; i < what.plan.modules.size(); ++i) {
-        const auto known = stored.find(what.plan.modules[i].path);
-        Step step = recorder.take_up(
-            i, known == stored.end() ? std::vector<store::JobResult>{} : known->second->attempts,
-            warm);
+    const auto take_up = [&](size_t module, std::vector<store::JobResult> found) -> Expected<void> {
+        Step step = recorder.take_up(module, std::move(found), warm);
         if (step.done) {
             display.count(*step.done);
-            continue;
+            return {};
         }
-        auto job = jobs.make(std::move(*step.next));
-        if (!job) return tl::unexpected(job.error());
-        first.push_back(std::move(*job));
-    }
-    return first;
+        return jobs.make(std::move(*step.next)).map([&](exec::Job&& job) {
+            first.push_back(std::move(job));
+        });
+    };
+    std::map<std::string_view, size_t> places;
+    for (size_t i = 0; i < what.plan.modules.size(); ++i)
+        if (what.goes_on)
+            places.emplace(what.plan.modules[i].path, i);
+        else if (auto taken = take_up(i, {}); !taken)
+            return tl::unexpected(taken.error());
+    if (!what.goes_on) return first;
+    return store
+        .each_module(what.run.id,
+                     [&](store::StoredModule module) -> Expected<void> {
+                         const auto place = places.find(module.path);
+                         if (place == places.end()) return {};
+                         return take_up(place->second, std::move(module.attempts));
+                     })
+        .map([&] { return std::move(first); });
 }
 
 // Children until all is done or the run is stopped; the record of each in the store as it ends.
@@ -188,21 +197,6 @@ Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Cond
 
 }  // namespace
 
-Expected<void> report_run(const store::Store& store, const RunFolder& run) {
-    const auto loaded = store.load_run(run.id);
-    if (!loaded) return tl::unexpected(loaded.error());
-    const auto model = reports::build_model(*loaded, {run.folder, run.folder});
-    const auto files = reports::write_reports(model, run.folder,
-                                              {reports::Format::markdown, reports::Format::json});
-    if (!files) return tl::unexpected(files.error());
-    // One that was asked for what is not there hides no other.
-    const auto code = static_cast<ExitCode>(loaded->end ? loaded->end->exit_code : 0);
-    const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
-    if (!misnamed || model.totals.collected > 0) point_latest(run);
-    print_closing(model, run.folder / "report.md");
-    return {};
-}
-
 Expected<fs::path> existing_results(const Invocation& invocation) {
     const auto settings = Settings::resolve(invocation.flags, nullptr);
     if (!settings) return tl::unexpected(settings.error());
@@ -238,7 +232,7 @@ Expected<ExitCode> conduct(const Ready& ready, store::Store& store, const Conduc
         what.plan.modules);
     Jobs jobs(ready, what);
     const bool warm = ready.settings.on(Setting::warm) && !ready.suite.preload.empty();
-    auto first = first_jobs(jobs, recorder, display, what, warm);
+    auto first = first_jobs(jobs, recorder, display, store, what, warm);
     if (!first) return tl::unexpected(first.error());
     recorder.begin();
     auto zygote = zygote_for(ready, what.run, jobs.common_env(), first->size());

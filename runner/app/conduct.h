@@ -20,17 +20,13 @@ struct Conducted {
     std::vector<std::string> notes;         // for people, before the first child
     std::map<std::string, double> seconds;  // that modules took before, by path
     int verbosity = 0;
-    // Of a run that was interrupted: what is stored of it, and how long it took.
-    std::vector<store::StoredModule> stored;
+    bool goes_on = false;  // it was interrupted, and a part of it is stored
     double seconds_before = 0;
 };
 
 // The run is in the store and its plan is written.
 [[nodiscard]] Expected<ExitCode> conduct(const Ready& ready, store::Store& store,
                                          const Conducted& what);
-
-// Writes the reports of a run that has its end, makes it the latest and prints the closing lines.
-[[nodiscard]] Expected<void> report_run(const store::Store& store, const RunFolder& run);
 
 // The folder of stored results that the settings name. Errors: usage, where there are none.
 [[nodiscard]] Expected<std::filesystem::path> existing_results(const Invocation& invocation);

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "runner/app/output.h"
-#include "runner/app/time_left.h"
 
 namespace compat::app {
 
@@ -18,6 +17,7 @@ namespace {
 constexpr size_t kFailuresShown = 20;  // of one module; the report has them all
 constexpr size_t kLeakedShown = 5;     // processes of one module
 constexpr double kMinute = 60;
+constexpr Milliseconds kRedraw{100};
 constexpr size_t kBarLines = 8;  // of which the last says how it stands
 constexpr const char* kRed = "31";
 constexpr const char* kGreen = "32";
@@ -82,15 +82,9 @@ std::string current_test(const RunningJob& job) {
 Display::Display(DisplayOptions options, const DisplayedRun& run)
     : options_(options),
       run_(run.id),
-      parallel_(run.parallel),
       retries_(run.retries),
-      modules_(run.modules.size()) {
-    for (const auto& module : run.modules) {
-        const auto known = run.seconds.find(module);
-        open_[module] =
-            known == run.seconds.end() ? std::nullopt : std::optional<double>(known->second);
-    }
-}
+      modules_(run.modules.size()),
+      left_(run.modules, run.seconds, run.parallel) {}
 
 std::string Display::painted(const std::vector<Piece>& pieces) const {
     std::string text;
@@ -128,6 +122,12 @@ void Display::draw() {
     if (options_.progress != Progress::bar || options_.verbosity < 0 || !has_terminal()) return;
     const TerminalSize size = terminal_size();
     put(stdout, bar_.draw(bar_lines(size), size));
+    drawn_ = clock_.steady();
+}
+
+// Events come faster than anybody reads.
+void Display::draw_if_due() {
+    if (!bar_.is_drawn() || clock_.steady() - drawn_ >= kRedraw) draw();
 }
 
 std::vector<const RunningJob*> Display::running_longest_first() const {
@@ -162,16 +162,7 @@ std::string Display::summary_line() const {
     std::string line = fmt::format("[{}/{}] {}", done_, modules_,
                                    done_ == 0 ? "no module done yet" : count_words(counts_));
     line += fmt::format(" | {} running", counted(static_cast<long>(running_.size()), "module"));
-    std::map<std::string_view, SteadyTime> since;
-    for (const auto& [index, job] : running_) since.emplace(job.module, job.since);
-    std::vector<ModuleTime> open;
-    for (const auto& [module, seconds] : open_) {
-        const auto at = since.find(module);
-        open.push_back({seconds, at == since.end() ? std::nullopt
-                                                   : std::optional(seconds_between(
-                                                         at->second, clock_.steady()))});
-    }
-    if (const auto left = time_left(open, finished_, parallel_))
+    if (const auto left = left_.at(clock_.steady()))
         line += fmt::format(" | about {} left", *left < kMinute
                                                     ? fmt::format("{:.0f}s", std::ceil(*left))
                                                     : age_words(std::ceil(*left)));
@@ -212,12 +203,17 @@ void Display::show_status() {
 // Events.
 
 void Display::on_event(const exec::RunEvent& event) {
-    if (const auto* started = std::get_if<exec::JobStarted>(&event))
-        running_[started->job] = {started->name,   started->attempt, started->pid,
-                                  started->forked, clock_.steady(),  {}};
-    else if (const auto* progress = std::get_if<exec::JobProgress>(&event))
+    if (const auto* started = std::get_if<exec::JobStarted>(&event)) {
+        const SteadyTime at = clock_.steady();
+        running_[started->job] = {
+            started->name, started->attempt, started->pid, started->forked, at, {}};
+        left_.started(started->name, at);
+    } else if (const auto* progress = std::get_if<exec::JobProgress>(&event)) {
         running_[progress->job].progress = progress->progress;
-    const std::string line = progress_line(event, run_, running_, now());
+    }
+    const std::string line = options_.progress == Progress::json
+                                 ? progress_line(event, run_, running_, now())
+                                 : std::string{};
     // What was cut short is told before it.
     if (std::holds_alternative<exec::RunFinished>(event))
         last_line_ = line;
@@ -241,24 +237,27 @@ void Display::on_event(const exec::RunEvent& event) {
             say(fmt::format("{}; not started: {}", finished->reason,
                             counted(static_cast<long>(finished->not_started.size()), "module")));
     }
-    draw();
+    if (std::holds_alternative<exec::Tick>(event))
+        draw();
+    else
+        draw_if_due();
 }
 
 void Display::attempt_done(const exec::JobFinished& finished, const Step& step) {
-    running_.erase(finished.job);
+    if (const auto job = running_.extract(finished.job)) left_.stopped(job.mapped().module);
     if (step.done)
         module_done(*step.done);
     else if (options_.verbosity > 0)
         say(fmt::format("    attempt {} follows: {}, {}", step.next->number,
                         name_of(step.next->kind), exec::describe(finished.outcome)));
-    draw();
+    draw_if_due();
 }
 
 void Display::finish() { write_json(last_line_); }
 
 void Display::count(const ModuleDone& done) {
     ++done_;
-    if (open_.erase(done.path) > 0) finished_.push_back(done.duration_s);
+    left_.done(done.path, done.duration_s);
     for (const auto& test : done.verdicts.record.cases) ++counts_[static_cast<size_t>(test.state)];
 }
 

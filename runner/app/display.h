@@ -13,6 +13,7 @@
 #include "runner/app/progress_json.h"
 #include "runner/app/recorder.h"
 #include "runner/app/terminal.h"
+#include "runner/app/time_left.h"
 #include "runner/exec/event.h"
 
 namespace compat::app {
@@ -64,6 +65,7 @@ class Display {
     using Counts = std::array<long, parsers::kStateNames.size()>;
 
     void draw();
+    void draw_if_due();
     void clear();
     void close();
     void read_keys();
@@ -79,7 +81,6 @@ class Display {
 
     DisplayOptions options_;
     std::string run_;
-    int parallel_;
     bool retries_;
     size_t modules_;
     SystemClock clock_;
@@ -93,9 +94,8 @@ class Display {
         size_t open = 0;
     };
     std::map<std::string, Told> told_;
-    std::map<std::string, std::optional<double>>
-        open_;                      // modules that are not done: seconds before
-    std::vector<double> finished_;  // seconds of those that are
+    SteadyTime drawn_{};
+    TimeLeft left_;
     Counts counts_{};
     size_t done_ = 0;
     std::string last_line_;  // of the JSON

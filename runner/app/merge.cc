@@ -3,13 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <random>
 #include <tuple>
 
 #include "runner/app/commands.h"
 #include "runner/app/conduct.h"
+#include "runner/app/reporting.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/plan/plan.h"
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Part {
-    fs::path results;
+    fs::path results;  // the folder that holds it
     store::StoredRun run;
     plan::Shard shard;
 };
@@ -108,6 +108,12 @@ Expected<void> copy_files(const Part& part, const RunFolder& run) {
     return {};
 }
 
+Expected<void> read_modules(const Part& part, const store::SeeModule& see) {
+    const auto from = store::Store::open(part.results / "runner.db", store::Store::Mode::read_only);
+    if (!from) return tl::unexpected(from.error());
+    return from->each_module(part.run.info.id, see);
+}
+
 }  // namespace
 
 Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& invocation) {
@@ -141,9 +147,7 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     merged.info = std::move(info);
     store::RunEnd& end = merged.end.emplace();
     std::vector<ExitCode> codes;
-    for (auto& part : *parts) {
-        std::move(part.run.modules.begin(), part.run.modules.end(),
-                  std::back_inserter(merged.modules));
+    for (const auto& part : *parts) {
         const store::RunEnd& its = *part.run.end;
         end.finished = std::max(end.finished, its.finished);
         end.duration_s = std::max(end.duration_s, its.duration_s);
@@ -155,7 +159,12 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     }
     const ExitCode code = worst(codes);
     end.exit_code = static_cast<int>(code);
-    if (auto added = store->add_run(merged); !added) return tl::unexpected(added.error());
+    const auto added = store->add_run(merged, [&](const store::SeeModule& see) -> Expected<void> {
+        for (const auto& part : *parts)
+            if (auto read = read_modules(part, see); !read) return read;
+        return {};
+    });
+    if (!added) return tl::unexpected(added.error());
     if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
     return code;
 }

@@ -105,13 +105,13 @@ Expected<ExitCode> resume_run(const ResumeCommand& command, const Invocation& in
     what.run = taken->run;
     what.plan = std::move(*plan);
     what.verbosity = command.verbosity;
-    what.seconds_before = store::duration_of(taken->stored);
+    what.goes_on = true;
+    what.seconds_before = taken->stored.duration_s;
     const store::RunInfo& info = taken->stored.info;
     what.notes.push_back("going on with " + info.id);
     if (info.torch != ready->prepared.environment.torch_version ||
         info.commit != ready->prepared.source.commit)
         what.notes.push_back("the suite's source or torch is not what this run began with");
-    what.stored = std::move(taken->stored.modules);
     what.seconds =
         store->module_durations(ready->suite.name).value_or(std::map<std::string, double>{});
     std::vector<std::string> modules;  // the runner may have died before it had planned them
@@ -137,10 +137,10 @@ Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocati
     if (!taken) return tl::unexpected(taken.error());
 
     std::set<std::string> targets;
-    for (const auto& module : taken->stored.modules) {
+    const auto look_at = [&](const store::StoredModule& module) -> Expected<void> {
         if (module.attempts.empty()) {
             if (command.not_run) targets.insert(module.path);
-            continue;
+            return {};
         }
         const auto verdicts = analysis::verdicts_of_jobs(module.attempts);
         for (size_t i = 0; i < verdicts.of.size(); ++i) {
@@ -152,7 +152,9 @@ Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocati
                 (command.not_run && test.state == parsers::State::not_run);
             if (wanted) targets.insert(test.pseudo ? module.path : test.id);
         }
-    }
+        return {};
+    };
+    if (auto seen = store->each_module(*id, look_at); !seen) return tl::unexpected(seen.error());
     if (targets.empty())
         return fail(ErrorKind::nothing_selected, "that run has no such tests", {}, taken->run.id);
     taken->command.targets.assign(targets.begin(), targets.end());

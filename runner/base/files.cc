@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 namespace compat {
 
@@ -49,24 +50,50 @@ Expected<std::string> read_file(const fs::path& path) {
     }
 }
 
-Expected<void> write_file(const fs::path& path, std::string_view bytes) {
-    const fs::path beside = path.string() + fmt::format(".tmp{}", ::getpid());
-    int failed = 0;
-    {
-        const Fd fd{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-        if (fd.value < 0) return io_error("write", path, errno);
-        while (!bytes.empty() && failed == 0) {
-            const ssize_t n = ::write(fd.value, bytes.data(), bytes.size());
-            if (n >= 0)
-                bytes.remove_prefix(static_cast<size_t>(n));
-            else if (errno != EINTR)
-                failed = errno;
-        }
+Expected<NewFile> NewFile::create(const fs::path& path) {
+    fs::path beside = path.string() + fmt::format(".tmp{}", ::getpid());
+    const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return io_error("write", path, errno);
+    return NewFile(path, std::move(beside), fd);
+}
+
+NewFile::NewFile(fs::path path, fs::path beside, int fd)
+    : path_(std::move(path)), beside_(std::move(beside)), fd_(fd) {}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      beside_(std::move(other.beside_)),
+      fd_(std::exchange(other.fd_, -1)),
+      failed_(other.failed_) {}
+
+NewFile::~NewFile() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(beside_.c_str());
+}
+
+void NewFile::write(std::string_view bytes) {
+    while (!bytes.empty() && failed_ == 0) {
+        const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+        if (n >= 0)
+            bytes.remove_prefix(static_cast<size_t>(n));
+        else if (errno != EINTR)
+            failed_ = errno;
     }
-    if (failed == 0 && ::rename(beside.c_str(), path.c_str()) != 0) failed = errno;
-    if (failed == 0) return {};
-    ::unlink(beside.c_str());
-    return io_error("write", path, failed);
+}
+
+Expected<void> NewFile::commit() {
+    if (failed_ == 0 && ::rename(beside_.c_str(), path_.c_str()) != 0) failed_ = errno;
+    if (failed_ != 0) return io_error("write", path_, failed_);
+    ::close(std::exchange(fd_, -1));
+    return {};
+}
+
+Expected<void> write_file(const fs::path& path, std::string_view bytes) {
+    return NewFile::create(path).and_then([&](NewFile&& file) {
+        file.write(bytes);
+        return file.commit();
+    });
 }
 
 Expected<void> make_directories(const fs::path& path) {

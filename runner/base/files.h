@@ -1,4 +1,5 @@
-// Whole files, read and written. Not for logs and databases, which are streamed by their owners.
+// Files that are read whole, and files that appear whole. Not for logs and databases, which are
+// streamed by their owners.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +13,26 @@ namespace compat {
 [[nodiscard]] Expected<std::string> read_file(const std::filesystem::path& path);
 
 // Written beside and renamed over `path`: a reader sees the old file or the new one, never half.
+class NewFile {
+  public:
+    [[nodiscard]] static Expected<NewFile> create(const std::filesystem::path& path);
+    NewFile(NewFile&& other) noexcept;
+    NewFile& operator=(NewFile&&) = delete;
+    ~NewFile();  // what was not committed is gone
+
+    // What goes wrong is told by `commit`.
+    void write(std::string_view bytes);
+    [[nodiscard]] Expected<void> commit();
+
+  private:
+    NewFile(std::filesystem::path path, std::filesystem::path beside, int fd);
+    std::filesystem::path path_;
+    std::filesystem::path beside_;
+    int fd_;
+    int failed_ = 0;  // errno
+};
+
+// A NewFile of these bytes.
 [[nodiscard]] Expected<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 
 // As std::filesystem::create_directories, with our error.

@@ -144,219 +144,173 @@ Failure read_failure(const Statement& row, int first) {
     return failure;
 }
 
-// Reads a run table by table, each in the order in which it was written, and hangs every row where
-// its parent already is.
-class RunReader {
+double duration_so_far(Database& database, std::int64_t run) {
+    Statement row = database.prepare(
+        R"sql(
+            SELECT coalesce(max((attempt.started_ms - run.started_ms) / 1000.0
+                + attempt.duration_s), 0)
+            FROM run
+            JOIN module ON module.run = run.id
+            JOIN attempt ON attempt.module = module.id
+            WHERE run.id = ?)sql");
+    row.bind(1, run);
+    row.step();
+    return row.real(0);
+}
+
+// Reads a module's attempts, of each table by table in the order in which it was written, and hangs
+// every row where its parent already is. Its statements serve one module after the other.
+class ModuleReader {
   public:
-    RunReader(Database& database, std::int64_t run) : database_(database), run_(run) {}
-
-    StoredRun read() {
-        stored_.info = read_info(database_, run_);
-        stored_.end = read_end_of(database_, run_);
-        modules();
-        attempts();
-        cases();
-        subtests();
-        failures();
-        device_events();
-        kernels();
-        findings();
-        for (StoredModule& module : stored_.modules) {
-            if (!module.attempts.empty()) continue;
-            if (stored_.end) module.not_run_reason = stored_.end->not_run_reason;
-            module.last_known_cases = read_last_known_cases(database_, stored_.info.suite,
-                                                            module.path, stored_.info.started);
-        }
-        return std::move(stored_);
-    }
-
-  private:
-    struct Place {  // of a case: vectors still grow while it is looked up
-        std::int64_t attempt;
-        size_t index;
-    };
-
-    Statement rows(std::string_view sql) {
-        Statement statement = database_.prepare(sql);
-        statement.bind(1, run_);
-        return statement;
-    }
-    JobResult& job(std::int64_t attempt) {
-        const auto [module, index] = attempts_.at(attempt);
-        return stored_.modules[module].attempts[index];
-    }
-    CaseRecord& record(std::int64_t result) {
-        const Place place = cases_.at(result);
-        return job(place.attempt).record.cases[place.index];
-    }
-
-    void modules() {
-        Statement row = rows("SELECT id, path FROM module WHERE run = ? ORDER BY position, id");
-        while (row.step()) {
-            modules_.emplace(row.integer(0), stored_.modules.size());
-            stored_.modules.emplace_back().path = row.text(1);
-        }
-    }
-
-    void attempts() {
-        Statement row = rows(
-            R"sql(
-            SELECT attempt.id, module, number, outcome, reason, framework,
+    explicit ModuleReader(Database& database)
+        : attempts_(database.prepare(R"sql(
+            SELECT id, module, number, outcome, reason, framework,
                 framework_version, python_version, collected, started_ms, duration_s,
                 user_s, system_s, max_rss_bytes, log, events, devices, process_end,
                 dropped_log_bytes, finished, shim, closing, from_text, kind, forked, only_ids,
                 ready, peak_rss_bytes, read_bytes, written_bytes
             FROM attempt
-            JOIN module ON module.id = attempt.module
-            WHERE module.run = ?
-            ORDER BY module, number)sql");
-        while (row.step()) {
-            const size_t index = modules_.at(row.integer(1));
-            StoredModule& module = stored_.modules[index];
-            attempts_.emplace(row.integer(0), std::pair(index, module.attempts.size()));
-            module.attempts.push_back(read_attempt(row));
-            module.attempts.back().record.path = module.path;
-        }
-    }
-
-    void cases() {
-        Statement row = rows(
-            R"sql(
-            SELECT result.id, attempt, case_id, name, state, phase, reason, duration_s,
+            WHERE module = ?
+            ORDER BY number)sql")),
+          cases_(database.prepare(R"sql(
+            SELECT result.id, case_id, name, state, phase, reason, duration_s,
                 path, line, started, call_state, pseudo
             FROM result
             JOIN test ON test.id = result.test
             LEFT JOIN source_file ON source_file.id = result.file
-            WHERE run = ?
-            ORDER BY result.id)sql");
-        while (row.step()) {
-            auto& list = job(row.integer(1)).record.cases;
-            cases_.emplace(row.integer(0), Place{row.integer(1), list.size()});
-            CaseRecord& found = list.emplace_back();
-            found.id = row.text(2);
-            found.name = row.text(3);
-            found.state = state_column(row, 4);
-            found.phase = known(parsers::phase_of(row.text(5)), row.text(5));
-            found.reason = row.text(6);
-            found.duration_s = row.real(7);
-            found.location = {row.text(8), static_cast<int>(row.integer(9))};
-            found.started = row.flag(10);
-            found.call_state = optional_state(row, 11);
-            found.pseudo = row.flag(12);
-        }
-    }
-
-    void subtests() {
-        Statement row = rows(
-            R"sql(
+            WHERE attempt = ?
+            ORDER BY result.id)sql")),
+          subtests_(database.prepare(R"sql(
             SELECT subtest.id, result, label, subtest.state, subtest.reason
             FROM result
             JOIN subtest ON subtest.result = result.id
-            WHERE run = ?
-            ORDER BY subtest.id)sql");
-        while (row.step()) {
-            auto& list = record(row.integer(1)).subcases;
-            subtests_.emplace(row.integer(0), list.size());
-            auto& found = list.emplace_back();
-            found.label = row.text(2);
-            found.state = state_column(row, 3);
-            found.reason = row.text(4);
-        }
-    }
-
-    void failures() {
-        Statement row = rows(
-            R"sql(
+            WHERE attempt = ?
+            ORDER BY subtest.id)sql")),
+          failures_(database.prepare(R"sql(
             SELECT failure.result, subtest, also, type, message, failure.phase, counted,
                 traceback, frames
             FROM result
             JOIN failure ON failure.result = result.id
-            WHERE run = ?
-            ORDER BY failure.id)sql");
-        while (row.step()) {
-            CaseRecord& test = record(row.integer(0));
+            WHERE attempt = ?
+            ORDER BY failure.id)sql")),
+          device_events_(database.prepare(R"sql(
+            SELECT case_id, site.kind, op, asked, given, file, line, count
+            FROM device_event
+            JOIN site ON site.id = device_event.site
+            LEFT JOIN test ON test.id = device_event.test
+            WHERE attempt = ?
+            ORDER BY device_event.id)sql")),
+          kernels_(database.prepare(R"sql(
+            SELECT case_id, device, count
+            FROM kernel_count
+            LEFT JOIN test ON test.id = kernel_count.test
+            WHERE attempt = ?
+            ORDER BY kernel_count.id)sql")),
+          diagnostics_(database.prepare(R"sql(
+            SELECT file, byte_offset, message
+            FROM diagnostic
+            WHERE attempt = ?
+            ORDER BY id)sql")),
+          leaked_(database.prepare(R"sql(
+            SELECT pid, argv, killed
+            FROM leaked_process
+            WHERE attempt = ?
+            ORDER BY id)sql")) {}
+
+    std::vector<JobResult> attempts(std::int64_t module, const std::string& path) {
+        std::vector<JobResult> jobs;
+        std::vector<std::int64_t> ids;
+        each(attempts_, module, [&](const Statement& row) {
+            ids.push_back(row.integer(0));
+            jobs.push_back(read_attempt(row));
+            jobs.back().record.path = path;
+        });
+        for (size_t i = 0; i < jobs.size(); ++i) {
+            cases(ids[i], jobs[i].record.cases);
+            devices(ids[i], jobs[i].record);
+            findings(ids[i], jobs[i]);
+        }
+        return jobs;
+    }
+
+  private:
+    template <class Function>
+    static void each(Statement& statement, std::int64_t parent, Function function) {
+        statement.bind(1, parent);
+        while (statement.step()) function(statement);
+        statement.reset();
+    }
+
+    void cases(std::int64_t attempt, std::vector<CaseRecord>& into) {
+        std::unordered_map<std::int64_t, size_t> places;           // of results
+        std::unordered_map<std::int64_t, size_t> places_in_tests;  // of sub-tests
+        each(cases_, attempt, [&](const Statement& row) {
+            places.emplace(row.integer(0), into.size());
+            CaseRecord& found = into.emplace_back();
+            found.id = row.text(1);
+            found.name = row.text(2);
+            found.state = state_column(row, 3);
+            found.phase = known(parsers::phase_of(row.text(4)), row.text(4));
+            found.reason = row.text(5);
+            found.duration_s = row.real(6);
+            found.location = {row.text(7), static_cast<int>(row.integer(8))};
+            found.started = row.flag(9);
+            found.call_state = optional_state(row, 10);
+            found.pseudo = row.flag(11);
+        });
+        each(subtests_, attempt, [&](const Statement& row) {
+            auto& list = into[places.at(row.integer(1))].subcases;
+            places_in_tests.emplace(row.integer(0), list.size());
+            auto& found = list.emplace_back();
+            found.label = row.text(2);
+            found.state = state_column(row, 3);
+            found.reason = row.text(4);
+        });
+        each(failures_, attempt, [&](const Statement& row) {
+            CaseRecord& test = into[places.at(row.integer(0))];
             Failure failure = read_failure(row, 3);
             if (const auto subtest = row.optional_integer(1))
-                test.subcases[subtests_.at(*subtest)].failure = std::move(failure);
+                test.subcases[places_in_tests.at(*subtest)].failure = std::move(failure);
             else if (row.flag(2))
                 test.also.push_back(std::move(failure));
             else
                 test.failure = std::move(failure);
-        }
+        });
     }
 
-    void device_events() {
-        Statement row = rows(
-            R"sql(
-            SELECT attempt.id, case_id, site.kind, op, asked, given, file, line, count
-            FROM module
-            JOIN attempt ON attempt.module = module.id
-            JOIN device_event ON device_event.attempt = attempt.id
-            JOIN site ON site.id = device_event.site
-            LEFT JOIN test ON test.id = device_event.test
-            WHERE module.run = ?
-            ORDER BY device_event.id)sql");
-        while (row.step())
-            job(row.integer(0))
-                .record.device_events.push_back({row.text(1),
-                                                 row.text(2),
-                                                 row.text(3),
-                                                 row.text(4),
-                                                 row.text(5),
-                                                 {row.text(6), static_cast<int>(row.integer(7))},
-                                                 row.integer(8)});
+    void devices(std::int64_t attempt, parsers::ModuleRecord& into) {
+        each(device_events_, attempt, [&](const Statement& row) {
+            into.device_events.push_back({row.text(0),
+                                          row.text(1),
+                                          row.text(2),
+                                          row.text(3),
+                                          row.text(4),
+                                          {row.text(5), static_cast<int>(row.integer(6))},
+                                          row.integer(7)});
+        });
+        each(kernels_, attempt, [&](const Statement& row) {
+            into.kernels.push_back({row.text(0), row.text(1), row.integer(2)});
+        });
     }
 
-    void kernels() {
-        Statement row = rows(
-            R"sql(
-            SELECT attempt.id, case_id, device, count
-            FROM module
-            JOIN attempt ON attempt.module = module.id
-            JOIN kernel_count ON kernel_count.attempt = attempt.id
-            LEFT JOIN test ON test.id = kernel_count.test
-            WHERE module.run = ?
-            ORDER BY kernel_count.id)sql");
-        while (row.step())
-            job(row.integer(0))
-                .record.kernels.push_back({row.text(1), row.text(2), row.integer(3)});
+    void findings(std::int64_t attempt, JobResult& into) {
+        each(diagnostics_, attempt, [&](const Statement& row) {
+            into.record.diagnostics.push_back({row.text(0), row.integer(1), row.text(2)});
+        });
+        each(leaked_, attempt, [&](const Statement& row) {
+            into.leaked.push_back(
+                {row.integer(0), json_column(row, 1).get<std::vector<std::string>>(), row.flag(2)});
+        });
     }
 
-    void findings() {
-        Statement diagnostic = rows(
-            R"sql(
-            SELECT attempt.id, file, byte_offset, message
-            FROM module
-            JOIN attempt ON attempt.module = module.id
-            JOIN diagnostic ON diagnostic.attempt = attempt.id
-            WHERE run = ?
-            ORDER BY diagnostic.id)sql");
-        while (diagnostic.step())
-            job(diagnostic.integer(0))
-                .record.diagnostics.push_back(
-                    {diagnostic.text(1), diagnostic.integer(2), diagnostic.text(3)});
-        Statement leaked = rows(
-            R"sql(
-            SELECT attempt.id, pid, argv, killed
-            FROM module
-            JOIN attempt ON attempt.module = module.id
-            JOIN leaked_process ON leaked_process.attempt = attempt.id
-            WHERE run = ?
-            ORDER BY leaked_process.id)sql");
-        while (leaked.step())
-            job(leaked.integer(0))
-                .leaked.push_back({leaked.integer(1),
-                                   json_column(leaked, 2).get<std::vector<std::string>>(),
-                                   leaked.flag(3)});
-    }
-
-    Database& database_;
-    std::int64_t run_;
-    StoredRun stored_;
-    std::unordered_map<std::int64_t, size_t> modules_;
-    std::unordered_map<std::int64_t, std::pair<size_t, size_t>> attempts_;
-    std::unordered_map<std::int64_t, Place> cases_;
-    std::unordered_map<std::int64_t, size_t> subtests_;  // place in its test's list
+    Statement attempts_;
+    Statement cases_;
+    Statement subtests_;
+    Statement failures_;
+    Statement device_events_;
+    Statement kernels_;
+    Statement diagnostics_;
+    Statement leaked_;
 };
 
 }  // namespace
@@ -399,6 +353,31 @@ std::optional<std::int64_t> read_last_known_cases(Database& database, std::strin
     return row.integer(0);
 }
 
-StoredRun read_run(Database& database, std::int64_t run) { return RunReader(database, run).read(); }
+StoredRun read_run(Database& database, std::int64_t run) {
+    StoredRun stored{read_info(database, run), read_end_of(database, run), 0};
+    stored.duration_s = stored.end ? stored.end->duration_s : duration_so_far(database, run);
+    return stored;
+}
+
+Expected<void> read_modules(Database& database, std::int64_t run, const SeeModule& see) {
+    const StoredRun whole = read_run(database, run);
+    std::vector<std::pair<std::int64_t, std::string>> planned;
+    Statement row =
+        database.prepare("SELECT id, path FROM module WHERE run = ? ORDER BY position, id");
+    row.bind(1, run);
+    while (row.step()) planned.emplace_back(row.integer(0), row.text(1));
+    row.reset();
+    ModuleReader reader(database);
+    for (const auto& [id, path] : planned) {
+        StoredModule module{path, reader.attempts(id, path), {}, {}};
+        if (module.attempts.empty()) {
+            if (whole.end) module.not_run_reason = whole.end->not_run_reason;
+            module.last_known_cases =
+                read_last_known_cases(database, whole.info.suite, path, whole.info.started);
+        }
+        if (auto seen = see(std::move(module)); !seen) return seen;
+    }
+    return {};
+}
 
 }  // namespace compat::store

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "runner/store/migrations.h"
@@ -88,17 +87,6 @@ Expected<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     });
 }
 
-double duration_of(const StoredRun& run) {
-    if (run.end) return run.end->duration_s;
-    double seconds = 0;
-    for (const StoredModule& module : run.modules)
-        for (const JobResult& job : module.attempts)
-            seconds = std::max(
-                seconds, std::chrono::duration<double>(job.started - run.info.started).count() +
-                             job.duration_s);
-    return seconds;
-}
-
 Expected<Store> Store::in_memory() {
     return guarded(":memory:", []() -> Expected<Store> {
         auto impl = std::make_unique<Impl>(Impl{Database::in_memory()});
@@ -129,18 +117,22 @@ Expected<void> Store::finish_run(std::string_view run, const RunEnd& end) {
     });
 }
 
-Expected<void> Store::add_run(const StoredRun& run) {
+Expected<void> Store::add_run(const StoredRun& run, const ReadModules& read_modules) {
     Database& database = impl_->database;
     return synced(database, [&] {
         return write(database, [&]() -> Expected<void> {
             if (auto begun = write_new_run(database, run.info); !begun) return begun;
             const auto row = run_row(database, run.info.id);
             if (!row) return tl::unexpected(row.error());
-            std::vector<std::string> paths;
-            for (const StoredModule& module : run.modules) paths.push_back(module.path);
-            write_plan(database, *row, paths);
-            for (const StoredModule& module : run.modules)
-                for (const JobResult& job : module.attempts) write_job(database, *row, job);
+            // What goes wrong here must not be told as the other store's.
+            const auto add = [&](const StoredModule& module) {
+                return guarded(database.file(), [&]() -> Expected<void> {
+                    write_plan(database, *row, {module.path});
+                    for (const JobResult& job : module.attempts) write_job(database, *row, job);
+                    return {};
+                });
+            };
+            if (auto read = read_modules(add); !read) return read;
             if (run.end) write_end(database, *row, *run.end);
             return {};
         });
@@ -167,6 +159,14 @@ Expected<StoredRun> Store::load_run(std::string_view id) const {
         const auto row = run_row(impl_->database, id);
         if (!row) return tl::unexpected(row.error());
         return read_run(impl_->database, *row);
+    });
+}
+
+Expected<void> Store::each_module(std::string_view run, const SeeModule& see) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<void> {
+        const auto row = run_row(impl_->database, run);
+        if (!row) return tl::unexpected(row.error());
+        return read_modules(impl_->database, *row, see);
     });
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -122,15 +123,17 @@ struct StoredModule {
     friend bool operator==(const StoredModule&, const StoredModule&) = default;
 };
 
-// Everything stored about a run. `end` is empty while it goes on, and after a kill.
+// What is stored of a run as a whole; its modules are handed out one at a time (each_module).
 struct StoredRun {
     RunInfo info;
-    std::optional<RunEnd> end;
-    std::vector<StoredModule> modules;  // in the order in which they were planned
+    std::optional<RunEnd> end;  // empty while it goes on, and after a kill
+    double duration_s = 0;      // without an end: up to that of the last attempt that was stored
 };
 
-// Seconds that the run took; without an end, up to the end of the last attempt that was stored.
-[[nodiscard]] double duration_of(const StoredRun& run);
+// Takes in one module; an error ends the reading and is what it gives.
+using SeeModule = std::function<Expected<void>(StoredModule)>;
+// Has each of a run's modules seen in turn.
+using ReadModules = std::function<Expected<void>(const SeeModule&)>;
 
 // Tests of a run by the state of their last attempt, indexed by parsers::State.
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
@@ -198,7 +201,7 @@ class Store {
     [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);
     // A run that is over, whole or not at all; on the disk when it returns, power loss included. Of
     // its modules what is derived from other runs is not taken.
-    [[nodiscard]] Expected<void> add_run(const StoredRun& run);
+    [[nodiscard]] Expected<void> add_run(const StoredRun& run, const ReadModules& read_modules);
     // Takes an end back: the run goes on.
     [[nodiscard]] Expected<void> reopen_run(std::string_view run);
 
@@ -208,6 +211,9 @@ class Store {
     // "SUITE@latest" or "SUITE@latest~1". Errors: usage, naming the candidates.
     [[nodiscard]] Expected<std::string> find_run(std::string_view name) const;
     [[nodiscard]] Expected<StoredRun> load_run(std::string_view id) const;
+    // Reads the run's modules in the order in which they were planned and keeps none. `see` may
+    // write to this store, too.
+    [[nodiscard]] Expected<void> each_module(std::string_view run, const SeeModule& see) const;
     // Each test's verdict, by its id.
     [[nodiscard]] Expected<std::vector<std::pair<std::string, parsers::State>>> verdicts(
         std::string_view run) const;

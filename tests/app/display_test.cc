@@ -69,14 +69,43 @@ TEST(Bar, CountsTheLinesThatANarrowerTerminalHasBroken) {
 }
 
 TEST(TimeLeft, IsWhatModulesTookBefore) {
-    using Open = std::vector<ModuleTime>;
-    EXPECT_EQ(time_left(Open{{{}, {}}}, {}, 1), std::nullopt) << "nothing is known of any";
-    EXPECT_EQ(time_left(Open{}, {3}, 1), 0);
-    EXPECT_EQ(time_left(Open{{10, {}}, {20, {}}}, {}, 1), 30);
-    EXPECT_EQ(time_left(Open{{10, {}}, {20, {}}}, {}, 2), 20) << "the longest takes that";
-    EXPECT_EQ(time_left(Open{{10, 4}, {20, 25}}, {}, 1), 6) << "one is late, and may end any time";
-    EXPECT_EQ(time_left(Open{{10, {}}, {{}, {}}}, {}, 1), 20) << "the unknown one as the mean";
-    EXPECT_EQ(time_left(Open{{{}, {}}, {{}, {}}}, {4, 8}, 1), 12);
+    using Before = std::map<std::string, double>;
+    const SteadyTime start{};
+    const auto after = [&](double seconds) {
+        return start + std::chrono::duration_cast<SteadyTime::duration>(
+                           std::chrono::duration<double>(seconds));
+    };
+    EXPECT_EQ(TimeLeft({"a"}, Before{}, 1).at(start), std::nullopt) << "nothing is known of any";
+    EXPECT_EQ(TimeLeft({"a", "b"}, {{"a", 10}, {"b", 20}}, 1).at(start), 30);
+    EXPECT_EQ(TimeLeft({"a", "b"}, {{"a", 10}, {"b", 20}}, 2).at(start), 20)
+        << "the longest takes that";
+    EXPECT_EQ(TimeLeft({"a", "b"}, {{"a", 10}}, 1).at(start), 20) << "the unknown one as the mean";
+
+    TimeLeft late({"a", "b"}, {{"a", 10}, {"b", 20}}, 1);
+    late.started("a", after(21));
+    late.started("b", start);
+    EXPECT_EQ(late.at(after(25)), 6) << "one is late, and may end any time";
+
+    TimeLeft unknown({"a", "b", "c", "d"}, Before{}, 1);
+    unknown.started("a", start);
+    unknown.done("a", 4);
+    unknown.done("b", 8);  // in an earlier sitting
+    unknown.done("elsewhere", 100);
+    EXPECT_EQ(unknown.at(start), 12);
+}
+
+TEST(TimeLeft, OfAModuleWithAnotherAttemptIsWhatItWas) {
+    TimeLeft left({"a", "b"}, {{"a", 10}}, 1);
+    const auto before = left.at(SteadyTime{});
+    left.started("a", SteadyTime{});
+    left.started("b", SteadyTime{});
+    EXPECT_EQ(left.at(SteadyTime{}), before);
+    left.stopped("a");
+    left.stopped("b");
+    EXPECT_EQ(left.at(SteadyTime{}), before);
+    left.done("a", 1);
+    left.done("b", 2);
+    EXPECT_EQ(left.at(SteadyTime{}), 0);
 }
 
 }  // namespace

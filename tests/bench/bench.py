@@ -2,8 +2,10 @@
 """What the runner itself costs. What a whole suite takes: suites.py.
 
     bench.py cost [N]                 the runner's own CPU time for N tiny modules, and while a child sleeps
-    bench.py scale [MODULES [TESTS]]  the runner's own CPU time and memory for so many modules of so many tests, in
-                                      quarters; the children are no Pythons but replay what one once wrote
+    bench.py scale [MODULES [TESTS]]  the runner's own CPU time, in quarters, and memory for so many modules of so many
+                                      tests, reports included: once where all pass and once where every tenth fails with
+                                      a traceback; the children are no Pythons but replay what one once wrote. Exits 1
+                                      where the memory is past its bound, which is for 10000 modules of 10 tests
 
 The runner is $COMPAT_RUNNER or build/release/bin/runner.
 """
@@ -19,6 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNER = os.environ.get("COMPAT_RUNNER", str(ROOT / "build/release/bin/runner"))
 ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
+MEMORY_MIB = 64  # bound on the runner's own
 
 
 def own_cpu(words, cwd):
@@ -83,10 +86,20 @@ printf '%s\\n' "${template//\\"@PID@\\"/$$}" > "$events"
 """
 
 
-def recorded(folder, tests):
+FAILS = """
+    def fails(self, depth):
+        if depth:
+            return self.fails(depth - 1)
+        self.assertEqual([1, 2, 3], [1, 2, depth])
+"""
+
+
+def recorded(folder, tests, failing):
     """The events of a real module of so many tests, its name and its process left open."""
-    body = "pass\n" + "".join(f"    def test_{i}(self):\n        pass\n" for i in range(tests - 1))
-    subprocess.run([RUNNER, *suite_of(folder, {"real": body})], cwd=folder, env=ENV, check=True, stdout=subprocess.DEVNULL)
+    body = "pass\n" + FAILS
+    for i in range(1, tests):
+        body += f"    def test_{i}(self):\n        {'self.fails(3)' if i <= failing else 'pass'}\n"
+    subprocess.run([RUNNER, *suite_of(folder, {"real": body})], cwd=folder, env=ENV, stdout=subprocess.DEVNULL)
     (file,) = pathlib.Path(folder).glob("results/runs/*/modules/tests/test_real.py/1.events.jsonl")
     lines = []
     for line in file.read_text().splitlines():
@@ -102,7 +115,7 @@ class Peak(threading.Thread):
     def __init__(self, process, modules):
         super().__init__()
         self.process, self.modules = process, modules
-        self.marks, self.rss_mib, self.children_done_mib = [], 0.0, 0.0
+        self.marks, self.rss_mib, self.children_done_mib, self.reports_s = [], 0.0, 0.0, 0.0
 
     def run(self):
         tick, done = os.sysconf("SC_CLK_TCK"), 0
@@ -111,20 +124,20 @@ class Peak(threading.Thread):
             if line.startswith("[") and done % (self.modules // 4) == 0:
                 fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
                 self.marks.append((int(fields[11]) + int(fields[12])) / tick)
-                self.children_done_mib = self.high_water()
+                self.children_done_mib, children_done = self.high_water(), time.monotonic()
             if line.startswith("report: "):
-                self.rss_mib = self.high_water()
+                self.rss_mib, self.reports_s = self.high_water(), time.monotonic() - children_done
 
     def high_water(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def scale(modules="10000", tests="10"):
-    modules, tests = int(modules), int(tests)
+def replayed(modules, tests, failing):
+    """Runs so many modules, says what they cost and returns the runner's peak in MiB."""
     with tempfile.TemporaryDirectory() as real, tempfile.TemporaryDirectory() as folder:
         template = pathlib.Path(folder) / "template"
-        template.write_text(recorded(real, tests))
+        template.write_text(recorded(real, tests, failing))
         python = pathlib.Path(folder) / "bin" / "python"
         python.parent.mkdir()
         python.write_text(REPLAY.replace("PYTHON", sys.executable).replace("TEMPLATE", str(template)))
@@ -139,12 +152,20 @@ def scale(modules="10000", tests="10"):
         code = process.wait()
         wall = time.monotonic() - begin
         quarters = [b - a for a, b in zip([0.0] + peak.marks, peak.marks)]
-        print(f"{modules} modules of {tests} tests: {wall:.1f} s, exit status {code}; the runner's own CPU "
+        print(f"{modules} modules of {tests} tests, {failing} failing: {wall:.1f} s, exit status {code}; the runner's own CPU "
               f"{1000 * peak.marks[-1] / modules:.2f} ms a module, in quarters {', '.join(f'{4000 * q / modules:.2f}' for q in quarters)}; "
-              f"memory {peak.children_done_mib:.0f} MiB when the last module was done, {peak.rss_mib:.0f} MiB with the reports")
+              f"memory {peak.children_done_mib:.0f} MiB when the last module was done, {peak.rss_mib:.0f} MiB with the reports, "
+              f"which took {peak.reports_s:.1f} s; the bound is {MEMORY_MIB} MiB", flush=True)
+        return peak.rss_mib
+
+
+def scale(modules="10000", tests="10"):
+    modules, tests = int(modules), int(tests)
+    worst = max(replayed(modules, tests, failing) for failing in (0, max(1, tests // 10)))
+    return int(worst > MEMORY_MIB)
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in ("cost", "scale"):
         sys.exit(__doc__)
-    {"cost": cost, "scale": scale}[sys.argv[1]](*sys.argv[2:])
+    sys.exit({"cost": cost, "scale": scale}[sys.argv[1]](*sys.argv[2:]))

@@ -46,24 +46,23 @@ std::string complaint(const json& report) {
 class JsonTest : public testing::Test {
   protected:
     void SetUp() override { samples::make_source(root); }
-    ReportModel build() const {
-        return build_model(stored, {folder.root() / "run", folder.root() / "run"});
-    }
+    samples::Model build() const { return samples::model(stored, folder.root() / "run"); }
 
     test::TempTree folder;
     std::filesystem::path root = folder.root() / "src";
-    store::StoredRun stored = samples::run(root);
+    samples::Run stored = samples::run(root);
 };
 
 TEST_F(JsonTest, Golden) {
-    test::expect_golden("report.json", test::redacted(to_json(build()), {{root.string(), "/src"}}));
+    test::expect_golden("report.json",
+                        test::redacted(samples::to_json(build()), {{root.string(), "/src"}}));
 }
 
 TEST_F(JsonTest, KeepsToItsSchema) {
-    EXPECT_EQ(complaint(json::parse(to_json(build()))), "");
+    EXPECT_EQ(complaint(json::parse(samples::to_json(build()))), "");
     stored.modules.clear();
     stored.end.reset();
-    EXPECT_EQ(complaint(json::parse(to_json(build()))), "");
+    EXPECT_EQ(complaint(json::parse(samples::to_json(build()))), "");
 }
 
 // Keys that the schema does not know, below `pointer`.
@@ -89,12 +88,12 @@ void unknown_keys(const json& document, const json& node, const json& value,
 
 TEST_F(JsonTest, TheSchemaDescribesEveryKey) {
     std::set<std::string> found;
-    unknown_keys(schema(), schema(), json::parse(to_json(build())), "", found);
+    unknown_keys(schema(), schema(), json::parse(samples::to_json(build())), "", found);
     EXPECT_THAT(found, testing::IsEmpty());
 }
 
 TEST_F(JsonTest, TheSchemaRefusesWhatIsMissingOrOfAnotherType) {
-    const json report = json::parse(to_json(build()));
+    const json report = json::parse(samples::to_json(build()));
     for (const char* pointer :
          {"/format", "/totals/untouched", "/run/fingerprint", "/accounting/closed",
           "/links/unresolved", "/modules/0/cases/0/state", "/modules/0/cases/2/failure/key_line",
@@ -111,8 +110,8 @@ TEST_F(JsonTest, TheSchemaRefusesWhatIsMissingOrOfAnotherType) {
 }
 
 TEST_F(JsonTest, ItsNumbersAreTheModels) {
-    const ReportModel model = build();
-    const json report = json::parse(to_json(model));
+    const samples::Model model = build();
+    const json report = json::parse(samples::to_json(model));
     const json& totals = report.at("totals");
     EXPECT_EQ(totals.at("modules"), model.totals.modules);
     EXPECT_EQ(totals.at("collected"), model.totals.collected);
@@ -138,7 +137,7 @@ TEST_F(JsonTest, ItsNumbersAreTheModels) {
 
 TEST_F(JsonTest, BytesThatAreNotUtf8DoNotStopIt) {
     stored.modules[0].attempts[0].record.cases[2].failure->message = "\xff\xfe";
-    const json report = json::parse(to_json(build()));
+    const json report = json::parse(samples::to_json(build()));
     EXPECT_EQ(report.at("modules").at(0).at("cases").at(2).at("failure").at("message"),
               "\xef\xbf\xbd\xef\xbf\xbd");
 }

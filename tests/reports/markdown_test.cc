@@ -83,23 +83,21 @@ std::vector<std::int64_t> numbers_below(const std::string& markdown, const std::
 class MarkdownTest : public testing::Test {
   protected:
     void SetUp() override { samples::make_source(root); }
-    ReportModel build() const {
-        return build_model(stored, {folder.root() / "run", folder.root() / "run"});
-    }
+    samples::Model build() const { return samples::model(stored, folder.root() / "run"); }
 
     test::TempTree folder;
     std::filesystem::path root = folder.root() / "src";
-    store::StoredRun stored = samples::run(root);
+    samples::Run stored = samples::run(root);
 };
 
 TEST_F(MarkdownTest, Golden) {
     test::expect_golden("report.md",
-                        test::redacted(to_markdown(build()), {{root.string(), "/src"}}));
+                        test::redacted(samples::to_markdown(build()), {{root.string(), "/src"}}));
 }
 
 TEST_F(MarkdownTest, ItsNumbersAreTheModels) {
-    const ReportModel model = build();
-    const std::string text = to_markdown(model);
+    const samples::Model model = build();
+    const std::string text = samples::to_markdown(model);
     std::vector<std::int64_t> expected{model.totals.modules, model.totals.collected};
     expected.insert(expected.end(), model.totals.states.begin(), model.totals.states.end());
     EXPECT_EQ(numbers_below(text, "| modules | tests |"), expected);
@@ -118,7 +116,7 @@ TEST_F(MarkdownTest, ItsNumbersAreTheModels) {
 
 TEST_F(MarkdownTest, MismatchesComeFirst) {
     stored.modules[0].attempts[0].record.collected = 13;
-    const std::string text = to_markdown(build());
+    const std::string text = samples::to_markdown(build());
     const size_t mismatch = text.find("## Accounting does not close");
     ASSERT_NE(mismatch, std::string::npos);
     EXPECT_EQ(text.find("\n## "), mismatch - 1);
@@ -127,7 +125,7 @@ TEST_F(MarkdownTest, MismatchesComeFirst) {
 
 TEST_F(MarkdownTest, ARunWithNothingToTellIsShort) {
     stored.modules.clear();
-    const std::string text = to_markdown(build());
+    const std::string text = samples::to_markdown(build());
     EXPECT_THAT(text, HasSubstr("0 tests, nothing needs attention"));
     for (const auto* absent : {"## Tests that need", "## Skips", "## Redirections", "## Leaked",
                                "## Slowest", "## Flaky", "## Modules by"})
@@ -171,7 +169,7 @@ TEST_F(MarkdownTest, NothingFromOutsideIsTakenForMarkdown) {
     }
     // Places under the root have links, whose texts hold the names.
     stored.info.root = root;
-    const std::string text = to_markdown(build());
+    const std::string text = samples::to_markdown(build());
     ASSERT_THAT(text, HasSubstr("ODD"));
     const std::string markdown = without_code(text);
     std::string outside;
@@ -211,10 +209,10 @@ TEST_F(MarkdownTest, FitsTheBytesAllowedAndSaysWhatWentMissing) {
         cases.back().id += std::to_string(i);
     }
     stored.modules[0].attempts[0].record.collected += 40;
-    const ReportModel model = build();
-    const std::string full = to_markdown(model);
+    const samples::Model model = build();
+    const std::string full = samples::to_markdown(model);
     EXPECT_THAT(full, Not(HasSubstr("Left out")));
-    EXPECT_EQ(to_markdown(model, full.size()), full);
+    EXPECT_EQ(samples::to_markdown(model, full.size()), full);
 
     const auto count = [](const std::string& text, const std::string& part) {
         size_t n = 0;
@@ -230,7 +228,7 @@ TEST_F(MarkdownTest, FitsTheBytesAllowedAndSaysWhatWentMissing) {
     };
     const std::string details = "<details><summary>Traceback and how to reproduce";
     for (size_t bytes = full.size() - 1; bytes > 3500; bytes -= std::min(bytes, full.size() / 15)) {
-        const std::string text = to_markdown(model, bytes);
+        const std::string text = samples::to_markdown(model, bytes);
         ASSERT_LE(text.size(), bytes);
         ASSERT_THAT(text, HasSubstr("Left out to stay within " + std::to_string(bytes)));
         without_code(text);

@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/json.h"
-#include "reports/markdown.h"
 #include "runner/base/files.h"
+#include "tests/reports/sample_run.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::reports {
@@ -25,30 +24,53 @@ TEST(Formats, AreNamedInALine) {
     }
 }
 
-ReportModel empty_model() {
-    ReportModel model;
-    model.run.suite = "alpha";
-    model.run.fingerprint = "{}";
-    return model;
-}
+class WriteReports : public testing::Test {
+  protected:
+    Expected<std::vector<RenderedFile>> write(const std::filesystem::path& to,
+                                              const std::vector<Format>& formats) const {
+        auto writer = ReportWriter::open(model.run, to, formats, {});
+        if (!writer) return tl::unexpected(writer.error());
+        for (const ModuleView& module : model.modules) writer->add(module);
+        return writer->finish(model);
+    }
 
-TEST(WriteReports, WritesEachFormatIntoAFolderItMakes) {
-    const test::TempTree folder;
-    const ReportModel model = empty_model();
-    const auto files =
-        write_reports(model, folder.root() / "new/folder", {Format::markdown, Format::json}, {});
+    test::TempTree folder;
+    samples::Model model = samples::model(samples::run(folder.root() / "src"), folder.root());
+};
+
+TEST_F(WriteReports, WritesEachFormatIntoAFolderItMakes) {
+    const auto files = write(folder.root() / "new/folder", {Format::markdown, Format::json});
     ASSERT_TRUE(files) << to_line(files.error());
     ASSERT_EQ(files->size(), 2u);
     EXPECT_EQ(files->at(0).path, folder.root() / "new/folder/report.md");
-    EXPECT_EQ(*read_file(files->at(0).path), to_markdown(model));
-    EXPECT_EQ(*read_file(files->at(1).path), to_json(model));
+    EXPECT_EQ(*read_file(files->at(0).path), samples::to_markdown(model));
+    EXPECT_EQ(*read_file(files->at(1).path), samples::to_json(model));
 }
 
-TEST(WriteReports, AFolderThatCannotBeMadeIsAnIoError) {
-    const test::TempTree folder;
+TEST_F(WriteReports, ReadersSeeTheOldReportUntilTheNewOneIsThere) {
+    const auto path = folder.root() / "report.json";
+    ASSERT_TRUE(write_file(path, "old"));
+    {
+        auto writer = ReportWriter::open(model.run, folder.root(), {Format::json}, {});
+        ASSERT_TRUE(writer);
+        writer->add(model.modules.at(0));
+        EXPECT_EQ(*read_file(path), "old");
+    }
+    EXPECT_EQ(*read_file(path), "old");
+    for (const auto& entry : std::filesystem::directory_iterator(folder.root()))
+        EXPECT_THAT(entry.path().filename(), testing::Not(HasSubstr("tmp"))) << "half a report";
+}
+
+TEST_F(WriteReports, AReportThatCannotComeToItsNameIsAnIoError) {
+    std::filesystem::create_directories(folder.root() / "report.json/x");
+    const auto refused = write(folder.root(), {Format::json});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::io);
+}
+
+TEST_F(WriteReports, AFolderThatCannotBeMadeIsAnIoError) {
     ASSERT_TRUE(write_file(folder.root() / "file", "x"));
-    const auto refused =
-        write_reports(empty_model(), folder.root() / "file/under", {Format::json}, {});
+    const auto refused = write(folder.root() / "file/under", {Format::json});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, ErrorKind::io);
 }

@@ -4,7 +4,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "reports/json.h"
+#include "reports/markdown.h"
+#include "reports/model.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
 
@@ -69,7 +73,12 @@ inline parsers::CaseRecord test(const fs::path& root, const std::string& module,
     return record;
 }
 
-inline store::StoredRun run(const fs::path& root) {
+// A stored run with its modules.
+struct Run : store::StoredRun {
+    std::vector<store::StoredModule> modules;
+};
+
+inline Run run(const fs::path& root) {
     const std::string a = "tests/ops/test_a.py";
     const std::string b = "tests/test_b.py";
     store::JobResult first;
@@ -110,7 +119,7 @@ inline store::StoredRun run(const fs::path& root) {
     first.leaked = {{4711, {"sleep", "1 000"}}};
     first.started = WallTime(Milliseconds(1795227331000));
 
-    store::StoredRun stored;
+    Run stored;
     stored.info = info(root);
     store::RunEnd end;
     end.finished = WallTime(Milliseconds(1795227350123));
@@ -119,8 +128,38 @@ inline store::StoredRun run(const fs::path& root) {
     end.exit_code = 130;
     end.not_run_reason = "interrupted";
     stored.end = end;
+    stored.duration_s = end.duration_s;
     stored.modules = {{a, {first}, "", std::nullopt}, {b, {}, "interrupted", 7}};
     return stored;
+}
+
+// What the renderers are handed of a run, kept.
+struct Model : ReportModel {
+    std::vector<ModuleView> modules;
+};
+
+inline Model model(const Run& stored, const fs::path& folder) {
+    ModelBuilder builder(stored, {folder, folder});
+    std::vector<ModuleView> modules;
+    for (const store::StoredModule& module : stored.modules) modules.push_back(builder.add(module));
+    return {builder.finish(), std::move(modules)};
+}
+
+inline std::string to_markdown(const Model& model, std::size_t max_bytes = kMarkdownBytes) {
+    std::string text;
+    const auto renderer =
+        markdown_report(max_bytes, [&](std::string_view bytes) { text += bytes; });
+    for (const ModuleView& module : model.modules) renderer->add(module);
+    renderer->finish(model);
+    return text;
+}
+
+inline std::string to_json(const Model& model) {
+    std::string text;
+    const auto renderer = json_report(model.run, [&](std::string_view bytes) { text += bytes; });
+    for (const ModuleView& module : model.modules) renderer->add(module);
+    renderer->finish(model);
+    return text;
 }
 
 }  // namespace compat::reports::samples

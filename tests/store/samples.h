@@ -1,7 +1,10 @@
 // Values for the store's tests: every field set, to something that differs from its default.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
+#include <vector>
 
 #include "runner/store/store.h"
 
@@ -138,6 +141,16 @@ inline RunEnd end(std::int64_t second, bool complete = true) {
     e.mismatches = {{"tests/test_a.py", "collected 9, ended 8"}, {"", "sums differ"}};
     e.not_run_reason = "interrupted";
     return e;
+}
+
+inline std::vector<StoredModule> modules_of(const Store& store, std::string_view run) {
+    std::vector<StoredModule> modules;
+    const auto seen = store.each_module(run, [&](StoredModule module) -> Expected<void> {
+        modules.push_back(std::move(module));
+        return {};
+    });
+    EXPECT_TRUE(seen) << to_line(seen.error());
+    return modules;
 }
 
 }  // namespace compat::store::samples

@@ -44,33 +44,43 @@ TEST_F(StoreTest, WhatGoesInComesOut) {
     ASSERT_TRUE(run) << to_line(run.error());
     EXPECT_EQ(run->info, info);
     EXPECT_EQ(run->end, end);
-    ASSERT_EQ(run->modules.size(), 2u);
-    EXPECT_EQ(run->modules[0].path, "tests/test_b.py");
-    expect_same(run->modules[0].attempts, {first, second});
-    EXPECT_EQ(run->modules[1].path, "tests/test_a.py");
-    expect_same(run->modules[1].attempts, {other});
+    EXPECT_EQ(run->duration_s, end.duration_s);
+    const auto modules = samples::modules_of(store, info.id);
+    ASSERT_EQ(modules.size(), 2u);
+    EXPECT_EQ(modules[0].path, "tests/test_b.py");
+    expect_same(modules[0].attempts, {first, second});
+    EXPECT_EQ(modules[1].path, "tests/test_a.py");
+    expect_same(modules[1].attempts, {other});
 }
 
 TEST_F(StoreTest, ARunThatIsAddedGoesInWholeOrNotAtAll) {
-    StoredRun run;
-    run.info = samples::run("merged", 100);
-    run.end = samples::end(200);
+    const StoredRun run{samples::run("merged", 100), samples::end(200), 12.5};
     const JobResult first = samples::job("b.py"), second = samples::job("b.py", 2);
-    run.modules = {{"b.py", {first, second}, {}, {}}, {"a.py", {samples::job("a.py")}, {}, {}}};
-    run.modules[1].attempts.push_back(run.modules[1].attempts[0]);
-    EXPECT_FALSE(store.add_run(run)) << "an attempt twice";
+    std::vector<StoredModule> modules = {{"b.py", {first, second}, {}, {}},
+                                         {"a.py", {samples::job("a.py")}, {}, {}}};
+    const auto read = [&](const SeeModule& see) -> Expected<void> {
+        for (const StoredModule& module : modules)
+            if (auto seen = see(module); !seen) return seen;
+        return {};
+    };
+    modules[1].attempts.push_back(modules[1].attempts[0]);
+    EXPECT_FALSE(store.add_run(run, read)) << "an attempt twice";
+    EXPECT_TRUE(store.runs()->empty());
+    modules[1].attempts.pop_back();
+    const auto breaks_off = [&](const SeeModule& see) -> Expected<void> {
+        if (auto seen = see(modules[0]); !seen) return seen;
+        return fail(ErrorKind::io, "the shard is gone");
+    };
+    EXPECT_EQ(store.add_run(run, breaks_off).error().message, "the shard is gone");
     EXPECT_TRUE(store.runs()->empty());
 
-    run.modules[1].attempts.pop_back();
-    ASSERT_TRUE(store.add_run(run));
+    ASSERT_TRUE(store.add_run(run, read));
     const auto loaded = store.load_run("merged");
     ASSERT_TRUE(loaded) << to_line(loaded.error());
     EXPECT_EQ(loaded->info, run.info);
     EXPECT_EQ(loaded->end, run.end);
-    ASSERT_EQ(loaded->modules.size(), 2u);
-    expect_same(loaded->modules[0].attempts, {first, second});
-    expect_same(loaded->modules[1].attempts, run.modules[1].attempts);
-    EXPECT_FALSE(store.add_run(run)) << "it is there already";
+    EXPECT_EQ(samples::modules_of(store, "merged"), modules);
+    EXPECT_FALSE(store.add_run(run, read)) << "it is there already";
 }
 
 TEST_F(StoreTest, HostileTextSurvives) {
@@ -81,9 +91,7 @@ TEST_F(StoreTest, HostileTextSurvives) {
     job.record.cases[1].failure->message = odd;
     job.record.cases[1].failure->traceback = std::string(1 << 20, '\n');
     ASSERT_TRUE(store.save_job("r", job));
-    const auto run = store.load_run("r");
-    ASSERT_TRUE(run);
-    expect_same(run->modules.at(0).attempts, {job});
+    expect_same(samples::modules_of(store, "r").at(0).attempts, {job});
 }
 
 TEST_F(StoreTest, PlannedModulesThatNeverStartedAreThereWithTheReason) {
@@ -96,9 +104,8 @@ TEST_F(StoreTest, PlannedModulesThatNeverStartedAreThereWithTheReason) {
     ASSERT_TRUE(store.save_job("new", samples::job("a.py")));
     ASSERT_TRUE(store.finish_run("new", samples::end(3, false)));
 
-    const auto run = store.load_run("new");
-    ASSERT_TRUE(run);
-    EXPECT_EQ(run->modules.at(1), (StoredModule{"b.py", {}, "interrupted", 9}));
+    EXPECT_EQ(samples::modules_of(store, "new").at(1),
+              (StoredModule{"b.py", {}, "interrupted", 9}));
     EXPECT_EQ(*store.last_known_cases("alpha", "b.py"), 9);
     EXPECT_EQ(*store.last_known_cases("beta", "b.py"), std::nullopt);
     EXPECT_EQ(*store.last_known_cases("alpha", "a.py"), std::nullopt)
@@ -178,6 +185,42 @@ TEST_F(StoreTest, ARunThatWasReopenedHasNoEnd) {
     ASSERT_TRUE(store.load_run("r")->end);
     ASSERT_TRUE(store.reopen_run("r"));
     EXPECT_FALSE(store.load_run("r")->end);
+}
+
+TEST_F(StoreTest, ARunWithoutAnEndTookAsLongAsIsStoredOfIt) {
+    begin("r", 1);
+    EXPECT_EQ(store.load_run("r")->duration_s, 0);
+    JobResult job = samples::job("a.py");
+    job.started = samples::run("r", 1).started + Milliseconds(1250);
+    job.duration_s = 3.5;
+    ASSERT_TRUE(store.save_job("r", job));
+    job.attempt = 2;
+    job.duration_s = 0.5;
+    ASSERT_TRUE(store.save_job("r", job));
+    EXPECT_NEAR(store.load_run("r")->duration_s, 1.25 + 3.5, 1e-9);
+}
+
+TEST_F(StoreTest, WhoReadsModulesMayWriteMeanwhileAndEndTheReading) {
+    begin("r", 1);
+    ASSERT_TRUE(store.plan_modules("r", {"a.py", "b.py", "c.py"}));
+    std::vector<std::string> seen;
+    ASSERT_TRUE(store.each_module("r", [&](const StoredModule& module) {
+        seen.push_back(module.path);
+        return store.save_job("r", samples::job(module.path));
+    }));
+    EXPECT_THAT(seen, ElementsAre("a.py", "b.py", "c.py"));
+    expect_same(samples::modules_of(store, "r").at(2).attempts, {samples::job("c.py")});
+
+    const auto refused = store.each_module("r", [&](const StoredModule& module) -> Expected<void> {
+        if (module.path == "b.py") return fail(ErrorKind::io, "enough");
+        seen.push_back(module.path);
+        return {};
+    });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "enough");
+    EXPECT_THAT(seen, ElementsAre("a.py", "b.py", "c.py", "a.py"));
+    EXPECT_FALSE(
+        store.each_module("none", [](const StoredModule&) -> Expected<void> { return {}; }));
 }
 
 TEST_F(StoreTest, HistoryIsNewestFirstAndBySuite) {
@@ -317,7 +360,7 @@ TEST_F(StoreTest, ARunBeginsOnceAndAnAttemptIsSavedOnce) {
     EXPECT_FALSE(store.begin_run(samples::run("r", 2)));
     ASSERT_TRUE(store.save_job("r", samples::job("a.py")));
     EXPECT_FALSE(store.save_job("r", samples::job("a.py")));
-    EXPECT_EQ(store.load_run("r")->modules.at(0).attempts.size(), 1u);
+    EXPECT_EQ(samples::modules_of(store, "r").at(0).attempts.size(), 1u);
 }
 
 }  // namespace

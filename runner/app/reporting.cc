@@ -1,0 +1,43 @@
+#include "runner/app/reporting.h"
+
+#include "runner/app/summary.h"
+#include "runner/base/exit_code.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+Expected<Reported> write_reports(const store::Store& store, const fs::path& results,
+                                 const std::string& id, const WhichReports& which) {
+    const auto run = store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path folder = results / run->info.folder;
+    const fs::path out = which.out.empty() ? folder : which.out;
+    reports::ModelBuilder model(*run, {folder, out});
+    auto writer = reports::ReportWriter::open(model.run(), out, which.formats, which.options);
+    if (!writer) return tl::unexpected(writer.error());
+    const auto seen =
+        store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
+            writer->add(model.add(module));
+            return {};
+        });
+    if (!seen) return tl::unexpected(seen.error());
+    Reported reported{model.finish(), {}};
+    auto files = writer->finish(reported.model);
+    if (!files) return tl::unexpected(files.error());
+    reported.files = std::move(*files);
+    return reported;
+}
+
+Expected<void> report_run(const store::Store& store, const RunFolder& run) {
+    const auto reported = write_reports(store, run.results, run.id, {});
+    if (!reported) return tl::unexpected(reported.error());
+    // One that was asked for what is not there hides no other.
+    const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
+    const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
+    if (!misnamed || reported->model.totals.collected > 0) point_latest(run);
+    print_closing(reported->model, run.folder / "report.md");
+    return {};
+}
+
+}  // namespace compat::app

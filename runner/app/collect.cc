@@ -12,6 +12,7 @@
 #include "runner/base/names.h"
 #include "runner/base/nearest.h"
 #include "runner/exec/loop.h"
+#include "runner/plan/targets.h"
 
 namespace compat::app {
 
@@ -89,9 +90,9 @@ std::vector<std::string> meant_by(const std::vector<std::string>& ids, const Rea
         for (const auto& test : record.cases) {
             if (test.pseudo) continue;
             // A class, or a function of many parameters, may be what was meant, too.
-            const std::string bare = test.id.substr(0, test.id.find('['));
-            for (const auto& name : {test.id, bare, bare.substr(0, bare.rfind("::"))})
-                if (name != record.path) known.insert(name);
+            const bool of_googletest = record.framework == name_of(suites::Framework::gtest);
+            for (auto& name : plan::selecting_ids(test.id, of_googletest))
+                known.insert(std::move(name));
         }
     const std::vector<std::string> all(known.begin(), known.end());
     std::vector<std::string> words;

@@ -13,6 +13,7 @@
 #include "runner/analysis/accounting.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
+#include "runner/plan/targets.h"
 
 namespace compat::app {
 
@@ -56,20 +57,17 @@ struct ToProcessEnd {
 std::vector<std::string> without_tests(const std::vector<std::string>& asked,
                                        const ModuleRecord& record) {
     std::vector<std::string> nobody;
-    if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
+    if (asked.empty() ||
+        (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests))
         return nobody;
-    std::set<std::string_view> ids;
+    std::set<std::string> ids;
     for (const auto& test : record.cases) {
         if (test.pseudo) return nobody;
-        ids.insert(test.id);
+        const bool of_googletest = record.framework == name_of(suites::Framework::gtest);
+        for (auto& id : plan::selecting_ids(test.id, of_googletest)) ids.insert(std::move(id));
     }
-    for (const std::string& id : asked) {
-        const auto is_front = [&](const std::string& front) {
-            const auto next = ids.lower_bound(front);
-            return next != ids.end() && next->starts_with(front);
-        };
-        if (!ids.contains(id) && !is_front(id + "::") && !is_front(id + "[")) nobody.push_back(id);
-    }
+    for (const std::string& id : asked)
+        if (!ids.contains(id)) nobody.push_back(id);
     return nobody;
 }
 

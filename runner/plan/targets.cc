@@ -137,6 +137,30 @@ std::vector<std::string> suggestions(const suites::Suite& suite,
 
 }  // namespace
 
+std::vector<std::string> selecting_ids(std::string_view id, bool of_googletest) {
+    std::vector<std::string> ids{std::string(id)};
+    auto bare = id.substr(0, id.find('['));
+    for (auto end = bare.rfind("::"); end != bare.npos; end = bare.rfind("::")) {
+        ids.emplace_back(bare);
+        bare = bare.substr(0, end);
+    }
+    const auto at_test = id.rfind("::");
+    const auto at_suite = at_test == id.npos ? at_test : id.substr(0, at_test).rfind("::");
+    if (!of_googletest || at_suite == id.npos) return ids;
+    const auto module = id.substr(0, at_suite), test = id.substr(at_test + 2);
+    const auto suite = id.substr(at_suite + 2, at_test - at_suite - 2);
+    const auto without_first = suite.find('/') == suite.npos ? 0 : suite.find('/') + 1;
+    for (const auto first : {size_t{0}, without_first})
+        for (const auto last : {suite.size(), suite.rfind('/')}) {
+            if (last == suite.npos || last <= first) continue;
+            const auto name = fmt::format("{}::{}", module, suite.substr(first, last - first));
+            ids.push_back(name);
+            ids.push_back(fmt::format("{}::{}", name, test));
+            ids.push_back(fmt::format("{}::{}", name, test.substr(0, test.find('/'))));
+        }
+    return ids;
+}
+
 bool is_in(const suites::Group& group, std::string_view path) {
     return std::any_of(group.paths.begin(), group.paths.end(), [&](const std::string& place) {
         const std::string folder = normal(place);

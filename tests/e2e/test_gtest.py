@@ -86,7 +86,32 @@ def test_the_log_is_what_the_binary_prints(run, binaries):
 def test_typed_and_parametrised_tests_are_named_without_their_values(run):
     assert {k: v[0] for k, v in cases(run("kinds"), "kinds")[1].items()} == {
         "Typed/0::Size": "passed", "Typed/1::Size": "failed",
-        "Some/Values::NotB/0": "passed", "Some/Values::NotB/1": "failed", "Some/Values::NotB/2": "passed"}
+        "Some/Values::NotB/0": "passed", "Some/Values::NotB/1": "failed", "Some/Values::NotB/2": "passed",
+        "Both::Runs/0": "passed", "Named/Both::Runs/0": "passed"}
+
+
+@pytest.mark.parametrize("target, names", [
+    ("Values::NotB", ["Some/Values::NotB/0", "Some/Values::NotB/1", "Some/Values::NotB/2"]),
+    ("Values", ["Some/Values::NotB/0", "Some/Values::NotB/1", "Some/Values::NotB/2"]),
+    ("Some/Values::NotB", ["Some/Values::NotB/0", "Some/Values::NotB/1", "Some/Values::NotB/2"]),
+    ("Values::NotB/1", ["Some/Values::NotB/1"]),
+    ("Some/Values::NotB/2", ["Some/Values::NotB/2"]),
+    ("Typed::Size", ["Typed/0::Size", "Typed/1::Size"]),
+    ("Typed", ["Typed/0::Size", "Typed/1::Size"]),
+    ("Typed/1", ["Typed/1::Size"]),
+    ("Both::Runs/0", ["Both::Runs/0"]),
+    ("Both::Runs", ["Both::Runs/0", "Named/Both::Runs/0"]),
+])
+def test_a_target_is_named_as_in_the_source(run, target, names):
+    result = run("kinds::" + target)
+    assert "no test is named" not in result.err and result.code in (0, 1), result.err
+    assert sorted(cases(result, "kinds")[1]) == names
+
+
+def test_a_mistyped_target_is_guessed(run):
+    result = run("kinds::Value::NotB")
+    assert result.code == 2
+    assert 'no test is named kinds::Value::NotB: did you mean "kinds::Values::NotB"' in result.err
 
 
 def test_a_binary_that_closes_its_output_is_read_by_its_own_record(run):

@@ -21,6 +21,7 @@ from _compat_harness.gtest_text import (
     pattern_for,
     places_in,
     results_in,
+    written_as,
 )
 from _compat_harness.program import Program, end_like, without
 from _compat_harness.recorder import FAILING, Outcome
@@ -115,15 +116,17 @@ class _Driver:
         if code != 0 and not result:
             self._tell_listing_failed(code, text)
         places = places_in(result, self._session.describer)
-        disabled = []
-        for suite, test in listed(text):
+        disabled, tests = [], list(listed(text))
+        own = {suite + "::" + test for suite, test in tests}
+        for suite, test in tests:
             name = suite + "." + test
             case = self._recorder.case(suite + "::" + test, name, places.get(name, ("", 0)))
             disabled_one = is_disabled(suite) or is_disabled(test)
             can_run = _ALSO_DISABLED in self._command or not disabled_one
             if can_run:
                 self._suites.setdefault(suite, []).append(name)
-            if not self._recorder.selected(case):
+            # What is one test's whole name asks for that one alone.
+            if not self._recorder.selected(case, written_as(suite, test) - own):
                 continue
             self._recorder.announce(case)
             if can_run:

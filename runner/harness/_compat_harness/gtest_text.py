@@ -112,6 +112,17 @@ def is_disabled(name):
     return name.startswith("DISABLED_") or "/DISABLED_" in name
 
 
+def written_as(suite, test):
+    """Names of what a test comes from, as the source has them, and of what is between: of
+    Some/Suite.Test/0 (TEST_P), Suite/0.Test (TYPED_TEST) and Some/Suite/0.Test (TYPED_TEST_P) also
+    Suite and Suite::Test."""
+    parts = suite.split("/")
+    ends = (len(parts), len(parts) - 1)
+    suites = {"/".join(parts[first:last]) for first in (0, 1) for last in ends} - {""}
+    tests = (test, test.partition("/")[0])
+    return suites | {name + "::" + which for name in suites for which in tests}
+
+
 def literal(name):
     """A filter's pattern for `name`: the characters that mean something in it match any one."""
     return re.sub(r"[:*-]", "?", name)

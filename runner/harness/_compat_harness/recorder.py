@@ -79,8 +79,12 @@ class Recorder:
         file, line = place
         return Case(id, name, file or self.file, line, pseudo)
 
-    def selected(self, case):
-        return self._only is None or any(part in self._only for part in _holders(case.id))
+    def selected(self, case, also=()):
+        """`also`: further names, after the module's, by which it may be asked for."""
+        if self._only is None:
+            return True
+        names = (self.module + "::" + name for name in also)
+        return any(id in self._only for ids in (_holders(case.id), names) for id in ids)
 
     def announce(self, case):
         self._collected += 1

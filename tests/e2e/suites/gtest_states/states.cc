@@ -52,6 +52,11 @@ struct Values : testing::TestWithParam<const char*> {};
 TEST_P(Values, NotB) { EXPECT_STRNE(GetParam(), "b (0 ms)"); }
 INSTANTIATE_TEST_SUITE_P(Some, Values, testing::Values("a", "b (0 ms)", "c\nd"));
 
+struct Both : testing::TestWithParam<int> {};
+TEST_P(Both, Runs) { EXPECT_EQ(GetParam(), 1); }
+INSTANTIATE_TEST_SUITE_P(, Both, testing::Values(1));
+INSTANTIATE_TEST_SUITE_P(Named, Both, testing::Values(1));
+
 #elif defined(CRASHES)
 
 TEST(Crashes, A_Before) {}

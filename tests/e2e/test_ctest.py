@@ -53,6 +53,12 @@ def test_each_state(runner, project):
     assert_sums(result.report)
 
 
+def test_a_crash_that_ctest_tells_stops_the_run(runner, project):
+    result = runner(project, "out::segfaults", "out::aborts", "-x", "-q")
+    assert {n: c[0] for n, c in model(result.report)[MODULE][1].items()} == {"segfaults": "crashed", "aborts": "not_run"}
+    assert_sums(result.report)
+
+
 def test_a_test_is_found_where_the_project_adds_it(runner, project):
     result = runner(project, f"{MODULE}::fails", f"{MODULE}::passes#2")
     cases = {c["id"].rpartition("::")[2]: c for c in result.report["modules"][0]["cases"]}

@@ -97,7 +97,7 @@ class _Driver:
         finally:
             if not complete:
                 os.unlink(index)
-        if code < 0 or self._running is not None and not self._stopped:
+        if not self._stopped and (code < 0 or self._running is not None):
             end_like(code)
         self._recorder.finish(self._closing)
         end_like(EXIT_FAILED if self._stopped else code)

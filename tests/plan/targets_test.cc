@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 namespace compat::plan {
 namespace {
 
@@ -156,6 +158,26 @@ TEST(Targets, AtMostFiveSuggestions) {
     ASSERT_FALSE(match.has_value());
     const std::string& advice = match.error().advice;
     EXPECT_EQ(std::count(advice.begin(), advice.end(), '"'), 10);
+}
+
+TEST(SelectingIds, AreTheTestsOwnAndThoseOfWhatItIsPartOf) {
+    using testing::UnorderedElementsAre;
+    EXPECT_THAT(
+        selecting_ids("a.py::A::B::t[x::y]", false),
+        UnorderedElementsAre("a.py::A::B::t[x::y]", "a.py::A::B::t", "a.py::A::B", "a.py::A"));
+    const auto set_of = [](const char* id) {
+        const auto ids = selecting_ids(id, true);
+        return std::set<std::string>(ids.begin(), ids.end());
+    };
+    EXPECT_THAT(set_of("bin/b::Suite::Test"),
+                UnorderedElementsAre("bin/b::Suite::Test", "bin/b::Suite"));
+    EXPECT_THAT(
+        set_of("b::Some/Suite::Test/0"),
+        testing::IsSupersetOf({"b::Some/Suite::Test/0", "b::Suite::Test/0", "b::Suite::Test",
+                               "b::Some/Suite::Test", "b::Suite", "b::Some/Suite"}));
+    EXPECT_THAT(
+        set_of("b::Some/Suite/1::Test"),
+        testing::IsSupersetOf({"b::Suite::Test", "b::Suite/1::Test", "b::Some/Suite", "b::Suite"}));
 }
 
 }  // namespace

@@ -6,12 +6,15 @@
                                       tests, reports included: once where all pass and once where every tenth fails with
                                       a traceback; the children are no Pythons but replay what one once wrote. Exits 1
                                       where the memory is past its bound, which is for 10000 modules of 10 tests
+    bench.py bar [MODULES [TESTS]]    the same on a terminal, where a bar is drawn, and all pass
 
 The runner is $COMPAT_RUNNER or build/release/bin/runner.
 """
 import json
 import os
 import pathlib
+import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +24,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNER = os.environ.get("COMPAT_RUNNER", str(ROOT / "build/release/bin/runner"))
 ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
+TERMINAL_ENV = {**{name: value for name, value in ENV.items() if name != "CI"}, "TERM": "xterm", "NO_COLOR": "1"}
 MEMORY_MIB = 64  # bound on the runner's own
 
 
@@ -112,20 +116,27 @@ def recorded(folder, tests, failing):
 class Peak(threading.Thread):
     """The largest resident memory of a process, and its CPU seconds whenever a quarter of the modules is done."""
 
-    def __init__(self, process, modules):
+    def __init__(self, process, output, modules):
         super().__init__()
-        self.process, self.modules = process, modules
+        self.process, self.output, self.modules = process, output, modules
         self.marks, self.rss_mib, self.children_done_mib, self.reports_s = [], 0.0, 0.0, 0.0
+
+    def lines(self):
+        try:
+            yield from self.output
+        except OSError:  # a terminal that nobody writes to any more
+            pass
 
     def run(self):
         tick, done = os.sysconf("SC_CLK_TCK"), 0
-        for line in self.process.stdout:
-            done += line.startswith("[")
-            if line.startswith("[") and done % (self.modules // 4) == 0:
+        for line in self.lines():
+            ended = re.search(r"\[ *\d+/\d+\] (ok|FAIL|none) ", line)
+            done += bool(ended)
+            if ended and done % (self.modules // 4) == 0:
                 fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
                 self.marks.append((int(fields[11]) + int(fields[12])) / tick)
                 self.children_done_mib, children_done = self.high_water(), time.monotonic()
-            if line.startswith("report: "):
+            if "report: " in line:
                 self.rss_mib, self.reports_s = self.high_water(), time.monotonic() - children_done
 
     def high_water(self):
@@ -133,8 +144,9 @@ class Peak(threading.Thread):
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def replayed(modules, tests, failing):
+def replayed(modules, tests, failing, terminal=False):
     """Runs so many modules, says what they cost and returns the runner's peak in MiB."""
+    ours, theirs = pty.openpty() if terminal else os.pipe()
     with tempfile.TemporaryDirectory() as real, tempfile.TemporaryDirectory() as folder:
         template = pathlib.Path(folder) / "template"
         template.write_text(recorded(real, tests, failing))
@@ -145,8 +157,9 @@ def replayed(modules, tests, failing):
         words = suite_of(folder, {f"m{i:05}": "pass" for i in range(modules)})
         words[words.index("--python") + 1] = str(python)
         begin = time.monotonic()
-        process = subprocess.Popen([RUNNER, *words], cwd=folder, env=ENV, text=True, stdout=subprocess.PIPE)
-        peak = Peak(process, modules)
+        process = subprocess.Popen([RUNNER, *words], cwd=folder, env=TERMINAL_ENV if terminal else ENV, stdout=theirs)
+        os.close(theirs)
+        peak = Peak(process, open(ours, errors="replace"), modules)
         peak.start()
         peak.join()
         code = process.wait()
@@ -165,7 +178,11 @@ def scale(modules="10000", tests="10"):
     return int(worst > MEMORY_MIB)
 
 
+def bar(modules="10000", tests="10"):
+    return int(replayed(int(modules), int(tests), 0, terminal=True) > MEMORY_MIB)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ("cost", "scale"):
+    if len(sys.argv) < 2 or sys.argv[1] not in ("cost", "scale", "bar"):
         sys.exit(__doc__)
-    sys.exit({"cost": cost, "scale": scale}[sys.argv[1]](*sys.argv[2:]))
+    sys.exit({"cost": cost, "scale": scale, "bar": bar}[sys.argv[1]](*sys.argv[2:]))

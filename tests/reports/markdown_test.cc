@@ -243,6 +243,24 @@ TEST_F(MarkdownTest, FitsTheBytesAllowedAndSaysWhatWentMissing) {
     }
 }
 
+TEST_F(MarkdownTest, WhatComesByWhenThePageIsFullIsCountedAllTheSame) {
+    stored.modules.resize(1);
+    for (int i = 1; i < 300; ++i) {
+        stored.modules.push_back(stored.modules[0]);
+        stored.modules.back().path += std::to_string(i);
+    }
+    const std::string text = samples::to_markdown(build(), 40'000);
+    EXPECT_LE(text.size(), 40'000u);
+    const std::string note = text.substr(text.rfind("Left out"));
+    for (const auto* what :
+         {" of 1200 tests that need attention", " of 1200 tracebacks and commands of tests",
+          "300 of 300 failed sub-tests", "300 of 300 modules", "300 of 300 odd things"})
+        EXPECT_THAT(note, HasSubstr(what));
+    EXPECT_THAT(text, HasSubstr("| 300 | 3600 | 900 | 300 |")) << "the totals are whole";
+    EXPECT_THAT(text, HasSubstr("### failed:"));
+    EXPECT_THAT(text, Not(HasSubstr("<details>"))) << "less useful than what failed";
+}
+
 TEST(MarkdownText, CodeSpansHoldWhateverTheyAreGiven) {
     EXPECT_EQ(code("plain"), "`plain`");
     EXPECT_EQ(code("a`b"), "``a`b``");

@@ -109,6 +109,7 @@ class Reader {
         record_.framework = string_at(line, "framework");
         record_.framework_version = string_at(line, "framework_version");
         record_.python_version = string_at(line, "python");
+        record_.forked = flag_at(line, "forked");
         return true;
     }
 

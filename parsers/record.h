@@ -219,6 +219,7 @@ struct ModuleRecord {
     std::string reason;          // of every outcome but completed
     std::int64_t collected = 0;  // as announced by the harness, pseudo-cases included
     std::vector<CaseRecord> cases;
+    bool forked = false;     // its process came from the zygote (warm start)
     bool ready = false;      // collection was over: these are all its tests
     bool finished = false;   // the framework returned in order: only then are its closing lines due
     bool from_text = false;  // read from the log's text: what only the events know is missing

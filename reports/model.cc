@@ -62,7 +62,7 @@ ModuleVerdicts verdicts_of(const store::StoredModule& module) {
         for (const analysis::Try& at : verdict.tries) {
             const store::JobResult& job = module.attempts[at.attempt];
             const CaseRecord& test = job.record.cases[at.row];
-            views.push_back({job.attempt, job.kind, job.forked, test.state, test.duration_s,
+            views.push_back({job.attempt, job.kind, job.record.forked, test.state, test.duration_s,
                              test.failure ? test.failure->key_line() : std::string{}, job.log});
         }
     }

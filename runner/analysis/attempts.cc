@@ -32,11 +32,15 @@ std::vector<Row> gather(const std::vector<Attempt>& attempts) {
     std::unordered_map<std::string_view, size_t> places;
     for (size_t i = 0; i < attempts.size(); ++i) {
         const auto& cases = attempts[i].record->cases;
+        const bool some = is_of_some(attempts[i].kind);
         for (size_t j = 0; j < cases.size(); ++j) {
             // That an attempt was stopped before it came to anything is said of the last alone.
             const bool outdated =
                 i < last_whole || (cases[j].state == State::not_run && i + 1 < attempts.size());
             if (cases[j].pseudo && outdated) continue;
+            if (some && cases[j].pseudo && cases[j].state != State::not_run &&
+                !places.contains(cases[j].id))
+                continue;
             const auto [place, added] = places.try_emplace(cases[j].id, rows.size());
             if (added) rows.push_back({{}, {i, j}});
             Row& row = rows[place->second];
@@ -55,9 +59,9 @@ Verdict marked(const std::vector<Attempt>& attempts, Row row) {
     const bool broken = needs_attention(row_of(attempts, row.decisive).state);
     for (const Try& at : row.tries) {
         const State state = row_of(attempts, at).state;
-        const bool forked = attempts[at.attempt].forked;
+        const bool forked = attempts[at.attempt].record->forked;
         if (state == State::not_run || at.attempt == row.decisive.attempt) continue;
-        if (forked && !attempts[row.decisive.attempt].forked) {
+        if (forked && !attempts[row.decisive.attempt].record->forked) {
             verdict.fork_sensitive = verdict.fork_sensitive || needs_attention(state) != broken;
         } else {
             verdict.flaky = verdict.flaky || (good && needs_attention(state));

@@ -13,7 +13,6 @@ struct Attempt {
     const parsers::ModuleRecord* record = nullptr;
     int number = 1;
     AttemptKind kind = AttemptKind::whole;
-    bool forked = false;
 };
 
 // How one test went in one attempt.
@@ -38,16 +37,17 @@ struct Verdicts {
 };
 
 // `attempts` is not empty and in order. Rows of the module and its fixtures count no more once the
-// whole module was run again, nor one that says that nothing ran once anything was.
+// whole module was run again, nor one that says that nothing ran once anything was. What breaks in
+// one while only some tests run again or alone is no result of the module's, unless it had that row
+// before: it is of their own making.
 [[nodiscard]] Verdicts verdicts_of(const std::vector<Attempt>& attempts);
 
-// `verdicts_of` for whatever holds a module's attempts as the store does: `record`, `attempt`,
-// `kind` and `forked` of each.
+// `verdicts_of` for whatever holds a module's attempts as the store does: `record`, `attempt` and
+// `kind` of each.
 template <class Jobs>
 [[nodiscard]] Verdicts verdicts_of_jobs(const Jobs& jobs) {
     std::vector<Attempt> attempts;
-    for (const auto& job : jobs)
-        attempts.push_back({&job.record, job.attempt, job.kind, job.forked});
+    for (const auto& job : jobs) attempts.push_back({&job.record, job.attempt, job.kind});
     return verdicts_of(attempts);
 }
 

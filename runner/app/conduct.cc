@@ -63,7 +63,7 @@ class Jobs {
 
     Expected<exec::Job> make(Assignment assignment) {
         const PlannedModule& module = what_.plan.modules[assignment.module];
-        const AttemptNames names = attempt_names(module.path, assignment.number);
+        const AttemptNames names = attempt_names(module.path, assignment.number, assignment.kind);
         const fs::path& folder = what_.run.folder;
         const plan::AttemptPaths paths{
             folder / names.log, folder / names.events, folder / names.devices, folder / names.only,
@@ -92,15 +92,15 @@ class Jobs {
 
 // What is to be done first: for a new run every module, else what each still lacks.
 Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder, Display& display,
-                                            const store::Store& store, const Conducted& what,
-                                            bool warm) {
+                                            const store::Store& store, const Conducted& what) {
     std::vector<exec::Job> first;
     const auto take_up = [&](size_t module, std::vector<store::JobResult> found) -> Expected<void> {
-        Step step = recorder.take_up(module, std::move(found), warm);
+        Step step = recorder.take_up(module, std::move(found));
         if (step.done) {
             display.count(*step.done);
             return {};
         }
+        if (!step.next) return {};
         return jobs.make(std::move(*step.next)).map([&](exec::Job&& job) {
             first.push_back(std::move(job));
         });
@@ -114,11 +114,18 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder, Disp
     if (!what.goes_on) return first;
     return store
         .each_module(what.run.id,
-                     [&](store::StoredModule module) -> Expected<void> {
-                         const auto place = places.find(module.path);
-                         if (place == places.end()) return {};
-                         return take_up(place->second, std::move(module.attempts));
+                     [&](const store::StoredModule& module) -> Expected<void> {
+                         recorder.learn(module.attempts);
+                         return {};
                      })
+        .and_then([&] {
+            return store.each_module(what.run.id,
+                                     [&](store::StoredModule module) -> Expected<void> {
+                                         const auto place = places.find(module.path);
+                                         if (place == places.end()) return {};
+                                         return take_up(place->second, std::move(module.attempts));
+                                     });
+        })
         .map([&] { return std::move(first); });
 }
 
@@ -136,9 +143,11 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
             exec::Reply reply;
             if (const auto* job = std::get_if<exec::JobFinished>(&event)) {
                 const Assignment assignment = jobs.of(job->job);
-                Step step = recorder.job_finished(assignment, *job);
-                display.attempt_done(*job, step);
-                if (step.next) {
+                auto steps = recorder.job_finished(assignment, *job);
+                display.attempt_done(*job, steps.front());
+                for (auto& step : steps) {
+                    if (step.done && &step != &steps.front()) display.module_done(*step.done);
+                    if (!step.next) continue;
                     auto next = jobs.make(std::move(*step.next));
                     if (next)
                         reply.next.push_back(std::move(*next));
@@ -231,8 +240,7 @@ Expected<ExitCode> conduct(const Ready& ready, store::Store& store, const Conduc
         {ready.suite.framework, attempt_limits(ready, what.plan), what.plan.flaky_fails},
         what.plan.modules);
     Jobs jobs(ready, what);
-    const bool warm = ready.settings.on(Setting::warm) && !ready.suite.preload.empty();
-    auto first = first_jobs(jobs, recorder, display, store, what, warm);
+    auto first = first_jobs(jobs, recorder, display, store, what);
     if (!first) return tl::unexpected(first.error());
     recorder.begin();
     auto zygote = zygote_for(ready, what.run, jobs.common_env(), first->size());

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 #include "parsers/attempt.h"
@@ -78,18 +79,39 @@ plan::Fate fate_of(parsers::State state, const ModuleRecord& record) {
     return is_unexpected(state, record.framework) ? plan::Fate::bad : plan::Fate::good;
 }
 
-plan::Attempt for_planner(const store::JobResult& job) {
+template <class Confirms>
+plan::Attempt for_planner(const store::JobResult& job, Confirms confirms) {
     const ModuleRecord& record = job.record;
     plan::Attempt attempt;
     attempt.kind = job.kind;
-    attempt.forked = job.forked;
+    attempt.forked = record.forked;
     attempt.stopped = record.outcome == ModuleOutcome::interrupted ||
                       record.outcome == ModuleOutcome::spawn_failed;
     attempt.known = record.ready && record.outcome != ModuleOutcome::load_error;
     attempt.asked = job.only;
-    for (const auto& test : record.cases)
-        attempt.rows.push_back({test.id, fate_of(test.state, record), test.pseudo});
+    for (const auto& test : record.cases) {
+        const plan::Fate fate = fate_of(test.state, record);
+        const bool confirmed = record.forked && fate == plan::Fate::bad && confirms(test);
+        attempt.rows.push_back({test.id, fate, test.pseudo, confirmed});
+    }
     return attempt;
+}
+
+// The fork that a module's first attempt ran in; null: there was none.
+const ModuleRecord* fork_of(const std::vector<store::JobResult>& attempts) {
+    const bool forked = !attempts.empty() && attempts.front().record.forked;
+    return forked ? &attempts.front().record : nullptr;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream rest(text);
+    for (std::string line; std::getline(rest, line);) lines.push_back(std::move(line));
+    return lines;
+}
+
+bool share(const std::multiset<std::string>& a, const std::multiset<std::string>& b) {
+    return std::any_of(a.begin(), a.end(), [&](const auto& cause) { return b.contains(cause); });
 }
 
 }  // namespace
@@ -100,12 +122,13 @@ ProcessEnd process_end(const exec::Outcome& outcome, const exec::Usage& usage) {
     return end;
 }
 
-AttemptNames attempt_names(const std::string& module, int number) {
+AttemptNames attempt_names(const std::string& module, int number, AttemptKind kind) {
     const fs::path folder = fs::path("modules") / escaped_path(module);
-    const auto named = [&](const char* what) {
+    const auto named = [&](std::string_view what) {
         return folder / fmt::format("{}.{}", number, what);
     };
-    return {named("log"), named("events.jsonl"), named("devices.jsonl"), named("only")};
+    return {named("log"), named("events.jsonl"), named("devices.jsonl"),
+            named(fmt::format("{}.only", name_of(kind)))};
 }
 
 Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Settings settings,
@@ -118,7 +141,7 @@ Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Se
 
 ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
     // A file that is not there is one that the child never wrote: the parsers say what that means.
-    const AttemptNames names = attempt_names(modules_[module].path, number);
+    const AttemptNames names = attempt_names(modules_[module].path, number, AttemptKind::whole);
     const std::string events = read_file(folder_ / names.events).value_or("");
     const std::string log = read_file(folder_ / names.log).value_or("");
     const std::string devices = read_file(folder_ / names.devices).value_or("");
@@ -126,18 +149,19 @@ ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) co
                                  modules_[module].path, end);
 }
 
-void Recorder::save(size_t module, store::JobResult result) {
-    const AttemptNames names = attempt_names(modules_[module].path, result.attempt);
+std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result) {
+    const AttemptNames names = attempt_names(modules_[module].path, result.attempt, result.kind);
     std::error_code error;
     result.log = names.log;
     if (fs::exists(folder_ / names.events, error)) result.events = names.events;
     if (fs::exists(folder_ / names.devices, error)) result.devices = names.devices;
 
     auto& jobs = open_[module];
+    if (!result.record.forked) confirmed_.learn(result.record, fork_of(jobs));
     jobs.push_back(std::move(result));
     store::JobResult& job = jobs.back();
     // What will never run says why that is the end of it.
-    const auto so_far = history(module);
+    auto so_far = history(module);
     const plan::LeftOver left = plan::left_over(so_far, limits_now());
     for (auto& test : job.record.cases)
         if (test.state == parsers::State::not_run)
@@ -147,6 +171,7 @@ void Recorder::save(size_t module, store::JobResult result) {
         if (!trouble_) trouble_ = saved.error();
         unsaved_.push_back(job);
     }
+    return so_far;
 }
 
 void Recorder::account(size_t module, const ModuleRecord& record) {
@@ -166,19 +191,43 @@ plan::AttemptLimits Recorder::limits_now() const {
     return limits;
 }
 
-std::vector<plan::Attempt> Recorder::history(size_t module) const {
+std::vector<plan::Attempt> Recorder::history(size_t module, const Causes& coming) const {
     std::vector<plan::Attempt> attempts;
     const auto jobs = open_.find(module);
     if (jobs == open_.end()) return attempts;
-    std::transform(jobs->second.begin(), jobs->second.end(), std::back_inserter(attempts),
-                   for_planner);
+    const std::string& path = modules_[module].path;
+    for (const auto& job : jobs->second)
+        attempts.push_back(for_planner(job, [&](const parsers::CaseRecord& test) {
+            return confirmed_.covers(analysis::causes_of(test, path), coming);
+        }));
     return attempts;
 }
 
-Step Recorder::decide(size_t module) {
-    const auto so_far = history(module);
+Recorder::Causes Recorder::causes_of_failures(size_t module, const plan::Next& next) const {
+    Causes all;
+    const auto jobs = open_.find(module);
+    const ModuleRecord* fork = jobs == open_.end() ? nullptr : fork_of(jobs->second);
+    if (!fork) return all;
+    const std::set<std::string_view> ids(next.only.begin(), next.only.end());
+    for (const auto& test : fork->cases)
+        if (next.kind == AttemptKind::whole || ids.contains(test.id))
+            for (auto& cause : analysis::causes_of(test, fork->path)) all.insert(std::move(cause));
+    return all;
+}
+
+Step Recorder::decide(size_t module, const std::vector<plan::Attempt>& so_far) {
     const auto next = plan::next_attempt(so_far, limits_now());
     if (!next) return {{}, close(module)};
+    Causes causes = causes_of_failures(module, *next);
+    if (next->kind == AttemptKind::again && share(causes, coming_)) {
+        const auto then = plan::next_attempt(history(module, coming_), limits_now());
+        if (!then || then->kind != AttemptKind::again) {
+            waiting_.emplace(module, std::move(causes));
+            return {};
+        }
+    }
+    coming_.insert(causes.begin(), causes.end());
+    if (!causes.empty()) confirming_.emplace(module, std::move(causes));
     Assignment assignment;
     assignment.module = module;
     assignment.number = static_cast<int>(so_far.size()) + 1;
@@ -187,44 +236,69 @@ Step Recorder::decide(size_t module) {
     return {std::move(assignment), {}};
 }
 
-Step Recorder::take_up(size_t module, std::vector<store::JobResult> found, bool may_be_forked) {
+std::vector<Step> Recorder::wake(size_t module) {
+    std::vector<Step> steps;
+    const auto told = confirming_.extract(module);
+    if (told.empty()) return steps;
+    for (const auto& cause : told.mapped()) coming_.erase(coming_.find(cause));
+    std::vector<size_t> woken;
+    for (const auto& [waits, causes] : waiting_)
+        if (share(causes, told.mapped())) woken.push_back(waits);
+    for (const size_t waits : woken) waiting_.erase(waits);
+    for (const size_t waits : woken) steps.push_back(decide(waits, history(waits)));
+    return steps;
+}
+
+void Recorder::learn(const std::vector<store::JobResult>& attempts) {
+    for (const auto& job : attempts)
+        if (!job.record.forked) confirmed_.learn(job.record, fork_of(attempts));
+}
+
+Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
     for (auto& job : found) {
         account(module, job.record);
         open_[module].push_back(std::move(job));
     }
-    const auto so_far = history(module);
-    const int number = static_cast<int>(so_far.size()) + 1;
-    const AttemptNames names = attempt_names(modules_[module].path, number);
-    std::error_code error;
-    if (!fs::exists(folder_ / names.log, error)) return decide(module);
-
-    // The runner ended before it could store this attempt. Which one it was, the planner knows.
-    const auto kind = plan::next_attempt(so_far, limits_now());
-    if (!kind) return decide(module);
+    const int number = static_cast<int>(open_.contains(module) ? open_[module].size() : 0) + 1;
+    // Only plain whole attempts have no file that names their tests.
     store::JobResult result;
     result.attempt = number;
-    result.kind = kind->kind;
-    result.only = kind->only;
-    result.forked = may_be_forked && number == 1;
+    const std::string& path = modules_[module].path;
+    std::error_code error;
+    const bool left = fs::exists(folder_ / attempt_names(path, number, result.kind).log, error);
+    for (const std::string_view name : kAttemptKindNames) {
+        const AttemptKind kind = *attempt_kind_of(name);
+        const fs::path only = folder_ / attempt_names(path, number, kind).only;
+        if (!left) {
+            fs::remove(only, error);  // or it would be taken for that of the attempt to come
+        } else if (fs::exists(only, error)) {
+            result.kind = kind;
+            if (kind != AttemptKind::whole) result.only = lines_of(read_file(only).value_or(""));
+        }
+    }
+    if (!left) return decide(module, history(module));
+
+    // The runner ended before it could store this attempt.
     result.process_end = "the runner ended before it";
     result.record =
         read(module, number, ToProcessEnd::made(ProcessEnd::Kind::stopped, 0, result.process_end));
-    const auto written = fs::last_write_time(folder_ / names.log, error);
+    const auto written =
+        fs::last_write_time(folder_ / attempt_names(path, number, result.kind).log, error);
     result.started =
         std::chrono::time_point_cast<Milliseconds>(std::chrono::file_clock::to_sys(written));
     account(module, result.record);
-    save(module, std::move(result));
-    return decide(module);
+    return decide(module, save(module, std::move(result)));
 }
 
-Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinished& finished) {
+std::vector<Step> Recorder::job_finished(const Assignment& assignment,
+                                         const exec::JobFinished& finished) {
     const size_t module = assignment.module;
     store::JobResult result;
     result.record = read(module, assignment.number, process_end(finished.outcome, finished.usage));
     result.attempt = assignment.number;
     result.kind = assignment.kind;
     if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
-    result.forked = finished.forked;
+    result.record.forked = finished.forked;
     result.started = finished.started;
     result.duration_s = finished.duration.count();
     result.user_s = finished.usage.user_s;
@@ -240,11 +314,16 @@ Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinishe
 
     account(module, result.record);
     if (finished.trouble && !trouble_) trouble_ = finished.trouble;
-    save(module, std::move(result));
+    const auto so_far = save(module, std::move(result));
     const bool ours = std::holds_alternative<exec::Stopped>(finished.outcome) ||
                       std::holds_alternative<exec::SpawnFailed>(finished.outcome);
-    if (ours || trouble_) return {{}, close(module)};
-    return decide(module);
+    std::vector<Step> steps;
+    if (ours || trouble_) left_something_ = true, steps.push_back({{}, close(module)});
+    auto others = wake(module);
+    if (steps.empty()) steps.push_back(decide(module, so_far));
+    steps.insert(steps.end(), std::make_move_iterator(others.begin()),
+                 std::make_move_iterator(others.end()));
+    return steps;
 }
 
 ModuleDone Recorder::close(size_t module) {
@@ -285,6 +364,7 @@ ModuleDone Recorder::close(size_t module) {
 
 std::vector<ModuleDone> Recorder::cut_short() {
     std::vector<ModuleDone> all;
+    left_something_ = left_something_ || !open_.empty();
     while (!open_.empty()) all.push_back(close(open_.begin()->first));
     return all;
 }

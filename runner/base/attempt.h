@@ -22,6 +22,11 @@ inline constexpr std::array<std::string_view, 4> kAttemptKindNames{"whole", "res
     return kAttemptKindNames[static_cast<size_t>(kind)];
 }
 
+// Whether it runs tests again that an attempt before it has run, without those around them.
+[[nodiscard]] constexpr bool is_of_some(AttemptKind kind) {
+    return kind == AttemptKind::alone || kind == AttemptKind::again;
+}
+
 [[nodiscard]] constexpr std::optional<AttemptKind> attempt_kind_of(std::string_view name) {
     for (size_t i = 0; i < kAttemptKindNames.size(); ++i)
         if (kAttemptKindNames[i] == name) return static_cast<AttemptKind>(i);

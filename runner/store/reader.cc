@@ -108,7 +108,7 @@ JobResult read_attempt(const Statement& row) {
     record.finished = row.flag(19);
     record.from_text = row.flag(22);
     job.kind = known(attempt_kind_of(row.text(23)), row.text(23));
-    job.forked = row.flag(24);
+    record.forked = row.flag(24);
     job.only = json_column(row, 25).get<std::vector<std::string>>();
     record.ready = row.flag(26);
     job.peak_rss_bytes = row.integer(27);

@@ -74,7 +74,6 @@ struct JobResult {
     parsers::ModuleRecord record;
     int attempt = 1;  // counts from 1
     AttemptKind kind = AttemptKind::whole;
-    bool forked = false;            // its process came from the zygote
     std::vector<std::string> only;  // of rest, alone and again: the ids that were asked for
     WallTime started{};
     double duration_s = 0;  // wall
@@ -194,8 +193,8 @@ class Store {
     [[nodiscard]] Expected<void> plan_modules(std::string_view run,
                                               const std::vector<std::string>& paths);
     // An attempt may be saved once. It decides for the tests that it reached, and for those that
-    // nothing has reached yet; a whole one, for the rows of the module and its fixtures, too;
-    // any, for one that says that nothing ran.
+    // nothing has reached yet; a whole one, for the rows of the module and its fixtures, too (of
+    // them alone and again add none); any, for one that says that nothing ran.
     [[nodiscard]] Expected<void> save_job(std::string_view run, const JobResult& job);
     // On the disk when it returns, power loss included.
     [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);

@@ -82,6 +82,8 @@ class JobWriter {
                 duration_s, file, line, started, call_state, pseudo)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
           overrule_(database.prepare("UPDATE result SET verdict = 0 WHERE test = ? AND run = ?")),
+          known_(
+              database.prepare("SELECT 1 FROM result WHERE test = ? AND run = ? AND verdict = 1")),
           reached_(database.prepare(
               "SELECT 1 FROM result WHERE test = ? AND run = ? AND state <> 'not_run'")),
           subtest_(database.prepare(
@@ -107,13 +109,12 @@ class JobWriter {
         for (const CaseRecord& record : job.record.cases) {
             const auto test = tests_.id(record.id, suite_, record.name);
             cases_.emplace(record.id, test);
-            const bool decides =
-                job.attempt == 1 || record.state != parsers::State::not_run || !was_reached(test);
-            if (decides && job.attempt > 1) {
+            const bool decisive = decides(job, record, test);
+            if (decisive && job.attempt > 1) {
                 overrule_.bind_all(test, run_);
                 overrule_.run();
             }
-            add_case(record, test, decides);
+            add_case(record, test, decisive);
         }
         add_device_events(job.record);
         add_findings(job);
@@ -165,17 +166,23 @@ class JobWriter {
                      ms(job.started), job.duration_s, job.user_s, job.system_s, job.max_rss_bytes,
                      job.log, job.events, job.devices, job.process_end, job.dropped_log_bytes,
                      record.finished, shim, closing, record.from_text, name_of(job.kind),
-                     job.forked, to_column(job.only), record.ready, job.peak_rss_bytes,
+                     record.forked, to_column(job.only), record.ready, job.peak_rss_bytes,
                      job.read_bytes, job.written_bytes);
         add.run();
         return database_.last_row_id();
     }
 
-    bool was_reached(std::int64_t test) {
-        reached_.bind_all(test, run_);
-        const bool found = reached_.step();
-        reached_.reset();
+    bool any(Statement& of, std::int64_t test) {
+        of.bind_all(test, run_);
+        const bool found = of.step();
+        of.reset();
         return found;
+    }
+
+    bool decides(const JobResult& job, const CaseRecord& record, std::int64_t test) {
+        if (job.attempt == 1) return true;
+        if (record.state == parsers::State::not_run) return !any(reached_, test);
+        return !(record.pseudo && is_of_some(job.kind)) || any(known_, test);
     }
 
     void add_case(const CaseRecord& record, std::int64_t test, bool decides) {
@@ -265,6 +272,7 @@ class JobWriter {
     Interned sites_;
     Statement result_;
     Statement overrule_;
+    Statement known_;
     Statement reached_;
     Statement subtest_;
     Statement failure_;

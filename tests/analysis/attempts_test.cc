@@ -39,20 +39,20 @@ class Attempts {
   public:
     Attempts& add(AttemptKind kind, ModuleRecord of, bool forked = false) {
         records_.push_back(std::move(of));
-        shapes_.emplace_back(kind, forked);
+        records_.back().forked = forked;
+        kinds_.push_back(kind);
         return *this;
     }
     [[nodiscard]] Verdicts merged() const {
         std::vector<Attempt> all;
         for (size_t i = 0; i < records_.size(); ++i)
-            all.push_back(
-                {&records_[i], static_cast<int>(i + 1), shapes_[i].first, shapes_[i].second});
+            all.push_back({&records_[i], static_cast<int>(i + 1), kinds_[i]});
         return verdicts_of(all);
     }
 
   private:
     std::vector<ModuleRecord> records_;
-    std::vector<std::pair<AttemptKind, bool>> shapes_;
+    std::vector<AttemptKind> kinds_;
 };
 
 std::string states(const ModuleRecord& record) {
@@ -125,6 +125,27 @@ TEST(Verdicts, RowsOfFixturesEndWithTheNextWholeAttempt) {
     const auto kept = whole(false, AttemptKind::rest);
     EXPECT_EQ(states(kept.record), "m::A::x=passed m::A::<tearDownClass>=crashed ");
     EXPECT_EQ(kept.record.outcome, ModuleOutcome::crashed);
+}
+
+TEST(Verdicts, AFixtureThatBreaksForSomeTestsAloneIsNoNewRow) {
+    const Row fixture{"m::A::<tearDownClass>", errored, true};
+    const auto merged = [&](std::vector<Row> before, AttemptKind kind, Row after) {
+        before.insert(before.begin(), {"m::a", failed});
+        return states(Attempts()
+                          .add(AttemptKind::whole, record(ModuleOutcome::completed, before))
+                          .add(kind, record(ModuleOutcome::completed, {{"m::a", failed}, after}))
+                          .merged()
+                          .record);
+    };
+    const Row broken{"m::A::<tearDownClass>", crashed, true};
+    for (const AttemptKind kind : {AttemptKind::again, AttemptKind::alone}) {
+        EXPECT_EQ(merged({}, kind, fixture), "m::a=failed ");
+        EXPECT_EQ(merged({fixture}, kind, broken), "m::a=failed m::A::<tearDownClass>=crashed ");
+        EXPECT_EQ(merged({}, kind, {"m::<module>", not_run, true}),
+                  "m::a=failed m::<module>=not_run ");
+    }
+    for (const AttemptKind kind : {AttemptKind::rest, AttemptKind::whole})
+        EXPECT_EQ(merged({}, kind, fixture), "m::a=failed m::A::<tearDownClass>=errored ");
 }
 
 TEST(Verdicts, ThatNothingRanIsSaidOfTheLastAttemptAlone) {

@@ -97,7 +97,7 @@ def modules_of(framework):
 
 def told_by(run):
     """The events without what varies from one process to the next."""
-    varies = ("pid", "time", "duration_s")
+    varies = ("pid", "time", "duration_s", "forked")
     kept = [{k: v for k, v in line.items() if k not in varies} for line in run.lines]
     return support.without_what_varies(support.json.dumps(kept, indent=1)).splitlines()
 
@@ -111,6 +111,7 @@ def test_each_module_ends_as_in_a_process_of_its_own(zygote, framework, interpre
         forked = warm.run(module)
         assert told_by(forked) == told_by(fresh), module
         assert forked.status == fresh.status, module
+        assert [run.lines[0].get("forked") for run in (forked, fresh)] == [True, None]
         logs = [support.without_what_varies(run.log) for run in (forked, fresh)]
         assert logs[0] == logs[1], module
 

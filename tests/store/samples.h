@@ -112,7 +112,7 @@ inline JobResult job(const std::string& path, int attempt = 1) {
     record.ready = true;
     result.attempt = attempt;
     result.kind = attempt == 1 ? AttemptKind::whole : AttemptKind::again;
-    result.forked = attempt == 1;
+    record.forked = attempt == 1;
     if (attempt > 1) result.only = {path + "::T::test_failed"};
     result.started = at_second(50);
     result.duration_s = 1.5;

@@ -179,6 +179,26 @@ TEST_F(StoreTest, ThatNothingRanIsSaidOfTheLastAttemptAlone) {
                 ElementsAre(Pair("m.py::a", State::crashed), Pair("m.py::b", State::passed)));
 }
 
+TEST_F(StoreTest, AFixtureThatBreaksForSomeTestsAloneIsNoNewRow) {
+    for (const auto kind : {AttemptKind::again, AttemptKind::alone, AttemptKind::rest}) {
+        const std::string run(name_of(kind));
+        begin(run, 1);
+        const auto save = [&](int attempt, std::vector<const char*> fixtures) {
+            JobResult job = samples::job("m.py", attempt);
+            job.kind = attempt == 1 ? AttemptKind::whole : kind;
+            job.record.cases = {samples::test("m.py::a", State::failed)};
+            for (const char* fixture : fixtures) {
+                job.record.cases.push_back(samples::test(fixture, State::errored));
+                job.record.cases.back().pseudo = true;
+            }
+            ASSERT_TRUE(store.save_job(run, job));
+        };
+        save(1, {"m.py::A::<tearDownClass>"});
+        save(2, {"m.py::A::<tearDownClass>", "m.py::B::<tearDownClass>"});
+        EXPECT_EQ(store.verdicts(run)->size(), kind == AttemptKind::rest ? 3u : 2u) << run;
+    }
+}
+
 TEST_F(StoreTest, ARunThatWasReopenedHasNoEnd) {
     begin("r", 1);
     ASSERT_TRUE(store.finish_run("r", samples::end(2, false)));

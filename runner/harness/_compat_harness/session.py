@@ -111,6 +111,7 @@ def main(argv):
         module=arguments.module,
         root=root,
         argv=command,
+        **({"forked": True} if forked else {}),
     )
     stderr = sys.stderr
     try:

@@ -287,7 +287,8 @@ void Display::module_done(const ModuleDone& done) {
     show_tests(done);
 }
 
-// A module may go on for long. What runs again because of it is not told as the last word, nor why.
+// A module may go on for long. What is confirmed or runs again because of it is not told as the
+// last word, nor why.
 void Display::show_as_it_comes(const exec::JobProgress& progress) {
     const RunningJob& job = running_.at(progress.job);
     const bool last = !job.forked && !retries_;
@@ -303,7 +304,7 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
         std::string rest = " " + printable(end.id);
         if (!last) {
             ++told.open;
-            rest += job.forked ? " in a forked process; it runs again" : "; it runs again";
+            rest += job.forked ? " in a forked process, to be confirmed" : "; it runs again";
         } else if (!why.empty()) {
             rest += ": " + printable(why);
         }

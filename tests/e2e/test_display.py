@@ -331,7 +331,7 @@ def test_a_failure_in_a_fork_is_not_told_as_the_last_word(program, early, python
         first = [b for b in broken if b["module"] == module and b["attempt"] == 1]
         assert {b["id"].split("::")[-1] for b in first} == {"test_1_fails_in_a_fork", "test_2_fails"}
         assert not any(b["final"] for b in first)
-        assert "    failed %s::Early::test_1_fails_in_a_fork in a forked process; it runs again" % module in said
+        assert "    failed %s::Early::test_1_fails_in_a_fork in a forked process, to be confirmed" % module in said
         assert said.count("    fork-sensitive %s::Early::test_1_fails_in_a_fork" % module) == 1
         assert said.count("    failed %s::Early::test_2_fails: AssertionError: early" % module) == 1
         assert not [line for line in said if "failed %s::Early::test_1_fails_in_a_fork:" % module in line]

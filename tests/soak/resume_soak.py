@@ -6,7 +6,7 @@ run that nobody disturbed.
 
 The suite is a mixed one: passes, failures, skips, crashes, a time-out, a leaked process, unittest
 and slow modules. A round kills the runner with SIGKILL once, and the `resume` after it once more in
-every third round. Then:
+every third round. Modules are forked, and three have equal failures. Then:
   - each test has the state that it has in the undisturbed run, and there is none more or fewer;
   - no test whose end had been written was run again (attempts alone are there to run again);
   - the run is complete, and nothing of it runs any more.
@@ -31,6 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 MODULE = """
 import os, subprocess, time, unittest
+import library
 
 class A(unittest.TestCase):
     pass
@@ -43,19 +44,25 @@ def add(n):
         if n == {dies}: os._exit(3)
         if n == {leaks}: subprocess.Popen(["sleep", "300"], start_new_session=True)
         if n == {hangs}: time.sleep(300)
+        if n == {wants}: library.load()
     setattr(A, "test_%02d" % n, test)
 
 for number in range({tests}):
     add(number)
 """
+# What many modules fail in, so that the confirmation of one speaks for the others.
+LIBRARY = "def load():\n    raise OSError('no hub')\n"
 # One row a module: what it does at which test; -1: never.
 MODULES = (
-    dict(tests=12, pause=0.02, fails=3, skips=5, dies=-1, leaks=-1, hangs=-1),
-    dict(tests=10, pause=0.03, fails=-1, skips=-1, dies=4, leaks=-1, hangs=-1),
-    dict(tests=6, pause=0.05, fails=5, skips=-1, dies=2, leaks=0, hangs=-1),
-    dict(tests=20, pause=0.01, fails=19, skips=0, dies=-1, leaks=-1, hangs=-1),
-    dict(tests=4, pause=0.02, fails=-1, skips=-1, dies=-1, leaks=-1, hangs=1),
-    dict(tests=1, pause=0.3, fails=-1, skips=-1, dies=0, leaks=-1, hangs=-1),
+    dict(tests=12, pause=0.02, fails=3, skips=5, dies=-1, leaks=-1, hangs=-1, wants=-1),
+    dict(tests=10, pause=0.03, fails=-1, skips=-1, dies=4, leaks=-1, hangs=-1, wants=-1),
+    dict(tests=6, pause=0.05, fails=5, skips=-1, dies=2, leaks=0, hangs=-1, wants=-1),
+    dict(tests=20, pause=0.01, fails=19, skips=0, dies=-1, leaks=-1, hangs=-1, wants=-1),
+    dict(tests=4, pause=0.02, fails=-1, skips=-1, dies=-1, leaks=-1, hangs=1, wants=-1),
+    dict(tests=1, pause=0.3, fails=-1, skips=-1, dies=0, leaks=-1, hangs=-1, wants=-1),
+    dict(tests=3, pause=0.05, fails=-1, skips=-1, dies=-1, leaks=-1, hangs=-1, wants=1),
+    dict(tests=5, pause=0.05, fails=-1, skips=-1, dies=-1, leaks=-1, hangs=-1, wants=3),
+    dict(tests=8, pause=0.05, fails=-1, skips=-1, dies=-1, leaks=-1, hangs=-1, wants=6),
 )
 
 
@@ -63,8 +70,9 @@ def write_suite(folder):
     (folder / "tests").mkdir(parents=True)
     for i, module in enumerate(MODULES):
         (folder / "tests" / ("test_m%d.py" % i)).write_text(MODULE.format(**module))
+    (folder / "library.py").write_text(LIBRARY)
     settings = {"format": 1, "name": "mixed", "source": {"path": "."}, "framework": "unittest",
-                "layout": {"tests": "tests", "modules": ["test_*.py"]}, "limits": {"test_timeout": "1s"}}
+                "layout": {"tests": "tests", "modules": ["test_*.py"], "pythonpath": ["."]}, "preload": ["library"], "limits": {"test_timeout": "1s"}}
     (folder / "suite.json").write_text(json.dumps(settings))
 
 

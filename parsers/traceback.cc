@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, 2> kChainLinks{
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 };
+// Where reports leave frames out of a long traceback.
+constexpr std::string_view kElision = "...";
 // unittest appends these to the traceback of a test whose output it buffered.
 constexpr std::array<std::string_view, 2> kBuffered{"\nStdout:\n", "\nStderr:\n"};
 
@@ -117,7 +119,7 @@ Failure parse_traceback(std::string_view text) {
         } else if (in_frames) {
             if (auto frame = frame_of(line)) {
                 failure.frames.push_back(std::move(*frame));
-            } else if (!line.empty() && line[0] != ' ') {
+            } else if (!line.empty() && line[0] != ' ' && line != kElision) {
                 set_exception(failure, last.substr(lines.offset()));
                 return failure;
             }

@@ -29,6 +29,17 @@ TEST_P(Tracebacks, AreRead) {
 }
 
 const std::vector<Row> kRows{
+    {"elided",
+     "Traceback (most recent call last):\n"
+     "  File \"/s/a.py\", line 3, in f\n"
+     "...\n"
+     "    ~^^\n"
+     "  File \"/s/c.py\", line 40, in g\n"
+     "    h()\n"
+     "KeyError: 'x'\n",
+     "KeyError",
+     "'x'",
+     {{"/s/a.py", 3, "f"}, {"/s/c.py", 40, "g"}}},
     {"plain",
      "Traceback (most recent call last):\n"
      "  File \"/s/a b.py\", line 3, in f\n"

@@ -1,0 +1,240 @@
+#include "parsers/diagnose.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+#include <re2/set.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "parsers/place.h"
+#include "parsers/text.h"
+#include "rules_json.h"
+
+namespace compat::parsers {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// Of a message, its beginning and its end: what a rule may see, whatever its length.
+constexpr size_t kHeadBytes = 8 * 1024;
+constexpr size_t kTailBytes = 4 * 1024;
+constexpr size_t kFrames = 12;
+constexpr std::int64_t kSetMemory = 64 << 20;
+
+std::string ends_of(std::string_view text) {
+    if (text.size() <= kHeadBytes + kTailBytes) return std::string(text);
+    return fmt::format("{}\n{}", text.substr(0, kHeadBytes), text.substr(text.size() - kTailBytes));
+}
+
+std::string words_of(const Failure& failure) {
+    if (failure.type.empty()) return ends_of(failure.message);
+    if (failure.message.empty()) return failure.type;
+    return failure.type + ": " + ends_of(failure.message);
+}
+
+std::string frames_of(const Failure& failure) {
+    std::string lines;
+    size_t count = 0;
+    for (auto it = failure.frames.rbegin(); it != failure.frames.rend() && count < kFrames;
+         ++it, ++count)
+        lines += fmt::format("{}:{}\n", place_of(it->file).text(), it->function);
+    return lines;
+}
+
+// What a traceback's chained exceptions say, the last one left out: lines that begin in the first
+// column and look like "package.Type: message", as Python and pytest ("E   ") print them.
+std::string chained_words(const Failure& failure) {
+    static const RE2 exception(
+        R"(^(?:E +)?([A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Failed)\b.*))");
+    const std::string own = failure.key_line();
+    std::string lines;
+    for (Lines text(failure.traceback); text.next() && lines.size() < kHeadBytes;) {
+        const std::string_view line = text.line().substr(0, kTailBytes);
+        re2::StringPiece words;
+        if (RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), exception, &words) &&
+            std::string_view(words.data(), words.size()) != own)
+            lines.append(words.data(), words.size()) += '\n';
+    }
+    return lines;
+}
+
+Confidence weaker(Confidence c) {
+    return c == Confidence::low ? c : static_cast<Confidence>(static_cast<int>(c) - 1);
+}
+
+template <class Enum, size_t N>
+Enum named(const std::array<std::string_view, N>& names, const Json& value) {
+    const auto it = std::find(names.begin(), names.end(), value.get<std::string_view>());
+    if (it == names.end())
+        throw std::invalid_argument(fmt::format("there is no \"{}\"", value.get<std::string>()));
+    return static_cast<Enum>(it - names.begin());
+}
+
+Rule::Example example_of(const Json& json) {
+    Rule::Example example;
+    example.failure.type = json.value("type", "");
+    example.failure.message = json.value("message", "");
+    example.failure.traceback = json.value("traceback", "");
+    // Innermost first, as rules see them.
+    const Json frames = json.value("frames", Json::array());
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+        example.failure.frames.push_back({frame->at(0), 1, frame->at(1)});
+    if (json.contains("state")) example.state = named<State>(kStateNames, json["state"]);
+    return example;
+}
+
+Rule rule_of(const Json& json) {
+    Rule rule;
+    rule.id = json.at("id");
+    rule.cause = named<Cause>(kCauseNames, json.at("cause"));
+    if (json.contains("class"))
+        rule.error_class = named<ErrorClass>(kErrorClassNames, json["class"]);
+    rule.confidence = named<Confidence>(kConfidenceNames, json.at("confidence"));
+    rule.text = json.value("text", "");
+    rule.at = json.value("at", "");
+    for (const Json& state : json.value("states", Json::array()))
+        rule.states.push_back(named<State>(kStateNames, state));
+    rule.last_resort = json.value("last_resort", false);
+    rule.meaning = json.at("meaning");
+    for (const Json& example : json.at("examples")) rule.examples.push_back(example_of(example));
+    if (rule.examples.empty()) throw std::invalid_argument("it has no example");
+    return rule;
+}
+
+}  // namespace
+
+struct Rules::Compiled {
+    // Some patterns as one automaton; `of` says whose each is.
+    struct Patterns {
+        Patterns() : set(options(), RE2::UNANCHORED) {}
+
+        static RE2::Options options() {
+            RE2::Options options;
+            options.set_max_mem(kSetMemory);
+            options.set_log_errors(false);
+            options.set_encoding(RE2::Options::EncodingLatin1);  // any bytes
+            return options;
+        }
+        void add(const std::string& pattern, size_t rule) {
+            if (pattern.empty()) return;
+            std::string error;
+            if (set.Add(pattern, &error) < 0) throw std::invalid_argument(error);
+            of.push_back(rule);
+        }
+        // Sets `found[rule]`.
+        void match(std::string_view text, std::vector<char>& found) const {
+            std::vector<int> hits;
+            RE2::Set::ErrorInfo error{};
+            if (!set.Match(re2::StringPiece(text.data(), text.size()), &hits, &error)) return;
+            for (const int hit : hits) found[of[static_cast<size_t>(hit)]] = 1;
+        }
+
+        RE2::Set set;
+        std::vector<size_t> of;
+    };
+
+    std::vector<Rule> rules;
+    std::vector<std::unique_ptr<RE2>> texts;  // of each rule, to find where; null without one
+    Patterns text;
+    Patterns at;
+
+    // The first rule that holds, beginning at `from`; rules.size() where none does.
+    [[nodiscard]] size_t first(std::string_view words, const std::vector<char>& places, State state,
+                               bool needs_text) const {
+        std::vector<char> found(rules.size(), 0);
+        text.match(words, found);
+        for (size_t i = 0; i < rules.size(); ++i) {
+            const Rule& rule = rules[i];
+            const bool says = rule.text.empty() ? !needs_text : found[i] != 0;
+            const bool lies = rule.at.empty() || places[i] != 0;
+            const bool ends =
+                rule.states.empty() ||
+                std::find(rule.states.begin(), rule.states.end(), state) != rule.states.end();
+            if (says && lies && ends && !(needs_text && rule.last_resort)) return i;
+        }
+        return rules.size();
+    }
+
+    // The line of `words` in which the rule's text begins.
+    [[nodiscard]] std::string line_of(size_t rule, std::string_view words) const {
+        re2::StringPiece hit;
+        const re2::StringPiece all(words.data(), words.size());
+        if (!texts[rule] || !texts[rule]->Match(all, 0, all.size(), RE2::UNANCHORED, &hit, 1))
+            return {};
+        const auto place = static_cast<size_t>(hit.data() - words.data());
+        const size_t before = place == 0 ? std::string_view::npos : words.rfind('\n', place - 1);
+        const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+        return std::string(trimmed(words.substr(begin, words.find('\n', begin) - begin)));
+    }
+};
+
+Rules::Rules(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
+Rules::Rules(Rules&&) noexcept = default;
+Rules& Rules::operator=(Rules&&) noexcept = default;
+Rules::~Rules() = default;
+
+Expected<Rules> Rules::parse(std::string_view json) {
+    auto compiled = std::make_unique<Compiled>();
+    std::string where = "rules";
+    try {
+        const Json file = Json::parse(json, nullptr, true, true);
+        for (const Json& entry : file.at("rules")) {
+            where = entry.at("id");
+            const size_t index = compiled->rules.size();
+            Rule rule = rule_of(entry);
+            compiled->text.add(rule.text, index);
+            compiled->at.add(rule.at, index);
+            compiled->texts.push_back(
+                rule.text.empty()
+                    ? nullptr
+                    : std::make_unique<RE2>(rule.text, Compiled::Patterns::options()));
+            compiled->rules.push_back(std::move(rule));
+        }
+    } catch (const std::exception& error) {
+        return fail(ErrorKind::usage, fmt::format("bad rule: {}", error.what()), "", where);
+    }
+    if (!compiled->text.set.Compile() || !compiled->at.set.Compile())
+        return fail(ErrorKind::usage, "the rules take too much memory", "");
+    return Rules(std::move(compiled));
+}
+
+const Rules& Rules::shipped() {
+    static const Rules rules = parse(kRulesJson).value();  // a test parses them
+    return rules;
+}
+
+const std::vector<Rule>& Rules::all() const { return compiled_->rules; }
+
+Diagnosis Rules::diagnose(const Failure& failure, State state) const {
+    const std::string words = words_of(failure);
+    std::vector<char> places(compiled_->rules.size(), 0);
+    compiled_->at.match(frames_of(failure), places);
+
+    size_t decided = compiled_->first(words, places, state, false);
+    const bool settled =
+        decided < compiled_->rules.size() && !compiled_->rules[decided].last_resort;
+    std::string chained;
+    bool by_chain = false;
+    if (!settled && !(chained = chained_words(failure)).empty())
+        if (const size_t other = compiled_->first(chained, places, state, true);
+            other < compiled_->rules.size()) {
+            decided = other;
+            by_chain = true;
+        }
+
+    Diagnosis diagnosis;
+    if (decided < compiled_->rules.size()) {
+        const Rule& rule = compiled_->rules[decided];
+        diagnosis.cause = rule.cause;
+        diagnosis.error_class = rule.error_class;
+        diagnosis.confidence = by_chain ? weaker(rule.confidence) : rule.confidence;
+        diagnosis.rule = rule.id;
+        diagnosis.key_line = compiled_->line_of(decided, by_chain ? chained : words);
+    }
+    if (diagnosis.key_line.empty()) diagnosis.key_line = failure.key_line();
+    return diagnosis;
+}
+
+}  // namespace compat::parsers

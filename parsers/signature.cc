@@ -1,0 +1,99 @@
+#include "parsers/signature.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <array>
+#include <cstdint>
+
+#include "parsers/place.h"
+#include "parsers/text.h"
+
+namespace compat::parsers {
+
+namespace {
+
+// The first that matches at the leftmost place wins; each is one group of the pattern below.
+struct Mask {
+    const char* pattern;
+    const char* instead;
+};
+constexpr std::array<Mask, 6> kMasks{{
+    {R"(\bhttps?://[^\s'"<>)\]]+)", "<url>"},
+    {R"((?:\.{0,2}|~|\b[A-Za-z]:)(?:/[\w.@+~%=-]+){2,}/?)", "<path>"},
+    {R"(\b0[xX][0-9a-fA-F]+)", "<address>"},
+    {R"(\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b)", "<hash>"},
+    {R"(\b(?:[0-9a-f]{7,}[0-9][0-9a-f]*|[0-9]+[a-f][0-9a-f]{6,})\b)", "<hash>"},
+    {R"(\b[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?\b)", "#"},
+}};
+
+const RE2& mask_pattern() {
+    static const RE2 pattern([] {
+        std::string all;
+        for (const Mask& mask : kMasks) {
+            if (!all.empty()) all += '|';
+            all += fmt::format("({})", mask.pattern);
+        }
+        return all;
+    }());
+    return pattern;
+}
+
+// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
+std::uint64_t checksum(std::string_view text) {
+    std::uint64_t sum = 14695981039346656037ULL;
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return sum;
+}
+
+bool is_telling(Owner owner) {
+    return owner == Owner::suite || owner == Owner::torch || owner == Owner::shim;
+}
+
+}  // namespace
+
+std::string masked(std::string_view text) {
+    std::array<re2::StringPiece, kMasks.size() + 1> groups;
+    const re2::StringPiece all(text.data(), text.size());
+    std::string out;
+    size_t from = 0;
+    while (from <= text.size() &&
+           mask_pattern().Match(all, from, text.size(), RE2::UNANCHORED, groups.data(),
+                                static_cast<int>(groups.size()))) {
+        const auto at = static_cast<size_t>(groups[0].data() - text.data());
+        if (groups[0].empty()) break;
+        out += text.substr(from, at - from);
+        for (size_t i = 0; i < kMasks.size(); ++i)
+            if (groups[i + 1].data()) {
+                out += kMasks[i].instead;
+                break;
+            }
+        from = at + groups[0].size();
+    }
+    out += text.substr(from);
+    // A sign belongs to its number where it cannot be a hyphen.
+    static const RE2 sign(R"((^|[\s(\[{=,:<>])[-+]#)");
+    RE2::GlobalReplace(&out, sign, "\\1#");
+    return out;
+}
+
+std::string signature_of(const Failure& failure) {
+    // A line of a megabyte is told by its beginning.
+    const std::string key = failure.key_line();
+    std::string text = masked(std::string_view(key).substr(0, 4096));
+    const Frame* frame = failure.frames.empty() ? nullptr : &failure.frames.back();
+    for (auto it = failure.frames.rbegin(); it != failure.frames.rend(); ++it)
+        if (is_telling(place_of(it->file).owner)) {
+            frame = &*it;
+            break;
+        }
+    if (frame) text += fmt::format(" @ {}:{}", place_of(frame->file).path, frame->function);
+    text = valid_utf8(text);
+    if (text.size() <= kSignatureBytes) return text;
+    const std::string tail = fmt::format("…{:016x}", checksum(text));
+    size_t keep = kSignatureBytes - tail.size();
+    while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xC0) == 0x80) --keep;
+    return text.substr(0, keep) + tail;
+}
+
+}  // namespace compat::parsers

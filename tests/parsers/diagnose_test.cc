@@ -1,0 +1,132 @@
+// The rules' own examples, what decides between rules, and text that is nobody's.
+#include "parsers/diagnose.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "parsers/traceback.h"
+#include "rules_json.h"
+
+namespace compat::parsers {
+namespace {
+
+Failure failure_of(std::string type, std::string message) {
+    Failure failure;
+    failure.type = std::move(type);
+    failure.message = std::move(message);
+    return failure;
+}
+
+TEST(Rules, AreWellFormed) {
+    const auto rules = Rules::parse(R"({"rules": []})");
+    ASSERT_TRUE(rules);
+    EXPECT_EQ(rules->diagnose({}, State::failed).cause, Cause::unknown);
+    const auto shipped = Rules::parse(kRulesJson);
+    ASSERT_TRUE(shipped) << to_line(shipped.error());
+    std::set<std::string> ids;
+    for (const Rule& rule : Rules::shipped().all()) {
+        EXPECT_TRUE(ids.insert(rule.id).second) << rule.id << " twice";
+        EXPECT_FALSE(rule.meaning.empty()) << rule.id;
+        EXPECT_NE(rule.cause, Cause::unknown) << rule.id;
+        EXPECT_TRUE(!rule.text.empty() || !rule.at.empty() || !rule.states.empty()) << rule.id;
+    }
+}
+
+TEST(Rules, EachDecidesItsExamples) {
+    for (const Rule& rule : Rules::shipped().all())
+        for (const auto& example : rule.examples) {
+            const Diagnosis diagnosis = Rules::shipped().diagnose(example.failure, example.state);
+            EXPECT_EQ(diagnosis.rule, rule.id) << example.failure.message;
+            EXPECT_EQ(diagnosis.cause, rule.cause);
+            EXPECT_EQ(diagnosis.error_class, rule.error_class);
+            EXPECT_EQ(diagnosis.confidence, rule.confidence);
+        }
+}
+
+TEST(Rules, NameWhatIsWrongWithThem) {
+    const auto error_of = [](const char* json) { return Rules::parse(json).error(); };
+    EXPECT_EQ(error_of(R"({"rules": [{"id": "a", "cause": "bad luck"}]})").where, "a");
+    EXPECT_NE(error_of(R"({"rules": [{"id": "b", "cause": "hub", "confidence": "high", "text": "(",
+                          "meaning": "x", "examples": [{"message": "x"}]}]})")
+                  .message.find("missing"),
+              std::string::npos);
+    EXPECT_FALSE(Rules::parse("nothing"));
+}
+
+constexpr const char* kThree = R"({"rules": [
+    {"id": "special", "cause": "hub", "confidence": "high", "text": "network", "meaning": "m",
+     "examples": [{"message": "network"}]},
+    {"id": "there", "cause": "torch_core", "confidence": "medium", "text": "^TypeError", "at": "^torch:",
+     "meaning": "m", "examples": [{"message": "x"}]},
+    {"id": "general", "cause": "suite_assertion", "confidence": "medium", "text": "^AssertionError",
+     "last_resort": true, "meaning": "m", "examples": [{"message": "x"}]}]})";
+
+TEST(Diagnosis, TheFirstRuleThatHoldsDecides) {
+    const auto rules = Rules::parse(kThree).value();
+    EXPECT_EQ(rules.diagnose(failure_of("AssertionError", "no network here"), State::failed).rule,
+              "special");
+    EXPECT_EQ(rules.diagnose(failure_of("AssertionError", "1 != 2"), State::failed).rule,
+              "general");
+    EXPECT_EQ(rules.diagnose(failure_of("KeyError", "'x'"), State::errored).rule, "");
+}
+
+TEST(Diagnosis, ARuleOfAPlaceWantsItsFrame) {
+    const auto rules = Rules::parse(kThree).value();
+    Failure failure = failure_of("TypeError", "x");
+    failure.frames = {{"/x/tests/test_a.py", 1, "test"}};
+    EXPECT_EQ(rules.diagnose(failure, State::errored).cause, Cause::unknown);
+    failure.frames.push_back({"/x/site-packages/torch/nn/functional.py", 1, "linear"});
+    EXPECT_EQ(rules.diagnose(failure, State::errored).rule, "there");
+}
+
+TEST(Diagnosis, AChainedExceptionTellsMoreThanARuleOfLastResort) {
+    const Failure failure = parse_traceback(
+        "Traceback (most recent call last):\n"
+        "  File \"/x/a.py\", line 1, in f\n"
+        "    g()\n"
+        "OSError: no network: Errno -2\n"
+        "\n"
+        "The above exception was the direct cause of the following exception:\n"
+        "\n"
+        "Traceback (most recent call last):\n"
+        "  File \"/x/b.py\", line 2, in test\n"
+        "    f()\n"
+        "AssertionError: it did not work\n");
+    const auto rules = Rules::parse(kThree).value();
+    const Diagnosis diagnosis = rules.diagnose(failure, State::failed);
+    EXPECT_EQ(diagnosis.rule, "special");
+    EXPECT_EQ(diagnosis.confidence, Confidence::medium);
+    EXPECT_EQ(diagnosis.key_line, "OSError: no network: Errno -2");
+}
+
+TEST(Diagnosis, TheKeyLineIsTheOneThatSaysIt) {
+    const Diagnosis diagnosis = Rules::shipped().diagnose(
+        failure_of("RuntimeError",
+                   "Failed to import x because of the following error (look up its traceback):\n"
+                   "No module named 'scipy'\nmore"),
+        State::errored);
+    EXPECT_EQ(diagnosis.cause, Cause::dependency);
+    EXPECT_EQ(diagnosis.key_line, "No module named 'scipy'");
+}
+
+TEST(Diagnosis, AnyBytesAreDiagnosed) {
+    for (const std::string& text :
+         {std::string(3, '\0'), std::string("\xff\xfe\x80"), std::string(1 << 22, 'A'),
+          std::string(1 << 20, '\n'), std::string("\x1b[31mAssertionError: \xe2\x82")}) {
+        Failure failure = failure_of(text, text);
+        failure.traceback = text;
+        failure.frames = {{text, 1, text}};
+        (void)Rules::shipped().diagnose(failure, State::failed);
+    }
+    // What lies in the middle of a megabyte is not looked for, its ends are.
+    const std::string filler(1 << 20, 'x');
+    EXPECT_EQ(Rules::shipped()
+                  .diagnose(failure_of("E", filler + " CUDA out of memory"), State::errored)
+                  .cause,
+              Cause::resource);
+}
+
+}  // namespace
+}  // namespace compat::parsers

@@ -1,0 +1,93 @@
+// Which failures count as one, and whose code a frame is.
+#include "parsers/signature.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "parsers/place.h"
+
+namespace compat::parsers {
+namespace {
+
+TEST(Masked, WhatDiffersFromRunToRun) {
+    const struct {
+        const char* text;
+        const char* masked;
+    } kTable[] = {
+        {"0.4535 not less than 1e-05", "# not less than #"},
+        {"mps:0 and cpu", "mps:# and cpu"},
+        {"float64 is not float32, conv2d", "float64 is not float32, conv2d"},
+        {"<object at 0x7f3A00bc>", "<object at <address>>"},
+        {"No such file: '/tmp/tmpwel3qymu/x.json'", "No such file: '<path>'"},
+        {"404 for https://hub.example/org/model?x=1", "# for <url>"},
+        {"Root=1-68569345-5398f9603fdd85726f745123;9bd9aaf6-f50c-4c61-8642-2e75fbbba183",
+         "Root=#-<hash>-<hash>;<hash>"},
+        {"size [320] to [0]", "size [#] to [#]"},
+        {"deadbeef is a word, facade too", "deadbeef is a word, facade too"},
+        {"from -0.5 to +1.5e-07, not a-1", "from # to #, not a-#"},
+        {"1/2 of it", "#/# of it"},
+        {"", ""},
+    };
+    for (const auto& row : kTable) EXPECT_EQ(masked(row.text), row.masked);
+}
+
+Failure failed_at(std::vector<Frame> frames, std::string message = "x 12") {
+    Failure failure;
+    failure.type = "ValueError";
+    failure.message = std::move(message);
+    failure.frames = std::move(frames);
+    return failure;
+}
+
+TEST(Signature, IsThatOfTheInnermostTellingFrame) {
+    const Frame test{"/home/a/src/tests/test_common.py", 17, "check"};
+    const Frame library{"/v/lib/python3.11/site-packages/numpy/core.py", 3, "f"};
+    const Frame standard{"/usr/lib/python3.11/subprocess.py", 9, "run"};
+    EXPECT_EQ(signature_of(failed_at({test, library, standard})),
+              "ValueError: x # @ tests/test_common.py:check");
+    EXPECT_EQ(signature_of(failed_at({library, standard})), "ValueError: x # @ subprocess.py:run");
+    EXPECT_EQ(signature_of(failed_at({})), "ValueError: x #");
+}
+
+TEST(Signature, DoesNotChangeWithLinesFoldersOrNumbers) {
+    EXPECT_EQ(signature_of(failed_at({{"/a/tests/test_x.py", 1, "f"}}, "at 0xff of 3")),
+              signature_of(failed_at({{"/other/b/tests/test_x.py", 99, "f"}}, "at 0xab of 4")));
+    EXPECT_NE(signature_of(failed_at({{"/a/tests/test_x.py", 1, "f"}})),
+              signature_of(failed_at({{"/a/tests/test_x.py", 1, "g"}})));
+}
+
+TEST(Signature, OfALongLineIsCutAndStillItsOwn) {
+    const std::string line = "nur Wörter " + std::string(5000, 'w');
+    const std::string a = signature_of(failed_at({}, line + "a"));
+    EXPECT_LE(a.size(), kSignatureBytes);
+    std::string other = line;
+    other[700] = 'v';
+    EXPECT_NE(a, signature_of(failed_at({}, other)));
+}
+
+TEST(Place, IsTheSameOnEveryMachine) {
+    const struct {
+        const char* file;
+        const char* place;
+    } kTable[] = {
+        {"/v/lib/python3.11/site-packages/torch/autograd/__init__.py",
+         "torch:autograd/__init__.py"},
+        {"/usr/lib/python3/dist-packages/torch/x.py", "torch:x.py"},
+        {"/v/lib/python3.11/site-packages/torchvision/x.py", "package:torchvision/x.py"},
+        {"/opt/runner/compat_shim/hook.py", "shim:hook.py"},
+        {"/home/u/TorchDevice.worktrees/dev/TorchDevice/core/patch.py", "shim:core/patch.py"},
+        {"/opt/runner/_compat_harness/events.py", "harness:events.py"},
+        {"/usr/lib/python3.11/unittest/case.py", "python:unittest/case.py"},
+        {"/opt/lib/python3.13t/json/decoder.py", "python:json/decoder.py"},
+        {"/opt/lib/pythonic/own.py", "suite:pythonic/own.py"},
+        {"<frozen importlib._bootstrap>", "python:<frozen importlib._bootstrap>"},
+        {"/a/b/tests/test_x.py", "suite:tests/test_x.py"},
+        {"test_x.py", "suite:test_x.py"},
+        {"", "suite:"},
+    };
+    for (const auto& row : kTable) EXPECT_EQ(place_of(row.file).text(), row.place);
+}
+
+}  // namespace
+}  // namespace compat::parsers

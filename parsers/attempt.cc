@@ -5,9 +5,11 @@
 
 #include "parsers/closing.h"
 #include "parsers/devices.h"
+#include "parsers/diagnose.h"
 #include "parsers/events.h"
 #include "parsers/last_words.h"
 #include "parsers/pytest_text.h"
+#include "parsers/signature.h"
 #include "parsers/text.h"
 #include "parsers/unittest_text.h"
 
@@ -30,7 +32,21 @@ ModuleRecord from_text(EventsResult events, std::string_view log, std::string_vi
     return record;
 }
 
+void diagnose(Failure& failure, State state) {
+    failure.diagnosis = Rules::shipped().diagnose(failure, state);
+    failure.signature = signature_of(failure);
+}
+
 }  // namespace
+
+void diagnose(ModuleRecord& record) {
+    for (CaseRecord& test : record.cases) {
+        if (test.failure) diagnose(*test.failure, test.state);
+        for (Failure& failure : test.also) diagnose(failure, test.state);
+        for (SubCase& sub : test.subcases)
+            if (sub.failure) diagnose(*sub.failure, sub.state);
+    }
+}
 
 ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                           std::string_view module, const ProcessEnd& end) {
@@ -54,6 +70,7 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     record.device_events = std::move(devices.events);
     record.kernels = std::move(devices.kernels);
     append(record.diagnostics, std::move(devices.diagnostics));
+    diagnose(record);
     return record;
 }
 

@@ -24,4 +24,7 @@ struct AttemptFiles {
 [[nodiscard]] ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                                         std::string_view module, const ProcessEnd& end);
 
+// Gives every failure its diagnosis and signature; read_attempt has done so.
+void diagnose(ModuleRecord& record);
+
 }  // namespace compat::parsers

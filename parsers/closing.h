@@ -1,5 +1,6 @@
 // The lines with which a framework closes its run, found in a log: "Ran 3 tests in 0.1s / OK",
-// "=== 1 failed, 2 passed in 0.12s ===", "[  PASSED  ] 3 tests.". Not for judging them: runner/analysis/accounting.h does.
+// "=== 1 failed, 2 passed in 0.12s ===", "[  PASSED  ] 3 tests.". Not for judging them:
+// runner/analysis/accounting.h does.
 #pragma once
 
 #include <optional>

@@ -15,8 +15,9 @@ inline constexpr size_t kLastBytes = 16 * 1024;
 // `type` is what happened ("SIGSEGV", "exit code 3", "timed out", "out of memory"), `message` the
 // last line that tells more of it: faulthandler's "Fatal Python error: …", where a time-out found
 // the process, else the last that it printed after the framework had named `test` (unittest's
-// name, pytest's node id, GoogleTest's full name). `traceback` is the end of the log, or faulthandler's dump where it
-// made one of this death; `frames` are those of the thread that was current then.
+// name, pytest's node id, GoogleTest's full name). `traceback` is the end of the log, or
+// faulthandler's dump where it made one of this death; `frames` are those of the thread that was
+// current then.
 [[nodiscard]] Failure last_words(std::string_view log, const ProcessEnd& end,
                                  std::string_view test);
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/diagnosis.h"
+
 namespace compat::parsers {
 
 // The one state in which a collected test ends. `not_run` carries its reason.
@@ -98,6 +100,9 @@ struct Failure {
     // As the framework counted it, failed or errored; empty: by the test's state (the first
     // failure) or by the type (`also`).
     std::optional<State> counted;
+    // Worked out for every failure of an attempt when all else is known (attempt.h).
+    std::optional<Diagnosis> diagnosis;
+    std::string signature;  // signature.h
 
     // The last line that says what went wrong: "AssertionError: 1 != 2". One line.
     [[nodiscard]] std::string key_line() const;

@@ -452,10 +452,10 @@ TEST(Events, KeepEveryKeyOfATest) {
     c.location = {"/s/m.py", 12};
     c.started = true;
     c.call_state = State::skipped;
-    c.failure = Failure{"OSError", "m", "t", {{"/s/m.py", 4, "f"}}, Phase::teardown, {}};
-    c.also = {Failure{"X", "", "", {}, Phase::call, State::failed}};
+    c.failure = Failure{"OSError", "m", "t", {{"/s/m.py", 4, "f"}}, Phase::teardown, {}, {}, {}};
+    c.also = {Failure{"X", "", "", {}, Phase::call, State::failed, {}, {}}};
     c.subcases = {
-        SubCase{"(i=1)", State::failed, "", Failure{"E", "one", "", {}, Phase::call, {}}}};
+        SubCase{"(i=1)", State::failed, "", Failure{"E", "one", "", {}, Phase::call, {}, {}, {}}}};
     EXPECT_THAT(result.record.cases, ElementsAre(c));
     EXPECT_EQ(result.record.outcome, ModuleOutcome::completed);
     EXPECT_TRUE(result.record.finished);

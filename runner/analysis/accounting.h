@@ -17,7 +17,8 @@ using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
 
 // Two counts of the same thing that differ.
 struct Mismatch {
-    std::string what;  // "collected", "events" (gone), "ran", or a word of the closing line: "failures", "passed"
+    std::string what;  // "collected", "events" (gone), "ran", or a word of the closing line:
+                       // "failures", "passed"
     std::int64_t ours = 0;
     std::int64_t theirs = 0;
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "parsers/place.h"
 #include "runner/analysis/attempts.h"
 
 namespace compat::analysis {
@@ -21,7 +22,8 @@ using parsers::ModuleRecord;
 struct Text {
     const char* pattern;
     GapKind kind;
-    const char* symbol;  // "{}": the first group
+    const char* symbol;       // "{}": the first group
+    const char* device = "";  // what every such text is about
 };
 // Texts of the redirection's refusals (shim/python/compat_shim/refusal.py), of torch
 // (aten/src/ATen/mps/MPSFallback.mm, core/dispatch/OperatorEntry.cpp, Dispatch.h,
@@ -33,8 +35,8 @@ constexpr Text kTexts[] = {
     {R"(Could not run '([\w:.]+)' (?:with arguments )?from the '(?:Sparse|SparseCsr|Quantized|NestedTensor|Autograd)?(\w+)' backend)",
      GapKind::op_unsupported, "{}"},
     {R"x("(\w+)" not implemented for '\w+')x", GapKind::dtype_unsupported, "{}"},
-    {R"((\w+) is not supported on (MPS))", GapKind::dtype_unsupported, "{}"},
-    {R"(the (?:MPS) framework doesn't support (\w+))", GapKind::dtype_unsupported, "{}"},
+    {R"((\w+) is not supported on MPS)", GapKind::dtype_unsupported, "{}", "mps"},
+    {R"(the MPS framework doesn't support (\w+))", GapKind::dtype_unsupported, "{}", "mps"},
     {R"(module 'torch[.]_C' has no attribute '(\w*(?:cuda|cudnn|CUDA)\w*)')", GapKind::shim_defect,
      "torch._C.{}"},
     {R"(cannot import name '(\w*(?:cuda|cudnn|CUDA)\w*)' from 'torch[.]_C')", GapKind::shim_defect,
@@ -83,26 +85,32 @@ std::optional<GapKind> kind_of_event(std::string_view word) {
     return std::nullopt;
 }
 
-parsers::Location innermost(const Failure& failure) {
-    if (failure.frames.empty()) return {};
-    return {failure.frames.back().file, failure.frames.back().line};
-}
-
 }  // namespace
 
-std::vector<GapHit> gaps_in(const Failure& failure, std::string_view device) {
+std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
+    // Where the code under test, or a package of its own, called.
+    const auto site =
+        std::find_if(failure.frames.rbegin(), failure.frames.rend(), [](const auto& f) {
+            const parsers::Owner owner = parsers::place_of(f.file).owner;
+            return owner == parsers::Owner::suite || owner == parsers::Owner::package;
+        });
     std::vector<GapHit> hits;
     const auto add = [&](std::string symbol, GapKind kind, std::string_view on) {
         GapHit hit;
-        hit.key = {std::move(symbol), kind, on.empty() ? std::string(device) : lower(on)};
+        hit.key = {std::move(symbol), kind, on.empty() ? target.device : lower(on),
+                   target.simulated};
         hit.blocks = true;
+        if (site != failure.frames.rend()) {
+            hit.file = site->file;
+            hit.line = site->line;
+        }
         if (std::none_of(hits.begin(), hits.end(),
                          [&](const GapHit& known) { return known.key == hit.key; }))
             hits.push_back(std::move(hit));
     };
     const re2::StringPiece message(failure.message.data(), failure.message.size());
     for (const auto& row : compiled()) {
-        std::string symbol, on;
+        std::string symbol, on = row->text->device;
         const bool found = row->pattern.NumberOfCapturingGroups() > 1
                                ? RE2::PartialMatch(message, row->pattern, &symbol, &on)
                                : RE2::PartialMatch(message, row->pattern, &symbol);
@@ -114,32 +122,42 @@ std::vector<GapHit> gaps_in(const Failure& failure, std::string_view device) {
     return hits;
 }
 
-std::vector<GapHit> gap_hits(const ModuleRecord& record, std::string_view device) {
+std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
     std::vector<GapHit> hits;
-    std::set<std::string_view> not_well;
     for (const auto& test : record.cases) {
         const auto add = [&](const Failure& failure) {
-            for (GapHit& hit : gaps_in(failure, device)) {
+            for (GapHit& hit : gaps_in(failure, target)) {
                 hit.test = test.id;
-                hit.location = innermost(failure);
                 hits.push_back(std::move(hit));
             }
         };
         if (!needs_attention(test.state)) continue;
-        not_well.insert(test.id);
         if (test.failure) add(*test.failure);
         for (const Failure& failure : test.also) add(failure);
         for (const auto& sub : test.subcases)
             if (sub.failure) add(*sub.failure);
     }
-    for (const auto& event : record.device_events)
-        if (const auto kind = kind_of_event(event.kind))
-            hits.push_back({{event.op, *kind, std::string(device)},
-                            event.test,
-                            event.location,
-                            event.count,
-                            false});
+    for (const auto& event : record.device_events) {
+        const auto kind = kind_of_event(event.kind);
+        if (!kind) continue;
+        GapHit hit;
+        hit.key = {event.op, *kind, target.device, target.simulated};
+        hit.test = event.test;
+        hit.file = event.location.file;
+        hit.line = event.location.line;
+        hit.count = event.count;
+        hits.push_back(std::move(hit));
+    }
     return hits;
+}
+
+bool closes(const std::set<std::string>& blocked, const LaterRun& run, bool met) {
+    if (met) return false;
+    const auto any_of = [&](const std::set<std::string>& tests) {
+        return std::any_of(blocked.begin(), blocked.end(),
+                           [&](const std::string& test) { return tests.contains(test); });
+    };
+    return any_of(run.passed) && !any_of(run.not_passed);
 }
 
 GapFacts facts_of(const GapKey& key) {

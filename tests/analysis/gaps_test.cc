@@ -1,6 +1,7 @@
 // Which gaps a failure's text and a shim's record tell of, and how they are ranked.
 #include "runner/analysis/gaps.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ TEST(GapsIn, AreWhatTheTextNames) {
          {{"addmm_impl_cpu_", GapKind::dtype_unsupported, "cpu"}}},
         {"Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support "
          "float64. Please",
-         {{"float64", GapKind::dtype_unsupported, "cpu"}}},
+         {{"float64", GapKind::dtype_unsupported, "mps"}}},
         {"module 'torch.mps' has no attribute 'ipc_collect'",
          {{"torch.mps.ipc_collect", GapKind::missing_symbol, "cpu"}}},
         {"AttributeError: module 'torch._C' has no attribute '_cuda_getDevice'",
@@ -45,7 +46,8 @@ TEST(GapsIn, AreWhatTheTextNames) {
     };
     for (const auto& row : kTable) {
         std::vector<GapKey> keys;
-        for (const GapHit& hit : gaps_in(failure_of(row.message), "cpu")) keys.push_back(hit.key);
+        for (const GapHit& hit : gaps_in(failure_of(row.message), {"cpu", false}))
+            keys.push_back(hit.key);
         EXPECT_EQ(keys, row.keys) << row.message;
     }
 }
@@ -66,30 +68,41 @@ TEST(GapHits, OfFailuresBlockAndOfTheRecordDoNot) {
     record.device_events = {
         {"a::t3", "fallback", "aten::nonzero", "mps", "cpu", {"/s/lib.py", 4}, 7},
         {"a::t3", "redirect", "aten::zeros", "cuda", "cpu", {"/s/lib.py", 5}, 1}};
-    const auto hits = gap_hits(record, "mps");
+    const auto hits = gap_hits(record, {"mps", true});
     ASSERT_EQ(hits.size(), 2U);
-    EXPECT_EQ(hits[0], (GapHit{{"torch.cuda.CUDAGraph", GapKind::missing_symbol, "mps"},
-                               "a::t1",
-                               {"/s/lib.py", 9},
-                               1,
-                               true}));
-    EXPECT_EQ(
-        hits[1],
-        (GapHit{{"aten::nonzero", GapKind::fallback, "mps"}, "a::t3", {"/s/lib.py", 4}, 7, false}));
+    EXPECT_EQ(hits[0].key, (GapKey{"torch.cuda.CUDAGraph", GapKind::missing_symbol, "mps", true}));
+    EXPECT_EQ(hits[0].test, "a::t1");
+    EXPECT_EQ(hits[0].file + fmt::format(":{}", hits[0].line), "/s/lib.py:9");
+    EXPECT_TRUE(hits[0].blocks);
+    EXPECT_EQ(hits[1].key, (GapKey{"aten::nonzero", GapKind::fallback, "mps", true}));
+    EXPECT_EQ(hits[1].count, 7);
+    EXPECT_FALSE(hits[1].blocks);
 }
 
 TEST(BlockedBy, CountsATestForAGapAloneOnlyWhereNoOtherBlocksIt) {
     const GapKey a{"a", GapKind::op_unsupported, "mps"}, b{"b", GapKind::op_unsupported, "mps"};
-    const auto blocked = blocked_by({{a, "t1", {}, 1, true},
-                                     {a, "t1", {}, 1, true},
-                                     {a, "t2", {}, 1, true},
-                                     {b, "t2", {}, 1, true},
-                                     {b, "t3", {}, 1, false},
-                                     {b, "", {}, 1, true}});
+    const auto hit = [](const GapKey& key, const char* test, bool blocks = true) {
+        GapHit made;
+        made.key = key;
+        made.test = test;
+        made.blocks = blocks;
+        return made;
+    };
+    const auto blocked = blocked_by(
+        {hit(a, "t1"), hit(a, "t1"), hit(a, "t2"), hit(b, "t2"), hit(b, "t3", false), hit(b, "")});
     EXPECT_EQ(blocked.at(a).tests, 2);
     EXPECT_EQ(blocked.at(a).unblocked_alone, 1);
     EXPECT_EQ(blocked.at(b).tests, 1);
     EXPECT_EQ(blocked.at(b).unblocked_alone, 0);
+}
+
+TEST(Closes, WhereWhatItBlockedPasses) {
+    const std::set<std::string> blocked{"t1", "t2"};
+    EXPECT_TRUE(closes(blocked, {{"t1", "t2"}, {}}, false));
+    EXPECT_TRUE(closes(blocked, {{"t1"}, {"t3"}}, false));
+    EXPECT_FALSE(closes(blocked, {{"t1"}, {"t2"}}, false));
+    EXPECT_FALSE(closes(blocked, {{"t3"}, {}}, false));
+    EXPECT_FALSE(closes(blocked, {{"t1", "t2"}, {}}, true));
 }
 
 TEST(FactsOf, AreThereForEveryKind) {

@@ -48,7 +48,7 @@ std::string frames_of(const Failure& failure) {
 std::string chained_words(const Failure& failure) {
     static const RE2 exception(
         R"(^(?:E +)?([A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Failed)\b.*))");
-    const std::string own = failure.key_line();
+    const std::string own = failure.first_line();
     std::string lines;
     for (Lines text(failure.traceback); text.next() && lines.size() < kHeadBytes;) {
         const std::string_view line = text.line().substr(0, kTailBytes);
@@ -64,12 +64,11 @@ Confidence weaker(Confidence c) {
     return c == Confidence::low ? c : static_cast<Confidence>(static_cast<int>(c) - 1);
 }
 
-template <class Enum, size_t N>
-Enum named(const std::array<std::string_view, N>& names, const Json& value) {
-    const auto it = std::find(names.begin(), names.end(), value.get<std::string_view>());
-    if (it == names.end())
-        throw std::invalid_argument(fmt::format("there is no \"{}\"", value.get<std::string>()));
-    return static_cast<Enum>(it - names.begin());
+template <class Named>
+auto named(Named of, const Json& value) {
+    const auto word = value.get<std::string>();
+    if (const auto found = of(word)) return *found;
+    throw std::invalid_argument(fmt::format("there is no \"{}\"", word));
 }
 
 Rule::Example example_of(const Json& json) {
@@ -81,21 +80,20 @@ Rule::Example example_of(const Json& json) {
     const Json frames = json.value("frames", Json::array());
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
         example.failure.frames.push_back({frame->at(0), 1, frame->at(1)});
-    if (json.contains("state")) example.state = named<State>(kStateNames, json["state"]);
+    if (json.contains("state")) example.state = named(state_of, json["state"]);
     return example;
 }
 
 Rule rule_of(const Json& json) {
     Rule rule;
     rule.id = json.at("id");
-    rule.cause = named<Cause>(kCauseNames, json.at("cause"));
-    if (json.contains("class"))
-        rule.error_class = named<ErrorClass>(kErrorClassNames, json["class"]);
-    rule.confidence = named<Confidence>(kConfidenceNames, json.at("confidence"));
+    rule.cause = named(cause_of, json.at("cause"));
+    if (json.contains("class")) rule.error_class = named(error_class_of, json["class"]);
+    rule.confidence = named(confidence_of, json.at("confidence"));
     rule.text = json.value("text", "");
     rule.at = json.value("at", "");
     for (const Json& state : json.value("states", Json::array()))
-        rule.states.push_back(named<State>(kStateNames, state));
+        rule.states.push_back(named(state_of, state));
     rule.last_resort = json.value("last_resort", false);
     rule.meaning = json.at("meaning");
     for (const Json& example : json.at("examples")) rule.examples.push_back(example_of(example));
@@ -233,7 +231,7 @@ Diagnosis Rules::diagnose(const Failure& failure, State state) const {
         diagnosis.rule = rule.id;
         diagnosis.key_line = compiled_->line_of(decided, by_chain ? chained : words);
     }
-    if (diagnosis.key_line.empty()) diagnosis.key_line = failure.key_line();
+    if (diagnosis.key_line.empty()) diagnosis.key_line = failure.first_line();
     return diagnosis;
 }
 

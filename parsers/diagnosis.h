@@ -38,6 +38,7 @@ inline constexpr std::array<std::string_view, 18> kCauseNames{
 [[nodiscard]] constexpr std::string_view name_of(Cause c) {
     return kCauseNames[static_cast<size_t>(c)];
 }
+[[nodiscard]] std::optional<Cause> cause_of(std::string_view name);
 
 // What a device refused, where a device did.
 enum class ErrorClass {
@@ -55,12 +56,14 @@ inline constexpr std::array<std::string_view, 7> kErrorClassNames{
 [[nodiscard]] constexpr std::string_view name_of(ErrorClass c) {
     return kErrorClassNames[static_cast<size_t>(c)];
 }
+[[nodiscard]] std::optional<ErrorClass> error_class_of(std::string_view name);
 
 enum class Confidence { low, medium, high };
 inline constexpr std::array<std::string_view, 3> kConfidenceNames{"low", "medium", "high"};
 [[nodiscard]] constexpr std::string_view name_of(Confidence c) {
     return kConfidenceNames[static_cast<size_t>(c)];
 }
+[[nodiscard]] std::optional<Confidence> confidence_of(std::string_view name);
 
 struct Diagnosis {
     Cause cause = Cause::unknown;

@@ -24,7 +24,19 @@ std::optional<ModuleOutcome> module_outcome_of(std::string_view name) {
 
 std::optional<Phase> phase_of(std::string_view name) { return by_name<Phase>(kPhaseNames, name); }
 
-std::string Failure::key_line() const {
+std::optional<Cause> cause_of(std::string_view name) { return by_name<Cause>(kCauseNames, name); }
+
+std::optional<ErrorClass> error_class_of(std::string_view name) {
+    return by_name<ErrorClass>(kErrorClassNames, name);
+}
+
+std::optional<Confidence> confidence_of(std::string_view name) {
+    return by_name<Confidence>(kConfidenceNames, name);
+}
+
+std::string Failure::key_line() const { return diagnosis ? diagnosis->key_line : first_line(); }
+
+std::string Failure::first_line() const {
     std::string_view first;
     for (Lines lines(message); lines.next();)
         if (first = trimmed(lines.line()); !first.empty()) break;

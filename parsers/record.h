@@ -104,7 +104,9 @@ struct Failure {
     std::optional<Diagnosis> diagnosis;
     std::string signature;  // signature.h
 
-    // The last line that says what went wrong: "AssertionError: 1 != 2". One line.
+    // Type and first line of the message: "AssertionError: 1 != 2". One line.
+    [[nodiscard]] std::string first_line() const;
+    // The line that says what went wrong: its diagnosis's, else the first.
     [[nodiscard]] std::string key_line() const;
 
     friend bool operator==(const Failure&, const Failure&) = default;

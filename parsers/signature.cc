@@ -79,7 +79,7 @@ std::string masked(std::string_view text) {
 
 std::string signature_of(const Failure& failure) {
     // A line of a megabyte is told by its beginning.
-    const std::string key = failure.key_line();
+    const std::string key = failure.first_line();
     std::string text = masked(std::string_view(key).substr(0, 4096));
     const Frame* frame = failure.frames.empty() ? nullptr : &failure.frames.back();
     for (auto it = failure.frames.rbegin(); it != failure.frames.rend(); ++it)

@@ -35,11 +35,29 @@ Json frame(const FrameView& f) {
 }
 
 Json failure(const FailureView& f) {
-    return {{"type", f.type},           {"message", f.message},
-            {"key_line", f.key_line},   {"cause", nullptr},
-            {"class", nullptr},         {"also", list_of(f.also, failure)},
-            {"rule", nullptr},          {"signature", nullptr},
-            {"traceback", f.traceback}, {"frames", list_of(f.frames, frame)}};
+    return {{"type", f.type},
+            {"message", f.message},
+            {"key_line", f.key_line},
+            {"cause", or_null(f.cause)},
+            {"class", or_null(f.error_class)},
+            {"confidence", or_null(f.confidence)},
+            {"rule", or_null(f.rule)},
+            {"signature", or_null(f.signature)},
+            {"also", list_of(f.also, failure)},
+            {"traceback", f.traceback},
+            {"frames", list_of(f.frames, frame)}};
+}
+
+Json cluster(const ClusterView& c) {
+    return {{"signature", c.first.signature},
+            {"tests", c.tests},
+            {"cause", or_null(c.first.cause)},
+            {"class", or_null(c.first.error_class)},
+            {"confidence", or_null(c.first.confidence)},
+            {"rule", or_null(c.first.rule)},
+            {"key_line", c.first.key_line},
+            {"example", c.example},
+            {"url", or_null(c.url)}};
 }
 
 Json failure_or_null(const std::optional<FailureView>& f) {
@@ -194,7 +212,8 @@ class JsonReport : public Renderer {
                          {"mismatches", list_of(model.accounting.mismatches, mismatch)}}},
                        {"links",
                         {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
-                       {"clusters", Json::array()},
+                       {"causes", model.causes},
+                       {"clusters", list_of(model.clusters, cluster)},
                        {"gaps", Json::array()},
                        {"redirections", list_of(model.redirections, redirection)},
                        {"leaked_processes", list_of(model.leaked_processes, leaked)}}) +

@@ -161,12 +161,23 @@ std::string folded(std::string_view summary, std::string_view body) {
     return fmt::format("<details><summary>{}</summary>\n\n{}\n</details>\n\n", summary, body);
 }
 
+// "`dtype_limit` (high confidence, rule `mps-no-float64`)"
+std::string cause_words(const FailureView& failure) {
+    std::string words = code(failure.cause);
+    if (!failure.error_class.empty()) words += ", " + code(failure.error_class);
+    if (!failure.rule.empty())
+        words += fmt::format(" ({} confidence, rule {})", failure.confidence, code(failure.rule));
+    return words;
+}
+
 // A failing test: what went wrong stays when space is short; how, goes first.
 Item failing_test(const CaseView& test) {
     Item item;
     item.text = fmt::format("### {}: {}\n\n", name_of(test.state), linked_code(test.id, test.url));
     if (test.failure && !test.failure->key_line.empty())
         item.text += code(test.failure->key_line) + "\n\n";
+    if (test.failure && !test.failure->cause.empty())
+        item.text += "Cause: " + cause_words(*test.failure) + "\n\n";
     if (!test.reason.empty()) item.text += code(test.reason) + "\n\n";
 
     std::string body;
@@ -260,6 +271,7 @@ class MarkdownReport : public Renderer {
         redirections_.intro =
             "| times | tests | kind | operation | asked | given | where |\n"
             "|---:|---:|---|---|---|---|---|\n";
+        clusters_.intro = "| tests | cause | what went wrong | for example |\n|---:|---|---|---|\n";
         slowest_.intro = "| time | test |\n|---:|---|\n";
         environment_.intro = "| | |\n|---|---|\n";
         mismatches_.intro =
@@ -289,6 +301,7 @@ class MarkdownReport : public Renderer {
                       {fmt::format("- {}{}\n", m.module.empty() ? "" : code(m.module) + ": ",
                                    code(m.message))});
         totals_.intro = totals_words(model);
+        add_causes(model);
         how_it_passed_.intro = how_it_passed(model);
         for (const auto& [reason, count] : reasons_not_run_)
             page_.add(not_run_, {row(count, code(reason)) + "\n"});
@@ -345,6 +358,22 @@ class MarkdownReport : public Renderer {
         if (test.duration_s >= kSlow) add_slow(test);
     }
 
+    void add_causes(const ReportModel& model) {
+        std::vector<std::pair<std::int64_t, std::string>> sorted;
+        for (const auto& [cause, tests] : model.causes) sorted.emplace_back(-tests, cause);
+        std::sort(sorted.begin(), sorted.end());
+        std::vector<std::string> words;
+        for (const auto& [tests, cause] : sorted)
+            words.push_back(fmt::format("{} {}", -tests, code(cause)));
+        if (!words.empty())
+            clusters_.intro = fmt::format("{}.\n\n{}", fmt::join(words, ", "), clusters_.intro);
+        for (const ClusterView& c : model.clusters)
+            page_.add(clusters_,
+                      {row(c.tests, code(c.first.cause), code(c.first.key_line, kLongestCell),
+                           linked_code(c.example, c.url)) +
+                       "\n"});
+    }
+
     void add_slow(const CaseView& test) {
         const auto at = std::find_if(
             slow_tests_.begin(), slow_tests_.end(),
@@ -393,6 +422,7 @@ class MarkdownReport : public Renderer {
     // their details: where space is short, the lowest goes first.
     Section& mismatches_ = page_.open("Accounting does not close", "mismatches", {.items = 100});
     Section& totals_ = page_.open("Totals");
+    Section& clusters_ = page_.open("Failures by cause", "causes of failures", {.items = 88});
     Section& failing_ = page_.open("Tests that need attention", "tests that need attention",
                                    {.items = 90, .details = 50},
                                    "tracebacks and commands of tests that need attention");

@@ -135,6 +135,7 @@ class ModelBuilder::Impl {
             }
             flaky += test.flaky;
             ++view.states[static_cast<size_t>(test.state)];
+            if (needs_attention(test.state)) collect_causes(test);
             view.cases.push_back(std::move(test));
         }
         analysis::add(totals_, record, flaky);
@@ -144,6 +145,7 @@ class ModelBuilder::Impl {
     }
 
     ReportModel finish() {
+        add_clusters();
         add_redirections();
         set_totals();
         model_.accounting.closed = model_.accounting.mismatches.empty();
@@ -245,6 +247,13 @@ class ModelBuilder::Impl {
         view.type = failure.type;
         view.message = failure.message;
         view.key_line = failure.key_line();
+        view.signature = failure.signature;
+        if (const auto& why = failure.diagnosis) {
+            view.cause = name_of(why->cause);
+            if (why->error_class) view.error_class = name_of(*why->error_class);
+            view.confidence = name_of(why->confidence);
+            view.rule = why->rule;
+        }
         view.traceback = failure.traceback;
         for (const parsers::Frame& frame : failure.frames) {
             FrameView& shown = view.frames.emplace_back();
@@ -302,6 +311,36 @@ class ModelBuilder::Impl {
         }
     }
 
+    // A test is in a cluster once, however many of its sub-tests failed alike.
+    void collect_causes(const CaseView& test) {
+        std::set<std::string_view> seen;
+        const auto add = [&](const FailureView& failure) {
+            if (failure.signature.empty() || !seen.insert(failure.signature).second) return;
+            ClusterView& cluster = clusters_[failure.signature];
+            if (cluster.tests++ > 0) return;
+            cluster.first = failure;
+            cluster.first.traceback.clear();
+            cluster.first.frames.clear();
+            cluster.first.also.clear();
+            cluster.example = test.id;
+            cluster.url = test.url;
+        };
+        const FailureView* own = test.failure ? &*test.failure : nullptr;
+        if (own) add(*own);
+        for (const SubtestView& sub : test.subtests)
+            if (sub.failure) {
+                add(*sub.failure);
+                if (!own) own = &*sub.failure;
+            }
+        if (own && !own->cause.empty()) ++model_.causes[own->cause];
+    }
+
+    void add_clusters() {
+        for (auto& [signature, cluster] : clusters_) model_.clusters.push_back(std::move(cluster));
+        std::stable_sort(model_.clusters.begin(), model_.clusters.end(),
+                         [](const auto& a, const auto& b) { return a.tests > b.tests; });
+    }
+
     void add_redirections() {
         for (const auto& [key, site] : sites_) {
             RedirectionView& view = model_.redirections.emplace_back();
@@ -333,6 +372,7 @@ class ModelBuilder::Impl {
     LinkResolver links_;
     analysis::Totals totals_;
     std::map<SiteKey, Site> sites_;
+    std::map<std::string, ClusterView> clusters_;
     ReportModel model_;
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,11 @@ struct FailureView {
     std::string type;
     std::string message;
     std::string key_line;
+    std::string cause;        // words of parsers/diagnosis.h; empty: not diagnosed
+    std::string error_class;  // empty: no device refused anything
+    std::string confidence;
+    std::string rule;       // id in parsers/rules.json; empty: none held
+    std::string signature;  // what it has in common with equal failures
     std::string traceback;
     std::vector<FrameView> frames;  // outermost first
     std::vector<FailureView> also;  // further failures of the same test
@@ -155,6 +161,14 @@ struct RedirectionView {
     std::int64_t tests = 0;  // how many tests came by here
 };
 
+// Failures with one signature.
+struct ClusterView {
+    FailureView first;    // without its traceback and frames
+    std::string example;  // id of its test
+    std::string url;
+    std::int64_t tests = 0;
+};
+
 struct LeakedView {
     std::string module;
     std::int64_t pid = 0;
@@ -191,7 +205,9 @@ struct ReportModel {
     Accounting accounting;
     std::int64_t links_total = 0;
     std::int64_t links_unresolved = 0;
-    std::vector<RedirectionView> redirections;  // most frequent first
+    std::map<std::string, std::int64_t> causes;  // tests that need attention, by their failure's
+    std::vector<ClusterView> clusters;           // of those tests; most frequent first
+    std::vector<RedirectionView> redirections;   // most frequent first
     std::vector<LeakedView> leaked_processes;
 };
 

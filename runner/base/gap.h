@@ -36,6 +36,10 @@ inline constexpr std::array<std::string_view, 4> kSeverityNames{"blocker", "majo
     return kSeverityNames[static_cast<size_t>(s)];
 }
 
+// Of these only open and fixed are ever set by a run.
+inline constexpr std::array<std::string_view, 5> kGapStatusNames{"open", "planned", "fixed",
+                                                                 "wontfix", "upstream"};
+
 // Which gap: at most one of these is in the log.
 struct GapKey {
     std::string symbol;  // "torch.cuda.CUDAGraph", "aten::_fft_r2c", "float64"

@@ -141,6 +141,17 @@ Failure read_failure(const Statement& row, int first) {
     for (const json& frame : json_column(row, first + 5))
         failure.frames.push_back({frame.at(0).get<std::string>(), frame.at(1).get<int>(),
                                   frame.at(2).get<std::string>()});
+    failure.signature = row.optional_text(first + 6).value_or("");
+    if (row.is_null(first + 7)) return failure;
+    parsers::Diagnosis& why = failure.diagnosis.emplace();
+    const auto word = [&](int column, auto named) {
+        return known(named(row.text(first + column)), row.text(first + column));
+    };
+    why.cause = word(7, parsers::cause_of);
+    if (!row.is_null(first + 8)) why.error_class = word(8, parsers::error_class_of);
+    why.confidence = word(9, parsers::confidence_of);
+    why.rule = row.text(first + 10);
+    why.key_line = row.text(first + 11);
     return failure;
 }
 
@@ -188,7 +199,7 @@ class ModuleReader {
             ORDER BY subtest.id)sql")),
           failures_(database.prepare(R"sql(
             SELECT failure.result, subtest, also, type, message, failure.phase, counted,
-                traceback, frames
+                traceback, frames, signature, cause, error_class, confidence, rule, key_line
             FROM result
             JOIN failure ON failure.result = result.id
             WHERE attempt = ?

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "runner/store/edge.h"
 #include "runner/store/migrations.h"
 #include "runner/store/queries.h"
 #include "runner/store/reader.h"
@@ -16,38 +17,6 @@ namespace {
 
 // Two runners write to one database; each holds it for milliseconds at a time.
 constexpr std::chrono::seconds kBusy{30};
-
-// The edge of the folder: SqlError in, Error out.
-template <class Function>
-auto guarded(const std::filesystem::path& file, Function function)
-    -> Expected<typename std::invoke_result_t<Function>::value_type> {
-    try {
-        return function();
-    } catch (const SqlError& error) {
-        return tl::unexpected(to_error(error, file));
-    }
-}
-
-template <class Function>
-Expected<void> write(Database& database, Function function) {
-    return guarded(database.file(), [&]() -> Expected<void> {
-        Transaction transaction(database);
-        if (auto done = function(); !done) return done;
-        transaction.commit();
-        return {};
-    });
-}
-
-// Writes to a run that must exist.
-template <class Function>
-Expected<void> write_to(Database& database, std::string_view run, Function function) {
-    return write(database, [&]() -> Expected<void> {
-        const auto row = run_row(database, run);
-        if (!row) return tl::unexpected(row.error());
-        function(*row);
-        return {};
-    });
-}
 
 // In WAL this syncs the log at the commit, and with it every earlier commit.
 template <class Function>

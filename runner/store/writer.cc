@@ -91,8 +91,8 @@ class JobWriter {
           failure_(database.prepare(
               R"sql(
             INSERT INTO failure (result, subtest, also, type, message, key_line, phase,
-                counted, traceback, frames)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")) {}
+                counted, traceback, frames, signature, cause, error_class, confidence, rule)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")) {}
 
     void write(const JobResult& job) {
         const std::int64_t module = add_module(job.record.path);
@@ -208,9 +208,18 @@ class JobWriter {
         json frames = json::array();
         for (const parsers::Frame& frame : failure.frames)
             frames.push_back(json::array({frame.file, frame.line, frame.function}));
-        failure_.bind_all(result, subtest, also, failure.type, failure.message, failure.key_line(),
-                          name_of(failure.phase), word_of(failure.counted), failure.traceback,
-                          to_column(frames));
+        const auto& why = failure.diagnosis;
+        const auto word = [&](auto name) {
+            return why ? std::optional<std::string_view>(name(*why)) : std::nullopt;
+        };
+        failure_.bind_all(
+            result, subtest, also, failure.type, failure.message, failure.key_line(),
+            name_of(failure.phase), word_of(failure.counted), failure.traceback, to_column(frames),
+            failure.signature.empty() ? std::nullopt : std::optional(failure.signature),
+            word([](const auto& d) { return name_of(d.cause); }),
+            why && why->error_class ? std::optional(name_of(*why->error_class)) : std::nullopt,
+            word([](const auto& d) { return name_of(d.confidence); }),
+            word([](const auto& d) { return std::string_view(d.rule); }));
         failure_.run();
     }
 

@@ -1,0 +1,67 @@
+// The gap log as it is kept: gaps, where runs met them, and what was set by hand. Not for finding
+// gaps, ranking them or deciding that one is closed (runner/analysis).
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/base/gap.h"
+#include "runner/store/store.h"
+
+namespace compat::store {
+
+struct StoredGap {
+    GapFacts facts;
+    std::string status = "open";    // kGapStatusNames
+    std::string issue;              // upstream's; empty: none is known
+    std::set<std::string> by_hand;  // fields that no scan and no run overrules
+    bool scanned = false;           // torch's own API tells of it
+    std::string first_seen;         // a run's id, or "scan"
+    std::string first_torch;
+    std::string last_seen;
+    std::string last_torch;
+    std::optional<std::string> closed_by;  // the run in which it no longer showed
+};
+
+// A hit in the latest run of a suite on a target.
+struct CurrentHit {
+    GapHit hit;
+    std::string suite;
+    std::string run;
+};
+
+// Fields that may be set by hand.
+inline constexpr std::array<std::string_view, 6> kGapFields{"equivalent", "description", "severity",
+                                                            "action",     "status",      "issue"};
+
+// Errors as Store's.
+class GapLog {
+  public:
+    explicit GapLog(Store& store) : store_(store) {}
+
+    // Adds what a scan found, and renews what was found before: facts that were set by hand stay.
+    [[nodiscard]] Expected<void> put_scan(const std::vector<GapFacts>& gaps,
+                                          std::string_view torch);
+    // A run's hits, in place of those it had. `met` has the facts of every gap they are of; one
+    // that is not in the log is added with them, one that was fixed is open again.
+    [[nodiscard]] Expected<void> put_hits(std::string_view run, const std::vector<GapFacts>& met,
+                                          const std::vector<GapHit>& hits);
+    [[nodiscard]] Expected<void> close(const std::vector<GapKey>& gaps, std::string_view run);
+    // `value` as it is. Errors: usage, for a gap that is not in the log.
+    [[nodiscard]] Expected<void> set(const GapKey& gap, std::string_view field,
+                                     std::string_view value);
+
+    // In the order of their symbols.
+    [[nodiscard]] Expected<std::vector<StoredGap>> gaps() const;
+    [[nodiscard]] Expected<std::vector<GapHit>> hits(std::string_view run) const;
+    // Of the latest run that ended, for each suite, device, and whether it was simulated.
+    [[nodiscard]] Expected<std::vector<CurrentHit>> current_hits() const;
+
+  private:
+    Store& store_;
+};
+
+}  // namespace compat::store

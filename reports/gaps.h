@@ -37,8 +37,9 @@ struct GapView {
     std::string action;
     std::string issue;
     std::string first_seen, first_torch, last_seen, last_torch;
-    std::int64_t tests = 0;            // that failed of it
-    std::int64_t unblocked_alone = 0;  // that would be left with no gap were it fixed alone: at most
+    std::int64_t tests = 0;  // that failed of it
+    std::int64_t unblocked_alone =
+        0;  // that would be left with no gap were it fixed alone: at most
     std::int64_t hits = 0;
     std::vector<GapSite> sites;  // most frequent first, kGapSites at most
 };

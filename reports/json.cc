@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/gap_parts.h"
 #include "runner/base/names.h"
 
 namespace compat::reports {
@@ -214,7 +215,7 @@ class JsonReport : public Renderer {
                         {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
                        {"causes", model.causes},
                        {"clusters", list_of(model.clusters, cluster)},
-                       {"gaps", Json::array()},
+                       {"gaps", list_of(model.gaps, gap_json)},
                        {"redirections", list_of(model.redirections, redirection)},
                        {"leaked_processes", list_of(model.leaked_processes, leaked)}}) +
               "\n}\n");

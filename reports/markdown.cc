@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reports/fitting.h"
+#include "reports/gap_parts.h"
 #include "reports/markdown_text.h"
 
 namespace compat::reports {
@@ -271,6 +272,7 @@ class MarkdownReport : public Renderer {
         redirections_.intro =
             "| times | tests | kind | operation | asked | given | where |\n"
             "|---:|---:|---|---|---|---|---|\n";
+        gaps_.intro = kGapTableHead;
         clusters_.intro = "| tests | cause | what went wrong | for example |\n|---:|---|---|---|\n";
         slowest_.intro = "| time | test |\n|---:|---|\n";
         environment_.intro = "| | |\n|---|---|\n";
@@ -302,6 +304,7 @@ class MarkdownReport : public Renderer {
                                    code(m.message))});
         totals_.intro = totals_words(model);
         add_causes(model);
+        for (const GapView& gap : model.gaps) page_.add(gaps_, {gap_row(gap)});
         how_it_passed_.intro = how_it_passed(model);
         for (const auto& [reason, count] : reasons_not_run_)
             page_.add(not_run_, {row(count, code(reason)) + "\n"});
@@ -365,8 +368,8 @@ class MarkdownReport : public Renderer {
         std::vector<std::string> words;
         for (const auto& [tests, cause] : sorted)
             words.push_back(fmt::format("{} {}", -tests, code(cause)));
-        if (!words.empty())
-            clusters_.intro = fmt::format("{}.\n\n{}", fmt::join(words, ", "), clusters_.intro);
+        if (!words.empty()) gaps_.intro = kGapTableHead;
+        clusters_.intro = fmt::format("{}.\n\n{}", fmt::join(words, ", "), clusters_.intro);
         for (const ClusterView& c : model.clusters)
             page_.add(clusters_,
                       {row(c.tests, code(c.first.cause), code(c.first.key_line, kLongestCell),
@@ -423,6 +426,7 @@ class MarkdownReport : public Renderer {
     Section& mismatches_ = page_.open("Accounting does not close", "mismatches", {.items = 100});
     Section& totals_ = page_.open("Totals");
     Section& clusters_ = page_.open("Failures by cause", "causes of failures", {.items = 88});
+    Section& gaps_ = page_.open("Gaps that this run met", "gaps", {.items = 86});
     Section& failing_ = page_.open("Tests that need attention", "tests that need attention",
                                    {.items = 90, .details = 50},
                                    "tracebacks and commands of tests that need attention");

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "reports/gaps.h"
 #include "runner/analysis/attempts.h"
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
@@ -207,6 +208,7 @@ struct ReportModel {
     std::int64_t links_unresolved = 0;
     std::map<std::string, std::int64_t> causes;  // tests that need attention, by their failure's
     std::vector<ClusterView> clusters;           // of those tests; most frequent first
+    std::vector<GapView> gaps;                   // that the run met; ranked
     std::vector<RedirectionView> redirections;   // most frequent first
     std::vector<LeakedView> leaked_processes;
 };

@@ -9,15 +9,16 @@
 #include <memory>
 
 #include "runner/base/exit_code.h"
+#include "runner/base/gap.h"
 #include "runner/base/names.h"
 
 namespace compat::app {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kCommands{"run",    "list",  "prepare", "report",
+constexpr std::array<std::string_view, 12> kCommands{"run",    "list",  "prepare", "report",
                                                      "runs",   "show",  "exec",    "doctor",
-                                                     "resume", "rerun", "merge"};
+                                                     "resume", "rerun", "merge",   "gaps"};
 
 // `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
 // ./list.
@@ -87,6 +88,58 @@ void check_program(const std::vector<std::string>& before,
             "exec: no command after --; for example: runner exec -- python train.py");
 }
 
+void add_gaps(CLI::App& app, GapsCommand& gaps, std::map<Setting, std::string>& flags) {
+    using Action = GapsCommand::Action;
+    const auto action = [&](const char* name, const char* help, Action what) {
+        CLI::App* sub = app.add_subcommand(name, help);
+        sub->callback([&gaps, what] { gaps.action = what; });
+        add_settings(*sub, {Setting::results}, flags);
+        return sub;
+    };
+    const auto add_filter = [&](CLI::App* sub) {
+        sub->add_option("--kind", gaps.kind, fmt::format("{}", fmt::join(kGapKindNames, ", ")))
+            ->type_name("")
+            ->check(CLI::IsMember(
+                std::vector<std::string>(kGapKindNames.begin(), kGapKindNames.end())));
+        sub->add_option("--device", gaps.device, "mps, cuda, cpu")->type_name("");
+    };
+    const auto add_status = [&](CLI::App* sub) {
+        sub->add_option("--status", gaps.status, "open, planned, fixed, wontfix, upstream or all")
+            ->type_name("")
+            ->capture_default_str();
+    };
+    auto* scan = action("scan", "find gaps in the API and the operators of a torch", Action::scan);
+    scan->add_option("SUITE", gaps.suite, "the suite whose environment's torch is meant");
+    add_settings(*scan, {Setting::python, Setting::root}, flags);
+    scan->footer(
+        "Examples:\n  runner gaps scan suites/gpytorch\n  runner gaps scan --python "
+        ".venv/bin/python");
+    auto* list =
+        action("list", "gaps, those first that block most tests by themselves", Action::list);
+    add_filter(list);
+    add_status(list);
+    list->add_option("-n", gaps.limit, "so many")->type_name("N")->capture_default_str();
+    list->add_flag("--all", gaps.all, "all of them");
+    list->add_flag("--json", gaps.json, "for programs");
+    auto* show = action("show", "one gap, and where it is met", Action::show);
+    show->add_option("SYMBOL", gaps.symbol, "as `gaps list` prints it")->required();
+    add_filter(show);
+    auto* set = action("set", "say by hand what no scan and no run overrules", Action::set);
+    set->add_option("SYMBOL", gaps.symbol, "as `gaps list` prints it")->required();
+    set->add_option("FIELD=VALUE", gaps.values,
+                    "status, severity, action, equivalent, description, issue")
+        ->required();
+    add_filter(set);
+    set->footer(
+        "Example:\n  runner gaps set aten::_fft_r2c status=upstream "
+        "issue=https://github.com/pytorch/pytorch/issues/1");
+    auto* write = action("export", "the list as Markdown or JSON", Action::write);
+    add_filter(write);
+    add_status(write);
+    write->add_flag("--json", gaps.json, "JSON instead of Markdown");
+    write->add_option("--out", gaps.out, "a file instead of stdout")->type_name("FILE");
+}
+
 }  // namespace
 
 std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
@@ -114,6 +167,7 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     ResumeCommand resume;
     RerunCommand rerun;
     MergeCommand merge;
+    GapsCommand gaps;
     bool quiet = false, verbose = false;
 
     const char* suite_help =
@@ -251,6 +305,11 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         "  runner exec --policy full --record train.jsonl -- torchrun --nproc-per-node 2 train.py\n"
         "  runner exec --python ~/my-project/.venv/bin/python -- pytest -k cuda");
 
+    auto* gaps_app = app.add_subcommand(
+        "gaps", "what code for CUDA wants and a device does not have, and what to fix first");
+    gaps_app->require_subcommand(1);
+    add_gaps(*gaps_app, gaps, flags);
+
     auto* doctor_app =
         app.add_subcommand("doctor", "check what the runner needs; print every setting's origin");
     doctor_app->add_option("SUITE", doctor.suite, "also check what this suite needs");
@@ -280,6 +339,7 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     if (resume_app->parsed()) invocation.command = resume;
     if (rerun_app->parsed()) invocation.command = rerun;
     if (merge_app->parsed()) invocation.command = merge;
+    if (gaps_app->parsed()) invocation.command = gaps;
     return invocation;
 }
 

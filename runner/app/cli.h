@@ -65,13 +65,27 @@ struct ExecCommand {
     std::string record;              // empty: a file of our own choosing
     bool quiet = false;
 };
+struct GapsCommand {
+    enum class Action { scan, list, show, set, write };
+    Action action = Action::list;
+    std::string suite;                // scan: whose torch
+    std::string symbol;               // show, set
+    std::vector<std::string> values;  // set: "FIELD=VALUE"
+    std::string status = "open";      // list, write; "all": any
+    std::string kind;                 // empty: any, as is `device`
+    std::string device;
+    std::size_t limit = 30;
+    bool all = false;  // list: no limit
+    bool json = false;
+    std::string out;  // write: a file; empty: stdout
+};
 struct DoctorCommand {
     std::string suite;
 };
 
 struct Invocation {
     std::variant<RunCommand, ListCommand, PrepareCommand, ReportCommand, RunsCommand, ShowCommand,
-                 ExecCommand, DoctorCommand, ResumeCommand, RerunCommand, MergeCommand>
+                 ExecCommand, DoctorCommand, ResumeCommand, RerunCommand, MergeCommand, GapsCommand>
         command;
     std::map<Setting, std::string> flags;
     std::vector<std::string> argv;  // as typed

@@ -1,17 +1,16 @@
 // gaps scan | list | show | set | export.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "reports/gaps.h"
 #include "runner/analysis/gap_scan.h"
-#include "runner/analysis/gaps.h"
 #include "runner/app/commands.h"
 #include "runner/app/conduct.h"
+#include "runner/app/display.h"
+#include "runner/app/gap_log.h"
 #include "runner/app/output.h"
 #include "runner/app/ready.h"
 #include "runner/app/share.h"
@@ -28,12 +27,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kScannedDevice = "mps";
-
-Expected<store::Store> open_log(const Invocation& invocation, store::Store::Mode mode) {
-    return existing_results(invocation).and_then([&](const fs::path& results) {
-        return store::Store::open(results / "runner.db", mode);
-    });
-}
 
 // The Python whose torch is scanned: the one that is given, or the suite's.
 Expected<fs::path> python_for(const GapsCommand& command, const Invocation& invocation) {
@@ -90,22 +83,26 @@ Expected<ExitCode> scan(const GapsCommand& command, const Invocation& invocation
 
 bool is_wanted(const reports::GapView& gap, const GapsCommand& command) {
     return (command.status == "all" || gap.status == command.status) &&
-           (command.kind.empty() || gap.kind == command.kind) &&
-           (command.device.empty() || gap.device == command.device);
+           (command.kind.empty() || name_of(gap.key.kind) == command.kind) &&
+           (command.device.empty() || gap.key.device == command.device);
 }
 
 Expected<std::vector<reports::GapView>> wanted(const GapsCommand& command,
                                                const Invocation& invocation) {
-    auto store = open_log(invocation, store::Store::Mode::read_only);
+    const auto results = existing_results(invocation);
+    if (!results) return tl::unexpected(results.error());
+    auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());
-    return ranked_gaps(*store, fs::current_path()).map([&](std::vector<reports::GapView> gaps) {
-        std::erase_if(gaps, [&](const auto& gap) { return !is_wanted(gap, command); });
-        return gaps;
-    });
+    const fs::path out =
+        command.out.empty() ? fs::current_path() : fs::absolute(command.out).parent_path();
+    auto gaps = current_gaps(*store, *results, out);
+    if (!gaps) return gaps;
+    std::erase_if(*gaps, [&](const auto& gap) { return !is_wanted(gap, command); });
+    return gaps;
 }
 
 std::string target_words(const reports::GapView& gap) {
-    return gap.device + (gap.simulated ? " (simulated)" : "");
+    return gap.key.device + (gap.key.simulated ? " (simulated)" : "");
 }
 
 Expected<ExitCode> list(const GapsCommand& command, const Invocation& invocation) {
@@ -121,7 +118,7 @@ Expected<ExitCode> list(const GapsCommand& command, const Invocation& invocation
     for (size_t i = 0; i < shown; ++i) {
         const auto& gap = (*gaps)[i];
         print("{:>7}  {:>7}  {:<8}  {:<17}  {:<16}  {}{}\n", gap.tests, gap.unblocked_alone,
-              gap.severity, gap.kind, target_words(gap), printable(gap.symbol),
+              gap.severity, name_of(gap.key.kind), target_words(gap), printable(gap.key.symbol),
               gap.status == "open" ? "" : "  [" + gap.status + "]");
         for (const auto& site : gap.sites) {
             print("{:>20}{}{}\n", "", printable(fmt::format("{}:{}", site.file, site.line)),
@@ -142,11 +139,11 @@ Expected<std::vector<reports::GapView>> named(const GapsCommand& command,
     auto gaps = wanted(any, invocation);
     if (!gaps) return gaps;
     std::vector<std::string> symbols;
-    for (const auto& gap : *gaps) symbols.push_back(gap.symbol);
-    std::erase_if(*gaps, [&](const auto& gap) { return gap.symbol != command.symbol; });
+    for (const auto& gap : *gaps) symbols.push_back(gap.key.symbol);
+    std::erase_if(*gaps, [&](const auto& gap) { return gap.key.symbol != command.symbol; });
     if (gaps->empty())
         return fail(ErrorKind::usage, fmt::format("the gap log has no {}", command.symbol),
-                    did_you_mean(command.symbol, symbols));
+                    did_you_mean(nearest(command.symbol, symbols, 3)));
     return gaps;
 }
 
@@ -154,11 +151,11 @@ Expected<ExitCode> show(const GapsCommand& command, const Invocation& invocation
     const auto gaps = named(command, invocation);
     if (!gaps) return tl::unexpected(gaps.error());
     for (const auto& gap : *gaps) {
-        print("{}\n", printable(gap.symbol));
+        print("{}\n", printable(gap.key.symbol));
         const auto line = [](std::string_view name, const std::string& value) {
             if (!value.empty()) print("    {:<12}{}\n", name, printable(value));
         };
-        line("kind", gap.kind);
+        line("kind", std::string(name_of(gap.key.kind)));
         line("device", target_words(gap));
         line("severity", gap.severity);
         line("status", gap.status);
@@ -211,11 +208,11 @@ Expected<ExitCode> set(const GapsCommand& command, const Invocation& invocation)
         return fail(ErrorKind::usage,
                     fmt::format("{} gaps are called {}", gaps->size(), command.symbol),
                     "say which by --kind and --device");
-    auto store = open_log(invocation, store::Store::Mode::read_write);
+    auto store = existing_results(invocation).and_then(open_results);
     if (!store) return tl::unexpected(store.error());
     store::GapLog log(*store);
     for (const auto& [field, value] : values)
-        if (auto done = log.set(gaps->front().key(), field, value); !done)
+        if (auto done = log.set(gaps->front().key, field, value); !done)
             return tl::unexpected(done.error());
     return ExitCode::ok;
 }
@@ -240,11 +237,16 @@ Expected<ExitCode> export_gaps(const GapsCommand& command, const Invocation& inv
 Expected<ExitCode> gaps(const GapsCommand& command, const Invocation& invocation) {
     using Action = GapsCommand::Action;
     switch (command.action) {
-        case Action::scan: return scan(command, invocation);
-        case Action::list: return list(command, invocation);
-        case Action::show: return show(command, invocation);
-        case Action::set: return set(command, invocation);
-        case Action::write: return export_gaps(command, invocation);
+        case Action::scan:
+            return scan(command, invocation);
+        case Action::list:
+            return list(command, invocation);
+        case Action::show:
+            return show(command, invocation);
+        case Action::set:
+            return set(command, invocation);
+        case Action::write:
+            return export_gaps(command, invocation);
     }
     return ExitCode::usage;
 }

@@ -83,7 +83,7 @@ Expected<std::vector<GapKey>> closed_by(const store::GapLog& log, const store::R
 
 }  // namespace
 
-Expected<void> log_gaps(store::Store& store, const std::string& run) {
+Expected<void> log_gaps(const store::Store& store, const std::string& run) {
     const auto stored = store.load_run(run);
     if (!stored) return tl::unexpected(stored.error());
     const store::RunInfo& info = stored->info;
@@ -103,6 +103,52 @@ Expected<void> log_gaps(store::Store& store, const std::string& run) {
     for (const GapHit& hit : seen.hits)
         if (keys.insert(hit.key).second) met.push_back(analysis::facts_of(hit.key));
     return log.put_hits(run, met, seen.hits).and_then([&] { return log.close(*closed, run); });
+}
+
+namespace {
+
+Expected<std::vector<reports::GapView>> ranked(const store::Store& store,
+                                               reports::GapSources sources) {
+    for (const store::CurrentHit& hit : sources.hits) {
+        if (sources.runs.contains(hit.run)) continue;
+        const auto run = store.load_run(hit.run);
+        if (!run) return tl::unexpected(run.error());
+        sources.runs.emplace(hit.run, run->info);
+    }
+    return reports::ranked_gaps(sources);
+}
+
+}  // namespace
+
+Expected<std::vector<reports::GapView>> current_gaps(const store::Store& store,
+                                                     const std::filesystem::path& results,
+                                                     const std::filesystem::path& report_folder) {
+    const store::GapLog log(store);
+    auto gaps = log.gaps();
+    if (!gaps) return tl::unexpected(gaps.error());
+    auto hits = log.current_hits();
+    if (!hits) return tl::unexpected(hits.error());
+    return ranked(store, {std::move(*gaps), std::move(*hits), {}, results, report_folder});
+}
+
+Expected<std::vector<reports::GapView>> gaps_of_run(const store::Store& store,
+                                                    const std::string& run,
+                                                    const std::filesystem::path& results,
+                                                    const std::filesystem::path& report_folder) {
+    const store::GapLog log(store);
+    auto gaps = log.gaps();
+    if (!gaps) return tl::unexpected(gaps.error());
+    const auto hits = log.hits(run);
+    if (!hits) return tl::unexpected(hits.error());
+    reports::GapSources sources{{}, {}, {}, results, report_folder};
+    std::set<GapKey> met;
+    for (const GapHit& hit : *hits) {
+        sources.hits.push_back({hit, {}, run});
+        met.insert(hit.key);
+    }
+    for (store::StoredGap& gap : *gaps)
+        if (met.contains(gap.facts.key)) sources.gaps.push_back(std::move(gap));
+    return ranked(store, std::move(sources));
 }
 
 }  // namespace compat::app

@@ -42,7 +42,8 @@ Expected<int> dispatch(const Invocation& invocation) {
                    [&](const DoctorCommand& c) { return status(doctor(c, invocation)); },
                    [&](const ResumeCommand& c) { return status(resume_run(c, invocation)); },
                    [&](const RerunCommand& c) { return status(rerun(c, invocation)); },
-                   [&](const MergeCommand& c) { return status(merge_shards(c, invocation)); }},
+                   [&](const MergeCommand& c) { return status(merge_shards(c, invocation)); },
+                   [&](const GapsCommand& c) { return status(gaps(c, invocation)); }},
         invocation.command);
 }
 

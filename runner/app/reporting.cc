@@ -1,5 +1,6 @@
 #include "runner/app/reporting.h"
 
+#include "runner/app/gap_log.h"
 #include "runner/app/summary.h"
 #include "runner/base/exit_code.h"
 
@@ -23,6 +24,9 @@ Expected<Reported> write_reports(const store::Store& store, const fs::path& resu
         });
     if (!seen) return tl::unexpected(seen.error());
     Reported reported{model.finish(), {}};
+    auto gaps = gaps_of_run(store, id, results, out);
+    if (!gaps) return tl::unexpected(gaps.error());
+    reported.model.gaps = std::move(*gaps);
     auto files = writer->finish(reported.model);
     if (!files) return tl::unexpected(files.error());
     reported.files = std::move(*files);
@@ -30,6 +34,7 @@ Expected<Reported> write_reports(const store::Store& store, const fs::path& resu
 }
 
 Expected<void> report_run(const store::Store& store, const RunFolder& run) {
+    if (auto logged = log_gaps(store, run.id); !logged) return logged;
     const auto reported = write_reports(store, run.results, run.id, {});
     if (!reported) return tl::unexpected(reported.error());
     // One that was asked for what is not there hides no other.

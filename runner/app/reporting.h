@@ -29,7 +29,8 @@ struct Reported {
                                                const std::filesystem::path& results,
                                                const std::string& run, const WhichReports& which);
 
-// Writes the reports of a run that has its end, makes it the latest and prints the closing lines.
+// Brings a run that has its end into the gap log, writes its reports, makes it the latest and
+// prints the closing lines.
 [[nodiscard]] Expected<void> report_run(const store::Store& store, const RunFolder& run);
 
 }  // namespace compat::app

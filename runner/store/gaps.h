@@ -40,7 +40,7 @@ inline constexpr std::array<std::string_view, 6> kGapFields{"equivalent", "descr
 // Errors as Store's.
 class GapLog {
   public:
-    explicit GapLog(Store& store) : store_(store) {}
+    explicit GapLog(const Store& store) : store_(store) {}
 
     // Adds what a scan found, and renews what was found before: facts that were set by hand stay.
     [[nodiscard]] Expected<void> put_scan(const std::vector<GapFacts>& gaps,
@@ -61,7 +61,7 @@ class GapLog {
     [[nodiscard]] Expected<std::vector<CurrentHit>> current_hits() const;
 
   private:
-    Store& store_;
+    const Store& store_;
 };
 
 }  // namespace compat::store

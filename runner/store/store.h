@@ -232,7 +232,7 @@ class Store {
 
     // Not part of the interface: the connection, for the store's own tests.
     struct Impl;
-    [[nodiscard]] Impl& impl() { return *impl_; }
+    [[nodiscard]] Impl& impl() const { return *impl_; }
 
   private:
     explicit Store(std::unique_ptr<Impl> impl);

@@ -8,6 +8,7 @@
 
 #include "reports/json.h"
 #include "reports/markdown.h"
+#include "parsers/attempt.h"
 #include "reports/model.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
@@ -130,6 +131,8 @@ inline Run run(const fs::path& root) {
     stored.end = end;
     stored.duration_s = end.duration_s;
     stored.modules = {{a, {first}, "", std::nullopt}, {b, {}, "interrupted", 7}};
+    for (store::StoredModule& module : stored.modules)
+        for (store::JobResult& job : module.attempts) parsers::diagnose(job.record);
     return stored;
 }
 

@@ -112,6 +112,10 @@ Expected<ExitCode> list(const GapsCommand& command, const Invocation& invocation
         print("{}", reports::gaps_json(*gaps));
         return ExitCode::ok;
     }
+    if (gaps->empty()) {
+        print("no such gap is in the log; `runner gaps scan SUITE` looks into torch itself\n");
+        return ExitCode::ok;
+    }
     const size_t shown = command.all ? gaps->size() : std::min(gaps->size(), command.limit);
     print("{:>7}  {:>7}  {:<8}  {:<17}  {:<16}  {}\n", "blocks", "at most", "severity", "kind",
           "device", "symbol");

@@ -111,7 +111,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 bool share(const std::multiset<std::string>& a, const std::multiset<std::string>& b) {
-    return std::any_of(a.begin(), a.end(), [&](const auto& cause) { return b.contains(cause); });
+    return std::any_of(a.begin(), a.end(), [&](const auto& origin) { return b.contains(origin); });
 }
 
 }  // namespace
@@ -191,43 +191,44 @@ plan::AttemptLimits Recorder::limits_now() const {
     return limits;
 }
 
-std::vector<plan::Attempt> Recorder::history(size_t module, const Causes& coming) const {
+std::vector<plan::Attempt> Recorder::history(size_t module, const Origins& coming) const {
     std::vector<plan::Attempt> attempts;
     const auto jobs = open_.find(module);
     if (jobs == open_.end()) return attempts;
     const std::string& path = modules_[module].path;
     for (const auto& job : jobs->second)
         attempts.push_back(for_planner(job, [&](const parsers::CaseRecord& test) {
-            return confirmed_.covers(analysis::causes_of(test, path), coming);
+            return confirmed_.covers(analysis::origins_of(test, path), coming);
         }));
     return attempts;
 }
 
-Recorder::Causes Recorder::causes_of_failures(size_t module, const plan::Next& next) const {
-    Causes all;
+Recorder::Origins Recorder::origins_of_failures(size_t module, const plan::Next& next) const {
+    Origins all;
     const auto jobs = open_.find(module);
     const ModuleRecord* fork = jobs == open_.end() ? nullptr : fork_of(jobs->second);
     if (!fork) return all;
     const std::set<std::string_view> ids(next.only.begin(), next.only.end());
     for (const auto& test : fork->cases)
         if (next.kind == AttemptKind::whole || ids.contains(test.id))
-            for (auto& cause : analysis::causes_of(test, fork->path)) all.insert(std::move(cause));
+            for (auto& origin : analysis::origins_of(test, fork->path))
+                all.insert(std::move(origin));
     return all;
 }
 
 Step Recorder::decide(size_t module, const std::vector<plan::Attempt>& so_far) {
     const auto next = plan::next_attempt(so_far, limits_now());
     if (!next) return {{}, close(module)};
-    Causes causes = causes_of_failures(module, *next);
-    if (next->kind == AttemptKind::again && share(causes, coming_)) {
+    Origins origins = origins_of_failures(module, *next);
+    if (next->kind == AttemptKind::again && share(origins, coming_)) {
         const auto then = plan::next_attempt(history(module, coming_), limits_now());
         if (!then || then->kind != AttemptKind::again) {
-            waiting_.emplace(module, std::move(causes));
+            waiting_.emplace(module, std::move(origins));
             return {};
         }
     }
-    coming_.insert(causes.begin(), causes.end());
-    if (!causes.empty()) confirming_.emplace(module, std::move(causes));
+    coming_.insert(origins.begin(), origins.end());
+    if (!origins.empty()) confirming_.emplace(module, std::move(origins));
     Assignment assignment;
     assignment.module = module;
     assignment.number = static_cast<int>(so_far.size()) + 1;
@@ -240,10 +241,10 @@ std::vector<Step> Recorder::wake(size_t module) {
     std::vector<Step> steps;
     const auto told = confirming_.extract(module);
     if (told.empty()) return steps;
-    for (const auto& cause : told.mapped()) coming_.erase(coming_.find(cause));
+    for (const auto& origin : told.mapped()) coming_.erase(coming_.find(origin));
     std::vector<size_t> woken;
-    for (const auto& [waits, causes] : waiting_)
-        if (share(causes, told.mapped())) woken.push_back(waits);
+    for (const auto& [waits, origins] : waiting_)
+        if (share(origins, told.mapped())) woken.push_back(waits);
     for (const size_t waits : woken) waiting_.erase(waits);
     for (const size_t waits : woken) steps.push_back(decide(waits, history(waits)));
     return steps;

@@ -12,7 +12,7 @@
 
 #include "parsers/record.h"
 #include "runner/analysis/attempts.h"
-#include "runner/analysis/causes.h"
+#include "runner/analysis/confirmed.h"
 #include "runner/app/verdict.h"
 #include "runner/exec/event.h"
 #include "runner/plan/next.h"
@@ -102,15 +102,15 @@ class Recorder {
   private:
     [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
                                              const parsers::ProcessEnd& end) const;
-    using Causes = std::multiset<std::string>;
+    using Origins = std::multiset<std::string>;
     // Taken as confirmed: what fresh processes have had, and `coming`.
     [[nodiscard]] std::vector<plan::Attempt> history(size_t module,
-                                                     const Causes& coming = {}) const;
+                                                     const Origins& coming = {}) const;
     [[nodiscard]] plan::AttemptLimits limits_now() const;
     [[nodiscard]] Step decide(size_t module, const std::vector<plan::Attempt>& so_far);
     // Takes in an attempt that has ended, and says what the planner then knows.
     std::vector<plan::Attempt> save(size_t module, store::JobResult result);
-    [[nodiscard]] Causes causes_of_failures(size_t module, const plan::Next& next) const;
+    [[nodiscard]] Origins origins_of_failures(size_t module, const plan::Next& next) const;
     // The steps of the modules that have waited for what this one's attempt said.
     [[nodiscard]] std::vector<Step> wake(size_t module);
     void account(size_t module, const parsers::ModuleRecord& record);
@@ -123,9 +123,9 @@ class Recorder {
     std::vector<PlannedModule> modules_;
     std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
     analysis::Confirmed confirmed_;
-    Causes coming_;                        // causes that fresh attempts under way will tell of
-    std::map<size_t, Causes> confirming_;  // those attempts' modules, and which of them
-    std::map<size_t, Causes> waiting_;     // modules without an attempt until those were told of
+    Origins coming_;                        // origins that fresh attempts under way will tell of
+    std::map<size_t, Origins> confirming_;  // those attempts' modules, and which of them
+    std::map<size_t, Origins> waiting_;     // modules without an attempt until those were told of
     RunFacts facts_;
     std::int64_t failed_ = 0;
     std::optional<std::int64_t> failed_before_;  // this sitting; empty: it has not begun

@@ -1,4 +1,4 @@
-#include "runner/analysis/causes.h"
+#include "runner/analysis/confirmed.h"
 
 #include <algorithm>
 #include <array>
@@ -64,7 +64,7 @@ bool has_failed(State state) { return state == State::failed || state == State::
 
 }  // namespace
 
-std::string cause_of(const Failure& failure, std::string_view module) {
+std::string origin_of(const Failure& failure, std::string_view module) {
     if (is_assertion(failure) || failure.type.ends_with("ExceptionGroup")) return {};
     if (failure.type.empty() || failure.message.empty() || failure.frames.empty()) return {};
     const parsers::Frame& raised = failure.frames.back();
@@ -76,11 +76,11 @@ std::string cause_of(const Failure& failure, std::string_view module) {
            failure.message + '\n' + history;
 }
 
-std::vector<std::string> causes_of(const CaseRecord& test, std::string_view module) {
+std::vector<std::string> origins_of(const CaseRecord& test, std::string_view module) {
     if (!has_failed(test.state)) return {};
-    std::set<std::string> causes;
+    std::set<std::string> origins;
     const auto add = [&](const Failure& failure) {
-        return causes.insert(cause_of(failure, module)).first->empty();
+        return origins.insert(origin_of(failure, module)).first->empty();
     };
     bool alone = test.failure && add(*test.failure);
     for (const Failure& failure : test.also) alone = add(failure) || alone;
@@ -90,31 +90,31 @@ std::vector<std::string> causes_of(const CaseRecord& test, std::string_view modu
         else
             alone = alone || has_failed(sub.state);
     if (alone) return {};
-    return {causes.begin(), causes.end()};
+    return {origins.begin(), origins.end()};
 }
 
 void Confirmed::learn(const ModuleRecord& fresh, const ModuleRecord* forked) {
     std::map<std::string_view, std::vector<std::string>> before;
     if (forked)
         for (const CaseRecord& test : forked->cases)
-            if (auto causes = causes_of(test, forked->path); !causes.empty())
-                before.emplace(test.id, std::move(causes));
+            if (auto origins = origins_of(test, forked->path); !origins.empty())
+                before.emplace(test.id, std::move(origins));
     for (const CaseRecord& test : fresh.cases) {
         if (test.state == State::not_run) continue;
-        const auto causes = causes_of(test, fresh.path);
+        const auto origins = origins_of(test, fresh.path);
         if (const auto had = before.find(test.id); had != before.end())
-            std::set_difference(had->second.begin(), had->second.end(), causes.begin(),
-                                causes.end(), std::inserter(doubted_, doubted_.end()));
-        seen_.insert(causes.begin(), causes.end());
+            std::set_difference(had->second.begin(), had->second.end(), origins.begin(),
+                                origins.end(), std::inserter(doubted_, doubted_.end()));
+        seen_.insert(origins.begin(), origins.end());
     }
 }
 
-bool Confirmed::covers(const std::vector<std::string>& causes,
+bool Confirmed::covers(const std::vector<std::string>& origins,
                        const std::multiset<std::string>& coming) const {
-    return !causes.empty() &&
-           std::all_of(causes.begin(), causes.end(), [&](const std::string& cause) {
-               return !doubted_.contains(cause) &&
-                      (seen_.contains(cause) || coming.contains(cause));
+    return !origins.empty() &&
+           std::all_of(origins.begin(), origins.end(), [&](const std::string& origin) {
+               return !doubted_.contains(origin) &&
+                      (seen_.contains(origin) || coming.contains(origin));
            });
 }
 

@@ -1,4 +1,4 @@
-#include "runner/analysis/causes.h"
+#include "runner/analysis/confirmed.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,11 +27,11 @@ Failure failure() {
     return made;
 }
 
-std::string chained(const char* words, const std::string& cause) {
+std::string chained(const char* words, const std::string& origin) {
     return "Traceback (most recent call last):\n  File \"/r/tests/test_a.py\", line 7, in test\n   "
            " x()\n"
            "  File \"/r/src/lib/net.py\", line 5, in get\n    raise NotThere()\n" +
-           cause + "\n" + words +
+           origin + "\n" + words +
            "\nTraceback (most recent call last):\n  File \"/r/src/lib/hub.py\"";
 }
 constexpr const char* kDirect =
@@ -39,7 +39,7 @@ constexpr const char* kDirect =
 constexpr const char* kDuring =
     "\nDuring handling of the above exception, another exception occurred:\n";
 
-TEST(Cause, IsTheSameForTheSameWordsFromTheSameLine) {
+TEST(Origin, IsTheSameForTheSameWordsFromTheSameLine) {
     struct Row {
         const char* what;
         std::function<void(Failure&)> change;
@@ -60,32 +60,33 @@ TEST(Cause, IsTheSameForTheSameWordsFromTheSameLine) {
     for (const Row& row : table) {
         Failure changed = failure();
         row.change(changed);
-        EXPECT_EQ(cause_of(changed, kModule) == cause_of(failure(), kModule), row.same) << row.what;
-        EXPECT_NE(cause_of(changed, kModule), "") << row.what;
+        EXPECT_EQ(origin_of(changed, kModule) == origin_of(failure(), kModule), row.same)
+            << row.what;
+        EXPECT_NE(origin_of(changed, kModule), "") << row.what;
     }
 }
 
-TEST(Cause, WhatLedToItIsComparedButNotTheWayThere) {
+TEST(Origin, WhatLedToItIsComparedButNotTheWayThere) {
     const auto of = [](std::string traceback) {
         Failure made = failure();
         made.traceback = std::move(traceback);
-        return cause_of(made, kModule);
+        return origin_of(made, kModule);
     };
     auto elsewhere = chained(kDirect, "NotThere: x");
     elsewhere.replace(elsewhere.find("test_a.py\", line 7"), 18, "test_b.py\", line 9");
     EXPECT_EQ(of(elsewhere), of(chained(kDirect, "NotThere: x")));
     EXPECT_EQ(of(chained(kDuring, "NotThere: x")), of(chained(kDirect, "NotThere: x")));
     EXPECT_NE(of(chained(kDirect, "NotThere: y")), of(chained(kDirect, "NotThere: x")));
-    const auto in_pytest = [&](const char* source, const char* cause) {
+    const auto in_pytest = [&](const char* source, const char* origin) {
         return of(std::string("    def test():\n>       ") + source +
-                  "\n\ntests/test_a.py:5:\n\nE   " + cause + "\n\nsrc/lib/net.py:5: NotThere\n" +
+                  "\n\ntests/test_a.py:5:\n\nE   " + origin + "\n\nsrc/lib/net.py:5: NotThere\n" +
                   kDirect + "\n    def test():\n");
     };
     EXPECT_EQ(in_pytest("x()", "NotThere: x"), in_pytest("y()", "NotThere: x"));
     EXPECT_NE(in_pytest("x()", "NotThere: x"), in_pytest("x()", "NotThere: y"));
 }
 
-TEST(Cause, SomeFailuresSpeakForThemselvesAlone) {
+TEST(Origin, SomeFailuresSpeakForThemselvesAlone) {
     const std::vector<std::function<void(Failure&)>> changes{
         [](Failure& f) { f.type = "AssertionError"; },
         [](Failure& f) { f.type = "lib.errors.AssertionError"; },
@@ -104,11 +105,11 @@ TEST(Cause, SomeFailuresSpeakForThemselvesAlone) {
     for (size_t i = 0; i < changes.size(); ++i) {
         Failure changed = failure();
         changes[i](changed);
-        EXPECT_EQ(cause_of(changed, kModule), "") << "row " << i;
+        EXPECT_EQ(origin_of(changed, kModule), "") << "row " << i;
     }
     Failure near = failure();
     near.frames.back().file = "/r/other_tests/test_a.py";
-    EXPECT_NE(cause_of(near, kModule), "");
+    EXPECT_NE(origin_of(near, kModule), "");
 }
 
 CaseRecord test(std::string id, State state, std::vector<Failure> failures = {}) {
@@ -132,8 +133,8 @@ Failure assertion() {
     return made;
 }
 
-TEST(Causes, AreOfAllThatBrokeATest) {
-    const auto of = [](const CaseRecord& t) { return causes_of(t, kModule); };
+TEST(Origins, AreOfAllThatBrokeATest) {
+    const auto of = [](const CaseRecord& t) { return origins_of(t, kModule); };
     EXPECT_THAT(of(test("a", State::errored, {failure()})), SizeIs(1));
     EXPECT_THAT(of(test("a", State::failed, {failure(), failure()})), SizeIs(1));
     EXPECT_THAT(of(test("a", State::errored, {failure(), other()})), SizeIs(2));
@@ -161,7 +162,8 @@ ModuleRecord module(std::vector<CaseRecord> tests) {
 class Knowledge : public testing::Test {
   protected:
     [[nodiscard]] bool believes(std::vector<Failure> failures) const {
-        return confirmed.covers(causes_of(test("x", State::errored, std::move(failures)), kModule));
+        return confirmed.covers(
+            origins_of(test("x", State::errored, std::move(failures)), kModule));
     }
     Confirmed confirmed;
 };
@@ -181,26 +183,26 @@ TEST_F(Knowledge, DoubtsForEverWhatOneTestHadInAForkAlone) {
     for (const auto& fresh : {test("a", State::passed), test("a", State::crashed),
                               test("a", State::skipped), test("a", State::errored, {other()})}) {
         Confirmed knowledge;
-        const auto causes = causes_of(fork.cases[0], kModule);
+        const auto origins = origins_of(fork.cases[0], kModule);
         knowledge.learn(fork, nullptr);
-        EXPECT_TRUE(knowledge.covers(causes));
+        EXPECT_TRUE(knowledge.covers(origins));
         knowledge.learn(module({fresh}), &fork);
-        EXPECT_FALSE(knowledge.covers(causes)) << name_of(fresh.state);
-        EXPECT_FALSE(knowledge.covers(causes, {causes.begin(), causes.end()}));
+        EXPECT_FALSE(knowledge.covers(origins)) << name_of(fresh.state);
+        EXPECT_FALSE(knowledge.covers(origins, {origins.begin(), origins.end()}));
         knowledge.learn(fork, nullptr);
-        EXPECT_FALSE(knowledge.covers(causes)) << "once is enough";
+        EXPECT_FALSE(knowledge.covers(origins)) << "once is enough";
     }
     Confirmed knowledge;
     knowledge.learn(fork, &fork);
     knowledge.learn(module({test("a", State::not_run), test("b", State::passed)}), &fork);
-    EXPECT_TRUE(knowledge.covers(causes_of(fork.cases[0], kModule)));
+    EXPECT_TRUE(knowledge.covers(origins_of(fork.cases[0], kModule)));
 }
 
 TEST_F(Knowledge, CountsWhatIsToCome) {
-    const auto causes = causes_of(test("a", State::errored, {failure(), other()}), kModule);
-    EXPECT_FALSE(confirmed.covers(causes, {causes.front()}));
-    EXPECT_TRUE(confirmed.covers(causes, {causes.front(), causes.back()}));
-    EXPECT_FALSE(confirmed.covers({}, {causes.front()}));
+    const auto origins = origins_of(test("a", State::errored, {failure(), other()}), kModule);
+    EXPECT_FALSE(confirmed.covers(origins, {origins.front()}));
+    EXPECT_TRUE(confirmed.covers(origins, {origins.front(), origins.back()}));
+    EXPECT_FALSE(confirmed.covers({}, {origins.front()}));
 }
 
 }  // namespace

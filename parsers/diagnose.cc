@@ -229,7 +229,9 @@ Diagnosis Rules::diagnose(const Failure& failure, State state) const {
         diagnosis.error_class = rule.error_class;
         diagnosis.confidence = by_chain ? weaker(rule.confidence) : rule.confidence;
         diagnosis.rule = rule.id;
-        diagnosis.key_line = compiled_->line_of(decided, by_chain ? chained : words);
+        // A first line that only announces ("… because of the following error:") gives way.
+        if (by_chain || failure.first_line().ends_with(':'))
+            diagnosis.key_line = compiled_->line_of(decided, by_chain ? chained : words);
     }
     if (diagnosis.key_line.empty()) diagnosis.key_line = failure.first_line();
     return diagnosis;

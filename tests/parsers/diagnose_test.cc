@@ -109,6 +109,11 @@ TEST(Diagnosis, TheKeyLineIsTheOneThatSaysIt) {
         State::errored);
     EXPECT_EQ(diagnosis.cause, Cause::dependency);
     EXPECT_EQ(diagnosis.key_line, "No module named 'scipy'");
+    EXPECT_EQ(Rules::shipped()
+                  .diagnose(failure_of("ImportError", "no scipy here\ntry pip install scipy"),
+                            State::errored)
+                  .key_line,
+              "ImportError: no scipy here");
 }
 
 TEST(Diagnosis, AnyBytesAreDiagnosed) {

@@ -18,14 +18,29 @@ namespace {
 using Json = nlohmann::json;
 
 // Of a message, its beginning and its end: what a rule may see, whatever its length.
-constexpr size_t kHeadBytes = 8 * 1024;
-constexpr size_t kTailBytes = 4 * 1024;
+constexpr size_t kHeadBytes = 2 * 1024;
+constexpr size_t kTailBytes = 1024;
+constexpr size_t kKeyLineBytes = 500;
 constexpr size_t kFrames = 12;
-constexpr std::int64_t kSetMemory = 64 << 20;
+// Of each automaton's states. Texts that are all different make new ones all the time: the memory
+// is what such a corpus costs, not what speeds it up.
+constexpr std::int64_t kSetMemory = 8 << 20;
+
+bool inside_character(std::string_view text, size_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+}
+
+// At most so many bytes, and no half of a character.
+std::string_view first_bytes(std::string_view text, size_t bytes) {
+    while (bytes > 0 && inside_character(text, bytes)) --bytes;
+    return text.substr(0, bytes);
+}
 
 std::string ends_of(std::string_view text) {
     if (text.size() <= kHeadBytes + kTailBytes) return std::string(text);
-    return fmt::format("{}\n{}", text.substr(0, kHeadBytes), text.substr(text.size() - kTailBytes));
+    size_t tail = text.size() - kTailBytes;
+    while (inside_character(text, tail)) ++tail;
+    return fmt::format("{}\n{}", first_bytes(text, kHeadBytes), text.substr(tail));
 }
 
 std::string words_of(const Failure& failure) {
@@ -51,13 +66,20 @@ std::string chained_words(const Failure& failure) {
     const std::string own = failure.first_line();
     std::string lines;
     for (Lines text(failure.traceback); text.next() && lines.size() < kHeadBytes;) {
-        const std::string_view line = text.line().substr(0, kTailBytes);
+        const std::string_view line = first_bytes(text.line(), kTailBytes);
         re2::StringPiece words;
         if (RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), exception, &words) &&
             std::string_view(words.data(), words.size()) != own)
             lines.append(words.data(), words.size()) += '\n';
     }
     return lines;
+}
+
+// Python's words between an exception and the one that it was raised from. The other words that it
+// has ("During handling of …") may stand between two that have nothing to do with each other.
+bool raised_from_another(const Failure& failure) {
+    return failure.traceback.find("\nThe above exception was the direct cause of") !=
+           std::string::npos;
 }
 
 Confidence weaker(Confidence c) {
@@ -94,6 +116,7 @@ Rule rule_of(const Json& json) {
     rule.at = json.value("at", "");
     for (const Json& state : json.value("states", Json::array()))
         rule.states.push_back(named(state_of, state));
+    rule.short_line = json.value("short", false);
     rule.last_resort = json.value("last_resort", false);
     rule.meaning = json.at("meaning");
     for (const Json& example : json.at("examples")) rule.examples.push_back(example_of(example));
@@ -143,6 +166,7 @@ struct Rules::Compiled {
                                bool needs_text) const {
         std::vector<char> found(rules.size(), 0);
         text.match(words, found);
+        const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
         for (size_t i = 0; i < rules.size(); ++i) {
             const Rule& rule = rules[i];
             const bool says = rule.text.empty() ? !needs_text : found[i] != 0;
@@ -150,7 +174,9 @@ struct Rules::Compiled {
             const bool ends =
                 rule.states.empty() ||
                 std::find(rule.states.begin(), rule.states.end(), state) != rule.states.end();
-            if (says && lies && ends && !(needs_text && rule.last_resort)) return i;
+            if (says && lies && ends && (is_short || !rule.short_line) &&
+                !(needs_text && rule.last_resort))
+                return i;
         }
         return rules.size();
     }
@@ -210,30 +236,36 @@ Diagnosis Rules::diagnose(const Failure& failure, State state) const {
     std::vector<char> places(compiled_->rules.size(), 0);
     compiled_->at.match(frames_of(failure), places);
 
+    const std::vector<Rule>& rules = compiled_->rules;
     size_t decided = compiled_->first(words, places, state, false);
-    const bool settled =
-        decided < compiled_->rules.size() && !compiled_->rules[decided].last_resort;
+    const bool direct = raised_from_another(failure);
+    const bool settled = decided < rules.size() && !rules[decided].last_resort;
+    const bool expected = decided < rules.size() && rules[decided].cause == Cause::suite_assertion;
     std::string chained;
     bool by_chain = false;
-    if (!settled && !(chained = chained_words(failure)).empty())
+    // An assertion is one whatever was handled before it.
+    if (!settled && (direct || !expected) && !(chained = chained_words(failure)).empty())
         if (const size_t other = compiled_->first(chained, places, state, true);
-            other < compiled_->rules.size()) {
+            other < rules.size()) {
             decided = other;
             by_chain = true;
         }
 
     Diagnosis diagnosis;
-    if (decided < compiled_->rules.size()) {
-        const Rule& rule = compiled_->rules[decided];
+    if (decided < rules.size()) {
+        const Rule& rule = rules[decided];
         diagnosis.cause = rule.cause;
         diagnosis.error_class = rule.error_class;
-        diagnosis.confidence = by_chain ? weaker(rule.confidence) : rule.confidence;
+        diagnosis.confidence = !by_chain ? rule.confidence
+                               : direct  ? weaker(rule.confidence)
+                                         : Confidence::low;
         diagnosis.rule = rule.id;
         // A first line that only announces ("… because of the following error:") gives way.
         if (by_chain || failure.first_line().ends_with(':'))
             diagnosis.key_line = compiled_->line_of(decided, by_chain ? chained : words);
     }
     if (diagnosis.key_line.empty()) diagnosis.key_line = failure.first_line();
+    diagnosis.key_line = valid_utf8(first_bytes(diagnosis.key_line, kKeyLineBytes));
     return diagnosis;
 }
 

@@ -15,6 +15,7 @@
 
 namespace compat::parsers {
 
+inline constexpr std::size_t kShortLineBytes = 200;
 struct Rule {
     struct Example {
         Failure failure;
@@ -27,6 +28,7 @@ struct Rule {
     std::string text;           // RE2, in "Type: message"; empty: any
     std::string at;             // RE2, in the frames (see Rules); empty: any
     std::vector<State> states;  // empty: any
+    bool short_line = false;    // the exception's first line has kShortLineBytes at most
     bool last_resort = false;   // gives way to what an exception chained before says
     std::string meaning;        // one sentence, for readers of a report
     std::vector<Example> examples;

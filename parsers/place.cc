@@ -55,7 +55,10 @@ std::string Place::text() const {
 
 Place place_of(std::string_view file) {
     for (const Folder& folder : kFolders)
-        if (const auto inside = after_last(file, folder.name)) return {folder.owner, *inside};
+        // A checkout may bear the package's name: its tests are a suite's.
+        if (const auto inside = after_last(file, folder.name);
+            inside && !inside->starts_with("test"))
+            return {folder.owner, *inside};
     for (const std::string_view packages : {"/site-packages/", "/dist-packages/"})
         if (const auto inside = after_last(file, packages)) {
             if (inside->starts_with("torch/")) return {Owner::torch, inside->substr(6)};

@@ -14,16 +14,19 @@ namespace compat::parsers {
 namespace {
 
 // The first that matches at the leftmost place wins; each is one group of the pattern below.
+constexpr const char* kHash = "<hash>";
 struct Mask {
     const char* pattern;
     const char* instead;
 };
-constexpr std::array<Mask, 6> kMasks{{
+constexpr std::array<Mask, 8> kMasks{{
     {R"(\bhttps?://[^\s'"<>)\]]+)", "<url>"},
-    {R"((?:\.{0,2}|~|\b[A-Za-z]:)(?:/[\w.@+~%=-]+){2,}/?)", "<path>"},
+    {R"(\B(?:~|\.{0,2})(?:/[\w.@+~%=-]+){2,}/?)", "<path>"},
+    {R"(\b[A-Za-z]:(?:[\\/][\w.@+~%=-]+){2,})", "<path>"},
     {R"(\b0[xX][0-9a-fA-F]+)", "<address>"},
     {R"(\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b)", "<hash>"},
-    {R"(\b(?:[0-9a-f]{7,}[0-9][0-9a-f]*|[0-9]+[a-f][0-9a-f]{6,})\b)", "<hash>"},
+    {R"(\b[0-9a-f]{8,}\b)", kHash},
+    {R"(\b[0-9]+(?:x[0-9]+)+\b)", "#"},
     {R"(\b[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?\b)", "#"},
 }};
 
@@ -65,7 +68,11 @@ std::string masked(std::string_view text) {
         out += text.substr(from, at - from);
         for (size_t i = 0; i < kMasks.size(); ++i)
             if (groups[i + 1].data()) {
-                out += kMasks[i].instead;
+                // A word may be made of the letters a to f.
+                const std::string_view word(groups[0].data(), groups[0].size());
+                const bool is_word = kMasks[i].instead == kHash &&
+                                     word.find_first_of("0123456789") == std::string_view::npos;
+                out += is_word ? word : std::string_view(kMasks[i].instead);
                 break;
             }
         from = at + groups[0].size();

@@ -104,8 +104,11 @@ void add_gaps(CLI::App& app, GapsCommand& gaps, std::map<Setting, std::string>& 
         sub->add_option("--device", gaps.device, "mps, cuda, cpu")->type_name("");
     };
     const auto add_status = [&](CLI::App* sub) {
-        sub->add_option("--status", gaps.status, "open, planned, fixed, wontfix, upstream or all")
+        std::vector<std::string> words(kGapStatusNames.begin(), kGapStatusNames.end());
+        words.emplace_back("all");
+        sub->add_option("--status", gaps.status, fmt::format("{}", fmt::join(words, ", ")))
             ->type_name("")
+            ->check(CLI::IsMember(words))
             ->capture_default_str();
     };
     auto* scan = action("scan", "find gaps in the API and the operators of a torch", Action::scan);

@@ -199,7 +199,12 @@ Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Cond
     if (code == ExitCode::nothing_selected && !what.plan.keyword.empty())
         print(stderr, "runner: -k {} matches no test: `runner list --cases SUITE` prints the ids\n",
               printable(what.plan.keyword));
-    if (finished.stopped && !enough) print("go on with it: runner resume {}\n", run.id);
+    if (!complete) {
+        std::error_code error;
+        const bool usual = fs::equivalent(run.results, fs::current_path() / "results", error);
+        print("go on with it: runner resume {}{}\n", run.id,
+              usual ? "" : " --results " + shell_quoted(run.results.string()));
+    }
     if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
     return code;
 }

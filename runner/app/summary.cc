@@ -43,6 +43,8 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
             counted(totals.device, "test"), model.run.device, totals.redirected, totals.untouched);
     else
         print("devices: nobody looked, the shim was off\n");
+    if (totals.flaky > 0)
+        print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
     if (totals.collected == 0) print("no test was selected\n");
     print("report: {}\n", report.string());
 }

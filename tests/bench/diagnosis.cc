@@ -30,6 +30,7 @@ using namespace compat::parsers;
 struct Sample {
     Failure failure;
     State state = State::errored;
+    std::string cause;  // as it should be, "a|b": either; empty: nobody says
 };
 
 std::vector<Sample> read(const char* file) {
@@ -43,7 +44,7 @@ std::vector<Sample> read(const char* file) {
             for (const auto& part : traceback) text += part.get<std::string>() + "\n";
         else if (traceback.is_string())
             text = traceback;
-        Sample sample{parse_traceback(text), State::errored};
+        Sample sample{parse_traceback(text), State::errored, json.value("cause", "")};
         if (json.contains("type")) {
             sample.failure.type = json["type"];
             sample.failure.message = json.value("message", "");
@@ -81,11 +82,21 @@ int main(int argc, char** argv) {
 
     std::map<std::string, std::pair<int, std::set<std::string>>> causes, by_rule, shown;
     std::set<std::string> signatures;
+    int told = 0, agreed = 0;
     for (const Sample& sample : samples) {
         const Diagnosis diagnosis = rules.diagnose(sample.failure, sample.state);
         const std::string signature = signature_of(sample.failure);
         const std::string rule = diagnosis.rule.empty() ? "unknown" : diagnosis.rule;
         signatures.insert(signature);
+        if (!sample.cause.empty()) {
+            ++told;
+            const bool agrees = ("|" + sample.cause + "|").find(fmt::format("|{}|", name_of(diagnosis.cause))) !=
+                                std::string::npos;
+            agreed += agrees;
+            if (!agrees)
+                std::cout << fmt::format("{} ({}), should be {}: {}\n", name_of(diagnosis.cause),
+                                         rule, sample.cause, sample.failure.first_line());
+        }
         for (auto* row : {&causes[std::string(name_of(diagnosis.cause))], &by_rule[rule]}) {
             ++row->first;
             row->second.insert(signature);
@@ -104,6 +115,9 @@ int main(int argc, char** argv) {
         samples.size(), signatures.size(), unknown.first,
         percent(static_cast<size_t>(unknown.first), samples.size()), unknown.second.size(),
         percent(unknown.second.size(), signatures.size()));
+    if (told > 0)
+        std::cout << fmt::format("{} of {} as expected ({:.1f} %)\n", agreed, told,
+                                 percent(static_cast<size_t>(agreed), static_cast<size_t>(told)));
     table("cause", causes);
     table("rule", by_rule);
     for (const auto& [text, row] : shown) std::cout << fmt::format("\n{} x {}\n", row.first, text);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
@@ -101,6 +103,39 @@ TEST(Diagnosis, AChainedExceptionTellsMoreThanARuleOfLastResort) {
     EXPECT_EQ(diagnosis.key_line, "OSError: no network: Errno -2");
 }
 
+TEST(Diagnosis, WhatWasHandledBeforeSaysLittle) {
+    const auto chained = [](const char* last) {
+        return parse_traceback(std::string("Traceback (most recent call last):\n"
+                                           "  File \"/x/a.py\", line 1, in f\n"
+                                           "    g()\n"
+                                           "OSError: no network: Errno -2\n"
+                                           "\n"
+                                           "During handling of the above exception, another "
+                                           "exception occurred:\n"
+                                           "\n"
+                                           "Traceback (most recent call last):\n"
+                                           "  File \"/x/b.py\", line 2, in test\n"
+                                           "    f()\n") +
+                               last + "\n");
+    };
+    const auto rules = Rules::parse(kThree).value();
+    EXPECT_EQ(rules.diagnose(chained("AssertionError: 1 != 2"), State::failed).rule, "general");
+    const Diagnosis handled = rules.diagnose(chained("KeyError: 'x'"), State::errored);
+    EXPECT_EQ(handled.rule, "special");
+    EXPECT_EQ(handled.confidence, Confidence::low);
+}
+
+TEST(Diagnosis, AKeyLineIsShortAndWholeCharacters) {
+    for (const char* shift : {"", "x", "xx"}) {
+        std::string line = shift;
+        while (line.size() < 9000) line += "\xc3\xa9\xe2\x82\xac";
+        const Diagnosis diagnosis =
+            Rules::shipped().diagnose(failure_of("RuntimeError", line), State::errored);
+        EXPECT_LE(diagnosis.key_line.size(), 500U);
+        EXPECT_EQ(diagnosis.key_line.find("\xef\xbf\xbd"), std::string::npos);
+    }
+}
+
 TEST(Diagnosis, TheKeyLineIsTheOneThatSaysIt) {
     const Diagnosis diagnosis = Rules::shipped().diagnose(
         failure_of("RuntimeError",
@@ -131,6 +166,27 @@ TEST(Diagnosis, AnyBytesAreDiagnosed) {
                   .diagnose(failure_of("E", filler + " CUDA out of memory"), State::errored)
                   .cause,
               Cause::resource);
+}
+
+// Failures of all kinds, and what a reader said of each ("a|b": either). A change of the rules that
+// mends some and breaks more is seen here; `bench_diagnosis` names those that are found otherwise.
+TEST(Diagnosis, AgreesWithAReader) {
+    std::ifstream in(COMPAT_SOURCE_DIR "/tests/parsers/labelled_failures.jsonl");
+    int agreed = 0, all = 0;
+    for (std::string line; std::getline(in, line); ++all) {
+        const auto json = nlohmann::json::parse(line);
+        Failure failure = failure_of(json["type"], json["message"]);
+        failure.traceback = json["traceback"];
+        for (const auto& frame : json["frames"])
+            failure.frames.push_back({frame[0], frame[1], frame[2]});
+        const auto state = state_of(json["status"].get<std::string>()).value_or(State::errored);
+        const Diagnosis diagnosis = Rules::shipped().diagnose(failure, state);
+        const std::string causes = "|" + json["cause"].get<std::string>() + "|";
+        const std::string cause = "|" + std::string(name_of(diagnosis.cause)) + "|";
+        agreed += causes.find(cause) != std::string::npos;
+    }
+    EXPECT_EQ(all, 440);
+    EXPECT_GE(agreed, 390);
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ TEST(Masked, WhatDiffersFromRunToRun) {
         {"size [320] to [0]", "size [#] to [#]"},
         {"deadbeef is a word, facade too", "deadbeef is a word, facade too"},
         {"from -0.5 to +1.5e-07, not a-1", "from # to #, not a-#"},
+        {"shapes (2x3 and 4x5), and/or/not", "shapes (# and #), and/or/not"},
+        {"at e69de29b in C:\\Users\\me\\x.py", "at <hash> in <path>"},
         {"1/2 of it", "#/# of it"},
         {"", ""},
     };
@@ -76,6 +78,7 @@ TEST(Place, IsTheSameOnEveryMachine) {
         {"/usr/lib/python3/dist-packages/torch/x.py", "torch:x.py"},
         {"/v/lib/python3.11/site-packages/torchvision/x.py", "package:torchvision/x.py"},
         {"/opt/runner/compat_shim/hook.py", "shim:hook.py"},
+        {"/home/u/TorchDevice/tests/test_a.py", "suite:tests/test_a.py"},
         {"/home/u/TorchDevice.worktrees/dev/TorchDevice/core/patch.py", "shim:core/patch.py"},
         {"/opt/runner/_compat_harness/events.py", "harness:events.py"},
         {"/usr/lib/python3.11/unittest/case.py", "python:unittest/case.py"},

@@ -15,6 +15,7 @@
 #include "runner/app/summary.h"
 #include "runner/app/warm.h"
 #include "runner/base/files.h"
+#include "runner/base/names.h"
 #include "runner/exec/loop.h"
 
 namespace compat::app {

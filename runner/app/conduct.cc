@@ -101,7 +101,6 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder, Disp
             display.count(*step.done);
             return {};
         }
-        if (!step.next) return {};
         return jobs.make(std::move(*step.next)).map([&](exec::Job&& job) {
             first.push_back(std::move(job));
         });
@@ -115,18 +114,11 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder, Disp
     if (!what.goes_on) return first;
     return store
         .each_module(what.run.id,
-                     [&](const store::StoredModule& module) -> Expected<void> {
-                         recorder.learn(module.attempts);
-                         return {};
+                     [&](store::StoredModule module) -> Expected<void> {
+                         const auto place = places.find(module.path);
+                         if (place == places.end()) return {};
+                         return take_up(place->second, std::move(module.attempts));
                      })
-        .and_then([&] {
-            return store.each_module(what.run.id,
-                                     [&](store::StoredModule module) -> Expected<void> {
-                                         const auto place = places.find(module.path);
-                                         if (place == places.end()) return {};
-                                         return take_up(place->second, std::move(module.attempts));
-                                     });
-        })
         .map([&] { return std::move(first); });
 }
 
@@ -144,11 +136,9 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
             exec::Reply reply;
             if (const auto* job = std::get_if<exec::JobFinished>(&event)) {
                 const Assignment assignment = jobs.of(job->job);
-                auto steps = recorder.job_finished(assignment, *job);
-                display.attempt_done(*job, steps.front());
-                for (auto& step : steps) {
-                    if (step.done && &step != &steps.front()) display.module_done(*step.done);
-                    if (!step.next) continue;
+                Step step = recorder.job_finished(assignment, *job);
+                display.attempt_done(*job, step);
+                if (step.next) {
                     auto next = jobs.make(std::move(*step.next));
                     if (next)
                         reply.next.push_back(std::move(*next));

@@ -247,7 +247,7 @@ void Display::attempt_done(const exec::JobFinished& finished, const Step& step) 
     if (const auto job = running_.extract(finished.job)) left_.stopped(job.mapped().module);
     if (step.done)
         module_done(*step.done);
-    else if (step.next && options_.verbosity > 0)
+    else if (options_.verbosity > 0)
         say(fmt::format("    attempt {} follows: {}, {}", step.next->number,
                         name_of(step.next->kind), exec::describe(finished.outcome)));
     draw_if_due();

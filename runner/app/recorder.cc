@@ -79,8 +79,7 @@ plan::Fate fate_of(parsers::State state, const ModuleRecord& record) {
     return is_unexpected(state, record.framework) ? plan::Fate::bad : plan::Fate::good;
 }
 
-template <class Confirms>
-plan::Attempt for_planner(const store::JobResult& job, Confirms confirms) {
+plan::Attempt for_planner(const store::JobResult& job) {
     const ModuleRecord& record = job.record;
     plan::Attempt attempt;
     attempt.kind = job.kind;
@@ -89,18 +88,9 @@ plan::Attempt for_planner(const store::JobResult& job, Confirms confirms) {
                       record.outcome == ModuleOutcome::spawn_failed;
     attempt.known = record.ready && record.outcome != ModuleOutcome::load_error;
     attempt.asked = job.only;
-    for (const auto& test : record.cases) {
-        const plan::Fate fate = fate_of(test.state, record);
-        const bool confirmed = record.forked && fate == plan::Fate::bad && confirms(test);
-        attempt.rows.push_back({test.id, fate, test.pseudo, confirmed});
-    }
+    for (const auto& test : record.cases)
+        attempt.rows.push_back({test.id, fate_of(test.state, record), test.pseudo});
     return attempt;
-}
-
-// The fork that a module's first attempt ran in; null: there was none.
-const ModuleRecord* fork_of(const std::vector<store::JobResult>& attempts) {
-    const bool forked = !attempts.empty() && attempts.front().record.forked;
-    return forked ? &attempts.front().record : nullptr;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -108,10 +98,6 @@ std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream rest(text);
     for (std::string line; std::getline(rest, line);) lines.push_back(std::move(line));
     return lines;
-}
-
-bool share(const std::multiset<std::string>& a, const std::multiset<std::string>& b) {
-    return std::any_of(a.begin(), a.end(), [&](const auto& origin) { return b.contains(origin); });
 }
 
 }  // namespace
@@ -157,7 +143,6 @@ std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result
     if (fs::exists(folder_ / names.devices, error)) result.devices = names.devices;
 
     auto& jobs = open_[module];
-    if (!result.record.forked) confirmed_.learn(result.record, fork_of(jobs));
     jobs.push_back(std::move(result));
     store::JobResult& job = jobs.back();
     // What will never run says why that is the end of it.
@@ -191,68 +176,24 @@ plan::AttemptLimits Recorder::limits_now() const {
     return limits;
 }
 
-std::vector<plan::Attempt> Recorder::history(size_t module, const Origins& coming) const {
+std::vector<plan::Attempt> Recorder::history(size_t module) const {
     std::vector<plan::Attempt> attempts;
     const auto jobs = open_.find(module);
     if (jobs == open_.end()) return attempts;
-    const std::string& path = modules_[module].path;
-    for (const auto& job : jobs->second)
-        attempts.push_back(for_planner(job, [&](const parsers::CaseRecord& test) {
-            return confirmed_.covers(analysis::origins_of(test, path), coming);
-        }));
+    std::transform(jobs->second.begin(), jobs->second.end(), std::back_inserter(attempts),
+                   for_planner);
     return attempts;
-}
-
-Recorder::Origins Recorder::origins_of_failures(size_t module, const plan::Next& next) const {
-    Origins all;
-    const auto jobs = open_.find(module);
-    const ModuleRecord* fork = jobs == open_.end() ? nullptr : fork_of(jobs->second);
-    if (!fork) return all;
-    const std::set<std::string_view> ids(next.only.begin(), next.only.end());
-    for (const auto& test : fork->cases)
-        if (next.kind == AttemptKind::whole || ids.contains(test.id))
-            for (auto& origin : analysis::origins_of(test, fork->path))
-                all.insert(std::move(origin));
-    return all;
 }
 
 Step Recorder::decide(size_t module, const std::vector<plan::Attempt>& so_far) {
     const auto next = plan::next_attempt(so_far, limits_now());
     if (!next) return {{}, close(module)};
-    Origins origins = origins_of_failures(module, *next);
-    if (next->kind == AttemptKind::again && share(origins, coming_)) {
-        const auto then = plan::next_attempt(history(module, coming_), limits_now());
-        if (!then || then->kind != AttemptKind::again) {
-            waiting_.emplace(module, std::move(origins));
-            return {};
-        }
-    }
-    coming_.insert(origins.begin(), origins.end());
-    if (!origins.empty()) confirming_.emplace(module, std::move(origins));
     Assignment assignment;
     assignment.module = module;
     assignment.number = static_cast<int>(so_far.size()) + 1;
     assignment.kind = next->kind;
     assignment.only = next->kind == AttemptKind::whole ? modules_[module].only : next->only;
     return {std::move(assignment), {}};
-}
-
-std::vector<Step> Recorder::wake(size_t module) {
-    std::vector<Step> steps;
-    const auto told = confirming_.extract(module);
-    if (told.empty()) return steps;
-    for (const auto& origin : told.mapped()) coming_.erase(coming_.find(origin));
-    std::vector<size_t> woken;
-    for (const auto& [waits, origins] : waiting_)
-        if (share(origins, told.mapped())) woken.push_back(waits);
-    for (const size_t waits : woken) waiting_.erase(waits);
-    for (const size_t waits : woken) steps.push_back(decide(waits, history(waits)));
-    return steps;
-}
-
-void Recorder::learn(const std::vector<store::JobResult>& attempts) {
-    for (const auto& job : attempts)
-        if (!job.record.forked) confirmed_.learn(job.record, fork_of(attempts));
 }
 
 Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
@@ -291,8 +232,7 @@ Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
     return decide(module, save(module, std::move(result)));
 }
 
-std::vector<Step> Recorder::job_finished(const Assignment& assignment,
-                                         const exec::JobFinished& finished) {
+Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinished& finished) {
     const size_t module = assignment.module;
     store::JobResult result;
     result.record = read(module, assignment.number, process_end(finished.outcome, finished.usage));
@@ -318,13 +258,9 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
     const auto so_far = save(module, std::move(result));
     const bool ours = std::holds_alternative<exec::Stopped>(finished.outcome) ||
                       std::holds_alternative<exec::SpawnFailed>(finished.outcome);
-    std::vector<Step> steps;
-    if (ours || trouble_) left_something_ = true, steps.push_back({{}, close(module)});
-    auto others = wake(module);
-    if (steps.empty()) steps.push_back(decide(module, so_far));
-    steps.insert(steps.end(), std::make_move_iterator(others.begin()),
-                 std::make_move_iterator(others.end()));
-    return steps;
+    if (!ours && !trouble_) return decide(module, so_far);
+    left_something_ = true;
+    return {{}, close(module)};
 }
 
 ModuleDone Recorder::close(size_t module) {

@@ -6,13 +6,11 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "parsers/record.h"
 #include "runner/analysis/attempts.h"
-#include "runner/analysis/confirmed.h"
 #include "runner/app/verdict.h"
 #include "runner/exec/event.h"
 #include "runner/plan/next.h"
@@ -50,8 +48,7 @@ struct ModuleDone {
     std::vector<store::LeakedProcess> leaked;
 };
 
-// What follows for a module: an attempt, or that it is done. Neither: what it lacks is a
-// confirmation that is under way in another module.
+// What follows for a module: exactly one of the two.
 struct Step {
     std::optional<Assignment> next;
     std::optional<ModuleDone> done;
@@ -69,17 +66,14 @@ class Recorder {
 
     [[nodiscard]] const std::vector<PlannedModule>& modules() const { return modules_; }
 
-    // What stored attempts of one module confirm. Of all modules, before any is taken up.
-    void learn(const std::vector<store::JobResult>& attempts);
     // Takes in what is stored of a module, and the files of an attempt that was never stored.
     // `found`: the module's attempts in order; empty: it never began.
     Step take_up(size_t module, std::vector<store::JobResult> found);
     // All that is stored was taken up: from here on failures count for `maxfail`.
     void begin() { failed_before_ = failed_; }
-    // Stores what a job left. After a first failure of the store, `trouble` holds it. The first
-    // step is of the job's module, the others are of those that have waited for it.
-    std::vector<Step> job_finished(const Assignment& assignment, const exec::JobFinished& finished);
-    // What became of the modules that were under way, or waited, when the run was stopped.
+    // Stores what a job left. After a first failure of the store, `trouble` holds it.
+    Step job_finished(const Assignment& assignment, const exec::JobFinished& finished);
+    // What became of the modules that were under way when the run was stopped.
     [[nodiscard]] std::vector<ModuleDone> cut_short();
     // What keeps an attempt from being made is no fault of the suite.
     void cannot_start(Error error);
@@ -102,17 +96,11 @@ class Recorder {
   private:
     [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
                                              const parsers::ProcessEnd& end) const;
-    using Origins = std::multiset<std::string>;
-    // Taken as confirmed: what fresh processes have had, and `coming`.
-    [[nodiscard]] std::vector<plan::Attempt> history(size_t module,
-                                                     const Origins& coming = {}) const;
+    [[nodiscard]] std::vector<plan::Attempt> history(size_t module) const;
     [[nodiscard]] plan::AttemptLimits limits_now() const;
     [[nodiscard]] Step decide(size_t module, const std::vector<plan::Attempt>& so_far);
     // Takes in an attempt that has ended, and says what the planner then knows.
     std::vector<plan::Attempt> save(size_t module, store::JobResult result);
-    [[nodiscard]] Origins origins_of_failures(size_t module, const plan::Next& next) const;
-    // The steps of the modules that have waited for what this one's attempt said.
-    [[nodiscard]] std::vector<Step> wake(size_t module);
     void account(size_t module, const parsers::ModuleRecord& record);
     ModuleDone close(size_t module);
 
@@ -122,10 +110,6 @@ class Recorder {
     Settings settings_;
     std::vector<PlannedModule> modules_;
     std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
-    analysis::Confirmed confirmed_;
-    Origins coming_;                        // origins that fresh attempts under way will tell of
-    std::map<size_t, Origins> confirming_;  // those attempts' modules, and which of them
-    std::map<size_t, Origins> waiting_;     // modules without an attempt until those were told of
     RunFacts facts_;
     std::int64_t failed_ = 0;
     std::optional<std::int64_t> failed_before_;  // this sitting; empty: it has not begun

@@ -17,7 +17,7 @@ constexpr const char* kLostFixture = "its fixture ended the process twice";
 struct Test {
     std::string id;
     Fate fate = Fate::unreached;  // of the last attempt that reached it
-    bool forked = false;          // only a fork has said so, and nothing confirms it
+    bool forked = false;          // only a fork has said so
     bool was_bad = false;         // in an attempt before that one
     int again = 0;                // how often it was reached with other failures
     int alone = 0;                // how often it was asked for alone
@@ -113,7 +113,7 @@ class History {
         }
         test.was_bad = test.was_bad || test.fate == Fate::bad;
         test.fate = row.fate;
-        test.forked = attempt.forked && !row.confirmed;
+        test.forked = attempt.forked;
         test.again += attempt.kind == AttemptKind::again;
     }
 

@@ -11,11 +11,10 @@
 //    up. A class or module fixture in which processes died twice takes its tests with it; where a
 //    process dies twice before any test, or stops before one in order, nothing more is tried.
 //  - A test that crashed or timed out runs once more alone.
-//  - Tests that failed run again together: once where only a fork has said so and nothing has
-//    confirmed it, and as often as retries say. Where one passes then that had failed in a fork,
-//    the whole module runs once more in a fresh process: what ran before a test may be why it
-//    failed. Elsewhere it runs once more alone, and that is its verdict; so many of them as there
-//    are restarts.
+//  - Tests that failed run again together: once where only a fork has said so, and as often as
+//    retries say. Where one passes then that had failed in a fork, the whole module runs once more
+//    in a fresh process: what ran before a test may be why it failed. Elsewhere it runs once more
+//    alone, and that is its verdict; so many of them as there are restarts.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +38,7 @@ enum class Fate {
 struct Row {
     std::string id;
     Fate fate = Fate::unreached;
-    bool pseudo = false;     // not a test: a fixture, or the module itself
-    bool confirmed = false;  // what failed in a fork: a fresh process has had the same
+    bool pseudo = false;  // not a test: a fixture, or the module itself
 };
 
 struct Attempt {

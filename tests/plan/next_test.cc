@@ -124,17 +124,6 @@ TEST(NextAttempt, WhatAForkSaysOfFailuresIsConfirmed) {
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
 }
 
-TEST(NextAttempt, WhatIsConfirmedElsewhereNeedsNoProcessOfItsOwn) {
-    const Row confirmed{"m::b", bad, false, true};
-    const auto fork = forked(attempt(whole, {{"m::a", bad}, confirmed}));
-    EXPECT_EQ(next_attempt({fork}, {}), (Next{again, {"m::a"}}));
-    EXPECT_EQ(next_attempt({fork, attempt(again, {{"m::a", bad}})}, {}), std::nullopt);
-    const auto all = forked(attempt(whole, {{"m::a", good}, confirmed}));
-    EXPECT_EQ(next_attempt({all}, {}), std::nullopt);
-    EXPECT_EQ(next_attempt({all}, {.maxfail = 1}), std::nullopt);
-    EXPECT_EQ(next_attempt({all}, {.retries = 1}), (Next{again, {"m::b"}}));
-}
-
 TEST(NextAttempt, WhatFailsInAForkAndPassesApartIsDecidedByTheWholeModule) {
     std::vector<Attempt> so_far{
         forked(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}})),
@@ -227,7 +216,7 @@ TEST(NextAttempt, EndsForEveryBehaviour) {
             for (const auto& id : next->kind == whole ? all : next->only) {
                 const Fate fate = dead ? unreached : fates[draw(3)];
                 if (fate == died) dead = true;
-                made.rows.push_back({id, fate, false, made.forked && fate == bad && draw(2)});
+                made.rows.push_back({id, fate});
             }
             if (draw(5) == 0) made.rows.push_back({"m::<module>", draw(2) ? bad : died, true});
             if (next->kind == alone) ++alone_runs[next->only.front()];

@@ -50,7 +50,7 @@ def add(n):
 for number in range({tests}):
     add(number)
 """
-# What many modules fail in, so that the confirmation of one speaks for the others.
+# What three modules fail in alike; each has its own confirmation.
 LIBRARY = "def load():\n    raise OSError('no hub')\n"
 # One row a module: what it does at which test; -1: never.
 MODULES = (

@@ -368,8 +368,8 @@ class MarkdownReport : public Renderer {
         std::vector<std::string> words;
         for (const auto& [tests, cause] : sorted)
             words.push_back(fmt::format("{} {}", -tests, code(cause)));
-        if (!words.empty()) gaps_.intro = kGapTableHead;
-        clusters_.intro = fmt::format("{}.\n\n{}", fmt::join(words, ", "), clusters_.intro);
+        if (!words.empty())
+            clusters_.intro = fmt::format("{}.\n\n{}", fmt::join(words, ", "), clusters_.intro);
         for (const ClusterView& c : model.clusters)
             page_.add(clusters_,
                       {row(c.tests, code(c.first.cause), code(c.first.key_line, kLongestCell),

@@ -114,6 +114,26 @@ TEST_F(MarkdownTest, ItsNumbersAreTheModels) {
     EXPECT_THAT(text, HasSubstr("Source links: 19, of which 1 do not resolve."));
 }
 
+TEST_F(MarkdownTest, CausesAreSummedUpAboveTheirTableWhereThereAreAny) {
+    samples::Model model = build();
+    model.clusters = {ClusterView{}};
+    model.clusters[0].first.key_line = "ValueError: odd";
+    model.clusters[0].tests = 3;
+    const char* const head = "| tests | cause | what went wrong | for example |";
+    model.causes = {{"tolerance", 2}, {"timeout", 1}, {"crash", 4}};
+    EXPECT_THAT(
+        samples::to_markdown(model),
+        HasSubstr(
+            std::string("## Failures by cause\n\n4 `crash`, 2 `tolerance`, 1 `timeout`.\n\n") +
+            head));
+    // A cause is not known: the table stands alone, and that of the gaps keeps its head.
+    model.causes.clear();
+    model.gaps.emplace_back();
+    const std::string text = samples::to_markdown(model);
+    EXPECT_THAT(text, HasSubstr(std::string("## Failures by cause\n\n") + head));
+    EXPECT_THAT(text, HasSubstr("## Gaps that this run met\n\n| "));
+}
+
 TEST_F(MarkdownTest, MismatchesComeFirst) {
     stored.modules[0].attempts[0].record.collected = 13;
     const std::string text = samples::to_markdown(build());

@@ -265,6 +265,66 @@ TEST(Migrations, RunFromEveryVersionToTheLast) {
     }
 }
 
+// A run as a runner of version `version` left it.
+void write_an_old_run(const fs::path& file, size_t version) {
+    auto database = Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
+    ASSERT_TRUE(migrate(database, migrations().first(version)));
+    database.execute(R"sql(
+        INSERT INTO suite VALUES (1, 'alpha');
+        INSERT INTO run (id, name, suite, series, started_ms, framework, shim, policy, masquerade,
+            device, simulated, fallback, commit_id, dirty, remote, torch, root, links_base, python,
+            env, argv, rerun_argv, fingerprint, folder, folder_format, finished_ms, duration_s,
+            complete, exit_code, accounting_closed, not_run_reason)
+        VALUES (1, 'old', 1, 'nightly', 1000, 'unittest', 1, 'missing', 0, 'cpu', NULL, 1, 'abc',
+            0, '', '2.12.0', '/src', '', '/bin/python', '[]', '["runner"]', '["runner"]', '{}',
+            'runs/old', 1, 2000, 1.0, 1, 1, 1, '');
+        INSERT INTO module VALUES (1, 1, 1, 'a.py', 0);
+        INSERT INTO attempt (id, module, number, outcome, reason, framework, framework_version,
+            python_version, collected, started_ms, duration_s, user_s, system_s, max_rss_bytes, log,
+            events, devices, process_end, dropped_log_bytes, finished, from_text, shim, closing)
+        VALUES (1, 1, 1, 'completed', '', 'unittest', '3.11', '3.11', 1, 1000, 0.5, 0.25, 0.125,
+            4096, 'a.log', '', '', 'exited 1', 0, 1, 0, NULL, NULL);
+        INSERT INTO test VALUES (1, 1, 'a.py::T::t', 'a.T.t');
+        INSERT INTO result VALUES (1, 1, 1, 1, 1, 'failed', 'call', '', 0.25, NULL, 0, 1, NULL, 0);
+        INSERT INTO failure VALUES (1, 1, NULL, 0, 'ValueError', 'too old', 'too old', 'call',
+            'failed', 'Traceback', '[["/src/a.py", 3, "t"]]', 'sig');
+    )sql");
+    if (version > 1)
+        database.execute("UPDATE run SET shard = '2/5'; UPDATE attempt SET forked = 1");
+}
+
+TEST_F(FileTest, RunsOfOlderVersionsAreReadAsTheyWere) {
+    for (size_t version = 1; version < migrations().size(); ++version) {
+        fs::remove(file);
+        write_an_old_run(file, version);
+        ASSERT_FALSE(Store::open(file, Store::Mode::read_only)) << version;
+        auto store = Store::open(file);
+        ASSERT_TRUE(store) << to_line(store.error());
+        const auto run = store->load_run("old");
+        ASSERT_TRUE(run) << to_line(run.error());
+        EXPECT_EQ(run->info.torch, "2.12.0");
+        EXPECT_EQ(run->info.shard, version > 1 ? "2/5" : "");
+        const auto modules = samples::modules_of(*store, "old");
+        ASSERT_EQ(modules.size(), 1u);
+        ASSERT_EQ(modules[0].attempts.size(), 1u);
+        const JobResult& job = modules[0].attempts[0];
+        EXPECT_EQ(job.kind, AttemptKind::whole);
+        EXPECT_EQ(job.record.forked, version > 1);
+        EXPECT_TRUE(job.record.ready);
+        ASSERT_EQ(job.record.cases.size(), 1u);
+        EXPECT_EQ(job.record.cases[0].id, "a.py::T::t");
+        ASSERT_TRUE(job.record.cases[0].failure);
+        EXPECT_EQ(job.record.cases[0].failure->message, "too old");
+        ASSERT_EQ(job.record.cases[0].failure->frames.size(), 1u);
+        EXPECT_TRUE(store->begin_run(samples::run("new", 3)));
+        EXPECT_TRUE(store->save_job("new", samples::job("a.py")));
+        auto view = store->impl().database.prepare(
+            "SELECT message FROM v_failure WHERE run = 'old' AND cause IS NULL");
+        ASSERT_TRUE(view.step());
+        EXPECT_EQ(view.text(0), "too old");
+    }
+}
+
 TEST(Migrations, AStepThatFailsLeavesTheVersionBeforeIt) {
     constexpr Migration kSteps[] = {{1, "CREATE TABLE a (x);"},
                                     {2, "CREATE TABLE b (x); CREATE TABLE a (x);"}};

@@ -28,20 +28,31 @@ struct Text {
 // Texts of the redirection's refusals (shim/python/compat_shim/refusal.py), of torch
 // (aten/src/ATen/mps/MPSFallback.mm, core/dispatch/OperatorEntry.cpp, Dispatch.h,
 // mps/EmptyTensor.cpp) and of Python's attribute errors.
+#define DEVICES "(CPU|CUDA|MPS|XPU)"
+// As torch and its C++ side spell them.
+#define DTYPES                                                                                     \
+    "(double|float|half|bfloat16|c?(?:double|float|half)|u?int(?:8|16|32|64)|float(?:16|32|64)|"   \
+    "float8_\\w+|complex(?:32|64|128)|long|int|short|bool|Double|Float|Half|BFloat16|Float8_\\w+|" \
+    "Complex(?:Double|Float|Half)|Long|Int|Short|Char|Byte|Bool|UInt(?:16|32|64))"
 constexpr Text kTexts[] = {
-    {R"(\[symbol: ([\w.]+)\])", GapKind::missing_symbol, "{}"},
-    {R"(The operator '([\w:.]+)' is not currently (?:implemented|supported) (?:for|on) the (\w+))",
+    {R"(\[symbol: ([\w.]+)\]\s*\z)", GapKind::missing_symbol, "{}"},
+    {R"(The operator '([\w:.]+)' is not currently (?:implemented|supported) (?:for|on) the )" DEVICES
+     R"(\b)",
      GapKind::op_unsupported, "{}"},
-    {R"(Could not run '([\w:.]+)' (?:with arguments )?from the '(?:Sparse|SparseCsr|Quantized|NestedTensor|Autograd)?(\w+)' backend)",
+    {R"(Could not run '([\w:.]+)' (?:with arguments )?from the ')"
+     R"((?:Autograd|NestedTensor|SparseCsr|Sparse|Quantized)*)" DEVICES R"(' backend)",
      GapKind::op_unsupported, "{}"},
     {R"x("(\w+)" not implemented for '\w+')x", GapKind::dtype_unsupported, "{}"},
-    {R"((\w+) is not supported on MPS)", GapKind::dtype_unsupported, "{}", "mps"},
-    {R"(the MPS framework doesn't support (\w+))", GapKind::dtype_unsupported, "{}", "mps"},
+    {R"(\b)" DTYPES R"( is not supported on MPS\b)", GapKind::dtype_unsupported, "{}", "mps"},
+    {R"(the MPS framework doesn't support )" DTYPES R"(\b)", GapKind::dtype_unsupported, "{}",
+     "mps"},
     {R"(module 'torch[.]_C' has no attribute '(\w*(?:cuda|cudnn|CUDA)\w*)')", GapKind::shim_defect,
      "torch._C.{}"},
     {R"(cannot import name '(\w*(?:cuda|cudnn|CUDA)\w*)' from 'torch[.]_C')", GapKind::shim_defect,
      "torch._C.{}"},
 };
+#undef DEVICES
+#undef DTYPES
 
 struct Compiled {
     explicit Compiled(const Text& of) : pattern(of.pattern, RE2::Latin1), text(&of) {}
@@ -59,8 +70,9 @@ const std::vector<std::unique_ptr<Compiled>>& compiled() {
 
 // "module 'torch.mps' has no attribute 'ipc_collect'": two groups that make one symbol.
 const RE2& module_attribute() {
-    static const RE2 pattern(R"(module '(torch(?:[.][a-z][\w.]*)?)' has no attribute '(\w+)')",
-                             RE2::Latin1);
+    static const RE2 pattern(
+        R"(module '(torch[.](?:cuda|mps|accelerator|backends)(?:[.]\w+)*)' has no attribute '(\w+)')",
+        RE2::Latin1);
     return pattern;
 }
 
@@ -79,6 +91,12 @@ constexpr std::array<EventKind, 3> kEventKinds{{{"refusal", GapKind::missing_sym
                                                 {"stub", GapKind::stubbed},
                                                 {"fallback", GapKind::fallback}}};
 
+// Its text quotes what was compared, and says nothing of what is missing.
+bool is_assertion(std::string_view type) {
+    type.remove_prefix(type.rfind('.') + 1);
+    return type == "AssertionError" || type == "Failed" || type == "Failure";
+}
+
 std::optional<GapKind> kind_of_event(std::string_view word) {
     for (const EventKind& row : kEventKinds)
         if (row.word == word) return row.kind;
@@ -88,6 +106,7 @@ std::optional<GapKind> kind_of_event(std::string_view word) {
 }  // namespace
 
 std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
+    if (is_assertion(failure.type)) return {};
     // Where the code under test, or a package of its own, called.
     const auto site =
         std::find_if(failure.frames.rbegin(), failure.frames.rend(), [](const auto& f) {
@@ -97,8 +116,8 @@ std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
     std::vector<GapHit> hits;
     const auto add = [&](std::string symbol, GapKind kind, std::string_view on) {
         GapHit hit;
-        hit.key = {std::move(symbol), kind, on.empty() ? target.device : lower(on),
-                   target.simulated};
+        const std::string device = on.empty() ? target.device : lower(on);
+        hit.key = {std::move(symbol), kind, device, target.simulated && device == target.device};
         hit.blocks = true;
         if (site != failure.frames.rend()) {
             hit.file = site->file;
@@ -123,12 +142,12 @@ std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
 }
 
 std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
-    std::vector<GapHit> hits;
+    std::vector<GapHit> told, recorded;
     for (const auto& test : record.cases) {
         const auto add = [&](const Failure& failure) {
             for (GapHit& hit : gaps_in(failure, target)) {
                 hit.test = test.id;
-                hits.push_back(std::move(hit));
+                told.push_back(std::move(hit));
             }
         };
         if (!needs_attention(test.state)) continue;
@@ -137,6 +156,9 @@ std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
         for (const auto& sub : test.subcases)
             if (sub.failure) add(*sub.failure);
     }
+    using InTest = std::pair<GapKey, std::string>;
+    std::set<InTest> blocking, counted;
+    for (const GapHit& hit : told) blocking.emplace(hit.key, hit.test);
     for (const auto& event : record.device_events) {
         const auto kind = kind_of_event(event.kind);
         if (!kind) continue;
@@ -146,18 +168,53 @@ std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
         hit.file = event.location.file;
         hit.line = event.location.line;
         hit.count = event.count;
-        hits.push_back(std::move(hit));
+        hit.blocks = blocking.contains({hit.key, hit.test});
+        counted.emplace(hit.key, hit.test);
+        recorded.push_back(std::move(hit));
     }
-    return hits;
+    std::erase_if(told, [&](const GapHit& hit) {
+        return counted.contains(InTest{hit.key, hit.test});
+    });
+    std::move(recorded.begin(), recorded.end(), std::back_inserter(told));
+    return told;
 }
 
-bool closes(const std::set<std::string>& blocked, const LaterRun& run, bool met) {
-    if (met) return false;
-    const auto any_of = [&](const std::set<std::string>& tests) {
-        return std::any_of(blocked.begin(), blocked.end(),
-                           [&](const std::string& test) { return tests.contains(test); });
-    };
-    return any_of(run.passed) && !any_of(run.not_passed);
+namespace {
+
+bool has_passed(const std::string& row, const std::set<std::string>& passed) {
+    const size_t fixture = row.find("::<");
+    if (fixture == std::string::npos) return passed.contains(row);
+    const std::string above = row.substr(0, fixture + 2);
+    const auto below = passed.lower_bound(above);
+    return below != passed.end() && below->starts_with(above);
+}
+
+}  // namespace
+
+Mended mended_by(const std::vector<BlockedTest>& blocked, const LaterRun& run) {
+    std::set<GapKey> met;
+    std::set<std::pair<GapKey, std::string>> met_in;
+    for (const GapHit& hit : run.hits) {
+        met.insert(hit.key);
+        met_in.emplace(hit.key, hit.test);
+    }
+    Mended mended;
+    std::set<GapKey> passed, left;
+    for (const BlockedTest& row : blocked) {
+        if (row.suite != run.suite || !has_passed(row.test, run.passed) ||
+            met_in.contains({row.gap, row.test})) {
+            left.insert(row.gap);
+            continue;
+        }
+        GapHit& hit = mended.passed.emplace_back();
+        hit.key = row.gap;
+        hit.test = row.test;
+        hit.count = 0;
+        passed.insert(row.gap);
+    }
+    for (const GapKey& gap : passed)
+        if (!left.contains(gap) && !met.contains(gap)) mended.closed.push_back(gap);
+    return mended;
 }
 
 GapFacts facts_of(const GapKey& key) {

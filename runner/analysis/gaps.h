@@ -23,11 +23,12 @@ struct Target {
 
 // From the shim's record (refusals, stubs, fallbacks) and from what failures say of operators,
 // dtypes and names that are missing, also in imported logs. A text that names another device than
-// the run's ("the MPS device", "the 'CUDA' backend") is of that one.
+// the run's ("the MPS device", "the 'CUDA' backend") is of that one, not simulated. A gap that both
+// tell of in one test counts as the record has it.
 [[nodiscard]] std::vector<GapHit> gap_hits(const parsers::ModuleRecord& record,
                                            const Target& target);
 
-// What a failure's text says; `test` is left empty.
+// What a failure's text says, but for an assertion's; `test` is left empty.
 [[nodiscard]] std::vector<GapHit> gaps_in(const parsers::Failure& failure, const Target& target);
 
 // A gap's facts where only a hit is known of it.
@@ -39,13 +40,18 @@ struct Blocked {
 };
 [[nodiscard]] std::map<GapKey, Blocked> blocked_by(const std::vector<GapHit>& hits);
 
-// Whether a gap that blocked `blocked` in the run that last met it is closed by a later run on the
-// same target with the same torch or a newer one: of these tests some ran and all that ran passed,
-// on the device where there is one. `met`: this run met the gap, too.
+// What a later run says of tests that gaps blocked before it.
 struct LaterRun {
-    std::set<std::string> passed;      // carrying the mark `device`; on a CPU host `redirected`
-    std::set<std::string> not_passed;  // ran and did not pass, or passed without that mark
+    std::string suite;
+    std::set<std::string> passed;  // carrying the mark `device`; on a CPU host `redirected`
+    std::vector<GapHit> hits;
 };
-[[nodiscard]] bool closes(const std::set<std::string>& blocked, const LaterRun& run, bool met);
+struct Mended {
+    std::vector<GapHit> passed;  // tests that a gap had blocked, with count 0
+    std::vector<GapKey> closed;  // not met by the run, and nothing that it blocked is left
+};
+// `blocked`: of gaps on the run's target, for which a pass with its torch and settings counts. A
+// row that is no test ("a.py::<module>") passed where a test below it did.
+[[nodiscard]] Mended mended_by(const std::vector<BlockedTest>& blocked, const LaterRun& run);
 
 }  // namespace compat::analysis

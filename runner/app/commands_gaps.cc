@@ -71,7 +71,7 @@ Expected<ExitCode> scan(const GapsCommand& command, const Invocation& invocation
     if (!settings) return tl::unexpected(settings.error());
     auto store = open_results(fs::absolute(settings->text(Setting::results)));
     if (!store) return tl::unexpected(store.error());
-    if (auto put = store::GapLog(*store).put_scan(found, api->torch); !put)
+    if (auto put = store::GapLog(*store).put_scan(found, kScannedDevice, api->torch); !put)
         return tl::unexpected(put.error());
     std::map<GapKind, long> counts;
     for (const GapFacts& gap : found) ++counts[gap.key.kind];

@@ -1,41 +1,22 @@
 #include "runner/app/gap_log.h"
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 #include <set>
 #include <vector>
 
 #include "runner/analysis/attempts.h"
 #include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
+#include "runner/base/version.h"
 #include "runner/store/gaps.h"
 
 namespace compat::app {
 
 namespace {
 
-// "2.13.0+cpu" as 2, 13, 0.
-std::vector<int> numbers_of(const std::string& version) {
-    std::vector<int> numbers;
-    const char* at = version.data();
-    const char* const end = at + version.size();
-    for (int number = 0; at < end; ++at) {
-        const auto [next, error] = std::from_chars(at, end, number);
-        if (error != std::errc{}) break;
-        numbers.push_back(number);
-        at = next;
-        if (at == end || *at != '.') break;
-    }
-    return numbers;
-}
-
-// What a run did, module by module.
-struct Seen {
-    std::vector<GapHit> hits;
-    analysis::LaterRun tests;
-};
-
-void look_at(const store::StoredModule& module, const analysis::Target& target, Seen& seen) {
+void look_at(const store::StoredModule& module, const analysis::Target& target,
+             analysis::LaterRun& seen) {
     if (module.attempts.empty()) return;
     const parsers::ModuleRecord record = analysis::verdicts_of_jobs(module.attempts).record;
     auto hits = analysis::gap_hits(record, target);
@@ -45,10 +26,7 @@ void look_at(const store::StoredModule& module, const analysis::Target& target, 
     for (size_t i = 0; i < record.cases.size(); ++i) {
         const auto& test = record.cases[i];
         const bool reached = target.device == "cpu" ? marks[i].redirected : marks[i].device;
-        if (test.state == parsers::State::passed && reached)
-            seen.tests.passed.insert(test.id);
-        else if (test.state != parsers::State::skipped && test.state != parsers::State::not_run)
-            seen.tests.not_passed.insert(test.id);
+        if (test.state == parsers::State::passed && reached) seen.passed.insert(test.id);
     }
 }
 
@@ -56,29 +34,21 @@ bool of_operators(GapKind kind) {
     return kind == GapKind::op_unsupported || kind == GapKind::fallback;
 }
 
-// What blocked tests in the run that last met it, and blocks none of them now.
-Expected<std::vector<GapKey>> closed_by(const store::GapLog& log, const store::RunInfo& run,
-                                        const analysis::Target& target, const Seen& seen) {
+// Gaps of which a pass in this run says that they are no more.
+Expected<std::set<GapKey>> provable(const store::GapLog& log, const store::RunInfo& run,
+                                    const analysis::Target& target) {
     const auto known = log.gaps();
     if (!known) return tl::unexpected(known.error());
-    std::set<GapKey> met;
-    for (const GapHit& hit : seen.hits) met.insert(hit.key);
-    std::vector<GapKey> closed;
+    std::set<GapKey> keys;
     for (const store::StoredGap& gap : *known) {
         const GapKey& key = gap.facts.key;
         const bool ours = key.device == target.device && key.simulated == target.simulated;
         // With fallback on, an operator without a kernel passes, too.
-        if (!ours || gap.status != "open" || (run.fallback && of_operators(key.kind)) ||
-            numbers_of(run.torch) < numbers_of(gap.last_torch))
-            continue;
-        const auto before = log.hits(gap.last_seen);
-        if (!before) return tl::unexpected(before.error());
-        std::set<std::string> blocked;
-        for (const GapHit& hit : *before)
-            if (hit.blocks && hit.key == key) blocked.insert(hit.test);
-        if (analysis::closes(blocked, seen.tests, met.contains(key))) closed.push_back(key);
+        if (ours && !(run.fallback && of_operators(key.kind)) &&
+            !is_older(run.torch, gap.last_torch))
+            keys.insert(key);
     }
-    return closed;
+    return keys;
 }
 
 }  // namespace
@@ -88,7 +58,7 @@ Expected<void> log_gaps(const store::Store& store, const std::string& run) {
     if (!stored) return tl::unexpected(stored.error());
     const store::RunInfo& info = stored->info;
     const analysis::Target target{info.simulated.value_or(info.device), info.simulated.has_value()};
-    Seen seen;
+    analysis::LaterRun seen{info.suite, {}, {}};
     const auto read =
         store.each_module(run, [&](const store::StoredModule& module) -> Expected<void> {
             look_at(module, target, seen);
@@ -96,13 +66,19 @@ Expected<void> log_gaps(const store::Store& store, const std::string& run) {
         });
     if (!read) return read;
     store::GapLog log(store);
-    const auto closed = closed_by(log, info, target, seen);
-    if (!closed) return tl::unexpected(closed.error());
-    std::set<GapKey> keys;
+    const auto keys = provable(log, info, target);
+    if (!keys) return tl::unexpected(keys.error());
+    auto blocked = log.blocked_tests(run);
+    if (!blocked) return tl::unexpected(blocked.error());
+    std::erase_if(*blocked, [&](const BlockedTest& row) { return !keys->contains(row.gap); });
+    analysis::Mended mended = analysis::mended_by(*blocked, seen);
+    std::set<GapKey> known;
     std::vector<GapFacts> met;
     for (const GapHit& hit : seen.hits)
-        if (keys.insert(hit.key).second) met.push_back(analysis::facts_of(hit.key));
-    return log.put_hits(run, met, seen.hits).and_then([&] { return log.close(*closed, run); });
+        if (known.insert(hit.key).second) met.push_back(analysis::facts_of(hit.key));
+    std::vector<GapHit> hits = std::move(seen.hits);
+    std::move(mended.passed.begin(), mended.passed.end(), std::back_inserter(hits));
+    return log.put_hits(run, met, hits).and_then([&] { return log.close(mended.closed, run); });
 }
 
 namespace {

@@ -15,8 +15,8 @@ namespace compat::app {
 // For a run that has ended; again for the same run changes nothing.
 [[nodiscard]] Expected<void> log_gaps(const store::Store& store, const std::string& run);
 
-// The log as it stands, ranked by what the latest run of each suite met. `results`: the folder of
-// the store; relative links start at `report_folder`.
+// The log as it stands, ranked by what each test met when it last ran. `results`: the folder of the
+// store; relative links start at `report_folder`.
 [[nodiscard]] Expected<std::vector<reports::GapView>> current_gaps(
     const store::Store& store, const std::filesystem::path& results,
     const std::filesystem::path& report_folder);

@@ -36,7 +36,7 @@ inline constexpr std::array<std::string_view, 4> kSeverityNames{"blocker", "majo
     return kSeverityNames[static_cast<size_t>(s)];
 }
 
-// Of these only open and fixed are ever set by a run.
+// Of these only open and fixed are ever set by a run or a scan.
 inline constexpr std::array<std::string_view, 5> kGapStatusNames{"open", "planned", "fixed",
                                                                  "wontfix", "upstream"};
 
@@ -67,10 +67,19 @@ struct GapHit {
     std::string test;  // case id; empty: outside any test
     std::string file;  // absolute as the child saw it; empty: unknown
     int line = 0;
-    std::int64_t count = 1;
-    bool blocks = false;  // the test failed of it
+    std::int64_t count = 1;  // 0: the test, which it had blocked, passed without it
+    bool blocks = false;     // the test failed of it
 
     friend bool operator==(const GapHit&, const GapHit&) = default;
+};
+
+// A test that failed of a gap and has not passed since.
+struct BlockedTest {
+    GapKey gap;
+    std::string suite;
+    std::string test;  // case id
+
+    friend bool operator==(const BlockedTest&, const BlockedTest&) = default;
 };
 
 }  // namespace compat

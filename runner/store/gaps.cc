@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runner/base/version.h"
 #include "runner/store/edge.h"
 #include "runner/store/json_column.h"
 #include "runner/store/store_impl.h"
@@ -53,35 +54,102 @@ std::optional<std::int64_t> row_of(Database& database, const GapKey& key) {
     return row.integer(0);
 }
 
-// What was set by hand stays: `by_hand` is a list of columns.
-void put(Database& database, const GapFacts& facts, std::string_view seen, std::string_view torch,
+void add(Database& database, const GapFacts& facts, std::string_view seen, std::string_view torch,
          bool scanned) {
     Statement row = database.prepare(R"sql(
         INSERT INTO gap (symbol, kind, device, simulated, equivalent, description, severity, action,
             scanned, first_seen, first_torch, last_seen, last_torch)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?10, ?11)
-        ON CONFLICT (symbol, kind, device, simulated) DO UPDATE SET
-            equivalent = iif(?9 AND instr(by_hand, '"equivalent"') = 0, ?5, equivalent),
-            description = iif(?9 AND instr(by_hand, '"description"') = 0, ?6, description),
-            severity = iif(?9 AND instr(by_hand, '"severity"') = 0, ?7, severity),
-            action = iif(?9 AND instr(by_hand, '"action"') = 0, ?8, action),
-            scanned = max(scanned, ?9),
-            last_seen = iif(?9 AND last_seen <> 'scan', last_seen, ?10),
-            last_torch = ?11,
-            status = iif(?9 = 0 AND status = 'fixed', 'open', status),
-            closed_by = iif(?9, closed_by, NULL))sql");
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?10, ?11))sql");
     row.bind_all(facts.key.symbol, name_of(facts.key.kind), facts.key.device, facts.key.simulated,
                  facts.equivalent, facts.description, name_of(facts.severity), facts.action,
                  scanned, seen, torch);
     row.run();
 }
 
+// Adds a gap, or renews one that is known. What was set by hand stays; a run's word goes before a
+// scan's, and an older torch says nothing of a newer one.
+void put(Database& database, const GapFacts& facts, std::string_view seen, std::string_view torch,
+         bool scanned) {
+    const auto id = row_of(database, facts.key);
+    if (!id) return add(database, facts, seen, torch, scanned);
+    Statement known = database.prepare(
+        "SELECT last_seen = 'scan', last_torch, coalesce(closed_by, '') = 'scan', closed_torch "
+        "FROM gap WHERE id = ?");
+    known.bind(1, *id);
+    known.step();
+    const bool by_scan = known.flag(0);
+    const bool newest = scanned == by_scan ? !is_older(torch, known.text(1)) : by_scan;
+    const auto closed_torch = known.optional_text(3);
+    const bool reopened =
+        closed_torch && (!scanned || known.flag(2)) && !is_older(torch, *closed_torch);
+    known.reset();
+    Statement row = database.prepare(R"sql(
+        UPDATE gap SET
+            equivalent = iif(?1 AND instr(by_hand, '"equivalent"') = 0, ?2, equivalent),
+            description = iif(?1 AND instr(by_hand, '"description"') = 0, ?3, description),
+            severity = iif(?1 AND instr(by_hand, '"severity"') = 0, ?4, severity),
+            action = iif(?1 AND instr(by_hand, '"action"') = 0, ?5, action),
+            scanned = max(scanned, ?1),
+            last_seen = iif(?6, ?7, last_seen),
+            last_torch = iif(?6, ?8, last_torch),
+            status = iif(?9, 'open', status),
+            closed_by = iif(?9, NULL, closed_by),
+            closed_torch = iif(?9, NULL, closed_torch)
+        WHERE id = ?10)sql");
+    row.bind_all(scanned, facts.equivalent, facts.description, name_of(facts.severity),
+                 facts.action, newest, seen, torch, reopened, *id);
+    row.run();
+}
+
+// What was closed by a run or a scan tells so; what was set by hand does not, and stays.
+void close_gap(Database& database, const GapKey& key, std::string_view by, std::string_view torch) {
+    Statement close = database.prepare(
+        "UPDATE gap SET status = 'fixed', closed_by = ?, closed_torch = ? WHERE symbol = ? AND "
+        "kind = ? AND device = ? AND simulated = ? AND status = 'open' AND "
+        "instr(by_hand, '\"status\"') = 0");
+    close.bind_all(by, torch, key.symbol, name_of(key.kind), key.device, key.simulated);
+    close.run();
+}
+
+std::string torch_of(Database& database, std::int64_t run) {
+    Statement torch = database.prepare("SELECT torch FROM run WHERE id = ?");
+    torch.bind(1, run);
+    torch.step();
+    return torch.text(0);
+}
+
+// Gaps of `device` that only scans know, of the same torch or older ones.
+std::vector<GapKey> scanned_before(Database& database, std::string_view device,
+                                   std::string_view torch) {
+    Statement row = database.prepare(
+        "SELECT symbol, kind, device, simulated, last_torch FROM gap "
+        "WHERE device = ? AND simulated = 0 AND last_seen = 'scan'");
+    row.bind(1, device);
+    std::vector<GapKey> keys;
+    while (row.step())
+        if (!is_older(torch, row.text(4))) keys.push_back(key_of(row, 0));
+    return keys;
+}
+
+// Later runs on the same target, with the redirection where `run` had it.
+constexpr std::string_view kLater =
+    "later.id > run.id AND later.suite = run.suite AND later.device = run.device AND "
+    "later.simulated IS run.simulated AND later.shim >= run.shim AND "
+    "later.finished_ms IS NOT NULL";
+
 }  // namespace
 
-Expected<void> GapLog::put_scan(const std::vector<GapFacts>& gaps, std::string_view torch) {
+Expected<void> GapLog::put_scan(const std::vector<GapFacts>& gaps, std::string_view device,
+                                std::string_view torch) {
     Database& database = store_.impl().database;
     return write(database, [&]() -> Expected<void> {
-        for (const GapFacts& facts : gaps) put(database, facts, kScan, torch, true);
+        std::set<GapKey> found;
+        for (const GapFacts& facts : gaps) {
+            put(database, facts, kScan, torch, true);
+            found.insert(facts.key);
+        }
+        for (const GapKey& key : scanned_before(database, device, torch))
+            if (!found.contains(key)) close_gap(database, key, kScan, torch);
         return {};
     });
 }
@@ -90,12 +158,8 @@ Expected<void> GapLog::put_hits(std::string_view run, const std::vector<GapFacts
                                 const std::vector<GapHit>& hits) {
     Database& database = store_.impl().database;
     return write_to(database, run, [&](std::int64_t row) {
-        Statement torch = database.prepare("SELECT torch FROM run WHERE id = ?");
-        torch.bind(1, row);
-        torch.step();
-        const std::string version = torch.text(0);
-        torch.reset();
-        for (const GapFacts& facts : met) put(database, facts, run, version, false);
+        const std::string torch = torch_of(database, row);
+        for (const GapFacts& facts : met) put(database, facts, run, torch, false);
         Statement erase = database.prepare("DELETE FROM gap_hit WHERE run = ?");
         erase.bind(1, row);
         erase.run();
@@ -112,15 +176,9 @@ Expected<void> GapLog::put_hits(std::string_view run, const std::vector<GapFacts
 
 Expected<void> GapLog::close(const std::vector<GapKey>& gaps, std::string_view run) {
     Database& database = store_.impl().database;
-    return write(database, [&]() -> Expected<void> {
-        Statement close = database.prepare(
-            "UPDATE gap SET status = 'fixed', closed_by = ? WHERE symbol = ? AND kind = ? AND "
-            "device = ? AND simulated = ? AND status = 'open'");
-        for (const GapKey& key : gaps) {
-            close.bind_all(run, key.symbol, name_of(key.kind), key.device, key.simulated);
-            close.run();
-        }
-        return {};
+    return write_to(database, run, [&](std::int64_t row) {
+        const std::string torch = torch_of(database, row);
+        for (const GapKey& key : gaps) close_gap(database, key, run, torch);
     });
 }
 
@@ -139,8 +197,9 @@ Expected<void> GapLog::set(const GapKey& gap, std::string_view field, std::strin
         hands.reset();
         by_hand.emplace(field);
         Statement set = database.prepare(
-            fmt::format("UPDATE gap SET {} = ?, by_hand = ?, closed_by = iif(? = 'status', NULL, "
-                        "closed_by) WHERE id = ?",
+            fmt::format("UPDATE gap SET {0} = ?1, by_hand = ?2, "
+                        "closed_by = iif(?3 = 'status', NULL, closed_by), "
+                        "closed_torch = iif(?3 = 'status', NULL, closed_torch) WHERE id = ?4",
                         field));
         set.bind_all(value, to_column(json(by_hand)), field, *row);
         set.run();
@@ -184,7 +243,7 @@ Expected<std::vector<GapHit>> GapLog::hits(std::string_view run) const {
     return guarded(database.file(), [&]() -> Expected<std::vector<GapHit>> {
         Statement row = database.prepare(
             fmt::format("SELECT {} FROM gap_hit JOIN gap ON gap.id = gap_hit.gap JOIN run ON "
-                        "run.id = gap_hit.run WHERE run.name = ? ORDER BY gap_hit.id",
+                        "run.id = gap_hit.run WHERE run.name = ? AND count > 0 ORDER BY gap_hit.id",
                         kHitColumns));
         row.bind(1, run);
         std::vector<GapHit> hits;
@@ -196,19 +255,55 @@ Expected<std::vector<GapHit>> GapLog::hits(std::string_view run) const {
 Expected<std::vector<CurrentHit>> GapLog::current_hits() const {
     Database& database = store_.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<CurrentHit>> {
+        // Of a row that is no test ("a.py::<module>") any test below it tells.
         Statement row = database.prepare(fmt::format(R"sql(
-            SELECT {}, suite.name, run.name
-            FROM (SELECT max(id) AS id FROM run WHERE finished_ms IS NOT NULL
-                  GROUP BY suite, device, coalesce(simulated, '')) AS latest
-            JOIN run ON run.id = latest.id
-            JOIN suite ON suite.id = run.suite
-            JOIN gap_hit ON gap_hit.run = run.id
+            SELECT {0}, suite.name, run.name
+            FROM gap_hit
             JOIN gap ON gap.id = gap_hit.gap
+            JOIN run ON run.id = gap_hit.run
+            JOIN suite ON suite.id = run.suite
+            WHERE count > 0 AND NOT EXISTS (
+                SELECT 1
+                FROM test
+                CROSS JOIN result ON result.test = test.id
+                CROSS JOIN run AS later ON later.id = result.run
+                WHERE test.suite = run.suite AND test.case_id BETWEEN
+                      iif(instr(gap_hit.test, '::<'),
+                          substr(gap_hit.test, 1, instr(gap_hit.test, '::<') + 1), gap_hit.test)
+                      AND iif(instr(gap_hit.test, '::<'),
+                              substr(gap_hit.test, 1, instr(gap_hit.test, '::<')) || ';',
+                              gap_hit.test)
+                  AND result.run > run.id AND result.verdict = 1
+                  AND result.state NOT IN ('skipped', 'not_run') AND {1})
+            AND NOT (gap_hit.test = '' AND EXISTS (
+                SELECT 1 FROM run AS later WHERE later.complete = 1 AND {1}))
             ORDER BY gap_hit.id)sql",
-                                                     kHitColumns));
+                                                     kHitColumns, kLater));
         std::vector<CurrentHit> hits;
         while (row.step()) hits.push_back({hit_of(row, 0), row.text(9), row.text(10)});
         return hits;
+    });
+}
+
+Expected<std::vector<BlockedTest>> GapLog::blocked_tests(std::string_view before) const {
+    Database& database = store_.impl().database;
+    return guarded(database.file(), [&]() -> Expected<std::vector<BlockedTest>> {
+        Statement row = database.prepare(R"sql(
+            SELECT DISTINCT symbol, kind, gap.device, gap.simulated, suite.name, gap_hit.test
+            FROM gap_hit
+            JOIN gap ON gap.id = gap_hit.gap
+            JOIN run ON run.id = gap_hit.run
+            JOIN suite ON suite.id = run.suite
+            WHERE gap_hit.blocks AND run.name <> ?1 AND NOT EXISTS (
+                SELECT 1
+                FROM gap_hit AS passed
+                JOIN run AS later ON later.id = passed.run
+                WHERE passed.gap = gap_hit.gap AND passed.test = gap_hit.test AND passed.count = 0
+                  AND passed.run > gap_hit.run AND later.suite = run.suite AND later.name <> ?1))sql");
+        row.bind(1, before);
+        std::vector<BlockedTest> blocked;
+        while (row.step()) blocked.push_back({key_of(row, 0), row.text(4), row.text(5)});
+        return blocked;
     });
 }
 

@@ -21,12 +21,12 @@ struct StoredGap {
     bool scanned = false;           // torch's own API tells of it
     std::string first_seen;         // a run's id, or "scan"
     std::string first_torch;
-    std::string last_seen;
+    std::string last_seen;  // a run with the newest torch that met it; "scan": no run did
     std::string last_torch;
-    std::optional<std::string> closed_by;  // the run in which it no longer showed
+    std::optional<std::string> closed_by;  // the run in which it no longer showed, or "scan"
 };
 
-// A hit in the latest run of a suite on a target.
+// A hit in the latest run, on a target, in which its test ran.
 struct CurrentHit {
     GapHit hit;
     std::string suite;
@@ -42,11 +42,16 @@ class GapLog {
   public:
     explicit GapLog(const Store& store) : store_(store) {}
 
-    // Adds what a scan found, and renews what was found before: facts that were set by hand stay.
+    // Nothing here changes what was set by hand but `set`.
+
+    // Adds what a scan of `device` found, and renews what was found before. What only scans with
+    // the same torch or older ones know, and this one does not, is fixed.
     [[nodiscard]] Expected<void> put_scan(const std::vector<GapFacts>& gaps,
-                                          std::string_view torch);
-    // A run's hits, in place of those it had. `met` has the facts of every gap they are of; one
-    // that is not in the log is added with them, one that was fixed is open again.
+                                          std::string_view device, std::string_view torch);
+    // A run's hits, in place of those it had; `count` is 0 for a test that the gap had blocked and
+    // that passed without it. `met` has the facts of every gap that was met: one that is not in
+    // the log is added with them, one that was fixed with the same torch or an older one is open
+    // again.
     [[nodiscard]] Expected<void> put_hits(std::string_view run, const std::vector<GapFacts>& met,
                                           const std::vector<GapHit>& hits);
     [[nodiscard]] Expected<void> close(const std::vector<GapKey>& gaps, std::string_view run);
@@ -57,8 +62,10 @@ class GapLog {
     // In the order of their symbols.
     [[nodiscard]] Expected<std::vector<StoredGap>> gaps() const;
     [[nodiscard]] Expected<std::vector<GapHit>> hits(std::string_view run) const;
-    // Of the latest run that ended, for each suite, device, and whether it was simulated.
+    // Each test's, in the latest run in which it ran: docs/gaps.md, "Ranking".
     [[nodiscard]] Expected<std::vector<CurrentHit>> current_hits() const;
+    // Tests that a gap blocked and that have not passed since, by all runs but `before`.
+    [[nodiscard]] Expected<std::vector<BlockedTest>> blocked_tests(std::string_view before) const;
 
   private:
     const Store& store_;

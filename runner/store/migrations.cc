@@ -78,10 +78,10 @@ constexpr char kDiagnosesAndGaps[] = R"sql(
         first_torch  TEXT NOT NULL,
         last_seen    TEXT NOT NULL,
         last_torch   TEXT NOT NULL,
-        closed_by    TEXT,                          -- run; null: open, or closed by hand
+        closed_by    TEXT,                          -- run, or "scan"; null: open, or closed by hand
+        closed_torch TEXT,                          -- null as closed_by
         UNIQUE (symbol, kind, device, simulated)
     );
-    CREATE INDEX gap_by_status ON gap (status);
     CREATE TABLE gap_hit (                          -- where a run met it
         id      INTEGER PRIMARY KEY,
         gap     INTEGER NOT NULL REFERENCES gap ON DELETE CASCADE,
@@ -89,10 +89,10 @@ constexpr char kDiagnosesAndGaps[] = R"sql(
         test    TEXT NOT NULL,                      -- case id; empty: outside any test
         file    TEXT NOT NULL,                      -- absolute; empty: unknown
         line    INTEGER NOT NULL,
-        count   INTEGER NOT NULL,
+        count   INTEGER NOT NULL,                   -- 0: the test, which it had blocked, passed without it
         blocks  INTEGER NOT NULL                    -- 1: the test failed of it
     );
-    CREATE INDEX gap_hit_by_gap ON gap_hit (gap, run);
+    CREATE INDEX gap_hit_by_gap ON gap_hit (gap, test, run);
     CREATE INDEX gap_hit_by_run ON gap_hit (run);
     CREATE VIEW v_gap AS
     SELECT gap.symbol, gap.kind, gap.device, gap.simulated, gap.severity, gap.status,

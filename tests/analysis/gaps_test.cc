@@ -41,6 +41,21 @@ TEST(GapsIn, AreWhatTheTextNames) {
          {{"torch.mps.ipc_collect", GapKind::missing_symbol, "cpu"}}},
         {"AttributeError: module 'torch._C' has no attribute '_cuda_getDevice'",
          {{"torch._C._cuda_getDevice", GapKind::shim_defect, "cpu"}}},
+        {"Could not run 'aten::mm' with arguments from the 'AutogradNestedTensorCUDA' backend.",
+         {{"aten::mm", GapKind::op_unsupported, "cuda"}}},
+        {"Could not run 'aten::mm' with arguments from the 'SparseCsrCPU' backend.",
+         {{"aten::mm", GapKind::op_unsupported, "cpu"}}},
+        {"Could not run 'aten::item' with arguments from the 'Meta' backend.", {}},
+        {"ComplexDouble is not supported on MPS",
+         {{"ComplexDouble", GapKind::dtype_unsupported, "mps"}}},
+        {"torch.bfloat16 is not supported on MPS",
+         {{"bfloat16", GapKind::dtype_unsupported, "mps"}}},
+        {"FlashAttention is not supported on MPS", {}},
+        {"module 'torch.backends.mps' has no attribute 'preferred_linalg_library'",
+         {{"torch.backends.mps.preferred_linalg_library", GapKind::missing_symbol, "cpu"}}},
+        {"module 'torch' has no attribute 'symeig'", {}},
+        {"module 'torch.nn' has no attribute 'Odd'", {}},
+        {"expected [symbol: torch.cuda.CUDAGraph] in the text", {}},
         {"module 'numpy' has no attribute 'float'", {}},
         {"1 != 2", {}},
     };
@@ -50,6 +65,28 @@ TEST(GapsIn, AreWhatTheTextNames) {
             keys.push_back(hit.key);
         EXPECT_EQ(keys, row.keys) << row.message;
     }
+}
+
+TEST(GapsIn, AnAssertionTellsOfNone) {
+    for (const char* type :
+         {"AssertionError", "unittest.case.AssertionError", "Failed", "Failure"}) {
+        auto failure = failure_of("\"mm\" not implemented for 'Half'");
+        EXPECT_EQ(gaps_in(failure, {"cpu", false}).size(), 1U);
+        failure.type = type;
+        EXPECT_THAT(gaps_in(failure, {"cpu", false}), IsEmpty()) << type;
+    }
+}
+
+TEST(GapsIn, OnlyTheTargetIsSimulated) {
+    const auto keys = [](const char* device) {
+        return gaps_in(failure_of(
+                           fmt::format("Could not run 'aten::mm' from the '{}' backend", device)),
+                       {"mps", true})
+            .at(0)
+            .key;
+    };
+    EXPECT_EQ(keys("MPS"), (GapKey{"aten::mm", GapKind::op_unsupported, "mps", true}));
+    EXPECT_EQ(keys("CPU"), (GapKey{"aten::mm", GapKind::op_unsupported, "cpu", false}));
 }
 
 parsers::CaseRecord test_of(std::string id, parsers::State state, std::string message) {
@@ -79,6 +116,21 @@ TEST(GapHits, OfFailuresBlockAndOfTheRecordDoNot) {
     EXPECT_FALSE(hits[1].blocks);
 }
 
+TEST(GapHits, CountARefusalOnceThatItsTextTellsOfToo) {
+    parsers::ModuleRecord record;
+    record.framework = "unittest";
+    record.cases = {test_of("a::t1", parsers::State::errored, "[symbol: torch.cuda.CUDAGraph]")};
+    record.device_events = {
+        {"a::t1", "refusal", "torch.cuda.CUDAGraph", "", "", {"/s/lib.py", 4}, 2},
+        {"a::t2", "refusal", "torch.cuda.CUDAGraph", "", "", {"/s/lib.py", 4}, 1}};
+    const auto hits = gap_hits(record, {"cpu", false});
+    ASSERT_EQ(hits.size(), 2U);
+    EXPECT_EQ(hits[0].count, 2);
+    EXPECT_TRUE(hits[0].blocks);
+    EXPECT_EQ(hits[1].test, "a::t2");
+    EXPECT_FALSE(hits[1].blocks) << "it was caught";
+}
+
 TEST(BlockedBy, CountsATestForAGapAloneOnlyWhereNoOtherBlocksIt) {
     const GapKey a{"a", GapKind::op_unsupported, "mps"}, b{"b", GapKind::op_unsupported, "mps"};
     const auto hit = [](const GapKey& key, const char* test, bool blocks = true) {
@@ -96,13 +148,66 @@ TEST(BlockedBy, CountsATestForAGapAloneOnlyWhereNoOtherBlocksIt) {
     EXPECT_EQ(blocked.at(b).unblocked_alone, 0);
 }
 
-TEST(Closes, WhereWhatItBlockedPasses) {
-    const std::set<std::string> blocked{"t1", "t2"};
-    EXPECT_TRUE(closes(blocked, {{"t1", "t2"}, {}}, false));
-    EXPECT_TRUE(closes(blocked, {{"t1"}, {"t3"}}, false));
-    EXPECT_FALSE(closes(blocked, {{"t1"}, {"t2"}}, false));
-    EXPECT_FALSE(closes(blocked, {{"t3"}, {}}, false));
-    EXPECT_FALSE(closes(blocked, {{"t1", "t2"}, {}}, true));
+class MendedBy : public ::testing::Test {
+  protected:
+    // The ids of the tests that count as passed, and "closed" where the gap is.
+    std::vector<std::string> mended() const {
+        const Mended found = mended_by(blocked, run);
+        std::vector<std::string> words;
+        for (const GapHit& hit : found.passed) {
+            EXPECT_EQ(hit.count, 0);
+            EXPECT_FALSE(hit.blocks);
+            words.push_back(hit.test);
+        }
+        for (const GapKey& key : found.closed) {
+            EXPECT_EQ(key, gap);
+            words.emplace_back("closed");
+        }
+        return words;
+    }
+
+    GapKey gap{"torch.cuda.CUDAGraph", GapKind::missing_symbol, "mps"};
+    std::vector<BlockedTest> blocked{{gap, "s", "a::t1"}, {gap, "s", "a::t2"}};
+    LaterRun run{"s", {}, {}};
+};
+
+TEST_F(MendedBy, AGapIsClosedWhereAllThatItBlockedPass) {
+    run.passed = {"a::t1", "a::t2", "a::t3"};
+    EXPECT_THAT(mended(), ElementsAre("a::t1", "a::t2", "closed"));
+}
+
+TEST_F(MendedBy, ATestThatDidNotRunOrPassKeepsItOpen) {
+    run.passed = {"a::t1"};
+    EXPECT_THAT(mended(), ElementsAre("a::t1"));
+    run.passed = {"a::t3"};
+    EXPECT_THAT(mended(), IsEmpty());
+    blocked.clear();
+    EXPECT_THAT(mended(), IsEmpty()) << "nothing was blocked, nothing is proven";
+}
+
+TEST_F(MendedBy, ATestOfAnotherSuiteKeepsItOpen) {
+    run.passed = {"a::t1", "a::t2"};
+    blocked.push_back({gap, "other", "a::t1"});
+    EXPECT_THAT(mended(), ElementsAre("a::t1", "a::t2"));
+}
+
+TEST_F(MendedBy, WhatIsMetIsNotClosed) {
+    run.passed = {"a::t1", "a::t2"};
+    GapHit caught;
+    caught.key = gap;
+    caught.test = "a::t3";
+    run.hits = {caught};
+    EXPECT_THAT(mended(), ElementsAre("a::t1", "a::t2"));
+    run.hits[0].test = "a::t1";
+    EXPECT_THAT(mended(), ElementsAre("a::t2"));
+}
+
+TEST_F(MendedBy, ARowThatIsNoTestPassesWithATestBelowIt) {
+    blocked = {{gap, "s", "a.py::<module>"}};
+    run.passed = {"b.py::t"};
+    EXPECT_THAT(mended(), IsEmpty());
+    run.passed = {"a.py::T::t"};
+    EXPECT_THAT(mended(), ElementsAre("a.py::<module>", "closed"));
 }
 
 TEST(FactsOf, AreThereForEveryKind) {

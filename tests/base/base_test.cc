@@ -7,6 +7,7 @@
 #include "runner/base/exit_code.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
+#include "runner/base/version.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat {
@@ -92,6 +93,15 @@ TEST(Files, AWriteIsWholeOrNotAtAll) {
 TEST(Errors, AreOneLine) {
     EXPECT_EQ(to_line({ErrorKind::io, "cannot\nwrite", "try", "/x"}), "/x: cannot write: try");
     EXPECT_EQ(to_line({ErrorKind::io, "m", "", ""}), "m");
+}
+
+TEST(Versions, AreComparedByTheirNumbers) {
+    EXPECT_TRUE(is_older("2.9.1", "2.13.0+cpu"));
+    EXPECT_TRUE(is_older("2.13", "2.13.1"));
+    EXPECT_TRUE(is_older("", "2.13.0"));
+    EXPECT_FALSE(is_older("2.13.0", "2.13.0+cu130"));
+    EXPECT_FALSE(is_older("2.13.0", "2.9.1"));
+    EXPECT_FALSE(is_older("", ""));
 }
 
 }  // namespace

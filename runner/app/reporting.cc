@@ -1,12 +1,23 @@
 #include "runner/app/reporting.h"
 
+#include "runner/app/display.h"
 #include "runner/app/gap_log.h"
+#include "runner/app/output.h"
 #include "runner/app/summary.h"
 #include "runner/base/exit_code.h"
 
 namespace compat::app {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// The gap log sums up runs: where it fails, the run and its reports are none the worse.
+void note_gap_log(const Error& error) {
+    print(stderr, "note: the gap log: {}\n", printable(to_line(error)));
+}
+
+}  // namespace
 
 Expected<Reported> write_reports(const store::Store& store, const fs::path& results,
                                  const std::string& id, const WhichReports& which) {
@@ -25,8 +36,10 @@ Expected<Reported> write_reports(const store::Store& store, const fs::path& resu
     if (!seen) return tl::unexpected(seen.error());
     Reported reported{model.finish(), {}};
     auto gaps = gaps_of_run(store, id, results, out);
-    if (!gaps) return tl::unexpected(gaps.error());
-    reported.model.gaps = std::move(*gaps);
+    if (gaps)
+        reported.model.gaps = std::move(*gaps);
+    else
+        note_gap_log(gaps.error());
     auto files = writer->finish(reported.model);
     if (!files) return tl::unexpected(files.error());
     reported.files = std::move(*files);
@@ -34,7 +47,7 @@ Expected<Reported> write_reports(const store::Store& store, const fs::path& resu
 }
 
 Expected<void> report_run(const store::Store& store, const RunFolder& run) {
-    if (auto logged = log_gaps(store, run.id); !logged) return logged;
+    if (auto logged = log_gaps(store, run.id); !logged) note_gap_log(logged.error());
     const auto reported = write_reports(store, run.results, run.id, {});
     if (!reported) return tl::unexpected(reported.error());
     // One that was asked for what is not there hides no other.

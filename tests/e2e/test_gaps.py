@@ -1,7 +1,9 @@
 """The gap log in the installed runner, with a real torch: scanned, met by a run, closed by a later one, set by hand. What a text or a
 record tells: tests/analysis."""
+import contextlib
 import json
 import pathlib
+import sqlite3
 import subprocess
 import sys
 
@@ -58,7 +60,7 @@ def test_a_run_meets_gaps_and_a_later_one_closes_them(runner, python, suite):
     gaps = listed(runner)
     graph = gaps["torch.cuda.CUDAGraph"]
     assert (graph["kind"], graph["device"], graph["simulated"], graph["status"]) == ("missing_symbol", "cpu", False, "open")
-    assert (graph["tests"], graph["unblocked_alone"]) == (2, 2)
+    assert (graph["tests"], graph["unblocked_alone"], graph["hits"]) == (2, 2, 2)
     assert graph["sites"][0]["file"] == "library.py" and graph["sites"][0]["line"] == 4
     link = pathlib.Path(ran.folder / "source/library.py")
     assert link.exists() and graph["sites"][0]["url"].endswith("library.py#L4")
@@ -81,6 +83,34 @@ def test_a_run_meets_gaps_and_a_later_one_closes_them(runner, python, suite):
     assert runner(suite, "--python", python).code == 1
     graph = listed(runner)["torch.cuda.CUDAGraph"]
     assert (graph["status"], graph["closed_by"], graph["tests"]) == ("open", None, 2)
+
+
+def test_a_gap_is_closed_by_the_last_of_the_tests_that_it_blocked(runner, python, suite):
+    """Of several runs, each of some of the tests: none wipes what it did not look at."""
+    assert runner(suite, "--python", python).code == 1
+    (suite / "library.py").write_text(LIBRARY["mended"])
+    cases = [f"tests/test_graphs.py::Graphs::test_{name}" for name in ("fine", "one", "two")]
+    for case, tests, status in zip(cases, (2, 1, 0), ("open", "open", "fixed")):
+        ran = runner(suite, case, "--python", python)
+        assert ran.code == 0, ran.out + ran.err
+        gaps = listed(runner)
+        assert (gaps["torch.cuda.CUDAGraph"]["tests"], gaps["torch.cuda.CUDAGraph"]["status"]) == (tests, status)
+        assert gaps["addmm_impl_cpu_"]["tests"] == 1
+    assert gaps["torch.cuda.CUDAGraph"]["closed_by"] == ran.folder.name
+
+
+def test_a_log_that_fails_costs_the_run_nothing_else(runner, python, suite):
+    first = runner(suite, "--python", python)
+    folder = first.folder
+    with contextlib.closing(sqlite3.connect(first.results / "runner.db")) as database:
+        database.execute("DROP TABLE gap_hit")
+        database.commit()
+    ran = runner(suite, "--python", python)
+    assert ran.code == 1, ran.out + ran.err
+    assert "note: the gap log: " in ran.err and "gap_hit" in ran.err
+    # `latest` is the new run, with its reports and its closing lines.
+    assert ran.folder != folder and (ran.folder / "report.md").exists() and ran.report["gaps"] == []
+    assert ran.out.splitlines()[-1].endswith(f"{ran.folder.name}/report.md")
 
 
 def counted_again(python):

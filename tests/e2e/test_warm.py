@@ -158,7 +158,7 @@ WANTS_HUB_IN_A_FORK = WANTS_HUB.replace("hub.load()", "WAS_THERE and hub.load()"
 
 def test_equal_failures_are_each_confirmed_by_their_own_module(runner, python, suite):
     folder = suite({"test_a": WANTS_HUB, "test_b": WANTS_HUB_IN_A_FORK, "test_c": WANTS_HUB}, ("this", "hub"), hub=HUB)
-    ran = runner(folder, "--python", python, "--shim", "off", "-j1")
+    ran = runner(folder, "--python", python, "--shim", "off", "-j1", "--order", "as-listed")
     assert ran.code == 1 and ran.report["run"]["complete"] and ran.report["accounting"]["closed"], ran.out + ran.err
     cases = {c["id"]: c for m in ran.report["modules"] for c in m["cases"]}
     assert {name: c["state"] for name, c in cases.items()} == {

@@ -50,13 +50,13 @@ Json failure(const FailureView& f) {
 }
 
 Json cluster(const ClusterView& c) {
-    return {{"signature", c.first.signature},
+    return {{"signature", c.signature},
             {"tests", c.tests},
-            {"cause", or_null(c.first.cause)},
-            {"class", or_null(c.first.error_class)},
-            {"confidence", or_null(c.first.confidence)},
-            {"rule", or_null(c.first.rule)},
-            {"key_line", c.first.key_line},
+            {"cause", or_null(c.cause)},
+            {"class", or_null(c.error_class)},
+            {"confidence", or_null(c.confidence)},
+            {"rule", or_null(c.rule)},
+            {"key_line", c.key_line},
             {"example", c.example},
             {"url", or_null(c.url)}};
 }
@@ -201,7 +201,7 @@ class JsonReport : public Renderer {
     }
 
     void add(const ModuleView& view) override {
-        sink_((any_ ? ",\n  " : "\n  ") + dumped(module(view), 2));
+        item(any_, module(view));
         any_ = true;
     }
 
@@ -213,15 +213,22 @@ class JsonReport : public Renderer {
                          {"mismatches", list_of(model.accounting.mismatches, mismatch)}}},
                        {"links",
                         {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
-                       {"causes", model.causes},
-                       {"clusters", list_of(model.clusters, cluster)},
-                       {"gaps", list_of(model.gaps, gap_json)},
+                       {"causes", model.causes}}) +
+              ",\n \"clusters\": [");
+        for (size_t i = 0; i < model.clusters.size(); ++i) item(i > 0, cluster(model.clusters[i]));
+        sink_(std::string(model.clusters.empty() ? "]," : "\n ],") +
+              members({{"gaps", list_of(model.gaps, gap_json)},
                        {"redirections", list_of(model.redirections, redirection)},
                        {"leaked_processes", list_of(model.leaked_processes, leaked)}}) +
               "\n}\n");
     }
 
   private:
+    // Of a list that is too long to be held as a whole.
+    void item(bool follows, const Json& value) {
+        sink_((follows ? ",\n  " : "\n  ") + dumped(value, 2));
+    }
+
     Sink sink_;
     bool any_ = false;  // module
 };

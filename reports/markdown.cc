@@ -371,10 +371,9 @@ class MarkdownReport : public Renderer {
         if (!words.empty())
             clusters_.intro = fmt::format("{}.\n\n{}", fmt::join(words, ", "), clusters_.intro);
         for (const ClusterView& c : model.clusters)
-            page_.add(clusters_,
-                      {row(c.tests, code(c.first.cause), code(c.first.key_line, kLongestCell),
-                           linked_code(c.example, c.url)) +
-                       "\n"});
+            page_.add(clusters_, {row(c.tests, code(c.cause), code(c.key_line, kLongestCell),
+                                      linked_code(c.example, c.url)) +
+                                  "\n"});
     }
 
     void add_slow(const CaseView& test) {

@@ -318,10 +318,11 @@ class ModelBuilder::Impl {
             if (failure.signature.empty() || !seen.insert(failure.signature).second) return;
             ClusterView& cluster = clusters_[failure.signature];
             if (cluster.tests++ > 0) return;
-            cluster.first = failure;
-            cluster.first.traceback.clear();
-            cluster.first.frames.clear();
-            cluster.first.also.clear();
+            cluster.cause = failure.cause;
+            cluster.error_class = failure.error_class;
+            cluster.confidence = failure.confidence;
+            cluster.rule = failure.rule;
+            cluster.key_line = failure.key_line;
             cluster.example = test.id;
             cluster.url = test.url;
         };
@@ -336,7 +337,12 @@ class ModelBuilder::Impl {
     }
 
     void add_clusters() {
-        for (auto& [signature, cluster] : clusters_) model_.clusters.push_back(std::move(cluster));
+        model_.clusters.reserve(clusters_.size());
+        while (!clusters_.empty()) {
+            auto node = clusters_.extract(clusters_.begin());
+            node.mapped().signature = std::move(node.key());
+            model_.clusters.push_back(std::move(node.mapped()));
+        }
         std::stable_sort(model_.clusters.begin(), model_.clusters.end(),
                          [](const auto& a, const auto& b) { return a.tests > b.tests; });
     }

@@ -162,9 +162,14 @@ struct RedirectionView {
     std::int64_t tests = 0;  // how many tests came by here
 };
 
-// Failures with one signature.
+// Failures with one signature. A run may have as many as tests: what each says alone stays with it.
 struct ClusterView {
-    FailureView first;    // without its traceback and frames
+    std::string signature;
+    std::string cause;  // these five as FailureView has them
+    std::string error_class;
+    std::string confidence;
+    std::string rule;
+    std::string key_line;
     std::string example;  // id of its test
     std::string url;
     std::int64_t tests = 0;

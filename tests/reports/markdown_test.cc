@@ -117,7 +117,7 @@ TEST_F(MarkdownTest, ItsNumbersAreTheModels) {
 TEST_F(MarkdownTest, CausesAreSummedUpAboveTheirTableWhereThereAreAny) {
     samples::Model model = build();
     model.clusters = {ClusterView{}};
-    model.clusters[0].first.key_line = "ValueError: odd";
+    model.clusters[0].key_line = "ValueError: odd";
     model.clusters[0].tests = 3;
     const char* const head = "| tests | cause | what went wrong | for example |";
     model.causes = {{"tolerance", 2}, {"timeout", 1}, {"crash", 4}};

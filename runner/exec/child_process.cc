@@ -60,10 +60,7 @@ void ChildProcess::watch(int pid, Fd output, Fd exit) {
     output_.assign(output.release());
     exit_.assign(exit.release());
     read();
-    exit_.async_wait(asio::posix::descriptor_base::wait_read,
-                     [self = shared_from_this()](const error_code& error) {
-                         if (!error) self->gone();
-                     });
+    when_readable(exit_, [self = shared_from_this()] { self->gone(); });
 }
 
 ChildState ChildProcess::state() const {

@@ -1,8 +1,10 @@
-// A file descriptor that is closed when its owner goes.
+// A file descriptor that is closed when its owner goes, and the wait until one can be read.
 #pragma once
 
+#include <poll.h>
 #include <unistd.h>
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <utility>
 
 namespace compat::exec {
@@ -26,5 +28,20 @@ class Fd {
   private:
     int value_ = -1;
 };
+
+// Calls `then` once, from the loop, when `descriptor` can be read or has hung up; not at all where
+// it is closed before. Not async_wait by itself: asio hands the state of a closed descriptor to the
+// next one, and with it an event that was still queued for the old one.
+template <class Then>
+void when_readable(boost::asio::posix::stream_descriptor& descriptor, Then then) {
+    descriptor.async_wait(
+        boost::asio::posix::descriptor_base::wait_read,
+        [&descriptor, then = std::move(then)](const boost::system::error_code& error) mutable {
+            if (error) return;
+            pollfd now{descriptor.native_handle(), POLLIN, 0};
+            if (::poll(&now, 1, 0) == 0) return when_readable(descriptor, std::move(then));
+            then();
+        });
+}
 
 }  // namespace compat::exec

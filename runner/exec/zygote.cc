@@ -98,9 +98,7 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> go_on) {
     if (!child) return give_up(to_line(child.error()));
     child_ = std::move(*child);
     socket_.assign(ours.release());
-    socket_.async_wait(asio::posix::descriptor_base::wait_read, [this](const error_code& error) {
-        if (!error) answered();
-    });
+    when_readable(socket_, [this] { answered(); });
     patience_.expires_after(zygote_.patience);
     patience_.async_wait([this](const error_code& error) {
         if (!error)

@@ -39,6 +39,12 @@ elif what == "leak":
     while b"the-leaked-one" not in open(f"/proc/{child.pid}/cmdline", "rb").read():
         time.sleep(0.01)
     print("leader done", flush=True)
+elif what == "last-word":
+    # Said after we have ended, by one that ends with it.
+    if os.fork() == 0:
+        time.sleep(0.5)
+        os.write(1, b"the last word\n")
+        os._exit(0)
 elif what == "environment":
     import json
     print(json.dumps({

@@ -176,6 +176,19 @@ TEST_F(EndingsTest, WhatGoesToTheDiskIsCounted) {
     EXPECT_GE(finished[0].usage.peak_rss_bytes, finished[0].usage.max_rss_bytes);
 }
 
+// The first job's exit and, after it, its output are both waiting when the loop looks at last. Its
+// handlers are gone before the second is had, and the next job has their places.
+TEST_F(EndingsTest, AnEventOfTheJobBeforeIsNotTheEndOfTheNext) {
+    add({"last-word"});
+    add({"tests", "a=8"}, Milliseconds(500));
+    run(1, [&](const RunEvent& event) {
+        const auto* started = std::get_if<JobStarted>(&event);
+        if (started && started->job == 0) std::this_thread::sleep_for(Milliseconds(1000));
+    });
+    EXPECT_EQ(how(0), "exit code 0");
+    EXPECT_THAT(how(1), StartsWith("timed out"));
+}
+
 TEST_F(EndingsTest, AFloodDelaysNobody) {
     add({"flood-forever"}, Milliseconds(2500)).log_bytes = 1 << 20;
     add({"hang"}, Milliseconds(500));

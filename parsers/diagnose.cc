@@ -161,7 +161,8 @@ struct Rules::Compiled {
     Patterns text;
     Patterns at;
 
-    // The first rule that holds, beginning at `from`; rules.size() where none does.
+    // The first rule that holds; rules.size() where none does. `needs_text`: only by its text, and
+    // none of last resort.
     [[nodiscard]] size_t first(std::string_view words, const std::vector<char>& places, State state,
                                bool needs_text) const {
         std::vector<char> found(rules.size(), 0);

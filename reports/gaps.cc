@@ -13,11 +13,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string target_of(const GapView& gap) {
+}  // namespace
+
+std::string target_words(const GapView& gap) {
     return gap.key.device + (gap.key.simulated ? " (simulated)" : "");
 }
-
-}  // namespace
 
 Json gap_json(const GapView& gap) {
     const auto or_null = [](const std::string& text) {
@@ -67,7 +67,7 @@ std::string gap_row(const GapView& gap) {
     std::string line = "|";
     for (const std::string& text :
          {std::to_string(gap.tests), "at most " + std::to_string(gap.unblocked_alone),
-          code(gap.key.symbol), std::string(name_of(gap.key.kind)), target_of(gap), gap.severity,
+          code(gap.key.symbol), std::string(name_of(gap.key.kind)), target_words(gap), gap.severity,
           gap.equivalent.empty() ? html(gap.action) : code(gap.equivalent), where})
         line += fmt::format(" {} |", cell(text));
     return line + "\n";

@@ -45,6 +45,9 @@ struct GapView {
 };
 inline constexpr std::size_t kGapSites = 20;
 
+// "mps (simulated)"
+[[nodiscard]] std::string target_words(const GapView& gap);
+
 struct GapSources {
     std::vector<store::StoredGap> gaps;
     std::vector<store::CurrentHit> hits;

@@ -101,10 +101,6 @@ Expected<std::vector<reports::GapView>> wanted(const GapsCommand& command,
     return gaps;
 }
 
-std::string target_words(const reports::GapView& gap) {
-    return gap.key.device + (gap.key.simulated ? " (simulated)" : "");
-}
-
 Expected<ExitCode> list(const GapsCommand& command, const Invocation& invocation) {
     const auto gaps = wanted(command, invocation);
     if (!gaps) return tl::unexpected(gaps.error());
@@ -124,11 +120,10 @@ Expected<ExitCode> list(const GapsCommand& command, const Invocation& invocation
         print("{:>7}  {:>7}  {:<8}  {:<17}  {:<16}  {}{}\n", gap.tests, gap.unblocked_alone,
               gap.severity, name_of(gap.key.kind), target_words(gap), printable(gap.key.symbol),
               gap.status == "open" ? "" : "  [" + gap.status + "]");
-        for (const auto& site : gap.sites) {
-            print("{:>20}{}{}\n", "", printable(fmt::format("{}:{}", site.file, site.line)),
-                  site.url.empty() ? "" : "  " + printable(site.url));
-            break;
-        }
+        if (gap.sites.empty()) continue;
+        const auto& site = gap.sites.front();
+        print("{:>20}{}{}\n", "", printable(fmt::format("{}:{}", site.file, site.line)),
+              site.url.empty() ? "" : "  " + printable(site.url));
     }
     if (shown < gaps->size())
         print("… and {} more: --all, or `runner gaps export`\n", gaps->size() - shown);

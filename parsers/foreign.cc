@@ -1,0 +1,111 @@
+#include "parsers/foreign.h"
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+
+namespace compat::parsers {
+
+namespace {
+
+// What a reader of one dialect is. `likeness`: how many signs of the dialect the text shows; the
+// dialect with the most is the file's, the earlier of two that show as many.
+struct Reader {
+    Dialect dialect;
+    int (*likeness)(std::string_view beginning, std::string_view end);
+    std::vector<Diagnostic> (*read)(const ForeignFile& file, const SeePart& see);
+};
+
+std::span<const Reader> readers() {
+    static const std::vector<Reader> kReaders{};
+    return kReaders;
+}
+
+constexpr size_t kLookedAt = 1 << 18;
+
+bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
+
+// Of "_Private" the letter, of "Outer" the letter.
+bool begins_class(std::string_view word) {
+    const size_t letter = word.find_first_not_of('_');
+    return letter != std::string_view::npos && is_capital(word[letter]);
+}
+
+}  // namespace
+
+std::optional<Dialect> dialect_of(std::string_view name) {
+    const auto* const it = std::find(kDialectNames.begin(), kDialectNames.end(), name);
+    if (it == kDialectNames.end()) return std::nullopt;
+    return static_cast<Dialect>(it - kDialectNames.begin());
+}
+
+std::optional<Dialect> recognise(std::string_view bytes) {
+    const std::string_view beginning = bytes.substr(0, kLookedAt);
+    const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kLookedAt));
+    std::optional<Dialect> best;
+    int most = 0;
+    for (const Reader& reader : readers())
+        if (const int signs = reader.likeness(beginning, end); signs > most) {
+            most = signs;
+            best = reader.dialect;
+        }
+    return best;
+}
+
+std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file, const SeePart& see) {
+    for (const Reader& reader : readers())
+        if (reader.dialect == dialect) return reader.read(file, see);
+    return {};
+}
+
+std::vector<ModuleRecord> split_modules(ModuleRecord part) {
+    std::vector<ModuleRecord> modules;
+    if (!part.path.empty() || part.cases.empty()) {
+        modules.push_back(std::move(part));
+        return modules;
+    }
+    std::vector<CaseRecord> cases = std::move(part.cases);
+    part.cases.clear();
+    part.closing.reset();
+    std::unordered_map<std::string, size_t> known;
+    for (CaseRecord& test : cases) {
+        const std::string path = test.id.substr(0, test.id.find("::"));
+        const auto [at, is_new] = known.emplace(path, modules.size());
+        if (is_new) {
+            modules.push_back(part);
+            modules.back().path = path;
+            // Said once, with the first.
+            part.diagnostics.clear();
+        }
+        modules[at->second].cases.push_back(std::move(test));
+    }
+    for (ModuleRecord& module : modules)
+        module.collected = static_cast<std::int64_t>(module.cases.size());
+    return modules;
+}
+
+ClassPlace place_of_class(std::string_view dotted) {
+    std::vector<std::string_view> words;
+    for (size_t begin = 0; begin <= dotted.size();) {
+        const size_t end = std::min(dotted.find('.', begin), dotted.size());
+        words.push_back(dotted.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    size_t first = words.size() - 1;  // of the classes
+    for (size_t i = words.size() - 1; i > 0; --i)
+        if (begins_class(words[i]) && !begins_class(words[i - 1])) {
+            first = i;
+            break;
+        }
+    ClassPlace place;
+    for (size_t i = 0; i < words.size(); ++i) {
+        std::string& to = i < first ? place.path : place.classes;
+        if (!to.empty()) to += i < first ? '/' : '.';
+        to += words[i];
+    }
+    if (place.path == "__main__") place.path.clear();
+    if (!place.path.empty()) place.path += ".py";
+    return place;
+}
+
+}  // namespace compat::parsers

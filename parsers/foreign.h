@@ -1,0 +1,67 @@
+// Results that others made, in any of the known dialects: the one entry for whoever imports them.
+// Not for an attempt that a runner of ours made (attempt.h), nor for what is done with the results.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+enum class Dialect {
+    unittest_text,
+    pytest_text,
+    googletest_text,
+    googletest_json,
+    junit_xml,
+    torchdevice_log,
+    torchdevice_json,
+    torchdevice_report,
+};
+inline constexpr std::array<std::string_view, 8> kDialectNames{
+    "unittest",  "pytest",          "googletest",       "googletest-json",
+    "junit-xml", "torchdevice-log", "torchdevice-json", "torchdevice-report"};
+[[nodiscard]] constexpr std::string_view name_of(Dialect d) {
+    return kDialectNames[static_cast<size_t>(d)];
+}
+[[nodiscard]] std::optional<Dialect> dialect_of(std::string_view name);
+
+struct ForeignFile {
+    std::string_view name;   // names the module where nothing in the file does
+    std::string_view bytes;  // whole; need only live for the call
+};
+
+// What one closing of the file speaks of: one run of a framework. Its `path` is empty where the run
+// was of several modules; its cases' ids name their modules then (split_modules). `from_text` is
+// true, `collected` what the file says was collected, `closing` its own totals, diagnostics are of
+// "log" with byte offsets in the file; failures have no diagnosis yet.
+using SeePart = std::function<void(ModuleRecord part)>;
+
+// The dialect in which a file is written; nothing where it is in none that is known. Looks at its
+// beginning and its end alone, whatever its size.
+[[nodiscard]] std::optional<Dialect> recognise(std::string_view bytes);
+
+// Hands on the file's parts in its order and keeps none. Gives what is to be said of the file as a
+// whole. Never fails, on any bytes.
+[[nodiscard]] std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file,
+                                                   const SeePart& see);
+
+// A part of several modules as one record a module, in the order of their first cases. A record of
+// one module comes back as it is; of several, each has its own cases, and no closing.
+[[nodiscard]] std::vector<ModuleRecord> split_modules(ModuleRecord part);
+
+// What a dotted name says of where a class is: "tests.test_a.Outer.Inner" is the class
+// "Outer.Inner" in "tests/test_a.py". Python does not tell where the module ends: classes are taken
+// to begin with a capital, else the last word is the class. `path` is empty for a class of
+// `__main__` and for one without a module.
+struct ClassPlace {
+    std::string path;
+    std::string classes;
+};
+[[nodiscard]] ClassPlace place_of_class(std::string_view dotted);
+
+}  // namespace compat::parsers

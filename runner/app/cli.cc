@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 
+#include "parsers/foreign.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/gap.h"
 #include "runner/base/names.h"
@@ -16,9 +17,9 @@ namespace compat::app {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kCommands{"run",    "list",  "prepare", "report",
-                                                     "runs",   "show",  "exec",    "doctor",
-                                                     "resume", "rerun", "merge",   "gaps"};
+constexpr std::array<std::string_view, 14> kCommands{"run",   "list", "prepare", "report", "runs",
+                                                     "show",  "exec", "doctor",  "resume", "rerun",
+                                                     "merge", "gaps", "import",  "reparse"};
 
 // `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
 // ./list.
@@ -170,6 +171,8 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     ResumeCommand resume;
     RerunCommand rerun;
     MergeCommand merge;
+    ImportCommand import;
+    ReparseCommand reparse;
     GapsCommand gaps;
     bool quiet = false, verbose = false;
 
@@ -280,6 +283,36 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     add_settings(*merge_app, {Setting::results}, flags);
     merge_app->footer("Example:\n  runner merge shard-*/results --results merged");
 
+    auto* import_app =
+        app.add_subcommand("import", "store results that others made as a run like any other");
+    import_app->add_option("FILE", import.files, "files, or folders of them")->required();
+    import_app->add_option("--suite", import.suite, "the suite whose results they are")
+        ->type_name("NAME")
+        ->capture_default_str();
+    import_app
+        ->add_option(
+            "--dialect", import.dialect,
+            fmt::format("instead of recognising it: {}", fmt::join(parsers::kDialectNames, ", ")))
+        ->type_name("");
+    import_app
+        ->add_option("--device", import.device, "the device they were made on: mps, cuda, cpu")
+        ->type_name("NAME")
+        ->capture_default_str();
+    import_app->add_option("--torch", import.torch, "the version of torch they were made with")
+        ->type_name("VERSION");
+    add_settings(*import_app, {Setting::results, Setting::name, Setting::root}, flags);
+    import_app->footer(
+        "Example:\n  runner import target/surefire-reports ci.log --suite theirs --device mps");
+
+    auto* reparse_app = app.add_subcommand(
+        "reparse", "read a run's files again and say which verdicts differ from the stored ones");
+    reparse_app->add_option("RUN", reparse.run, "id, unique prefix, latest, SUITE@latest")
+        ->capture_default_str();
+    auto* apply = reparse_app->add_flag("--apply", reparse.apply, "store what was read");
+    reparse_app->add_flag("--text", reparse.text, "by the logs' text alone, without the events")
+        ->excludes(apply);
+    add_settings(*reparse_app, {Setting::results}, flags);
+
     auto* show_app = app.add_subcommand("show", "one run's results, or one test's history");
     show_app->add_option("RUN|TEST", show.what, "a run as for report, or path::Class::test")
         ->required();
@@ -342,6 +375,8 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     if (resume_app->parsed()) invocation.command = resume;
     if (rerun_app->parsed()) invocation.command = rerun;
     if (merge_app->parsed()) invocation.command = merge;
+    if (import_app->parsed()) invocation.command = import;
+    if (reparse_app->parsed()) invocation.command = reparse;
     if (gaps_app->parsed()) invocation.command = gaps;
     return invocation;
 }

@@ -39,6 +39,18 @@ struct RerunCommand {
 struct MergeCommand {
     std::vector<std::string> databases;
 };
+struct ImportCommand {
+    std::vector<std::string> files;
+    std::string suite = "imported";
+    std::string dialect;  // empty: as each file looks
+    std::string device = "unknown";
+    std::string torch;
+};
+struct ReparseCommand {
+    std::string run = "latest";
+    bool text = false;   // by the logs' text alone
+    bool apply = false;  // store it
+};
 struct ListCommand {
     std::string suite;
     std::vector<std::string> targets;
@@ -85,7 +97,8 @@ struct DoctorCommand {
 
 struct Invocation {
     std::variant<RunCommand, ListCommand, PrepareCommand, ReportCommand, RunsCommand, ShowCommand,
-                 ExecCommand, DoctorCommand, ResumeCommand, RerunCommand, MergeCommand, GapsCommand>
+                 ExecCommand, DoctorCommand, ResumeCommand, RerunCommand, MergeCommand, GapsCommand,
+                 ImportCommand, ReparseCommand>
         command;
     std::map<Setting, std::string> flags;
     std::vector<std::string> argv;  // as typed

@@ -22,6 +22,10 @@ namespace compat::app {
 [[nodiscard]] Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> merge_shards(const MergeCommand& command,
                                               const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> import_results(const ImportCommand& command,
+                                                const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> reparse(const ReparseCommand& command,
+                                         const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> gaps(const GapsCommand& command, const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invocation);
 

@@ -43,6 +43,8 @@ Expected<int> dispatch(const Invocation& invocation) {
                    [&](const ResumeCommand& c) { return status(resume_run(c, invocation)); },
                    [&](const RerunCommand& c) { return status(rerun(c, invocation)); },
                    [&](const MergeCommand& c) { return status(merge_shards(c, invocation)); },
+                   [&](const ImportCommand& c) { return status(import_results(c, invocation)); },
+                   [&](const ReparseCommand& c) { return status(reparse(c, invocation)); },
                    [&](const GapsCommand& c) { return status(gaps(c, invocation)); }},
         invocation.command);
 }

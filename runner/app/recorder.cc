@@ -222,8 +222,8 @@ Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
 
     // The runner ended before it could store this attempt.
     result.process_end = "the runner ended before it";
-    result.record =
-        read(module, number, ToProcessEnd::made(ProcessEnd::Kind::stopped, 0, result.process_end));
+    result.ended = ToProcessEnd::made(ProcessEnd::Kind::stopped, 0, result.process_end);
+    result.record = read(module, number, *result.ended);
     const auto written =
         fs::last_write_time(folder_ / attempt_names(path, number, result.kind).log, error);
     result.started =
@@ -235,7 +235,8 @@ Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
 Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinished& finished) {
     const size_t module = assignment.module;
     store::JobResult result;
-    result.record = read(module, assignment.number, process_end(finished.outcome, finished.usage));
+    result.ended = process_end(finished.outcome, finished.usage);
+    result.record = read(module, assignment.number, *result.ended);
     result.attempt = assignment.number;
     result.kind = assignment.kind;
     if (assignment.kind != AttemptKind::whole) result.only = assignment.only;

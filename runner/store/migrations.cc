@@ -105,10 +105,17 @@ constexpr char kDiagnosesAndGaps[] = R"sql(
     GROUP BY gap.id;
 )sql";
 
+// So that an attempt's files can be read again.
+constexpr std::string_view kEnds = R"sql(
+    -- how its process ended, {"kind", "code", …}: words of parsers/record.h; null: not known
+    ALTER TABLE attempt ADD COLUMN ended TEXT CHECK (ended IS NULL OR json_valid(ended));
+)sql";
+
 constexpr std::array kMigrations{
     Migration{1, kSchemaSql},
     Migration{2, kAttemptsAndShards},
     Migration{3, kDiagnosesAndGaps},
+    Migration{4, kEnds},
 };
 
 std::int64_t pragma(Database& database, const char* name) {

@@ -128,6 +128,14 @@ JobResult read_attempt(const Statement& row) {
             record.closing->ran = closing.at("ran").get<std::int64_t>();
         record.closing->counts = closing.at("counts").get<decltype(record.closing->counts)>();
     }
+    if (!row.is_null(30)) {
+        const json ended = json_column(row, 30);
+        const auto kind = ended.at("kind").get<std::string>();
+        job.ended = {
+            known(parsers::end_kind_of(kind), kind), ended.at("code").get<int>(),
+            ended.at("detail").get<std::string>(),   static_cast<std::uint64_t>(job.peak_rss_bytes),
+            ended.at("of_test").get<bool>(),         ended.at("limit_s").get<double>()};
+    }
     return job;
 }
 
@@ -179,7 +187,7 @@ class ModuleReader {
                 framework_version, python_version, collected, started_ms, duration_s,
                 user_s, system_s, max_rss_bytes, log, events, devices, process_end,
                 dropped_log_bytes, finished, shim, closing, from_text, kind, forked, only_ids,
-                ready, peak_rss_bytes, read_bytes, written_bytes
+                ready, peak_rss_bytes, read_bytes, written_bytes, ended
             FROM attempt
             WHERE module = ?
             ORDER BY number)sql")),

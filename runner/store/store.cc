@@ -37,6 +37,17 @@ Expected<void> write_new_run(Database& database, const RunInfo& info) {
     return {};
 }
 
+// What goes wrong here must not be told as that of the store which is read from.
+Expected<void> add_modules(Database& database, std::int64_t run, const ReadModules& read_modules) {
+    return read_modules([&](const StoredModule& module) {
+        return guarded(database.file(), [&]() -> Expected<void> {
+            write_plan(database, run, {module.path});
+            for (const JobResult& job : module.attempts) write_job(database, run, job);
+            return {};
+        });
+    });
+}
+
 }  // namespace
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -93,16 +104,23 @@ Expected<void> Store::add_run(const StoredRun& run, const ReadModules& read_modu
             if (auto begun = write_new_run(database, run.info); !begun) return begun;
             const auto row = run_row(database, run.info.id);
             if (!row) return tl::unexpected(row.error());
-            // What goes wrong here must not be told as the other store's.
-            const auto add = [&](const StoredModule& module) {
-                return guarded(database.file(), [&]() -> Expected<void> {
-                    write_plan(database, *row, {module.path});
-                    for (const JobResult& job : module.attempts) write_job(database, *row, job);
-                    return {};
-                });
-            };
-            if (auto read = read_modules(add); !read) return read;
+            if (auto read = add_modules(database, *row, read_modules); !read) return read;
             if (run.end) write_end(database, *row, *run.end);
+            return {};
+        });
+    });
+}
+
+Expected<void> Store::replace_modules(std::string_view run, const ReadModules& read_modules,
+                                      const std::function<RunEnd()>& end) {
+    Database& database = impl_->database;
+    return synced(database, [&] {
+        return write(database, [&]() -> Expected<void> {
+            const auto row = run_row(database, run);
+            if (!row) return tl::unexpected(row.error());
+            erase_modules(database, *row);
+            if (auto read = add_modules(database, *row, read_modules); !read) return read;
+            write_end(database, *row, end());
             return {};
         });
     });

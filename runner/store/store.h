@@ -86,7 +86,10 @@ struct JobResult {
     std::string log;  // paths relative to the run's folder; empty: not written
     std::string events;
     std::string devices;
-    std::string process_end;  // for people: "exited 1", "SIGSEGV", "timed out after 30m"
+    std::string process_end;  // for people: "exit code 1", "SIGSEGV", "timed out after 30m"
+    // The same for the parsers, so that its files can be read again; empty: it was made by an
+    // older runner, or read from what others made. Its peak_rss_bytes is the one above.
+    std::optional<parsers::ProcessEnd> ended;
     std::int64_t dropped_log_bytes = 0;
     std::vector<LeakedProcess> leaked;
 
@@ -201,6 +204,12 @@ class Store {
     // A run that is over, whole or not at all; on the disk when it returns, power loss included. Of
     // its modules what is derived from other runs is not taken.
     [[nodiscard]] Expected<void> add_run(const StoredRun& run, const ReadModules& read_modules);
+    // What a run's modules hold now, instead of all that they held, and its end, asked for when all
+    // were read. `read_modules` may read the same run by another connection. On the disk when it
+    // returns.
+    [[nodiscard]] Expected<void> replace_modules(std::string_view run,
+                                                 const ReadModules& read_modules,
+                                                 const std::function<RunEnd()>& end);
     // Takes an end back: the run goes on.
     [[nodiscard]] Expected<void> reopen_run(std::string_view run);
 

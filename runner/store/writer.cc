@@ -152,22 +152,29 @@ class JobWriter {
                               {"mode", record.shim->mode},
                               {"simulated", record.shim->simulated},
                               {"masquerade", record.shim->masquerade}});
+        std::optional<std::string> ended;
+        if (job.ended)
+            ended = to_column({{"kind", name_of(job.ended->kind)},
+                               {"code", job.ended->code},
+                               {"detail", job.ended->detail},
+                               {"of_test", job.ended->of_test},
+                               {"limit_s", job.ended->limit_s}});
         Statement add = database_.prepare(
             R"sql(
             INSERT INTO attempt (module, number, outcome, reason, framework,
                 framework_version, python_version, collected, started_ms, duration_s,
                 user_s, system_s, max_rss_bytes, log, events, devices, process_end,
                 dropped_log_bytes, finished, shim, closing, from_text, kind, forked, only_ids,
-                ready, peak_rss_bytes, read_bytes, written_bytes)
+                ready, peak_rss_bytes, read_bytes, written_bytes, ended)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?, ?))sql");
+                ?, ?, ?, ?, ?))sql");
         add.bind_all(module, job.attempt, name_of(record.outcome), record.reason, record.framework,
                      record.framework_version, record.python_version, record.collected,
                      ms(job.started), job.duration_s, job.user_s, job.system_s, job.max_rss_bytes,
                      job.log, job.events, job.devices, job.process_end, job.dropped_log_bytes,
                      record.finished, shim, closing, record.from_text, name_of(job.kind),
                      record.forked, to_column(job.only), record.ready, job.peak_rss_bytes,
-                     job.read_bytes, job.written_bytes);
+                     job.read_bytes, job.written_bytes, ended);
         add.run();
         return database_.last_row_id();
     }
@@ -359,6 +366,12 @@ void erase_end(Database& database, std::int64_t run) {
             WHERE id = ?)sql");
     update.bind(1, run);
     update.run();
+}
+
+void erase_modules(Database& database, std::int64_t run) {
+    Statement erase = database.prepare("DELETE FROM module WHERE run = ?");
+    erase.bind(1, run);
+    erase.run();
 }
 
 void write_job(Database& database, std::int64_t run, const JobResult& job) {

@@ -286,7 +286,9 @@ void write_an_old_run(const fs::path& file, size_t version) {
             4096, 'a.log', '', '', 'exited 1', 0, 1, 0, NULL, NULL);
         INSERT INTO test VALUES (1, 1, 'a.py::T::t', 'a.T.t');
         INSERT INTO result VALUES (1, 1, 1, 1, 1, 'failed', 'call', '', 0.25, NULL, 0, 1, NULL, 0);
-        INSERT INTO failure VALUES (1, 1, NULL, 0, 'ValueError', 'too old', 'too old', 'call',
+        INSERT INTO failure (id, result, subtest, also, type, message, key_line, phase, counted,
+            traceback, frames, signature)
+        VALUES (1, 1, NULL, 0, 'ValueError', 'too old', 'too old', 'call',
             'failed', 'Traceback', '[["/src/a.py", 3, "t"]]', 'sig');
     )sql");
     if (version > 1)
@@ -311,6 +313,7 @@ TEST_F(FileTest, RunsOfOlderVersionsAreReadAsTheyWere) {
         EXPECT_EQ(job.kind, AttemptKind::whole);
         EXPECT_EQ(job.record.forked, version > 1);
         EXPECT_TRUE(job.record.ready);
+        EXPECT_FALSE(job.ended);
         ASSERT_EQ(job.record.cases.size(), 1u);
         EXPECT_EQ(job.record.cases[0].id, "a.py::T::t");
         ASSERT_TRUE(job.record.cases[0].failure);

@@ -83,6 +83,41 @@ TEST_F(StoreTest, ARunThatIsAddedGoesInWholeOrNotAtAll) {
     EXPECT_FALSE(store.add_run(run, read)) << "it is there already";
 }
 
+TEST_F(StoreTest, ModulesAreReplacedAllOrNone) {
+    begin("run", 100);
+    begin("other", 100);
+    for (const char* run : {"run", "other"}) {
+        ASSERT_TRUE(store.save_job(run, samples::job("b.py")));
+        ASSERT_TRUE(store.save_job(run, samples::job("b.py", 2)));
+        ASSERT_TRUE(store.finish_run(run, samples::end(200)));
+    }
+    const auto before = samples::modules_of(store, "run");
+    JobResult read = samples::job("b.py");
+    read.record.cases.resize(1);
+    read.record.cases[0].state = State::passed;
+    RunEnd end = samples::end(200);
+    end.exit_code = 0;
+    end.mismatches.clear();
+    bool gives_up = true;
+    const auto read_modules = [&](const SeeModule& see) -> Expected<void> {
+        if (auto seen = see({"b.py", {read}, {}, {}}); !seen || !gives_up) return seen;
+        return fail(ErrorKind::io, "a log is gone");
+    };
+    EXPECT_EQ(store.replace_modules("run", read_modules, [&] { return end; }).error().message,
+              "a log is gone");
+    EXPECT_EQ(samples::modules_of(store, "run"), before);
+    EXPECT_EQ(store.load_run("run")->end, samples::end(200));
+
+    gives_up = false;
+    ASSERT_TRUE(store.replace_modules("run", read_modules, [&] { return end; }));
+    const auto after = samples::modules_of(store, "run");
+    ASSERT_EQ(after.size(), 1u);
+    expect_same(after[0].attempts, {read});
+    EXPECT_EQ(store.load_run("run")->end, end);
+    EXPECT_EQ(samples::modules_of(store, "other"), before) << "of no other run";
+    EXPECT_FALSE(store.replace_modules("none", read_modules, [&] { return end; }));
+}
+
 TEST_F(StoreTest, HostileTextSurvives) {
     begin("r", 1);
     JobResult job = samples::job("a'; DROP TABLE run; --\n|`");

@@ -1,0 +1,130 @@
+// `import`: results that others made become a run like any other, with a copy of their files.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "runner/app/commands.h"
+#include "runner/app/conduct.h"
+#include "runner/app/display.h"
+#include "runner/app/imported.h"
+#include "runner/app/output.h"
+#include "runner/app/reporting.h"
+#include "runner/app/verdict.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Read from the copies, so that what is stored is what was read.
+Expected<void> copy_into(const fs::path& folder, std::vector<ImportedFile>& files) {
+    if (auto made = make_directories(folder / kImportedFolder); !made) return made;
+    for (size_t i = 0; i < files.size(); ++i) {
+        ImportedFile& file = files[i];
+        const fs::path copy =
+            fs::path(kImportedFolder) / fmt::format("{}-{}", i + 1, escaped_component(file.name));
+        std::error_code error;
+        fs::copy_file(file.file, folder / copy, error);
+        if (error)
+            return fail(ErrorKind::io, "cannot be copied: " + error.message(), {},
+                        file.file.string());
+        file.file = folder / copy;
+        file.log = copy;
+    }
+    return {};
+}
+
+store::RunInfo run_info(const ImportCommand& command, const Invocation& invocation,
+                        const Settings& settings, const RunFolder& run,
+                        const std::vector<ImportedFile>& files,
+                        const std::set<std::string>& frameworks) {
+    store::RunInfo info;
+    info.id = run.id;
+    info.suite = command.suite;
+    info.series =
+        settings.text(Setting::name).empty() ? command.suite : settings.text(Setting::name);
+    info.started = run.started;
+    info.framework = fmt::format("{}", fmt::join(frameworks, "+"));
+    info.shim = false;
+    info.device = command.device;
+    info.fallback = false;
+    info.torch = command.torch;
+    info.root = settings.text(Setting::root).empty()
+                    ? std::string()
+                    : fs::absolute(settings.text(Setting::root)).string();
+    info.argv = invocation.argv;
+    info.fingerprint = describe_files(files);
+    info.folder = "runs/" + run.id;
+    return info;
+}
+
+}  // namespace
+
+Expected<ExitCode> import_results(const ImportCommand& command, const Invocation& invocation) {
+    const auto settings = Settings::resolve(invocation.flags, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    std::vector<std::string> notes;
+    auto files = find_foreign(command.files, command.dialect, notes);
+    if (!files) return tl::unexpected(files.error());
+
+    RunFolder run;
+    run.results = fs::absolute(settings->text(Setting::results));
+    auto store = open_results(run.results);
+    if (!store) return tl::unexpected(store.error());
+    run.started = SystemClock().wall();
+    const std::string series = settings->text(Setting::name);
+    run.id =
+        make_run_id(series.empty() ? command.suite : series, run.started, std::random_device{}());
+    run.folder = run.results / "runs" / run.id;
+    if (auto copied = copy_into(run.folder, *files); !copied) return tl::unexpected(copied.error());
+
+    // Once to see what they are, and that there is anything; once to store it.
+    const auto look =
+        read_imported(*files, [](const store::JobResult&) { return Expected<void>(); });
+    if (!look) return tl::unexpected(look.error());
+    if (look->frameworks.empty()) {
+        std::error_code ignored;
+        fs::remove_all(run.folder, ignored);
+        return fail(ErrorKind::usage, "there is not one result in these files",
+                    look->notes.empty() ? "" : look->notes.front());
+    }
+    for (const auto& note : notes) print("note: {}\n", printable(note));
+    for (const auto& note : look->notes) print("note: {}\n", printable(note));
+    for (const auto& file : *files) print("{}: {}\n", printable(file.name), name_of(file.dialect));
+
+    RunFacts facts;
+    facts.collected = static_cast<long>(look->collected);
+    facts.unaccounted = !look->mismatches.empty();
+    facts.unexpected = !look->unexpected.empty();
+    const ExitCode code = exit_code(facts);
+    store::StoredRun stored{run_info(command, invocation, *settings, run, *files, look->frameworks),
+                            store::RunEnd{SystemClock().wall(),
+                                          look->duration_s,
+                                          true,
+                                          static_cast<int>(code),
+                                          look->mismatches.empty(),
+                                          look->mismatches,
+                                          {}},
+                            look->duration_s};
+    const auto added = store->add_run(stored, [&](const store::SeeModule& see) {
+        return read_imported(*files,
+                             [&](store::JobResult job) {
+                                 store::StoredModule module;
+                                 module.path = job.record.path;
+                   job.started = run.started;
+                                 module.attempts.push_back(std::move(job));
+                                 return see(std::move(module));
+                             })
+            .map([](const ImportSums&) {});
+    });
+    if (!added) return tl::unexpected(added.error());
+    if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
+    return code;
+}
+
+}  // namespace compat::app

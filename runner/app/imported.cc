@@ -1,0 +1,201 @@
+#include "runner/app/imported.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/interprocess/file_mapping.hpp>
+#include <boost/interprocess/mapped_region.hpp>
+#include <nlohmann/json.hpp>
+
+#include "parsers/attempt.h"
+#include "runner/analysis/accounting.h"
+#include "runner/app/verdict.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+namespace ipc = boost::interprocess;
+using nlohmann::json;
+using parsers::ModuleRecord;
+
+namespace {
+
+// A file's bytes as memory, never more of them in it than are looked at.
+class Mapped {
+  public:
+    [[nodiscard]] static Expected<Mapped> open(const fs::path& file) {
+        std::error_code error;
+        const auto size = fs::file_size(file, error);
+        if (error)
+            return fail(ErrorKind::io, "cannot be read: " + error.message(), {}, file.string());
+        if (size == 0) return Mapped();
+        try {
+            const ipc::file_mapping mapping(file.c_str(), ipc::read_only);
+            return Mapped(ipc::mapped_region(mapping, ipc::read_only));
+        } catch (const ipc::interprocess_exception& thrown) {
+            return fail(ErrorKind::io, fmt::format("cannot be read: {}", thrown.what()), {},
+                        file.string());
+        }
+    }
+    [[nodiscard]] std::string_view bytes() const {
+        return {static_cast<const char*>(region_.get_address()), region_.get_size()};
+    }
+
+  private:
+    Mapped() = default;
+    explicit Mapped(ipc::mapped_region region) : region_(std::move(region)) {}
+    ipc::mapped_region region_;
+};
+
+std::string known_dialects() {
+    return fmt::format("known are: {}", fmt::join(parsers::kDialectNames, ", "));
+}
+
+// Every file under a folder, by name; a file is itself.
+Expected<std::vector<fs::path>> files_of(const std::string& name) {
+    std::error_code error;
+    const fs::path at(name);
+    if (!fs::exists(at, error)) return fail(ErrorKind::usage, "there is no such file", {}, name);
+    if (!fs::is_directory(at, error)) return std::vector{at};
+    std::vector<fs::path> files;
+    fs::recursive_directory_iterator walk(at, fs::directory_options::skip_permission_denied, error);
+    for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error))
+        if (walk->is_regular_file(error)) files.push_back(walk->path());
+    if (error) return fail(ErrorKind::io, "cannot be read: " + error.message(), {}, name);
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+// What was not told of single tests is told of none.
+double seconds_of(const ModuleRecord& record) {
+    double sum = 0;
+    for (const auto& test : record.cases) sum += test.duration_s;
+    return sum;
+}
+
+class Reading {
+  public:
+    Reading(ImportSums& sums, const std::function<Expected<void>(store::JobResult)>& see)
+        : sums_(sums), see_(see) {}
+
+    Expected<void> read(const ImportedFile& file) {
+        const auto mapped = Mapped::open(file.file);
+        if (!mapped) return tl::unexpected(mapped.error());
+        Expected<void> done;
+        const auto of_file = parsers::read_foreign(file.dialect, {file.name, mapped->bytes()},
+                                                   [&](ModuleRecord part) {
+                                                       if (done) done = take(std::move(part), file);
+                                                   });
+        for (const auto& said : of_file)
+            sums_.notes.push_back(
+                fmt::format("{}: byte {}: {}", file.name, said.offset, said.message));
+        return done;
+    }
+
+  private:
+    Expected<void> take(ModuleRecord part, const ImportedFile& file) {
+        sums_.frameworks.insert(part.framework);
+        for (const auto& mismatch : analysis::account(part).mismatches)
+            sums_.mismatches.push_back(
+                {part.path.empty() ? file.name : part.path, mismatch.text()});
+        for (ModuleRecord& module : parsers::split_modules(std::move(part)))
+            if (auto seen = take_module(std::move(module), file); !seen) return seen;
+        return {};
+    }
+
+    Expected<void> take_module(ModuleRecord record, const ImportedFile& file) {
+        if (record.path.empty()) record.path = file.name;
+        store::JobResult job;
+        job.attempt = ++attempts_[record.path];
+        if (job.attempt > 1) job.kind = AttemptKind::rest;
+        job.log = file.log;
+        job.process_end = "imported";
+        job.duration_s = seconds_of(record);
+        sums_.duration_s += job.duration_s;
+        sums_.collected += record.collected;
+        for (const auto& test : record.cases)
+            if (is_unexpected(test.state, record.framework))
+                sums_.unexpected.insert(test.id);
+            else
+                sums_.unexpected.erase(test.id);
+        parsers::diagnose(record);
+        job.record = std::move(record);
+        return see_(std::move(job));
+    }
+
+    ImportSums& sums_;
+    const std::function<Expected<void>(store::JobResult)>& see_;
+    std::map<std::string, int> attempts_;  // by module
+};
+
+}  // namespace
+
+Expected<std::vector<ImportedFile>> find_foreign(const std::vector<std::string>& names,
+                                                 const std::string& dialect,
+                                                 std::vector<std::string>& notes) {
+    std::optional<parsers::Dialect> all;
+    if (!dialect.empty()) {
+        all = parsers::dialect_of(dialect);
+        if (!all)
+            return fail(ErrorKind::usage, fmt::format("there is no dialect '{}'", dialect),
+                        known_dialects());
+    }
+    std::vector<ImportedFile> found;
+    for (const std::string& name : names) {
+        const auto files = files_of(name);
+        if (!files) return tl::unexpected(files.error());
+        std::error_code error;
+        const bool folder = fs::is_directory(name, error);
+        const size_t before = found.size();
+        for (const fs::path& file : *files) {
+            const auto mapped = Mapped::open(file);
+            if (!mapped) return tl::unexpected(mapped.error());
+            const auto seen = all ? all : parsers::recognise(mapped->bytes());
+            if (seen)
+                found.push_back({file, file.filename().string(), *seen, {}});
+            else if (folder)
+                notes.push_back(fmt::format("passed over {}: no known results", file.string()));
+            else
+                return fail(ErrorKind::usage,
+                            mapped->bytes().empty() ? "this file is empty"
+                                                    : "these are no results in any known dialect",
+                            "say which with --dialect; " + known_dialects(), file.string());
+        }
+        if (found.size() == before)
+            return fail(ErrorKind::usage, "there are no results in this folder", known_dialects(),
+                        name);
+    }
+    return found;
+}
+
+std::string describe_files(const std::vector<ImportedFile>& files) {
+    json list = json::array();
+    for (const ImportedFile& file : files)
+        list.push_back(
+            {{"name", file.name}, {"dialect", name_of(file.dialect)}, {"copy", file.log}});
+    return json{{"imported", list}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::vector<ImportedFile> described_files(const std::string& fingerprint, const fs::path& folder) {
+    std::vector<ImportedFile> files;
+    const json described = json::parse(fingerprint, nullptr, false);
+    if (!described.is_object() || !described.contains("imported")) return files;
+    for (const json& file : described["imported"]) {
+        const auto dialect = parsers::dialect_of(file.value("dialect", ""));
+        const std::string copy = file.value("copy", "");
+        if (dialect) files.push_back({folder / copy, file.value("name", ""), *dialect, copy});
+    }
+    return files;
+}
+
+Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
+                                   const std::function<Expected<void>(store::JobResult)>& see) {
+    ImportSums sums;
+    Reading reading(sums, see);
+    for (const ImportedFile& file : files)
+        if (auto read = reading.read(file); !read) return tl::unexpected(read.error());
+    return sums;
+}
+
+}  // namespace compat::app

@@ -1,0 +1,140 @@
+#include "runner/analysis/agreement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace compat::analysis {
+namespace {
+
+using parsers::CaseRecord;
+using parsers::ModuleOutcome;
+using parsers::ModuleRecord;
+using parsers::Phase;
+using parsers::State;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+CaseRecord test(const std::string& name, State state) {
+    CaseRecord c;
+    c.id = "a.py::A::" + name;
+    c.name = "a.A." + name;
+    c.state = state;
+    c.started = true;
+    return c;
+}
+
+// Events of a module that ended in order, and the text of the same.
+ModuleRecord events(std::vector<CaseRecord> cases) {
+    ModuleRecord record;
+    record.framework = "unittest";
+    record.finished = true;
+    record.cases = std::move(cases);
+    return record;
+}
+
+ModuleRecord text(std::vector<CaseRecord> cases) {
+    ModuleRecord record = events(std::move(cases));
+    record.from_text = true;
+    record.closing.emplace();
+    return record;
+}
+
+std::vector<std::string> lines(const std::vector<Difference>& differences) {
+    std::vector<std::string> found;
+    for (const auto& d : differences)
+        found.push_back(d.test + " " + std::string(d.before ? name_of(*d.before) : "absent") + " " +
+                        std::string(d.after ? name_of(*d.after) : "absent") + " " +
+                        std::string(d.why ? name_of(*d.why) : "-"));
+    return found;
+}
+
+std::vector<std::string> of_text(const ModuleRecord& e, const ModuleRecord& t, bool cut = false) {
+    return lines(differences_of_text(e, t, cut));
+}
+
+TEST(Agreement, WhatIsTheSameIsNoDifference) {
+    const auto record = events({test("x", State::passed), test("y", State::failed)});
+    EXPECT_THAT(differences(record, record), IsEmpty());
+    EXPECT_THAT(of_text(record, text(record.cases)), IsEmpty());
+}
+
+TEST(Agreement, EveryDifferenceIsTold) {
+    const auto before = events({test("x", State::passed), test("y", State::failed)});
+    const auto after = events({test("x", State::failed), test("z", State::passed)});
+    EXPECT_THAT(lines(differences(before, after)),
+                ElementsAre("a.py::A::x passed failed -", "a.py::A::y failed absent -",
+                            "a.py::A::z absent passed -"));
+    EXPECT_EQ(of_text(before, text(after.cases)), lines(differences(before, after)))
+        << "none of them has an excuse";
+}
+
+TEST(Agreement, TheTextNamesABrokenFixtureAlone) {
+    CaseRecord under = test("x", State::errored), fixture = test("<setUpClass>", State::errored);
+    under.started = false;
+    under.phase = fixture.phase = Phase::class_setup;
+    fixture.pseudo = true;
+    EXPECT_THAT(of_text(events({under}), text({fixture})),
+                ElementsAre("a.py::A::x errored absent under_fixture",
+                            "a.py::A::<setUpClass> absent errored under_fixture"));
+}
+
+TEST(Agreement, WhatNeverStartedIsInNoText) {
+    EXPECT_THAT(of_text(events({test("x", State::not_run)}), text({})),
+                ElementsAre("a.py::A::x not_run absent never_named"));
+}
+
+TEST(Agreement, TestsWithoutANameMustBeAsManyAsAreLeftOut) {
+    const auto told = events({test("x", State::passed), test("y", State::passed)});
+    CaseRecord first = test("<unnamed 1>", State::passed),
+               second = test("<unnamed 2>", State::passed);
+    first.id = "a.py::<unnamed 1>";
+    second.id = "a.py::<unnamed 2>";
+    EXPECT_THAT(
+        of_text(told, text({first, second})),
+        ElementsAre("a.py::A::x passed absent not_verbose", "a.py::A::y passed absent not_verbose",
+                    "a.py::<unnamed 1> absent passed not_verbose",
+                    "a.py::<unnamed 2> absent passed not_verbose"));
+    second.state = State::failed;
+    EXPECT_THAT(
+        of_text(told, text({first, second})),
+        ElementsAre("a.py::A::x passed absent -", "a.py::A::y passed absent -",
+                    "a.py::<unnamed 1> absent passed -", "a.py::<unnamed 2> absent failed -"));
+}
+
+TEST(Agreement, ADeathExplainsWhatItTouches) {
+    auto died = events({test("x", State::passed), test("y", State::crashed)});
+    died.finished = false;
+    died.outcome = ModuleOutcome::crashed;
+    auto broken_off = text({});
+    broken_off.closing.reset();
+    EXPECT_THAT(of_text(died, broken_off), ElementsAre("a.py::A::x passed absent process_died",
+                                                       "a.py::A::y crashed absent process_died"));
+    // It died after all was said: only the death itself may differ.
+    EXPECT_THAT(
+        of_text(died, text({test("x", State::failed), test("y", State::passed)})),
+        ElementsAre("a.py::A::x passed failed -", "a.py::A::y crashed passed process_died"));
+}
+
+TEST(Agreement, OutputThatIsNotThereTellsNothing) {
+    const auto told = events({test("x", State::passed)});
+    auto closed = text({});
+    closed.closing.reset();
+    EXPECT_THAT(of_text(told, closed), ElementsAre("a.py::A::x passed absent output_is_lost"));
+    EXPECT_THAT(of_text(told, text({})), ElementsAre("a.py::A::x passed absent -"));
+    EXPECT_THAT(of_text(told, text({}), true),
+                ElementsAre("a.py::A::x passed absent output_is_lost"));
+}
+
+TEST(Agreement, SomeNamesCannotBeToldFromTheirLines) {
+    for (const char* name : {"a b", "a\nb", "a(b)", "\xEF\xBF\xBD"})
+        EXPECT_THAT(
+            differences_of_text(events({test(name, State::passed)}), text({}), false)[0].why,
+            testing::Optional(Untold::unspeakable_name))
+            << name;
+    auto pytest = events({test("a b", State::passed)});
+    pytest.framework = "pytest";
+    EXPECT_THAT(of_text(pytest, text({})), ElementsAre("a.py::A::a b passed absent -"));
+}
+
+}  // namespace
+}  // namespace compat::analysis

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <re2/re2.h>
-#include <re2/set.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "parsers/pattern_set.h"
 #include "parsers/place.h"
 #include "parsers/text.h"
 #include "rules_json.h"
@@ -22,9 +22,6 @@ constexpr size_t kHeadBytes = 2 * 1024;
 constexpr size_t kTailBytes = 1024;
 constexpr size_t kKeyLineBytes = 500;
 constexpr size_t kFrames = 12;
-// Of each automaton's states. Texts that are all different make new ones all the time: the memory
-// is what such a corpus costs, not what speeds it up.
-constexpr std::int64_t kSetMemory = 8 << 20;
 
 bool inside_character(std::string_view text, size_t at) {
     return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
@@ -54,7 +51,7 @@ std::string frames_of(const Failure& failure) {
     size_t count = 0;
     for (auto it = failure.frames.rbegin(); it != failure.frames.rend() && count < kFrames;
          ++it, ++count)
-        lines += fmt::format("{}:{}\n", place_of(it->file).text(), it->function);
+        lines.append(place_of(it->file).text()).append(1, ':').append(it->function) += '\n';
     return lines;
 }
 
@@ -66,6 +63,7 @@ std::string chained_words(const Failure& failure) {
     const std::string own = failure.first_line();
     std::string lines;
     for (Lines text(failure.traceback); text.next() && lines.size() < kHeadBytes;) {
+        if (text.line().starts_with(' ')) continue;  // most lines: not worth a regular expression
         const std::string_view line = first_bytes(text.line(), kTailBytes);
         re2::StringPiece words;
         if (RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), exception, &words) &&
@@ -127,66 +125,41 @@ Rule rule_of(const Json& json) {
 }  // namespace
 
 struct Rules::Compiled {
-    // Some patterns as one automaton; `of` says whose each is.
-    struct Patterns {
-        Patterns() : set(options(), RE2::UNANCHORED) {}
-
-        static RE2::Options options() {
-            RE2::Options options;
-            options.set_max_mem(kSetMemory);
-            options.set_log_errors(false);
-            options.set_encoding(RE2::Options::EncodingLatin1);  // any bytes
-            return options;
-        }
-        void add(const std::string& pattern, size_t rule) {
-            if (pattern.empty()) return;
-            std::string error;
-            if (set.Add(pattern, &error) < 0) throw std::invalid_argument(error);
-            of.push_back(rule);
-        }
-        // Sets `found[rule]`.
-        void match(std::string_view text, std::vector<char>& found) const {
-            std::vector<int> hits;
-            RE2::Set::ErrorInfo error{};
-            if (!set.Match(re2::StringPiece(text.data(), text.size()), &hits, &error)) return;
-            for (const int hit : hits) found[of[static_cast<size_t>(hit)]] = 1;
-        }
-
-        RE2::Set set;
-        std::vector<size_t> of;
+    struct Own {
+        std::optional<size_t> text;  // in `texts`; empty: any
+        std::optional<size_t> at;    // in `places`; empty: any
     };
-
     std::vector<Rule> rules;
-    std::vector<std::unique_ptr<RE2>> texts;  // of each rule, to find where; null without one
-    Patterns text;
-    Patterns at;
+    std::vector<Own> own;  // of each rule
+    PatternSet texts;
+    PatternSet places;
 
-    // The first rule that holds; rules.size() where none does. `needs_text`: only by its text, and
+    // The first rule that holds; rules.size() where none does. `by_text`: only by its text, and
     // none of last resort.
-    [[nodiscard]] size_t first(std::string_view words, const std::vector<char>& places, State state,
-                               bool needs_text) const {
-        std::vector<char> found(rules.size(), 0);
-        text.match(words, found);
+    [[nodiscard]] size_t first(std::string_view words, const PatternSet::Search& frames,
+                               State state, bool by_text) const {
+        const PatternSet::Search search(texts, words);
         const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
-        for (size_t i = 0; i < rules.size(); ++i) {
+        const auto holds = [&](size_t i) {
             const Rule& rule = rules[i];
-            const bool says = rule.text.empty() ? !needs_text : found[i] != 0;
-            const bool lies = rule.at.empty() || places[i] != 0;
-            const bool ends =
-                rule.states.empty() ||
-                std::find(rule.states.begin(), rule.states.end(), state) != rule.states.end();
-            if (says && lies && ends && (is_short || !rule.short_line) &&
-                !(needs_text && rule.last_resort))
-                return i;
-        }
-        return rules.size();
+            if (by_text && (!own[i].text || rule.last_resort)) return false;
+            if (rule.short_line && !is_short) return false;
+            if (!rule.states.empty() &&
+                std::find(rule.states.begin(), rule.states.end(), state) == rule.states.end())
+                return false;
+            return (!own[i].at || frames.finds(*own[i].at)) &&
+                   (!own[i].text || search.finds(*own[i].text));
+        };
+        size_t i = 0;
+        while (i < rules.size() && !holds(i)) ++i;
+        return i;
     }
 
     // The line of `words` in which the rule's text begins.
     [[nodiscard]] std::string line_of(size_t rule, std::string_view words) const {
         re2::StringPiece hit;
-        const re2::StringPiece all(words.data(), words.size());
-        if (!texts[rule] || !texts[rule]->Match(all, 0, all.size(), RE2::UNANCHORED, &hit, 1))
+        if (!own[rule].text || !texts.pattern(*own[rule].text)
+                                    .Match(piece(words), 0, words.size(), RE2::UNANCHORED, &hit, 1))
             return {};
         const auto place = static_cast<size_t>(hit.data() - words.data());
         const size_t before = place == 0 ? std::string_view::npos : words.rfind('\n', place - 1);
@@ -207,20 +180,16 @@ Expected<Rules> Rules::parse(std::string_view json) {
         const Json file = Json::parse(json, nullptr, true, true);
         for (const Json& entry : file.at("rules")) {
             where = entry.at("id");
-            const size_t index = compiled->rules.size();
             Rule rule = rule_of(entry);
-            compiled->text.add(rule.text, index);
-            compiled->at.add(rule.at, index);
-            compiled->texts.push_back(
-                rule.text.empty()
-                    ? nullptr
-                    : std::make_unique<RE2>(rule.text, Compiled::Patterns::options()));
+            Compiled::Own& own = compiled->own.emplace_back();
+            if (!rule.text.empty()) own.text = compiled->texts.add(rule.text);
+            if (!rule.at.empty()) own.at = compiled->places.add(rule.at);
             compiled->rules.push_back(std::move(rule));
         }
     } catch (const std::exception& error) {
         return fail(ErrorKind::usage, fmt::format("bad rule: {}", error.what()), "", where);
     }
-    if (!compiled->text.set.Compile() || !compiled->at.set.Compile())
+    if (!compiled->texts.compile() || !compiled->places.compile())
         return fail(ErrorKind::usage, "the rules take too much memory", "");
     return Rules(std::move(compiled));
 }
@@ -234,8 +203,8 @@ const std::vector<Rule>& Rules::all() const { return compiled_->rules; }
 
 Diagnosis Rules::diagnose(const Failure& failure, State state) const {
     const std::string words = words_of(failure);
-    std::vector<char> places(compiled_->rules.size(), 0);
-    compiled_->at.match(frames_of(failure), places);
+    const std::string frames = frames_of(failure);
+    const PatternSet::Search places(compiled_->places, frames);
 
     const std::vector<Rule>& rules = compiled_->rules;
     size_t decided = compiled_->first(words, places, state, false);

@@ -2,62 +2,27 @@
 //
 //     diagnosis CORPUS.jsonl [RULE]
 //
-// One failure a line: {"traceback": "text" or ["line", …], "status": "FAIL"|"ERROR"|a state};
-// "type", "message" and "frames"
-// ([[file, line, function], …]) where they are known apart, as the store has them. Prints how many
-// are diagnosed, by failure and by distinct signature, each cause and rule with its count, failures
-// a second; with RULE
-// ("unknown" for none) the distinct signatures it took, to judge them by eye.
+// The corpus is as tests/support/failures.h reads it. Prints how many are diagnosed, by failure and
+// by distinct signature, and each cause and rule with its count; with RULE ("unknown" for none) the
+// distinct signatures it took, to judge them by eye. Then failures a second, diagnosis and
+// signature together, on one core: of the corpus again and again, and of failures that all differ.
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "parsers/diagnose.h"
 #include "parsers/signature.h"
-#include "parsers/traceback.h"
+#include "tests/support/failures.h"
 
 namespace {
 
 using namespace compat::parsers;
-
-struct Sample {
-    Failure failure;
-    State state = State::errored;
-    std::string cause;  // as it should be, "a|b": either; empty: nobody says
-};
-
-std::vector<Sample> read(const char* file) {
-    std::vector<Sample> samples;
-    std::ifstream in(file);
-    for (std::string line; std::getline(in, line);) {
-        const auto json = nlohmann::json::parse(line);
-        std::string text;
-        const auto traceback = json.value("traceback", nlohmann::json());
-        if (traceback.is_array())
-            for (const auto& part : traceback) text += part.get<std::string>() + "\n";
-        else if (traceback.is_string())
-            text = traceback;
-        Sample sample{parse_traceback(text), State::errored, json.value("cause", "")};
-        if (json.contains("type")) {
-            sample.failure.type = json["type"];
-            sample.failure.message = json.value("message", "");
-            sample.failure.frames.clear();
-            for (const auto& frame : json.value("frames", nlohmann::json::array()))
-                sample.failure.frames.push_back({frame.at(0), frame.at(1), frame.at(2)});
-        }
-        const std::string status = json.value("status", "");
-        sample.state = status == "FAIL" ? State::failed : state_of(status).value_or(State::errored);
-        samples.push_back(std::move(sample));
-    }
-    return samples;
-}
+namespace test = compat::test;
 
 void table(const char* title,
            const std::map<std::string, std::pair<int, std::set<std::string>>>& rows) {
@@ -69,6 +34,26 @@ void table(const char* title,
         std::cout << fmt::format("{:<26} {:>8}  {:>10}\n", name, -count, signatures);
 }
 
+// Failures a second; `more` gives the next ones, and is not timed.
+template <class More>
+double a_second(More more) {
+    using Clock = std::chrono::steady_clock;
+    const Rules& rules = Rules::shipped();
+    std::chrono::duration<double> spent{};
+    size_t done = 0;
+    while (spent < std::chrono::seconds(2)) {
+        const std::vector<test::Sample> samples = more();
+        const auto begin = Clock::now();
+        for (const test::Sample& sample : samples) {
+            (void)rules.diagnose(sample.failure, sample.state);
+            (void)signature_of(sample.failure);
+        }
+        spent += Clock::now() - begin;
+        done += samples.size();
+    }
+    return static_cast<double>(done) / spent.count();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,22 +61,21 @@ int main(int argc, char** argv) {
         std::cerr << "diagnosis CORPUS.jsonl [RULE]\n";
         return 2;
     }
-    const auto samples = read(argv[1]);
+    const auto samples = test::read_failures(argv[1]);
     const std::string wanted = argc > 2 ? argv[2] : "";
     const Rules& rules = Rules::shipped();
 
     std::map<std::string, std::pair<int, std::set<std::string>>> causes, by_rule, shown;
     std::set<std::string> signatures;
     int told = 0, agreed = 0;
-    for (const Sample& sample : samples) {
+    for (const test::Sample& sample : samples) {
         const Diagnosis diagnosis = rules.diagnose(sample.failure, sample.state);
         const std::string signature = signature_of(sample.failure);
         const std::string rule = diagnosis.rule.empty() ? "unknown" : diagnosis.rule;
         signatures.insert(signature);
         if (!sample.cause.empty()) {
             ++told;
-            const bool agrees = ("|" + sample.cause + "|").find(fmt::format("|{}|", name_of(diagnosis.cause))) !=
-                                std::string::npos;
+            const bool agrees = sample.agrees(diagnosis.cause);
             agreed += agrees;
             if (!agrees)
                 std::cout << fmt::format("{} ({}), should be {}: {}\n", name_of(diagnosis.cause),
@@ -122,14 +106,13 @@ int main(int argc, char** argv) {
     table("rule", by_rule);
     for (const auto& [text, row] : shown) std::cout << fmt::format("\n{} x {}\n", row.first, text);
 
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
-    size_t done = 0;
-    while (Clock::now() - begin < std::chrono::seconds(2))
-        for (const Sample& sample : samples) {
-            (void)rules.diagnose(sample.failure, sample.state);
-            ++done;
-        }
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    std::cout << fmt::format("\n{:.0f} failures a second\n", static_cast<double>(done) / seconds);
+    const double again = a_second([&] { return samples; });
+    test::VariedFailures varied(samples, 1);
+    const double differing = a_second([&] {
+        std::vector<test::Sample> some;
+        for (int i = 0; i < 2000; ++i) some.push_back(varied.next());
+        return some;
+    });
+    std::cout << fmt::format("\nfailures a second: {:.0f} of the corpus, {:.0f} all different\n",
+                             again, differing);
 }

@@ -3,13 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "parsers/traceback.h"
 #include "rules_json.h"
+#include "tests/support/failures.h"
 
 namespace compat::parsers {
 namespace {
@@ -171,21 +170,12 @@ TEST(Diagnosis, AnyBytesAreDiagnosed) {
 // Failures of all kinds, and what a reader said of each ("a|b": either). A change of the rules that
 // mends some and breaks more is seen here; `bench_diagnosis` names those that are found otherwise.
 TEST(Diagnosis, AgreesWithAReader) {
-    std::ifstream in(COMPAT_SOURCE_DIR "/tests/parsers/labelled_failures.jsonl");
-    int agreed = 0, all = 0;
-    for (std::string line; std::getline(in, line); ++all) {
-        const auto json = nlohmann::json::parse(line);
-        Failure failure = failure_of(json["type"], json["message"]);
-        failure.traceback = json["traceback"];
-        for (const auto& frame : json["frames"])
-            failure.frames.push_back({frame[0], frame[1], frame[2]});
-        const auto state = state_of(json["status"].get<std::string>()).value_or(State::errored);
-        const Diagnosis diagnosis = Rules::shipped().diagnose(failure, state);
-        const std::string causes = "|" + json["cause"].get<std::string>() + "|";
-        const std::string cause = "|" + std::string(name_of(diagnosis.cause)) + "|";
-        agreed += causes.find(cause) != std::string::npos;
-    }
-    EXPECT_EQ(all, 440);
+    const auto samples =
+        test::read_failures(COMPAT_SOURCE_DIR "/tests/parsers/labelled_failures.jsonl");
+    int agreed = 0;
+    for (const test::Sample& sample : samples)
+        agreed += sample.agrees(Rules::shipped().diagnose(sample.failure, sample.state).cause);
+    EXPECT_EQ(samples.size(), 440U);
     EXPECT_GE(agreed, 390);
 }
 

@@ -1,0 +1,50 @@
+// Many regular expressions that are looked for in one text, of which few will be found. The words
+// that a text must have for an expression to match ("is_cuda", "allclose") are looked for first,
+// all in one pass, and an expression is tried where its own were seen. All of them as one automaton
+// would do the same ten times slower where every text differs: each "[^\n]*" multiplies its
+// states, and each new text makes new ones. Not for where a match lies.
+#pragma once
+
+#include <re2/filtered_re2.h>
+#include <re2/re2.h>
+#include <re2/set.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace compat::parsers {
+
+// Bytes are Latin-1, so that any text can be searched. Safe to share once compiled.
+class PatternSet {
+  public:
+    PatternSet();
+    // Counted from 0. Throws std::invalid_argument, saying what is wrong with the expression.
+    size_t add(const std::string& pattern);
+    // After the last one. False: they take too much memory.
+    [[nodiscard]] bool compile();
+
+    // One text, searched for any of them. Views: the set and the text outlive it.
+    class Search {
+      public:
+        Search(const PatternSet& set, std::string_view text);
+        [[nodiscard]] bool finds(size_t index) const;
+
+      private:
+        const PatternSet& set_;
+        std::string_view text_;
+        std::vector<char> may_;  // of each expression, whether its words were seen
+    };
+    [[nodiscard]] const RE2& pattern(size_t index) const;
+
+  private:
+    re2::FilteredRE2 patterns_;
+    std::unique_ptr<RE2::Set> words_;  // as FilteredRE2 numbers them
+};
+
+[[nodiscard]] inline re2::StringPiece piece(std::string_view text) {
+    return {text.data(), text.size()};
+}
+
+}  // namespace compat::parsers

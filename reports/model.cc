@@ -267,9 +267,10 @@ class ModelBuilder::Impl {
     }
 
     // `target` in the runner's words, `name` in the framework's own; of the whole module it is
-    // empty.
-    Reproduce reproduce(const std::string& target, const std::string& module,
-                        const std::string& name) const {
+    // empty. What others ran no command of ours runs again.
+    std::optional<Reproduce> reproduce(const std::string& target, const std::string& module,
+                                       const std::string& name) const {
+        if (info_.rerun_argv.empty()) return std::nullopt;
         std::vector<std::string> runner = info_.rerun_argv;
         runner.push_back(target);
         std::vector<std::string> plain;
@@ -278,8 +279,8 @@ class ModelBuilder::Impl {
         if (!plain.empty()) plain.insert(plain.begin(), "env");
         const std::vector<std::string> own = framework_command(module, name);
         plain.insert(plain.end(), own.begin(), own.end());
-        return {quoted(runner),
-                fmt::format("cd {} && {}", shell_quoted(info_.root), quoted(plain))};
+        return Reproduce{quoted(runner),
+                         fmt::format("cd {} && {}", shell_quoted(info_.root), quoted(plain))};
     }
 
     [[nodiscard]] std::vector<std::string> framework_command(const std::string& module,

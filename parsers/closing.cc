@@ -66,19 +66,24 @@ std::optional<FoundClosing> unittest_closing_at(std::string_view log, size_t ran
     Lines lines(log, ran);
     lines.next();
     const std::string_view first = lines.line();
-    const auto count = tests_run(first);
-    if (!count || !lines.next() || !lines.line().empty() || !lines.next()) return std::nullopt;
-    auto counts = verdict_counts(lines.line());
-    if (!counts) return std::nullopt;
-    return FoundClosing{.closing = {.text = valid_utf8(fmt::format("{}: {}", first, lines.line())),
-                                    .ran = count,
-                                    .counts = std::move(*counts)},
-                        .begin = rule,
-                        .end = lines.after()};
+    if (!tests_run(first) || !lines.next() || !lines.line().empty() || !lines.next())
+        return std::nullopt;
+    auto closing = unittest_closing_of(first, lines.line());
+    if (!closing) return std::nullopt;
+    return FoundClosing{.closing = std::move(*closing), .begin = rule, .end = lines.after()};
+}
+
+std::optional<FoundClosing> last_printed_unittest_closing(std::string_view log) {
+    for (size_t at = log.size(); at > 0;) {
+        at = log.rfind("\nRan ", at - 1);
+        if (at == std::string_view::npos) return std::nullopt;
+        if (auto found = unittest_closing_at(log, at + 1)) return found;
+    }
+    return std::nullopt;
 }
 
 std::optional<FoundClosing> find_unittest_closing(std::string_view log) {
-    auto found = find_printed_unittest_closing(log);
+    auto found = last_printed_unittest_closing(log);
     if (!found) return std::nullopt;
     for (Lines lines(log, found->end); lines.next();) {
         const auto header = header_of(lines.line());
@@ -121,23 +126,6 @@ bool is_pytest_time(std::string_view text) {
     const size_t dot = text.find('.');
     return dot != std::string_view::npos && number_of(text.substr(0, dot)) &&
            number_of(text.substr(dot + 1));
-}
-
-std::optional<Closing> pytest_closing_of(std::string_view line) {
-    const std::string plain = without_ansi(line);
-    std::string_view text = trimmed(plain);
-    // With -q the same words stand without their frame.
-    const size_t framed = text.find_first_not_of('=');
-    if (framed == std::string_view::npos) return std::nullopt;
-    if (framed > 0) {
-        text = text.substr(framed, text.find_last_not_of('=') + 1 - framed);
-        text = trimmed(text);
-    }
-    const size_t in = text.rfind(" in ");
-    if (in == std::string_view::npos || !is_pytest_time(text.substr(in + 4))) return std::nullopt;
-    auto counts = pytest_counts(text.substr(0, in));
-    if (!counts) return std::nullopt;
-    return Closing{.text = valid_utf8(trimmed(plain)), .ran = {}, .counts = std::move(*counts)};
 }
 
 std::optional<FoundClosing> find_pytest_closing(std::string_view log) {
@@ -272,13 +260,31 @@ std::optional<FoundClosing> find_ctest_closing(std::string_view log) {
 
 }  // namespace
 
-std::optional<FoundClosing> find_printed_unittest_closing(std::string_view log) {
-    for (size_t at = log.size(); at > 0;) {
-        at = log.rfind("\nRan ", at - 1);
-        if (at == std::string_view::npos) return std::nullopt;
-        if (auto found = unittest_closing_at(log, at + 1)) return found;
+std::optional<Closing> pytest_closing_of(std::string_view line) {
+    const std::string plain = without_ansi(line);
+    std::string_view text = trimmed(plain);
+    // With -q the same words stand without their frame.
+    const size_t framed = text.find_first_not_of('=');
+    if (framed == std::string_view::npos) return std::nullopt;
+    if (framed > 0) {
+        text = text.substr(framed, text.find_last_not_of('=') + 1 - framed);
+        text = trimmed(text);
     }
-    return std::nullopt;
+    const size_t in = text.rfind(" in ");
+    if (in == std::string_view::npos || !is_pytest_time(text.substr(in + 4))) return std::nullopt;
+    auto counts = pytest_counts(text.substr(0, in));
+    if (!counts) return std::nullopt;
+    return Closing{.text = valid_utf8(trimmed(plain)), .ran = {}, .counts = std::move(*counts)};
+}
+
+std::optional<Closing> unittest_closing_of(std::string_view ran, std::string_view verdict) {
+    const auto count = tests_run(ran);
+    if (!count) return std::nullopt;
+    auto counts = verdict_counts(verdict);
+    if (!counts) return std::nullopt;
+    return Closing{.text = valid_utf8(fmt::format("{}: {}", ran, verdict)),
+                   .ran = count,
+                   .counts = std::move(*counts)};
 }
 
 std::optional<FoundClosing> find_closing(std::string_view log, std::string_view framework) {

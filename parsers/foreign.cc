@@ -4,6 +4,8 @@
 #include <span>
 #include <unordered_map>
 
+#include "parsers/unittest_text.h"
+
 namespace compat::parsers {
 
 namespace {
@@ -17,7 +19,9 @@ struct Reader {
 };
 
 std::span<const Reader> readers() {
-    static const std::vector<Reader> kReaders{};
+    static constexpr std::array kReaders{
+        Reader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
+    };
     return kReaders;
 }
 

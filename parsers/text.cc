@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstring>
 
 #include "runner/base/names.h"
 
@@ -11,6 +12,18 @@ namespace compat::parsers {
 namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+// How many bytes at the front are ASCII, in whole words of eight but for the last ones.
+size_t ascii_length(std::string_view bytes) {
+    constexpr std::uint64_t kHighBits = 0x8080808080808080u;
+    size_t n = 0;
+    for (std::uint64_t word = 0; n + sizeof word <= bytes.size(); n += sizeof word) {
+        std::memcpy(&word, bytes.data() + n, sizeof word);
+        if ((word & kHighBits) != 0) return n;
+    }
+    while (n < bytes.size() && static_cast<unsigned char>(bytes[n]) < 0x80) ++n;
+    return n;
+}
 }  // namespace
 
 std::string_view trimmed(std::string_view text) {
@@ -19,20 +32,26 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-std::string valid_utf8(std::string_view bytes) {
-    std::string out;
-    out.reserve(bytes.size());
+void append_valid_utf8(std::string& to, std::string_view bytes) {
     size_t valid = 0;  // length of the run of valid sequences at the front
     while (valid < bytes.size()) {
+        valid += ascii_length(bytes.substr(valid));
+        if (valid == bytes.size()) break;
         if (const size_t length = utf8_length(bytes.substr(valid)); length > 0) {
             valid += length;
             continue;
         }
-        out.append(bytes.substr(0, valid)).append(kReplacement);
+        to.append(bytes.substr(0, valid)).append(kReplacement);
         bytes.remove_prefix(valid + 1);
         valid = 0;
     }
-    return out.append(bytes);
+    to.append(bytes);
+}
+
+std::string valid_utf8(std::string_view bytes) {
+    std::string out;
+    append_valid_utf8(out, bytes);
+    return out;
 }
 
 std::string without_ansi(std::string_view text) {

@@ -49,6 +49,7 @@ class Lines {
 
 // The text with every byte that is no part of valid UTF-8 as U+FFFD: records hold UTF-8 only.
 [[nodiscard]] std::string valid_utf8(std::string_view bytes);
+void append_valid_utf8(std::string& to, std::string_view bytes);
 
 // The text without terminal escapes (colours, cursor moves).
 [[nodiscard]] std::string without_ansi(std::string_view text);

@@ -17,6 +17,7 @@ inline constexpr std::string_view kRule =
 struct UnittestHeader {
     std::string_view method;     // "test_x", "setUpClass"
     std::string_view qualified;  // "mod.Class" or "mod.Class.test_x", as printed
+    std::string_view key;        // both, as printed: "test_x (mod.Class"
     std::string_view rest;       // what follows the closing bracket
 };
 

@@ -1,0 +1,728 @@
+#include "parsers/unittest_scanner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "parsers/closing.h"
+#include "parsers/foreign.h"
+#include "parsers/traceback.h"
+
+namespace compat::parsers {
+
+namespace {
+
+struct FixtureName {
+    std::string_view method;
+    std::string_view pseudo;
+    Phase phase;
+    bool of_class;
+};
+constexpr std::array<FixtureName, 4> kFixtures{{
+    {"setUpClass", "<setUpClass>", Phase::class_setup, true},
+    {"tearDownClass", "<tearDownClass>", Phase::class_teardown, true},
+    {"setUpModule", "<setUpModule>", Phase::module_setup, false},
+    {"tearDownModule", "<tearDownModule>", Phase::module_teardown, false},
+}};
+
+const FixtureName* fixture_of(std::string_view method) {
+    const auto* const it = std::find_if(kFixtures.begin(), kFixtures.end(),
+                                        [&](const FixtureName& f) { return f.method == method; });
+    return it == kFixtures.end() ? nullptr : it;
+}
+
+// "tests/test_a.py" as Python names it: "tests.test_a".
+std::string dotted(std::string_view module) {
+    if (module.ends_with(".py")) module.remove_suffix(3);
+    std::string out(module);
+    std::replace(out.begin(), out.end(), '/', '.');
+    return out;
+}
+
+struct TitleWord {
+    std::string_view word;
+    State state;
+};
+constexpr std::array<TitleWord, 3> kTitles{{
+    {"ERROR", State::errored},
+    {"FAIL", State::failed},
+    {"UNEXPECTED SUCCESS", State::xpassed},
+}};
+
+struct Title {
+    State state = State::failed;
+    double duration_s = 0;
+    std::string_view heading;
+};
+
+// "FAIL: test_x (m.A.test_x)", "ERROR [0.003s]: …" of unittest-xml-reporting.
+std::optional<Title> title_of(std::string_view line) {
+    for (const TitleWord& known : kTitles) {
+        if (!line.starts_with(known.word)) continue;
+        Title title{known.state, 0, line.substr(known.word.size())};
+        if (const size_t close = title.heading.find("]: ");
+            title.heading.starts_with(" [") && close != std::string_view::npos) {
+            const auto seconds = seconds_of(title.heading.substr(2, close - 2));
+            if (!seconds) return std::nullopt;
+            title.duration_s = *seconds;
+            title.heading.remove_prefix(close + 1);
+        }
+        if (!title.heading.starts_with(": ")) return std::nullopt;
+        title.heading.remove_prefix(2);
+        return title;
+    }
+    return std::nullopt;
+}
+
+// The file in "Running distributed/test_ops 1/2 ... [2024-05-01 12:34:56.123456]", with which the
+// script that starts PyTorch's test files announces each.
+std::string_view announced_file(std::string_view line) {
+    constexpr std::string_view kRunning = "Running ";
+    if (!line.starts_with(kRunning) || !line.ends_with(']')) return {};
+    const size_t time = line.rfind(" ... [");
+    if (time == std::string_view::npos || time < kRunning.size()) return {};
+    const std::string_view file = line.substr(kRunning.size(), time - kRunning.size());
+    return file.substr(0, file.find(' '));
+}
+
+// What unittest-xml-reporting prints before the first test.
+constexpr std::string_view kRunningTests = "Running tests...";
+constexpr std::string_view kDurations = "Slowest test durations";
+constexpr std::string_view kLoader = "unittest.loader.";
+constexpr std::string_view kRan = "Ran ";
+
+// Whether the printed name holds the method's, as since Python 3.11.
+bool is_complete(const UnittestHeader& header) {
+    const std::string_view name = header.qualified;
+    const size_t method = header.method.size();
+    return name.size() > method && name.ends_with(header.method) &&
+           name[name.size() - method - 1] == '.';
+}
+
+// "mod.Class" of either form.
+std::string_view owner_of(const UnittestHeader& header) {
+    if (!is_complete(header)) return header.qualified;
+    return header.qualified.substr(0, header.qualified.size() - header.method.size() - 1);
+}
+
+// "mod.Class.test_x" of either form.
+std::string test_name(const UnittestHeader& header) {
+    std::string name = valid_utf8(header.qualified);
+    if (is_complete(header)) return name;
+    name += '.';
+    append_valid_utf8(name, header.method);
+    return name;
+}
+
+bool broke(State state) { return state == State::failed || state == State::errored; }
+
+bool is_progress(char c) { return unittest_state_of(c).has_value(); }
+
+std::int64_t count_in(const Closing& closing, std::string_view word) {
+    for (const auto& [key, count] : closing.counts)
+        if (key == word) return count;
+    return 0;
+}
+
+std::string_view path_of(const CaseRecord& c) {
+    return std::string_view(c.id).substr(0, c.id.find("::"));
+}
+
+}  // namespace
+
+UnittestScanner::UnittestScanner(const UnittestLog& log)
+    : log_(log), dotted_(dotted(log.module)), fallback_(valid_utf8(log.fallback)) {}
+
+bool UnittestScanner::next(ModuleRecord& record) {
+    begin_run(record);
+    for (LogLines lines(log_.text, next_, !one_module()); lines.next();) {
+        offset_ = lines.offset();
+        const std::string_view line = lines.line();
+        if (!one_module() && take_marker(lines)) {
+            next_ = has_content() ? offset_ : lines.after();
+            if (!has_content()) continue;
+            end_run(std::nullopt, offset_);
+            return true;
+        }
+        if (line == kDoubleRule && take_title(lines)) continue;
+        if (rule_ && line.starts_with(kRan) && take_closing(lines)) return true;
+        rule_.reset();
+        if (line == kRule) rule_ = offset_;
+        if (stage_ == Stage::results)
+            take_result(line);
+        else if (stage_ == Stage::durations)
+            take_duration(line);
+        else if (line == kDurations) {
+            close_section(offset_);
+            stage_ = Stage::durations;
+        }
+    }
+    const bool content = has_content();
+    if (!content && !characters_.empty())
+        of_file_.push_back(
+            {"log", static_cast<std::int64_t>(first_character_),
+             fmt::format("{} characters like those of a run, which nothing closes or names",
+                         characters_.size())});
+    next_ = log_.text.size();
+    end_run(std::nullopt, next_);
+    return content;
+}
+
+void UnittestScanner::begin_run(ModuleRecord& record) {
+    record_ = &record;
+    record.cases.reserve(std::max<size_t>(last_size_, 16));
+    diagnose_.emplace("log", record.diagnostics);
+    stage_ = Stage::results;
+    rule_.reset();
+    open_section_ = false;
+    documented_.reset();
+    sections_.clear();
+    said_.clear();
+    progress_.clear();
+    by_id_.clear();
+    by_name_.clear();
+    repeats_.clear();
+    current_.reset();
+    path_.clear();
+    several_paths_ = false;
+    owner_.clear();
+    prefix_.clear();
+    verbose_ = false;
+    headers_ = unnamed_ = mixed_ = 0;
+    characters_.clear();
+}
+
+void UnittestScanner::end_run(std::optional<Closing> closing, size_t end) {
+    close_section(end);
+    for (const Section& section : sections_) add_section(section);
+    if (!one_module() && !verbose_) add_unnamed(closing);
+    for (size_t i = 0; i < said_.size(); ++i) resolve(i);
+    record_->closing = std::move(closing);
+    last_size_ = record_->cases.size();
+    diagnose_.reset();
+}
+
+// A line with which another program says that a run begins.
+bool UnittestScanner::take_marker(const LogLines& lines) {
+    const std::string_view line = lines.line();
+    if (!line.starts_with("Running ")) return false;
+    if (const std::string_view file = announced_file(line); !file.empty()) {
+        if (!has_content()) fallback_ = valid_utf8(fmt::format("{}.py", file));
+        return true;
+    }
+    if (line != kRunningTests) return false;
+    LogLines rule = lines;
+    return rule.next() && rule.line() == kRule;
+}
+
+// Sections stand between the results and the closing. Those that a test printed, running a
+// framework itself, are followed by that framework's own closing.
+bool UnittestScanner::take_title(LogLines& lines) {
+    if (one_module() && (!log_.closing || offset_ > *log_.closing)) return false;
+    LogLines ahead = lines;
+    if (!ahead.next()) return false;
+    const auto title = title_of(ahead.line());
+    if (!title) return false;
+    close_section(offset_);
+    stage_ = Stage::sections;
+    rule_.reset();
+    sections_.push_back({title->state, title->duration_s, std::string(title->heading), offset_,
+                         ahead.after(), ahead.after()});
+    lines = ahead;
+    // Nothing stands under the title of an unexpected success.
+    if (title->state == State::xpassed) return true;
+    open_section_ = true;
+    // A docstring's first line may stand between the title and its rule.
+    for (int i = 0; i < 2 && ahead.next(); ++i)
+        if (ahead.line() == kRule) {
+            lines = ahead;
+            sections_.back().body = lines.after();
+            break;
+        }
+    return true;
+}
+
+void UnittestScanner::close_section(size_t end) {
+    if (open_section_) sections_.back().end = std::max(end, sections_.back().body);
+    open_section_ = false;
+}
+
+bool UnittestScanner::take_closing(LogLines& lines) {
+    LogLines ahead = lines;
+    if (!ahead.next() || !ahead.line().empty() || !ahead.next()) return false;
+    auto closing = unittest_closing_of(lines.line(), ahead.line());
+    if (!closing) return false;
+    if (!is_of_run(*closing, *rule_)) {
+        // A test's own: what it printed before is no section of this run.
+        sections_.clear();
+        open_section_ = false;
+        stage_ = Stage::results;
+        return false;
+    }
+    if (const auto from = broken_off_before(*closing)) {
+        const size_t offset = said_[*from].offset;
+        sections_.clear();
+        open_section_ = false;
+        record_->cases.resize(*from);
+        said_.resize(*from);
+        progress_.resize(*from);
+        path_.clear();
+        several_paths_ = false;
+        for (const CaseRecord& c : record_->cases) note_path(path_of(c));
+        end_run(std::nullopt, offset);
+        next_ = offset;
+        return true;
+    }
+    end_run(std::move(closing), *rule_);
+    next_ = ahead.after();
+    return true;
+}
+
+// Whether the closing is the run's, and not one that a test printed.
+bool UnittestScanner::is_of_run(const Closing& closing, size_t offset) const {
+    if (one_module()) return log_.closing == offset;
+    const std::int64_t ran = *closing.ran;
+    if (verbose_) {
+        if (!current_) return true;
+        const Said& said = said_[*current_];
+        const bool ended = said.any || said.at_end || !record_->cases[*current_].subcases.empty();
+        return ended || ran == headers_ || broken_off_before(closing);
+    }
+    // Without names: it cannot have run more tests than have left a trace.
+    const auto traces = static_cast<std::int64_t>(characters_.size()) + mixed_ +
+                        static_cast<std::int64_t>(sections_.size());
+    return traces == 0 || ran <= traces;
+}
+
+// The first test of this closing's run, where an earlier run broke off and its closing is missing:
+// of a test that never ended, as many tests after it as the closing says were run.
+std::optional<size_t> UnittestScanner::broken_off_before(const Closing& closing) const {
+    if (one_module() || *closing.ran >= headers_) return std::nullopt;
+    std::int64_t after = 0;
+    for (size_t i = said_.size(); i-- > 1 && after <= *closing.ran;) {
+        if (record_->cases[i].started) ++after;
+        const Said& before = said_[i - 1];
+        const bool ended = before.any || before.at_end || record_->cases[i - 1].pseudo;
+        if (after == *closing.ran && !ended && record_->cases[i - 1].subcases.empty()) return i;
+    }
+    return std::nullopt;
+}
+
+void UnittestScanner::take_result(std::string_view line) {
+    if (line.empty()) {
+        documented_.reset();
+        return;
+    }
+    if (documented_) {
+        const std::string heading = std::move(*documented_);
+        documented_.reset();
+        size_t dots = line.rfind(kEllipsis);
+        if (dots != std::string_view::npos) {
+            if (!unittest_status_of(line.substr(dots + kEllipsis.size())))
+                dots = line.find(kEllipsis);
+            begin(*header_of(heading));
+            take_output(line.substr(dots + kEllipsis.size()));
+            return;
+        }
+    }
+    if (line.starts_with("  ")) {
+        if (take_subtest(line.substr(2))) return;
+        // unittest-xml-reporting indents its tests.
+        if (!one_module())
+            if (const auto header = header_of(line.substr(2)); header && is_test(*header))
+                line.remove_prefix(2);
+    }
+    const auto header = header_of(line);
+    if (header && header->rest.empty() && (one_module() || is_test(*header)))
+        documented_ = std::string(line);
+    else
+        take_output(line, header);
+}
+
+void UnittestScanner::take_output(std::string_view line) { take_output(line, header_of(line)); }
+
+// A line, or what follows " ... " on it. Where a test ended without a word (its sub-tests
+// failed, up to Python 3.10) the next test's header follows on the same line.
+void UnittestScanner::take_output(std::string_view line, std::optional<UnittestHeader> header) {
+    while (header && header->rest.starts_with(kEllipsis) && (one_module() || is_test(*header))) {
+        begin(*header);
+        line = header->rest.substr(kEllipsis.size());
+        header = header_of(line);
+    }
+    if (auto status = unittest_status_of(trimmed(line))) {
+        if (current_)
+            take_status(std::move(*status));
+        else if (status->state == State::skipped)
+            take_nameless_skip(std::move(status->reason));
+    } else if (current_) {
+        if (auto tail = unittest_status_at_end(line)) {
+            Said& said = said_[*current_];
+            CaseRecord& c = record_->cases[*current_];
+            said.at_end = tail->state;
+            c.duration_s = tail->duration_s;
+            if (!said.any) c.reason = std::move(tail->reason);
+        }
+    } else if (!one_module()) {
+        take_progress(line);
+    }
+}
+
+void UnittestScanner::take_status(UnittestStatus status) {
+    Said& said = said_[*current_];
+    CaseRecord& c = record_->cases[*current_];
+    c.duration_s += status.duration_s;
+    if (broke(status.state) && !said.broke) said.broke = status.state;
+    if (said.any) {
+        if (status.state == State::skipped) take_nameless_skip(std::move(status.reason));
+        return;
+    }
+    said.any = true;
+    c.state = status.state;
+    c.reason = std::move(status.reason);
+}
+
+// A class or module fixture that skips all under it is not named, up to Python 3.10.
+void UnittestScanner::take_nameless_skip(std::string reason) {
+    diagnose_->add(
+        offset_, "a class or module fixture skipped tests that the text does not name: " + reason);
+    if (one_module()) return;
+    verbose_ = true;
+    add_unnamed(State::skipped, 1);
+    CaseRecord& c = record_->cases.back();
+    c.pseudo = true;
+    c.started = false;
+    c.phase = Phase::class_setup;
+    c.reason = std::move(reason);
+}
+
+// "..F.s": lines of them alone, and where a test printed between them, both ends of its lines.
+void UnittestScanner::take_progress(std::string_view line) {
+    if (verbose_) return;
+    const auto* const text = std::find_if_not(line.begin(), line.end(), is_progress);
+    if (text == line.end()) {
+        if (characters_.empty()) first_character_ = offset_;
+        characters_ += line;
+        return;
+    }
+    mixed_ += text - line.begin();
+    mixed_ += std::find_if_not(line.rbegin(), line.rend(), is_progress) - line.rbegin();
+}
+
+// "0.123s     test_x (m.A.test_x)".
+void UnittestScanner::take_duration(std::string_view line) {
+    const size_t blank = line.find(' ');
+    if (blank == std::string_view::npos) return;
+    const auto seconds = seconds_of(line.substr(0, blank));
+    const auto header = header_of(trimmed(line.substr(blank)));
+    if (!seconds || !header) return;
+    if (const auto i = find(*header)) record_->cases[*i].duration_s = *seconds;
+}
+
+// "  test_x (mod.Class.test_x) [message] (i=1) ... FAIL", since Python 3.11.
+bool UnittestScanner::take_subtest(std::string_view line) {
+    const auto header = header_of(line);
+    if (!header || !current_ || header->key != key_of_current_) return false;
+    const size_t dots = header->rest.rfind(kEllipsis);
+    if (dots == std::string_view::npos) return false;
+    const std::string_view label = trimmed(header->rest.substr(0, dots));
+    if (label.empty() && !one_module()) return false;
+    auto status = unittest_status_of(header->rest.substr(dots + kEllipsis.size()));
+    if (!status) return false;
+    SubCase& sub = subcase(*current_, label);
+    sub.state = status->state;
+    sub.reason = std::move(status->reason);
+    return true;
+}
+
+SubCase& UnittestScanner::subcase(size_t i, std::string_view label) {
+    std::vector<SubCase>& all = record_->cases[i].subcases;
+    const std::string name = valid_utf8(label);
+    const auto it =
+        std::find_if(all.begin(), all.end(), [&](const SubCase& s) { return s.label == name; });
+    if (it != all.end() && !it->failure) return *it;
+    all.push_back({});
+    all.back().label = name;
+    return all.back();
+}
+
+// Whether words of this form can be a test's, where nothing tells what was printed between.
+bool UnittestScanner::is_test(const UnittestHeader& header) const {
+    return header.qualified.find('.') != std::string_view::npos || fixture_of(header.method);
+}
+
+// A test's line begins. Python 3.12 prints it once more for a second status of the same test
+// (its tear-down broke, too); a test that runs again had ended well or said nothing before.
+void UnittestScanner::begin(const UnittestHeader& header) {
+    if (current_ && header.key == key_of_current_) {
+        const CaseRecord& c = record_->cases[*current_];
+        const bool again = said_[*current_].any && (broke(c.state) || c.state == State::skipped);
+        if (again || !c.subcases.empty()) return;
+    }
+    verbose_ = true;
+    current_ = add(header);
+    if (record_->cases[*current_].started) ++headers_;
+    key_of_current_ = header.key;
+}
+
+size_t UnittestScanner::add(const UnittestHeader& header) {
+    CaseRecord& c = record_->cases.emplace_back();
+    const std::string_view qualified = header.qualified;
+    const FixtureName* const fixture = fixture_of(header.method);
+    c.started = true;
+    if (qualified.starts_with(kLoader)) {
+        c.name = valid_utf8(qualified);
+        c.id = one_module() ? record_->path : path_of_module(header.method);
+        c.id += "::<module>";
+        c.pseudo = true;
+        c.phase = Phase::load;
+    } else if (fixture) {
+        c.name = valid_utf8(qualified);
+        if (fixture->of_class)
+            c.id = prefix_of(qualified);
+        else
+            c.id = (one_module() ? record_->path : path_of_module(qualified)) + "::";
+        c.id += fixture->pseudo;
+        c.pseudo = true;
+        c.started = false;
+        c.phase = fixture->phase;
+    } else {
+        c.name = test_name(header);
+        const std::string& prefix = prefix_of(owner_of(header));
+        c.id.reserve(prefix.size() + header.method.size());
+        c.id += prefix;
+        append_valid_utf8(c.id, header.method);
+    }
+    return place_case();
+}
+
+// Gives the last case an id of its own and makes it known by id and name.
+size_t UnittestScanner::place_case() {
+    std::vector<CaseRecord>& cases = record_->cases;
+    CaseRecord& c = cases.back();
+    const auto i = static_cast<std::uint32_t>(cases.size() - 1);
+    const auto has_id = [&](std::uint32_t at) { return cases[at].id == c.id; };
+    std::uint32_t hash = NameIndex::hash_of(c.id);
+    if (const std::uint32_t* const first = by_id_.find(hash, has_id)) {
+        const size_t repeated = *first;
+        const std::string plain = c.id;
+        do {
+            c.id = fmt::format("{}#{}", plain, ++repeats_[repeated]);
+            hash = NameIndex::hash_of(c.id);
+        } while (by_id_.find(hash, has_id));
+    }
+    by_id_.add(hash, i);
+    hash = NameIndex::hash_of(c.name);
+    std::uint32_t* const named = by_name_.find(hash, [&](std::uint32_t at) {
+        return cases[at].name == c.name && cases[at].phase == c.phase;
+    });
+    if (named)
+        *named = i;
+    else
+        by_name_.add(hash, i);
+    repeats_.push_back(1);
+    said_.push_back({});
+    said_.back().offset = offset_;
+    progress_.push_back(Progress::started);
+    return i;
+}
+
+// The test that a section or a duration speaks of: of several with its name the last.
+std::optional<size_t> UnittestScanner::find(const UnittestHeader& header) {
+    const FixtureName* const fixture = fixture_of(header.method);
+    const bool loader = header.qualified.starts_with(kLoader);
+    const std::string name = loader || fixture ? valid_utf8(header.qualified) : test_name(header);
+    const Phase phase = loader ? Phase::load : fixture ? fixture->phase : Phase::call;
+    const std::uint32_t* const at = by_name_.find(NameIndex::hash_of(name), [&](std::uint32_t i) {
+        return record_->cases[i].name == name && record_->cases[i].phase == phase;
+    });
+    return at ? std::optional<size_t>(*at) : std::nullopt;
+}
+
+// Of a class's tests: "tests/test_a.py::Outer.Inner::".
+const std::string& UnittestScanner::prefix_of(std::string_view owner) {
+    if (owner == owner_ && !prefix_.empty()) return prefix_;
+    owner_ = owner;
+    if (one_module()) {
+        prefix_ = fmt::format("{}::{}::", record_->path, valid_utf8(class_of(owner)));
+    } else {
+        const ClassPlace place = place_of_class(owner);
+        prefix_ = valid_utf8(
+            fmt::format("{}::{}::", place.path.empty() ? fallback_ : place.path, place.classes));
+        note_path(std::string_view(prefix_).substr(0, prefix_.find("::")));
+    }
+    return prefix_;
+}
+
+std::string UnittestScanner::path_of_module(std::string_view dotted) {
+    std::string path = fallback_;
+    if (dotted != "__main__") {
+        path = valid_utf8(dotted) + ".py";
+        std::replace(path.begin(), path.end() - 3, '.', '/');
+    }
+    note_path(path);
+    return path;
+}
+
+void UnittestScanner::note_path(std::string_view path) {
+    if (several_paths_ || path == path_) return;
+    several_paths_ = !path_.empty();
+    path_ = several_paths_ ? std::string_view() : path;
+}
+
+// "tests.test_a.Outer.Inner" is "Outer.Inner" in tests/test_a.py, under whatever part of the
+// path Python imported it. A class from elsewhere is known by its last word.
+std::string UnittestScanner::class_of(std::string_view qualified) const {
+    for (std::string_view name = dotted_; !name.empty();) {
+        if (qualified.size() > name.size() && qualified.starts_with(name) &&
+            qualified[name.size()] == '.')
+            return std::string(qualified.substr(name.size() + 1));
+        const size_t dot = name.find('.');
+        name = dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
+    }
+    constexpr std::string_view kMain = "__main__.";
+    if (qualified.starts_with(kMain)) return std::string(qualified.substr(kMain.size()));
+    return std::string(qualified.substr(qualified.rfind('.') + 1));
+}
+
+void UnittestScanner::add_section(const Section& section) {
+    const auto header = header_of(section.heading);
+    if (section.state == State::xpassed) {
+        // Where there are lines of tests, they have said so.
+        if (header && !verbose_ && !one_module()) {
+            const size_t i = add(*header);
+            said_[i].any = true;
+            record_->cases[i].state = State::xpassed;
+        }
+        return;
+    }
+    if (!header) {
+        diagnose_->add(section.offset,
+                       "a failure of no known test: " + valid_utf8(section.heading));
+        return;
+    }
+    const auto known = find(*header);
+    const size_t i = known ? *known : add(*header);
+    CaseRecord& c = record_->cases[i];
+    if (c.duration_s == 0) c.duration_s = section.duration_s;
+    std::string plain;
+    std::string_view body = log_.text.substr(section.body, section.end - section.body);
+    if (!one_module()) body = unwrapped(body, plain);
+    Failure failure = parse_traceback(body.substr(0, body.find_last_not_of('\n') + 1));
+    failure.counted = section.state;
+    failure.phase = c.phase;
+    if (const std::string_view label = trimmed(header->rest); !label.empty()) {
+        SubCase& sub = subcase(i, label);
+        sub.state = section.state;
+        sub.failure = std::move(failure);
+        return;
+    }
+    (section.state == State::failed ? said_[i].failed_section : said_[i].errored_section) = true;
+    if (!c.failure)
+        c.failure = std::move(failure);
+    else
+        c.also.push_back(std::move(failure));
+}
+
+// The tests of a run that is not verbose, but for those that have a section. How many there are in
+// which state the closing tells; the characters are there to be compared with it.
+void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
+    if (!closing) {
+        for (const char c : characters_)
+            if (const State state = *unittest_state_of(c); !broke(state)) add_unnamed(state, 1);
+        return;
+    }
+    std::int64_t named = 0;
+    std::int64_t unexpected = count_in(*closing, "unexpected successes");
+    for (const CaseRecord& c : record_->cases) {
+        named += c.started;
+        unexpected -= c.state == State::xpassed;
+    }
+    const std::int64_t skipped = count_in(*closing, "skipped");
+    const std::int64_t expected = count_in(*closing, "expected failures");
+    const std::int64_t rest = *closing->ran - named;
+    const std::int64_t passed = rest - skipped - expected - unexpected;
+    constexpr std::int64_t kMost = 100'000'000;
+    if (rest > kMost || skipped > kMost || expected > kMost || unexpected > kMost) {
+        diagnose_->add(offset_, "a closing of more tests than can be: " + closing->text);
+        return;
+    }
+    add_unnamed(State::passed, passed);
+    add_unnamed(State::skipped, skipped);
+    add_unnamed(State::xfailed, expected);
+    add_unnamed(State::xpassed, unexpected);
+    // Skipped by a class or module fixture: they were never started.
+    for (std::int64_t i = passed; i < 0 && i >= -skipped; ++i) {
+        CaseRecord& c = record_->cases[record_->cases.size() - static_cast<size_t>(expected) -
+                                       static_cast<size_t>(std::max<std::int64_t>(unexpected, 0)) -
+                                       static_cast<size_t>(i - passed) - 1];
+        c.started = false;
+        c.phase = Phase::class_setup;
+        c.pseudo = true;
+    }
+    const auto printed = [&](char c) {
+        return std::count(characters_.begin(), characters_.end(), c);
+    };
+    if (printed('.') != passed || printed('s') != skipped || printed('x') != expected)
+        diagnose_->add(first_character_,
+                       "the characters of the tests are mixed with what was printed: how many "
+                       "ended how is what the closing says");
+}
+
+void UnittestScanner::add_unnamed(State state, std::int64_t count) {
+    std::string path = fallback_;
+    if (!record_->cases.empty()) path = path_of(record_->cases.back());
+    if (count > 0) note_path(path);
+    for (std::int64_t i = 0; i < count; ++i) {
+        CaseRecord& c = record_->cases.emplace_back();
+        c.name = fmt::format("<unnamed {}>", ++unnamed_);
+        c.id = fmt::format("{}::{}", path, c.name);
+        c.state = state;
+        c.started = true;
+        said_[place_case()].any = true;
+    }
+}
+
+void UnittestScanner::resolve(size_t i) {
+    CaseRecord& c = record_->cases[i];
+    const Said& said = said_[i];
+    progress_[i] = Progress::ended;
+    if (said.failed_section || said.errored_section) return resolve_broken(c, said);
+    const auto has_sub = [&](State state) {
+        return std::any_of(c.subcases.begin(), c.subcases.end(),
+                           [&](const SubCase& s) { return s.state == state; });
+    };
+    if (has_sub(State::failed) || has_sub(State::errored)) {
+        c.state = has_sub(State::failed) ? State::failed : State::errored;
+        c.call_state = State::passed;
+        c.reason.clear();
+    } else if (said.any) {
+        return;
+    } else if (said.at_end) {
+        c.state = *said.at_end;
+    } else if (has_sub(State::skipped)) {
+        c.state = State::skipped;
+        c.call_state = State::passed;
+        c.reason = c.subcases.front().reason;
+    } else {
+        progress_[i] = Progress::started;
+    }
+}
+
+// Sections are printed errors first; which came first in the test, its lines tell.
+void UnittestScanner::resolve_broken(CaseRecord& c, const Said& said) const {
+    const bool skipped = said.any && c.state == State::skipped && !c.pseudo;
+    if (skipped)
+        c.call_state = State::skipped;
+    else
+        c.reason.clear();
+    c.state = said.failed_section ? State::failed : State::errored;
+    if (said.broke == State::failed && said.failed_section) c.state = State::failed;
+    if (said.broke == State::errored && said.errored_section) c.state = State::errored;
+    if (c.failure->counted == c.state) return;
+    const auto same = std::find_if(c.also.begin(), c.also.end(),
+                                   [&](const Failure& f) { return f.counted == c.state; });
+    if (same != c.also.end()) std::swap(*c.failure, *same);
+}
+
+}  // namespace compat::parsers

@@ -1,0 +1,141 @@
+// The one reader of what unittest's text runner prints: our own attempts' logs (one run, its module
+// and its closing known) and those of others (any number of runs, of any modules). One pass over
+// the bytes; what is kept of a run is its record. Not the entry for either: unittest_text.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/ending.h"
+#include "parsers/log_lines.h"
+#include "parsers/name_index.h"
+#include "parsers/record.h"
+#include "parsers/text.h"
+#include "parsers/unittest_header.h"
+#include "parsers/unittest_status.h"
+
+namespace compat::parsers {
+
+struct UnittestLog {
+    std::string_view text;
+    // All tests are of this module, whatever their classes are called; empty: their names tell, and
+    // the log may hold several runs.
+    std::string_view module;
+    // For what names no module: tests of `__main__`, tests without a name.
+    std::string_view fallback;
+    // Of one known module: where its run's closing begins; nothing where it has none.
+    std::optional<size_t> closing;
+};
+
+class UnittestScanner {
+  public:
+    explicit UnittestScanner(const UnittestLog& log);
+
+    // Reads the next run into `record`, of which path and framework are set; false where there is
+    // none. Its closing is set where it has one.
+    bool next(ModuleRecord& record);
+
+    // The module of all cases of the last run; empty where there are several.
+    [[nodiscard]] const std::string& path() const { return path_; }
+    // How far each case of the last run came.
+    [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
+    // What is to be said of the file as a whole.
+    [[nodiscard]] std::vector<Diagnostic> take_diagnostics() { return std::move(of_file_); }
+
+  private:
+    // What the lines of one test said, before its sections are known. The state that its first line
+    // gave is its case's.
+    struct Said {
+        bool any = false;             // a line of its own
+        std::optional<State> broke;   // the first line that said failed or errored
+        std::optional<State> at_end;  // the last one that followed the test's own output
+        bool failed_section = false;  // of the test itself, sub-tests apart
+        bool errored_section = false;
+        size_t offset = 0;  // of its line
+    };
+    struct Section {
+        State state = State::failed;
+        double duration_s = 0;
+        std::string heading;
+        size_t offset = 0;
+        size_t body = 0;
+        size_t end = 0;
+    };
+    enum class Stage { results, sections, durations };
+
+    void begin_run(ModuleRecord& record);
+    void end_run(std::optional<Closing> closing, size_t end);
+    [[nodiscard]] bool one_module() const { return !log_.module.empty(); }
+    [[nodiscard]] bool has_content() const { return !record_->cases.empty() || !sections_.empty(); }
+
+    bool take_marker(const LogLines& lines);
+    bool take_title(LogLines& lines);
+    bool take_closing(LogLines& lines);
+    [[nodiscard]] bool is_of_run(const Closing& closing, size_t offset) const;
+    [[nodiscard]] std::optional<size_t> broken_off_before(const Closing& closing) const;
+    void close_section(size_t end);
+
+    void take_result(std::string_view line);
+    bool take_subtest(std::string_view line);
+    void take_output(std::string_view line);
+    void take_output(std::string_view line, std::optional<UnittestHeader> header);
+    void take_progress(std::string_view line);
+    void take_duration(std::string_view line);
+    void take_status(UnittestStatus status);
+    void take_nameless_skip(std::string reason);
+
+    [[nodiscard]] bool is_test(const UnittestHeader& header) const;
+    void begin(const UnittestHeader& header);
+    size_t add(const UnittestHeader& header);
+    size_t place_case();
+    std::optional<size_t> find(const UnittestHeader& header);
+    SubCase& subcase(size_t i, std::string_view label);
+    [[nodiscard]] const std::string& prefix_of(std::string_view owner);
+    [[nodiscard]] std::string path_of_module(std::string_view dotted);
+    [[nodiscard]] std::string class_of(std::string_view qualified) const;
+
+    void add_section(const Section& section);
+    void add_unnamed(const std::optional<Closing>& closing);
+    void add_unnamed(State state, std::int64_t count);
+    void note_path(std::string_view path);
+    void resolve(size_t i);
+    void resolve_broken(CaseRecord& c, const Said& said) const;
+
+    UnittestLog log_;
+    std::string dotted_;
+    std::string fallback_;
+    size_t next_ = 0;
+    std::vector<Diagnostic> of_file_;
+
+    // Of the run that is being read.
+    ModuleRecord* record_ = nullptr;
+    std::optional<Diagnoser> diagnose_;
+    Stage stage_ = Stage::results;
+    size_t offset_ = 0;
+    std::optional<size_t> rule_;  // the line before was one: where it begins
+    bool open_section_ = false;
+    std::optional<std::string> documented_;  // a header whose docstring is on the next line
+    std::vector<Section> sections_;
+    std::vector<Said> said_;
+    std::vector<Progress> progress_;
+    NameIndex by_id_;
+    NameIndex by_name_;
+    std::vector<int> repeats_;  // of each case's id
+    std::optional<size_t> current_;
+    std::string key_of_current_;
+    std::string path_;  // of all cases so far
+    bool several_paths_ = false;
+    std::string owner_;         // of the class whose prefix was made last
+    std::string prefix_;        // "tests/test_a.py::TestA::"
+    bool verbose_ = false;      // there are lines of tests or fixtures
+    std::int64_t headers_ = 0;  // of tests
+    std::int64_t unnamed_ = 0;
+    std::string characters_;      // of lines that hold nothing else
+    std::int64_t mixed_ = 0;      // at either end of other lines: as many at most
+    size_t first_character_ = 0;  // its offset
+    size_t last_size_ = 0;        // how many cases the run before had
+};
+
+}  // namespace compat::parsers

@@ -1,0 +1,202 @@
+// Whole files of unittest's text that others made: several runs, many modules, not verbose, with
+// GitHub's times and colours, of unittest-xml-reporting.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "parsers/foreign.h"
+#include "parsers/text.h"
+#include "parsers/unittest_header.h"
+#include "parsers/unittest_text.h"
+#include "runner/analysis/accounting.h"
+#include "tests/parsers/golden_files.h"
+
+namespace compat::parsers {
+namespace {
+
+using testing::Golden;
+using ::testing::IsEmpty;
+
+struct Read {
+    std::vector<ModuleRecord> parts;
+    std::vector<Diagnostic> diagnostics;
+};
+
+Read read(std::string_view text, std::string_view name = "some.log") {
+    Read out;
+    EXPECT_EQ(recognise(text), Dialect::unittest_text);
+    out.diagnostics = read_foreign(Dialect::unittest_text, {name, text}, [&](ModuleRecord part) {
+        out.parts.push_back(std::move(part));
+    });
+    return out;
+}
+
+std::vector<std::string> mismatches(const ModuleRecord& part) {
+    std::vector<std::string> out;
+    for (const auto& mismatch : analysis::account(part).mismatches) out.push_back(mismatch.text());
+    return out;
+}
+
+// As in a log of GitHub's, with colours.
+std::string wrapped(std::string_view text) {
+    std::string out = "\xEF\xBB\xBF";
+    for (Lines lines(text); lines.next();)
+        out += fmt::format("2024-05-01T12:34:56.1234567Z \x1b[1m{}\x1b[0m\n", lines.line());
+    return out;
+}
+
+class WholeFiles : public ::testing::TestWithParam<std::string> {};
+
+// The logs of one version's golden modules, one after the other: each run is what it is alone.
+TEST_P(WholeFiles, EachRunIsReadAsAlone) {
+    std::string text;
+    std::vector<ModuleRecord> alone;
+    for (const Golden& golden : testing::goldens("unittest")) {
+        if (golden.version != GetParam() || golden.module == "test_broken_import.py" ||
+            golden.module == "test_skipped_import.py")
+            continue;
+        const std::string log = golden.read(".log");
+        ModuleRecord record = parse_unittest_text(log, golden.end(), golden.module);
+        if (!record.closing || record.cases.empty()) continue;
+        alone.push_back(std::move(record));
+        text += log;
+    }
+    ASSERT_GT(alone.size(), 3u);
+    for (const std::string& form : {text, wrapped(text)}) {
+        const Read found = read(form);
+        EXPECT_THAT(found.diagnostics, IsEmpty());
+        ASSERT_EQ(found.parts.size(), alone.size());
+        for (size_t i = 0; i < alone.size(); ++i) {
+            ModuleRecord part = found.parts[i];
+            EXPECT_THAT(mismatches(part), IsEmpty()) << part.path;
+            EXPECT_EQ(part.path, alone[i].path);
+            EXPECT_EQ(part.closing, alone[i].closing);
+            // What no line names has a row here, so that the totals are those of the closing.
+            std::erase_if(part.cases, [](const CaseRecord& c) {
+                return c.name.starts_with("<unnamed") && c.pseudo;
+            });
+            EXPECT_EQ(part.cases, alone[i].cases) << part.path;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, WholeFiles,
+                         ::testing::Values("3.9.18", "3.10.13", "3.11.7", "3.12.1", "3.13.0"),
+                         [](const auto& row) {
+                             std::string name = row.param;
+                             std::replace(name.begin(), name.end(), '.', '_');
+                             return name;
+                         });
+
+std::string closing(std::string_view ran, std::string_view verdict) {
+    return fmt::format("\n{}\nRan {} in 0.001s\n\n{}\n", kRule, ran, verdict);
+}
+
+TEST(UnittestForeign, OneRunOverManyModules) {
+    const Read found = read(
+        "test_x (tests.test_a.A.test_x) ... ok\n"
+        "test_x (tests.test_b.B.test_x) ... skipped 'no'\n" +
+        closing("2 tests", "OK (skipped=1)"));
+    ASSERT_EQ(found.parts.size(), 1u);
+    EXPECT_EQ(found.parts[0].path, "");
+    EXPECT_EQ(found.parts[0].cases[0].id, "tests/test_a.py::A::test_x");
+    EXPECT_EQ(found.parts[0].cases[1].id, "tests/test_b.py::B::test_x");
+    EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
+}
+
+TEST(UnittestForeign, TotalsThatDoNotAddUpShow) {
+    const Read found = read("test_x (m.A.test_x) ... ok\ntest_y (m.A.test_y) ... FAIL\n" +
+                            closing("3 tests", "FAILED (failures=2)"));
+    ASSERT_EQ(found.parts.size(), 1u);
+    EXPECT_THAT(mismatches(found.parts[0]),
+                ::testing::ElementsAre("ran: 2 by our events, 3 by the framework's closing line",
+                                       "failures: 1 by our events, 2 by the framework's closing "
+                                       "line"));
+}
+
+TEST(UnittestForeign, ARunThatBreaksOffIsOneOfItsOwn) {
+    const Read found = read(
+        "test_x (m.A.test_x) ... ok\ntest_y (m.A.test_y) ... Segmentation "
+        "fault\n"
+        "test_z (n.A.test_z) ... ok\ntest_w (n.A.test_w) ... ok\n" +
+        closing("2 tests", "OK"));
+    ASSERT_EQ(found.parts.size(), 2u);
+    EXPECT_EQ(found.parts[0].path, "m.py");
+    EXPECT_FALSE(found.parts[0].finished);
+    EXPECT_EQ(found.parts[0].cases[1].state, State::not_run);
+    EXPECT_EQ(found.parts[0].cases[1].reason, "the log breaks off");
+    EXPECT_FALSE(mismatches(found.parts[0]).empty());
+    EXPECT_EQ(found.parts[1].cases.size(), 2u);
+    EXPECT_THAT(mismatches(found.parts[1]), IsEmpty());
+}
+
+TEST(UnittestForeign, ARunThatIsNotVerboseAddsUp) {
+    const Read found = read(fmt::format(".F.sxu.\n{}\nFAIL: test_x (m.A.test_x)\n{}\n"
+                                        "Traceback (most recent call last):\n"
+                                        "  File \"m.py\", line 3, in test_x\nAssertionError: no\n",
+                                        kDoubleRule, kRule) +
+                            closing("7 tests",
+                                    "FAILED (failures=1, skipped=1, expected "
+                                    "failures=1, unexpected successes=1)"));
+    ASSERT_EQ(found.parts.size(), 1u);
+    const ModuleRecord& part = found.parts[0];
+    EXPECT_THAT(mismatches(part), IsEmpty());
+    EXPECT_THAT(part.diagnostics, IsEmpty());
+    std::vector<std::string> ids;
+    for (const CaseRecord& c : part.cases)
+        ids.push_back(fmt::format("{} {}", c.id, name_of(c.state)));
+    EXPECT_THAT(ids,
+                ::testing::ElementsAre("m.py::A::test_x failed", "m.py::<unnamed 1> passed",
+                                       "m.py::<unnamed 2> passed", "m.py::<unnamed 3> passed",
+                                       "m.py::<unnamed 4> skipped", "m.py::<unnamed 5> xfailed",
+                                       "m.py::<unnamed 6> xpassed"));
+}
+
+TEST(UnittestForeign, PrintsBetweenCharactersAreToldByTheClosing) {
+    const Read found = read("..printed.\nmore\n.\n" + closing("4 tests", "OK"), "dots.log");
+    ASSERT_EQ(found.parts.size(), 1u);
+    EXPECT_EQ(found.parts[0].cases.size(), 4u);
+    EXPECT_EQ(found.parts[0].path, "dots.log");
+    EXPECT_EQ(found.parts[0].diagnostics.size(), 1u);
+    EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
+}
+
+TEST(UnittestForeign, OffsetsAreThoseOfTheFile) {
+    const std::string text =
+        wrapped("test_x (m.A.test_x) ... ok\nRan away\n" + std::string(kDoubleRule) +
+                "\nFAIL: nobody\n" + std::string(kRule) + "\ntext\n" + closing("1 test", "OK"));
+    const Read found = read(text);
+    ASSERT_EQ(found.parts.size(), 1u);
+    ASSERT_EQ(found.parts[0].diagnostics.size(), 1u);
+    EXPECT_EQ(found.parts[0].diagnostics[0].offset,
+              static_cast<std::int64_t>(text.rfind("\n", text.find(kDoubleRule)) + 1));
+}
+
+TEST(UnittestForeign, PyTorchsOwnLogs) {
+    const Read found = read(fmt::format(
+        "Running test_ops 1/2 ... [2024-05-01 12:34:56.123456]\n\nRunning tests...\n{1}\n"
+        "test_a (__main__.TestX) ... ok (0.012s)\n"
+        "  test_b (__main__.TestX) ... skip: not here (0.001s)\n"
+        "test_c (__main__.TestX) ... ERROR (0.003s)\n\n{0}\n"
+        "ERROR [0.003s]: test_c (__main__.TestX)\n{1}\n"
+        "Traceback (most recent call last):\n  File \"t.py\", line 3, in test_c\nValueError: no\n"
+        "{2}\nGenerating XML reports...\n"
+        "Running distributed/test_nn ... [2024-05-01 12:35:56.123456]\n"
+        "test_a (__main__.TestX) ... ok (0.012s)\n{3}",
+        kDoubleRule, kRule, closing("3 tests", "FAILED (errors=1, skipped=1)"),
+        closing("1 test", "OK")));
+    ASSERT_EQ(found.parts.size(), 2u);
+    const ModuleRecord& part = found.parts[0];
+    EXPECT_EQ(part.path, "test_ops.py");
+    ASSERT_EQ(part.cases.size(), 3u);
+    EXPECT_EQ(part.cases[0].id, "test_ops.py::TestX::test_a");
+    EXPECT_DOUBLE_EQ(part.cases[0].duration_s, 0.012);
+    EXPECT_EQ(part.cases[1].reason, "not here");
+    EXPECT_EQ(part.cases[2].failure->type, "ValueError");
+    EXPECT_DOUBLE_EQ(part.cases[2].duration_s, 0.003);
+    EXPECT_THAT(mismatches(part), IsEmpty());
+    EXPECT_EQ(found.parts[1].path, "distributed/test_nn.py");
+}
+
+}  // namespace
+}  // namespace compat::parsers

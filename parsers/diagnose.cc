@@ -9,7 +9,9 @@
 #include "parsers/pattern_set.h"
 #include "parsers/place.h"
 #include "parsers/text.h"
+#include "parsers/traceback.h"
 #include "rules_json.h"
+#include "runner/base/names.h"
 
 namespace compat::parsers {
 
@@ -23,21 +25,9 @@ constexpr size_t kTailBytes = 1024;
 constexpr size_t kKeyLineBytes = 500;
 constexpr size_t kFrames = 12;
 
-bool inside_character(std::string_view text, size_t at) {
-    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
-}
-
-// At most so many bytes, and no half of a character.
-std::string_view first_bytes(std::string_view text, size_t bytes) {
-    while (bytes > 0 && inside_character(text, bytes)) --bytes;
-    return text.substr(0, bytes);
-}
-
 std::string ends_of(std::string_view text) {
     if (text.size() <= kHeadBytes + kTailBytes) return std::string(text);
-    size_t tail = text.size() - kTailBytes;
-    while (inside_character(text, tail)) ++tail;
-    return fmt::format("{}\n{}", first_bytes(text, kHeadBytes), text.substr(tail));
+    return fmt::format("{}\n{}", first_bytes(text, kHeadBytes), last_bytes(text, kTailBytes));
 }
 
 std::string words_of(const Failure& failure) {
@@ -73,13 +63,6 @@ std::string chained_words(const Failure& failure) {
     return lines;
 }
 
-// Python's words between an exception and the one that it was raised from. The other words that it
-// has ("During handling of …") may stand between two that have nothing to do with each other.
-bool raised_from_another(const Failure& failure) {
-    return failure.traceback.find("\nThe above exception was the direct cause of") !=
-           std::string::npos;
-}
-
 Confidence weaker(Confidence c) {
     return c == Confidence::low ? c : static_cast<Confidence>(static_cast<int>(c) - 1);
 }
@@ -112,6 +95,7 @@ Rule rule_of(const Json& json) {
     rule.confidence = named(confidence_of, json.at("confidence"));
     rule.text = json.value("text", "");
     rule.at = json.value("at", "");
+    rule.statement = json.value("statement", "");
     for (const Json& state : json.value("states", Json::array()))
         rule.states.push_back(named(state_of, state));
     rule.short_line = json.value("short", false);
@@ -126,29 +110,33 @@ Rule rule_of(const Json& json) {
 
 struct Rules::Compiled {
     struct Own {
-        std::optional<size_t> text;  // in `texts`; empty: any
-        std::optional<size_t> at;    // in `places`; empty: any
+        std::optional<size_t> text;       // in `texts`; empty: any
+        std::optional<size_t> at;         // in `places`; empty: any
+        std::optional<size_t> statement;  // in `statements`; empty: any
     };
     std::vector<Rule> rules;
     std::vector<Own> own;  // of each rule
     PatternSet texts;
     PatternSet places;
+    PatternSet statements;
 
     // The first rule that holds; rules.size() where none does. `by_text`: only by its text, and
     // none of last resort.
     [[nodiscard]] size_t first(std::string_view words, const PatternSet::Search& frames,
-                               State state, bool by_text) const {
+                               std::string_view traceback, State state, bool by_text) const {
         const PatternSet::Search search(texts, words);
         const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
         const auto holds = [&](size_t i) {
             const Rule& rule = rules[i];
-            if (by_text && (!own[i].text || rule.last_resort)) return false;
+            if (by_text && (!own[i].text || own[i].statement || rule.last_resort)) return false;
             if (rule.short_line && !is_short) return false;
             if (!rule.states.empty() &&
                 std::find(rule.states.begin(), rule.states.end(), state) == rule.states.end())
                 return false;
             return (!own[i].at || frames.finds(*own[i].at)) &&
-                   (!own[i].text || search.finds(*own[i].text));
+                   (!own[i].text || search.finds(*own[i].text)) &&
+                   (!own[i].statement || PatternSet::Search(statements, failing_source(traceback))
+                                             .finds(*own[i].statement));
         };
         size_t i = 0;
         while (i < rules.size() && !holds(i)) ++i;
@@ -184,12 +172,14 @@ Expected<Rules> Rules::parse(std::string_view json) {
             Compiled::Own& own = compiled->own.emplace_back();
             if (!rule.text.empty()) own.text = compiled->texts.add(rule.text);
             if (!rule.at.empty()) own.at = compiled->places.add(rule.at);
+            if (!rule.statement.empty()) own.statement = compiled->statements.add(rule.statement);
             compiled->rules.push_back(std::move(rule));
         }
     } catch (const std::exception& error) {
         return fail(ErrorKind::usage, fmt::format("bad rule: {}", error.what()), "", where);
     }
-    if (!compiled->texts.compile() || !compiled->places.compile())
+    if (!compiled->texts.compile() || !compiled->places.compile() ||
+        !compiled->statements.compile())
         return fail(ErrorKind::usage, "the rules take too much memory", "");
     return Rules(std::move(compiled));
 }
@@ -207,15 +197,15 @@ Diagnosis Rules::diagnose(const Failure& failure, State state) const {
     const PatternSet::Search places(compiled_->places, frames);
 
     const std::vector<Rule>& rules = compiled_->rules;
-    size_t decided = compiled_->first(words, places, state, false);
-    const bool direct = raised_from_another(failure);
+    size_t decided = compiled_->first(words, places, failure.traceback, state, false);
+    const bool direct = raised_from_another(failure.traceback);
     const bool settled = decided < rules.size() && !rules[decided].last_resort;
     const bool expected = decided < rules.size() && rules[decided].cause == Cause::suite_assertion;
     std::string chained;
     bool by_chain = false;
     // An assertion is one whatever was handled before it.
     if (!settled && (direct || !expected) && !(chained = chained_words(failure)).empty())
-        if (const size_t other = compiled_->first(chained, places, state, true);
+        if (const size_t other = compiled_->first(chained, places, failure.traceback, state, true);
             other < rules.size()) {
             decided = other;
             by_chain = true;

@@ -27,6 +27,7 @@ struct Rule {
     Confidence confidence = Confidence::medium;
     std::string text;           // RE2, in "Type: message"; empty: any
     std::string at;             // RE2, in the frames (see Rules); empty: any
+    std::string statement;      // RE2, in the statement that failed (see Rules); empty: any
     std::vector<State> states;  // empty: any
     bool short_line = false;    // the exception's first line has kShortLineBytes at most
     bool last_resort = false;   // gives way to what an exception chained before says
@@ -37,7 +38,8 @@ struct Rule {
 // Rules in the order of their file: of those that hold the first decides. `text` is looked for in
 // the exception's type and message, and, where only a rule of last resort holds, in those of the
 // exceptions that are chained to it. `at` is looked for in one line a frame, innermost first, at
-// most 12: "torch:autograd/__init__.py:backward" (place.h).
+// most 12: "torch:autograd/__init__.py:backward" (place.h). `statement` is looked for in that of
+// the suite's in which the traceback ended (traceback.h).
 class Rules {
   public:
     // Errors: bad rules, naming the rule.

@@ -8,6 +8,7 @@
 
 #include "parsers/place.h"
 #include "parsers/text.h"
+#include "runner/base/names.h"
 
 namespace compat::parsers {
 
@@ -98,9 +99,7 @@ std::string signature_of(const Failure& failure) {
     text = valid_utf8(text);
     if (text.size() <= kSignatureBytes) return text;
     const std::string tail = fmt::format("…{:016x}", checksum(text));
-    size_t keep = kSignatureBytes - tail.size();
-    while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xC0) == 0x80) --keep;
-    return text.substr(0, keep) + tail;
+    return std::string(first_bytes(text, kSignatureBytes - tail.size())) + tail;
 }
 
 }  // namespace compat::parsers

@@ -2,7 +2,9 @@
 
 #include <array>
 
+#include "parsers/place.h"
 #include "parsers/text.h"
+#include "runner/base/names.h"
 
 namespace compat::parsers {
 
@@ -17,6 +19,11 @@ constexpr std::array<std::string_view, 2> kChainLinks{
 };
 // Where reports leave frames out of a long traceback.
 constexpr std::string_view kElision = "...";
+// Before the statement in which pytest's report of a frame ends, and what Python puts before
+// source.
+constexpr std::string_view kPytestMark = ">";
+constexpr std::string_view kSourceIndent = "    ";
+constexpr size_t kSourceBytes = 64 * 1024;
 // unittest appends these to the traceback of a test whose output it buffered.
 constexpr std::array<std::string_view, 2> kBuffered{"\nStdout:\n", "\nStderr:\n"};
 
@@ -33,9 +40,10 @@ std::string_view last_of_chain(std::string_view text) {
     return text.substr(start);
 }
 
+constexpr std::string_view kFile = "  File \"";
+
 // `  File "x.py", line 3, in f`; nothing for any other line.
 std::optional<Frame> frame_of(std::string_view line) {
-    constexpr std::string_view kFile = "  File \"";
     constexpr std::string_view kLine = "\", line ";
     constexpr std::string_view kIn = ", in ";
     if (!line.starts_with(kFile)) return std::nullopt;
@@ -63,9 +71,13 @@ bool is_type_name(std::string_view text) {
     return true;
 }
 
-void set_exception(Failure& failure, std::string_view text) {
+std::string_view without_output(std::string_view text) {
     for (const std::string_view mark : kBuffered) text = text.substr(0, text.find(mark));
-    text = trimmed(text);
+    return text;
+}
+
+void set_exception(Failure& failure, std::string_view text) {
+    text = trimmed(without_output(text));
     const size_t first_end = std::min(text.find('\n'), text.size());
     const size_t colon = text.substr(0, first_end).find(": ");
     const std::string_view before = text.substr(0, std::min(colon, first_end));
@@ -130,6 +142,37 @@ Failure parse_traceback(std::string_view text) {
         set_exception(failure, rest.substr(0, rest.find('\n')));
     }
     return failure;
+}
+
+bool raised_from_another(std::string_view traceback) {
+    size_t at = traceback.find(kChainLinks[0]);
+    while (at != std::string_view::npos && at > 0 && traceback[at - 1] != '\n')
+        at = traceback.find(kChainLinks[0], at + 1);
+    return at != std::string_view::npos;
+}
+
+std::string_view failing_source(std::string_view traceback) {
+    const std::string_view text = last_bytes(without_output(traceback), kSourceBytes);
+    size_t begin = 0;
+    size_t end = 0;
+    bool inside = false;
+    for (Lines lines(text); lines.next();) {
+        const std::string_view line = lines.line();
+        if (line.starts_with(kFile)) {
+            const auto frame = frame_of(line);
+            inside = frame && place_of(frame->file).owner == Owner::suite;
+            if (inside) begin = end = lines.after();
+        } else if (line.starts_with(kPytestMark)) {
+            inside = true;
+            begin = lines.offset() + kPytestMark.size();
+            end = lines.after();
+        } else if (inside && line.starts_with(kSourceIndent)) {
+            end = lines.after();
+        } else {
+            inside = false;
+        }
+    }
+    return trimmed(text.substr(begin, end - begin));
 }
 
 }  // namespace compat::parsers

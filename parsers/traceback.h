@@ -14,4 +14,14 @@ namespace compat::parsers {
 // the message.
 [[nodiscard]] Failure parse_traceback(std::string_view text);
 
+// Whether the exception was raised from another ("The above exception was the direct cause of …").
+// Of two that Python links otherwise ("During handling of …"), one may have nothing to do with the
+// other.
+[[nodiscard]] bool raised_from_another(std::string_view traceback);
+
+// What a traceback shows of the statement of the suite's in which it ended: of Python's the source
+// under the innermost frame whose owner is the suite (place.h), of pytest's what ">" points to. At
+// most 64 KiB from its end are looked at. Empty: it shows none.
+[[nodiscard]] std::string_view failing_source(std::string_view traceback);
+
 }  // namespace compat::parsers

@@ -10,6 +10,7 @@
 #include <valijson/validator.hpp>
 #include <vector>
 
+#include "runner/base/names.h"
 #include "runner/base/nearest.h"
 #include "suites/positions.h"
 
@@ -85,12 +86,7 @@ std::string comma_list(const std::vector<std::string>& words) {
 std::string shown(const json& value) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
     constexpr std::size_t kMost = 40;
-    if (text.size() > kMost) {
-        std::size_t cut = kMost;
-        while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0u) == 0x80u) --cut;
-        text = text.substr(0, cut) + "…";
-    }
-    return text;
+    return text.size() > kMost ? std::string(first_bytes(text, kMost)) + "…" : text;
 }
 
 std::string under(const std::string& pointer, const std::string& key) {

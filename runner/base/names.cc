@@ -14,6 +14,11 @@ constexpr std::string_view kPlain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 // Longest file name most file systems take, less the longest suffix we add to one.
 constexpr size_t kLongestComponent = 200;
+
+// Whether a byte of UTF-8 goes on with a character that began before.
+bool inside_character(std::string_view text, size_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u;
+}
 }  // namespace
 
 std::string make_run_id(std::string_view series, WallTime now, unsigned random16) {
@@ -62,7 +67,7 @@ bool is_secret_name(std::string_view name) {
 
 size_t utf8_length(std::string_view s) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
-    const auto continues = [&](size_t i) { return i < s.size() && (byte(i) & 0xC0u) == 0x80u; };
+    const auto continues = [&](size_t i) { return inside_character(s, i); };
     const unsigned char b = byte(0);
     if (b < 0x80) return 1;
     if (b >= 0xC2 && b <= 0xDF) return continues(1) ? 2 : 0;
@@ -88,6 +93,17 @@ bool is_utf8(std::string_view bytes) {
         bytes.remove_prefix(length);
     }
     return true;
+}
+
+std::string_view first_bytes(std::string_view text, std::size_t bytes) {
+    while (bytes > 0 && inside_character(text, bytes)) --bytes;
+    return text.substr(0, bytes);
+}
+
+std::string_view last_bytes(std::string_view text, std::size_t bytes) {
+    std::size_t from = text.size() - std::min(bytes, text.size());
+    while (inside_character(text, from)) ++from;
+    return text.substr(from);
 }
 
 std::string shell_quoted(std::string_view word) {

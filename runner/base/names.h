@@ -33,6 +33,10 @@ inline constexpr std::string_view kVersion = "0.1.0";
 
 [[nodiscard]] bool is_utf8(std::string_view bytes);
 
+// Of UTF-8 the first and the last so many bytes at most, without half a character at the cut.
+[[nodiscard]] std::string_view first_bytes(std::string_view text, std::size_t bytes);
+[[nodiscard]] std::string_view last_bytes(std::string_view text, std::size_t bytes);
+
 // A word quoted for a POSIX shell where it needs it, for commands that people copy.
 [[nodiscard]] std::string shell_quoted(std::string_view word);
 

@@ -68,6 +68,21 @@ TEST(Names, Utf8) {
         EXPECT_FALSE(is_utf8(bad));
 }
 
+TEST(Names, TextIsCutBetweenCharacters) {
+    const std::string text = "aé€😀";  // 1, 2, 3 and 4 bytes
+    std::vector<size_t> first, last;
+    for (size_t bytes = 0; bytes <= 11; ++bytes) {
+        EXPECT_TRUE(text.starts_with(first_bytes(text, bytes)));
+        EXPECT_TRUE(text.ends_with(last_bytes(text, bytes)));
+        first.push_back(first_bytes(text, bytes).size());
+        last.push_back(last_bytes(text, bytes).size());
+    }
+    EXPECT_THAT(first, ::testing::ElementsAre(0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10));
+    EXPECT_THAT(last, ::testing::ElementsAre(0, 0, 0, 0, 4, 4, 4, 7, 7, 9, 10, 10));
+    EXPECT_EQ(first_bytes("", 3), "");
+    EXPECT_EQ(last_bytes("", 3), "");
+}
+
 TEST(Clock, Durations) {
     using S = std::chrono::duration<double>;
     EXPECT_EQ(human(S(0.04)), "0.0s");

@@ -102,6 +102,30 @@ TEST(Diagnosis, AChainedExceptionTellsMoreThanARuleOfLastResort) {
     EXPECT_EQ(diagnosis.key_line, "OSError: no network: Errno -2");
 }
 
+TEST(Diagnosis, AStatementThatAsksForADeviceTellsFromOneThatNamesIt) {
+    const auto cause_of = [](std::string statement) {
+        Failure failure = failure_of("AssertionError", "False is not true");
+        failure.traceback =
+            "Traceback (most recent call last):\n"
+            "  File \"/x/tests/test_a.py\", line 3, in test\n    " +
+            statement + "\nAssertionError: False is not true\n";
+        return Rules::shipped().diagnose(failure, State::failed).cause;
+    };
+    for (const char* asks :
+         {"self.assertTrue(x.is_cuda)", "self.assertFalse(layers[0].weight.is_cpu, 'moved')",
+          "self.assertTrue(x.device == torch.device('cuda'))", "self.assertEqual(True, y.is_mps)",
+          "assert x.is_cuda and y.is_cuda, 'both'", "self.assertEqual(0, f(x).get_device())",
+          "self.assertTrue(\n        x.device.type in ('cuda',))",
+          "self.assertTrue(str(x.device).startswith('cuda'))", "tc.assertIs(x.is_meta, False)"})
+        EXPECT_EQ(cause_of(asks), Cause::device_assertion) << asks;
+    for (const char* names :
+         {"self.assertTrue(torch.allclose(a, b, atol=1e-3 if a.is_cuda else 1e-6))",
+          "self.check(x.is_cuda)", "self.assertTrue(ok)  # is_cuda",
+          "self.assertTrue(is_cuda_used)", "with self.assertRaises(ValueError): f(x.is_cuda)",
+          "self.assertTrue(x.to(x.device).ok)", "self.assertEqual(run(x, x.device.type), 3)"})
+        EXPECT_NE(cause_of(names), Cause::device_assertion) << names;
+}
+
 TEST(Diagnosis, WhatWasHandledBeforeSaysLittle) {
     const auto chained = [](const char* last) {
         return parse_traceback(std::string("Traceback (most recent call last):\n"

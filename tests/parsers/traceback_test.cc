@@ -136,5 +136,39 @@ TEST(Failure, KeyLineIsOneLine) {
     EXPECT_EQ(key_line("", ""), "");
 }
 
+TEST(FailingSource, IsTheSuitesInnermostStatement) {
+    const std::string python =
+        "Traceback (most recent call last):\n"
+        "  File \"/x/tests/test_a.py\", line 3, in test\n"
+        "    self.check(x)\n"
+        "    ~~~~~~~~~~^^^\n"
+        "  File \"/x/tests/helpers.py\", line 9, in check\n"
+        "    assert (\n"
+        "        x.is_cuda)\n"
+        "  File \"/x/site-packages/torch/testing/_comparison.py\", line 4, in f\n"
+        "    raise AssertionError\n"
+        "AssertionError\n";
+    EXPECT_EQ(failing_source(python), "assert (\n        x.is_cuda)");
+    EXPECT_EQ(failing_source(python + "\nStdout:\n  File \"/x/a.py\", line 1, in g\n    other\n"),
+              "assert (\n        x.is_cuda)");
+    EXPECT_EQ(
+        failing_source("    def test(self):\n>       self.check(x)\n\ntests/test_a.py:3: \n_ _ _\n"
+                       "    def check(self, x):\n>       assert x.is_cuda\nE       assert False\n"
+                       "\ntests/test_a.py:3: AssertionError"),
+        "assert x.is_cuda");
+    EXPECT_EQ(failing_source("AssertionError: False is not true"), "");
+    EXPECT_EQ(failing_source(""), "");
+    EXPECT_EQ(failing_source("  File \"/x/a.py\", line 1, in f"), "");
+}
+
+TEST(RaisedFromAnother, OnlyWherePythonSaysSo) {
+    const std::string link = "The above exception was the direct cause of the following exception:";
+    EXPECT_TRUE(raised_from_another("OSError: x\n\n" + link + "\n\nTraceback"));
+    EXPECT_FALSE(raised_from_another("ValueError: " + link));
+    EXPECT_TRUE(raised_from_another("ValueError: " + link + "\n" + link));
+    EXPECT_FALSE(raised_from_another(
+        "OSError: x\n\nDuring handling of the above exception, another exception occurred:\n"));
+}
+
 }  // namespace
 }  // namespace compat::parsers

@@ -169,9 +169,10 @@ std::optional<std::int64_t> gtest_ran(std::string_view line) {
 struct GtestCount {
     std::string_view mark, one, more, word;
 };
-constexpr std::array<GtestCount, 3> kGtestCounts{{
+constexpr std::array<GtestCount, 4> kGtestCounts{{
     {"[  PASSED  ] ", " test.", " tests.", "passed"},
     {"[  SKIPPED ] ", " test, listed below:", " tests, listed below:", "skipped"},
+    {"[  SKIPPED ] ", " test.", " tests.", "skipped"},  // --gtest_brief
     {"[  FAILED  ] ", " test, listed below:", " tests, listed below:", "failed"},
 }};
 

@@ -1,9 +1,14 @@
 #include "parsers/foreign.h"
 
 #include <algorithm>
-#include <span>
+#include <array>
 #include <unordered_map>
 
+#include "parsers/googletest_json.h"
+#include "parsers/googletest_text.h"
+#include "parsers/torchdevice_json.h"
+#include "parsers/torchdevice_log.h"
+#include "parsers/torchdevice_report.h"
 #include "parsers/unittest_text.h"
 
 namespace compat::parsers {
@@ -18,12 +23,14 @@ struct Reader {
     std::vector<Diagnostic> (*read)(const ForeignFile& file, const SeePart& see);
 };
 
-std::span<const Reader> readers() {
-    static constexpr std::array kReaders{
-        Reader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
-    };
-    return kReaders;
-}
+constexpr std::array kReaders{
+    Reader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
+    Reader{Dialect::googletest_text, googletest_text_likeness, read_googletest_text},
+    Reader{Dialect::googletest_json, googletest_json_likeness, read_googletest_json},
+    Reader{Dialect::torchdevice_log, torchdevice_log_likeness, read_torchdevice_log},
+    Reader{Dialect::torchdevice_json, torchdevice_json_likeness, read_torchdevice_json},
+    Reader{Dialect::torchdevice_report, torchdevice_report_likeness, read_torchdevice_report},
+};
 
 constexpr size_t kLookedAt = 1 << 18;
 
@@ -48,7 +55,7 @@ std::optional<Dialect> recognise(std::string_view bytes) {
     const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kLookedAt));
     std::optional<Dialect> best;
     int most = 0;
-    for (const Reader& reader : readers())
+    for (const Reader& reader : kReaders)
         if (const int signs = reader.likeness(beginning, end); signs > most) {
             most = signs;
             best = reader.dialect;
@@ -57,7 +64,7 @@ std::optional<Dialect> recognise(std::string_view bytes) {
 }
 
 std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file, const SeePart& see) {
-    for (const Reader& reader : readers())
+    for (const Reader& reader : kReaders)
         if (reader.dialect == dialect) return reader.read(file, see);
     return {};
 }

@@ -91,7 +91,17 @@ bool counts_tests(std::string_view framework) {
     return framework == "gtest" || framework == "ctest";
 }
 
-void tally_test(StateCounts& counts, const CaseRecord& c) {
+// GoogleTest counts the tests that a global set-up kept from beginning among those that ran, and as
+// passed.
+bool is_kept_from_beginning(const CaseRecord& c, std::string_view framework) {
+    return framework == "gtest" && !c.pseudo && !c.started && c.phase == Phase::module_setup;
+}
+
+void tally_test(StateCounts& counts, const CaseRecord& c, std::string_view framework) {
+    if (is_kept_from_beginning(c, framework)) {
+        ++at(counts, State::passed);
+        return;
+    }
     if (!c.started) return;
     const bool good = c.state == State::passed || c.state == State::skipped;
     ++at(counts, good ? c.state : State::failed);
@@ -120,7 +130,7 @@ StateCounts counted_by_framework(const ModuleRecord& record) {
     const CaseRecord* before = nullptr;
     for (const CaseRecord& c : record.cases) {
         if (counts_tests(record.framework)) {
-            tally_test(counts, c);
+            tally_test(counts, c, record.framework);
             continue;
         }
         const bool once = record.framework == "unittest" && before && same_fixture(*before, c);
@@ -189,8 +199,10 @@ std::optional<Closing> expected_closing(const ModuleRecord& record) {
     StateCounts counts = counted_by_framework(record);
     Closing closing;
     if (record.framework != "pytest")
-        closing.ran = std::count_if(record.cases.begin(), record.cases.end(),
-                                    [](const CaseRecord& c) { return c.started; });
+        closing.ran =
+            std::count_if(record.cases.begin(), record.cases.end(), [&](const CaseRecord& c) {
+                return c.started || is_kept_from_beginning(c, record.framework);
+            });
     for (const CountedAs& known : words)
         closing.counts.emplace_back(std::string(known.word), at(counts, known.state));
     closing.text = text_of(closing);

@@ -1,0 +1,20 @@
+// How a process ended, by what others printed of it in a log: a shell ("Segmentation fault (core
+// dumped)"), CTest, a sanitizer, Python. Not for logs of our own attempts, whose end the runner
+// knows.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+// By the last such line near the end of `log`; nothing where there is none.
+[[nodiscard]] std::optional<ProcessEnd> printed_end(std::string_view log);
+
+// The end of a process whose log breaks off: as it is printed there; else, where `more_follows` in
+// the same file, a crash of unknown kind; else unknown: what ran then is not_run.
+[[nodiscard]] ProcessEnd end_of_cut_log(std::string_view log, bool more_follows);
+
+}  // namespace compat::parsers

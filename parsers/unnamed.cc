@@ -1,0 +1,30 @@
+#include "parsers/unnamed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace compat::parsers {
+
+void Unnamed::add(std::string_view path, std::int64_t count, const CaseRecord& like) {
+    if (count <= 0) return;
+    const std::int64_t fitting = std::min(count, kMost - added_);
+    std::int64_t& number = last_number_[std::string(path)];
+    for (std::int64_t i = 0; i < fitting; ++i) {
+        CaseRecord& row = record_.cases.emplace_back(like);
+        row.name = fmt::format("<unnamed {}>", ++number);
+        row.id = fmt::format("{}::{}", path, row.name);
+    }
+    added_ += fitting;
+    left_out_ += count - fitting;
+}
+
+void Unnamed::tell(size_t offset) const {
+    if (added_ == 0) return;
+    std::string words =
+        fmt::format("{} {} counted and not named", added_, added_ == 1 ? "test is" : "tests are");
+    if (left_out_ > 0) words += fmt::format("; {} more are too many to have rows", left_out_);
+    record_.diagnostics.push_back({"log", static_cast<std::int64_t>(offset), std::move(words)});
+}
+
+}  // namespace compat::parsers

@@ -1,0 +1,315 @@
+// What GoogleTest binaries print against the JSON that the same runs wrote
+// (golden/regenerate_gtest.sh): the whole model, not samples of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "parsers/json_document.h"
+#include "runner/analysis/accounting.h"
+#include "tests/parsers/foreign_invariants.h"
+#include "tests/parsers/golden_files.h"
+
+namespace compat::parsers {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using testing::foreign_parts;
+using testing::Golden;
+
+std::vector<ModuleRecord> text_parts(const std::string& log, const std::string& name = "bin.log") {
+    return foreign_parts(Dialect::googletest_text, name, log).parts;
+}
+
+std::vector<Golden> with_json() {
+    std::vector<Golden> all;
+    for (Golden& golden : testing::goldens("gtest"))
+        if (golden.has(".json")) all.push_back(std::move(golden));
+    return all;
+}
+
+bool is_kind(const Golden& golden, std::string_view word) {
+    return golden.stem.filename().string().find(word) != std::string::npos;
+}
+
+// What the binary itself says of a test: its state and each failure's place and words.
+struct Wanted {
+    std::string state;
+    std::vector<std::string> failures;
+};
+
+std::string one_line(const std::string& text) {
+    std::string out;
+    for (Lines lines(text); lines.next();) {
+        const std::string_view line = trimmed(lines.line());
+        if (!line.empty()) out.append(out.empty() ? "" : " ").append(line);
+    }
+    return out;
+}
+
+std::map<std::string, Wanted> model_of(const json& document) {
+    std::map<std::string, Wanted> model;
+    for (const json& suite : document.at("testsuites"))
+        for (const json& test : suite.at("testsuite")) {
+            if (test.at("name") == "") continue;  // of no test
+            Wanted& wanted = model[suite.at("name").get<std::string>() + "." +
+                                   test.at("name").get<std::string>()];
+            wanted.state = test.at("status") == "NOTRUN"    ? "skipped"
+                           : test.contains("failures")      ? "failed"
+                           : test.at("result") == "SKIPPED" ? "skipped"
+                                                            : "passed";
+            for (const json& failure : test.value("failures", json::array()))
+                wanted.failures.push_back(one_line(failure.at("failure")));
+        }
+    return model;
+}
+
+Wanted found(const CaseRecord& test) {
+    Wanted out{std::string(name_of(test.state)), {}};
+    std::vector<Failure> all;
+    if (test.failure) all.push_back(*test.failure);
+    all.insert(all.end(), test.also.begin(), test.also.end());
+    for (const Failure& failure : all) {
+        EXPECT_EQ(failure.type, "Failure");
+        const std::string place =
+            failure.frames.empty()
+                ? "unknown file"
+                : fmt::format("{}:{}", failure.frames[0].file, failure.frames[0].line);
+        out.failures.push_back(place + " " + failure.message);
+    }
+    return out;
+}
+
+void expect_model(const ModuleRecord& record, std::map<std::string, Wanted> model) {
+    for (const CaseRecord& test : record.cases) {
+        if (test.pseudo) continue;
+        const auto it = model.find(test.name);
+        ASSERT_NE(it, model.end()) << test.name;
+        const Wanted ours = found(test);
+        EXPECT_EQ(ours.state, it->second.state) << test.name;
+        EXPECT_EQ(ours.failures, it->second.failures) << test.name;
+        std::string id = test.name;
+        EXPECT_EQ(test.id, record.path + "::" + id.replace(id.find('.'), 1, "::"));
+        model.erase(it);
+    }
+    for (const auto& [name, wanted] : model) ADD_FAILURE() << name << " is not in the record";
+}
+
+std::map<std::string, int> by_state(const std::map<std::string, Wanted>& model) {
+    std::map<std::string, int> counts;
+    for (const auto& [name, wanted] : model) ++counts[wanted.state];
+    return counts;
+}
+
+class GoogletestGolden : public ::testing::TestWithParam<Golden> {};
+
+TEST_P(GoogletestGolden, TextIsWhatTheBinarySays) {
+    const Golden& golden = GetParam();
+    const std::string log = golden.read(".log");
+    EXPECT_EQ(recognise(log), Dialect::googletest_text);
+    const auto parts = text_parts(log);
+    const int iterations = is_kind(golden, "brief-repeat") ? 3 : is_kind(golden, "repeat") ? 2 : 1;
+    ASSERT_EQ(parts.size(), static_cast<size_t>(iterations));
+    const auto model = model_of(read_json(golden.read(".json")).value);
+    for (const ModuleRecord& part : parts) {
+        EXPECT_EQ(part.path, "bin");
+        EXPECT_EQ(part.framework, "gtest");
+        EXPECT_TRUE(part.finished);
+        EXPECT_TRUE(analysis::account(part).closed());
+        // With --gtest_fail_fast a disabled test may have no line of its own.
+        if (is_kind(golden, "brief") || is_kind(golden, "skipping") ||
+            is_kind(golden, "fail-fast")) {
+            std::map<std::string, int> states;
+            for (const CaseRecord& test : part.cases) {
+                if (!test.pseudo) ++states[std::string(name_of(test.state))];
+                const auto it = model.find(test.name);
+                if (test.state != State::failed) continue;
+                ASSERT_NE(it, model.end()) << test.name;
+                EXPECT_EQ(found(test).failures, it->second.failures);
+            }
+            // Tests that a global set-up skips are passed in the JSON.
+            if (is_kind(golden, "skipping") && !is_kind(golden, "brief"))
+                EXPECT_EQ(states, (std::map<std::string, int>{{"skipped", 2}}));
+            else
+                EXPECT_EQ(states, by_state(model));
+        } else {
+            expect_model(part, model);
+            EXPECT_THAT(part.diagnostics, ElementsAre());
+        }
+    }
+}
+
+TEST_P(GoogletestGolden, JsonIsWhatTheBinarySays) {
+    const Golden& golden = GetParam();
+    const std::string bytes = golden.read(".json");
+    EXPECT_EQ(recognise(bytes), Dialect::googletest_json);
+    const auto all = foreign_parts(Dialect::googletest_json, "out/bin.json", bytes);
+    ASSERT_EQ(all.parts.size(), 1u);
+    const ModuleRecord& part = all.parts[0];
+    EXPECT_EQ(part.path, "bin");
+    EXPECT_TRUE(part.finished);
+    EXPECT_TRUE(analysis::account(part).closed());
+    EXPECT_THAT(part.diagnostics, ElementsAre());
+    const json document = read_json(bytes).value;
+    expect_model(part, model_of(document));
+    for (const CaseRecord& test : part.cases) {
+        if (test.pseudo) continue;
+        EXPECT_GT(test.location.line, 0);
+    }
+}
+
+// Where both tell it, they tell the same: what failed outside of tests, and why tests were skipped.
+TEST_P(GoogletestGolden, TextAndJsonAgree) {
+    const Golden& golden = GetParam();
+    if (is_kind(golden, "brief") || is_kind(golden, "skipping") || is_kind(golden, "fail-fast"))
+        return;
+    // A global fixture speaks in one of the iterations alone.
+    const std::vector<ModuleRecord> iterations = text_parts(golden.read(".log"));
+    const ModuleRecord other =
+        foreign_parts(Dialect::googletest_json, "bin.json", golden.read(".json")).parts.at(0);
+    std::map<std::string, const CaseRecord*> rows;
+    for (const ModuleRecord& text : iterations)
+        for (const CaseRecord& test : text.cases) rows.emplace(test.id, &test);
+    for (const CaseRecord& test : other.cases) {
+        const auto it = rows.find(test.id);
+        ASSERT_NE(it, rows.end()) << test.id;
+        if (test.pseudo) {
+            EXPECT_EQ(found(*it->second).failures, found(test).failures) << test.id;
+        }
+        if (!test.reason.empty()) {
+            EXPECT_EQ(it->second->reason, test.reason) << test.id;
+        }
+        EXPECT_EQ(it->second->started, test.started) << test.id;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, GoogletestGolden, ::testing::ValuesIn(with_json()),
+                         testing::golden_name);
+
+std::string golden_log(std::string_view name) {
+    for (const Golden& golden : testing::goldens("gtest"))
+        if (golden.stem.filename() == name) return golden.read(".log");
+    return {};
+}
+
+std::vector<std::pair<std::string, State>> states_of(const ModuleRecord& part) {
+    std::vector<std::pair<std::string, State>> states;
+    for (const CaseRecord& test : part.cases) states.emplace_back(test.id, test.state);
+    return states;
+}
+
+TEST(GoogletestText, ALogThatBreaksOffInATest) {
+    const std::string log = golden_log("crashes");
+    const auto parts = text_parts(log);
+    ASSERT_EQ(parts.size(), 1u);
+    EXPECT_EQ(parts[0].outcome, ModuleOutcome::interrupted);
+    EXPECT_FALSE(parts[0].finished);
+    EXPECT_EQ(parts[0].collected, 3);
+    EXPECT_THAT(states_of(parts[0]), ElementsAre(std::pair("bin::Crashes::Before", State::passed),
+                                                 std::pair("bin::Crashes::Aborts", State::not_run),
+                                                 std::pair("bin::<unnamed 1>", State::not_run)));
+    // That it breaks off shows in the accounting.
+    EXPECT_FALSE(analysis::account(parts[0]).closed());
+}
+
+TEST(GoogletestText, ACrashThatAShellNames) {
+    const auto parts = text_parts(golden_log("crashes") + "Aborted (core dumped)\n");
+    ASSERT_EQ(parts.size(), 1u);
+    EXPECT_EQ(parts[0].outcome, ModuleOutcome::crashed);
+    EXPECT_EQ(parts[0].cases[1].state, State::crashed);
+    EXPECT_EQ(parts[0].cases[1].reason, "SIGABRT");
+    EXPECT_EQ(parts[0].cases[2].state, State::not_run);
+}
+
+TEST(GoogletestText, SeveralBinariesInOneLog) {
+    const std::vector<std::string> names{"states", "crashes", "passes", "environment", "states"};
+    std::string log;
+    for (const std::string& name : names) log += golden_log(name);
+    const auto parts = text_parts(log);
+    ASSERT_EQ(parts.size(), names.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+        EXPECT_EQ(parts[i].path, i == 0 ? "bin" : fmt::format("bin#{}", i + 1));
+        const ModuleRecord alone = text_parts(golden_log(names[i])).at(0);
+        EXPECT_EQ(parts[i].cases.size(), alone.cases.size());
+        EXPECT_EQ(parts[i].closing, alone.closing);
+        // More follows what did not end: it crashed.
+        EXPECT_EQ(parts[i].outcome, names[i] == "crashes" ? ModuleOutcome::crashed : alone.outcome);
+        for (size_t n = 0; n < parts[i].cases.size() && names[i] != "crashes"; ++n)
+            EXPECT_EQ(parts[i].cases[n].state, alone.cases[n].state);
+    }
+    EXPECT_EQ(parts[1].cases[1].state, State::crashed);
+}
+
+TEST(GoogletestText, ABinaryThatIsRunAgainAfterACrash) {
+    const auto parts = text_parts(golden_log("crashes") + golden_log("crashes"));
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_EQ(parts[0].cases[1].state, State::crashed);
+    EXPECT_EQ(parts[1].cases[1].state, State::not_run);
+}
+
+TEST(GoogletestText, TotalsThatDoNotAddUp) {
+    std::string log = golden_log("passes");
+    const size_t at = log.find("[  PASSED  ] 2");
+    ASSERT_NE(at, std::string::npos);
+    const ModuleRecord fewer = text_parts(std::string(log).replace(at + 13, 1, "1")).at(0);
+    EXPECT_FALSE(analysis::account(fewer).closed());
+    // One more than have names is a row without one, and the tests that ran are too few for it.
+    const ModuleRecord more = text_parts(std::string(log).replace(at + 13, 1, "3")).at(0);
+    EXPECT_EQ(more.cases.back().id, "bin::<unnamed 1>");
+    EXPECT_FALSE(analysis::account(more).closed());
+}
+
+TEST(GoogletestText, ACountBeyondReasonHasNoRows) {
+    const ModuleRecord part =
+        text_parts("[==========] Running 9000000000000000000 tests from 1 test suite.\n").at(0);
+    EXPECT_LE(part.cases.size(), 200'001u);
+    EXPECT_FALSE(analysis::account(part).closed());
+}
+
+TEST(GoogletestText, MicrosoftsFormOfAPlace) {
+    const ModuleRecord part =
+        text_parts(
+            "[ RUN      ] A.B\r\nd:\\src\\a.cc(12): error: Value of: false\r\n  Actual: false\r\n"
+            "[  FAILED  ] A.B (3 ms)\r\n")
+            .at(0);
+    ASSERT_TRUE(part.cases.at(0).failure);
+    EXPECT_EQ(part.cases[0].failure->frames.at(0).file, "d:\\src\\a.cc");
+    EXPECT_EQ(part.cases[0].failure->frames[0].line, 12);
+    EXPECT_EQ(part.cases[0].failure->message, "Value of: false Actual: false");
+}
+
+TEST(GoogletestJson, AFileThatIsCutOffKeepsItsCount) {
+    const std::string bytes = testing::goldens("gtest").back().read(".log");
+    for (const Golden& golden : with_json()) {
+        if (golden.stem.filename() != "states") continue;
+        const std::string whole = golden.read(".json");
+        const ModuleRecord all =
+            foreign_parts(Dialect::googletest_json, "bin.json", whole).parts.at(0);
+        const ModuleRecord half =
+            foreign_parts(Dialect::googletest_json, "bin.json", whole.substr(0, whole.size() / 2))
+                .parts.at(0);
+        EXPECT_EQ(half.cases.size(), 27u);
+        EXPECT_EQ(half.collected, 27);
+        EXPECT_EQ(half.outcome, ModuleOutcome::interrupted);
+        EXPECT_EQ(half.cases[0].id, all.cases[0].id);
+        EXPECT_FALSE(analysis::account(half).closed());
+    }
+}
+
+TEST(GoogletestJson, WrongTypesAndRepeatsAreNoLoss) {
+    const ModuleRecord part =
+        foreign_parts(Dialect::googletest_json, "bin.json",
+                      R"({"tests":3,"failures":"x","testsuites":[7,{"name":"S","testsuite":[
+                      {"name":"a","status":"RUN","result":"COMPLETED","line":99999999999,"time":5},
+                      {"name":"a","status":"RUN","result":"COMPLETED","failures":[1,{"failure":2}]},
+                      {"name":"\ud800","status":[]}, null]}]})")
+            .parts.at(0);
+    EXPECT_THAT(states_of(part), ElementsAre(std::pair("bin::S::a", State::passed),
+                                             std::pair("bin::S::a#2", State::failed),
+                                             std::pair("bin::S::\uFFFD", State::not_run)));
+    EXPECT_FALSE(analysis::account(part).closed());
+}
+
+}  // namespace
+}  // namespace compat::parsers

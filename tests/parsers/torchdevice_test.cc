@@ -1,0 +1,224 @@
+// The files of TorchDevice's test_automation against what unittest and the processes themselves
+// said of the same run (golden/make_torchdevice.py).
+#include "parsers/torchdevice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "runner/analysis/accounting.h"
+#include "tests/parsers/foreign_invariants.h"
+#include "tests/parsers/golden_files.h"
+
+namespace compat::parsers {
+namespace {
+
+using nlohmann::json;
+using testing::foreign_parts;
+using testing::ForeignParts;
+
+std::string golden(const char* name) {
+    std::ifstream in(testing::golden_folder() / "torchdevice" / name, std::ios::binary);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+}
+
+json model() { return json::parse(golden("model.json")); }
+
+std::string path_of(std::string module) {
+    std::replace(module.begin(), module.end(), '.', '/');
+    return module + ".py";
+}
+
+int count(const json& counts, const char* word) { return counts.value(word, 0); }
+
+std::map<State, int> states_of(const ModuleRecord& part) {
+    std::map<State, int> states;
+    for (const CaseRecord& c : part.cases) ++states[c.state];
+    return states;
+}
+
+TEST(TorchdeviceLog, TellsHowEachModuleEnded) {
+    const std::string log = golden("overall.log");
+    EXPECT_EQ(recognise(log), Dialect::torchdevice_log);
+    const ForeignParts all = foreign_parts(Dialect::torchdevice_log, "all.log", log);
+    EXPECT_TRUE(all.diagnostics.empty());
+    const json wanted = model();
+    ASSERT_EQ(all.parts.size(), wanted.size());
+    size_t i = 0;
+    for (const auto& [module, told] : wanted.items()) {
+        const ModuleRecord& part = all.parts[i++];
+        EXPECT_EQ(part.path, path_of(module));
+        const int code = told["return_code"];
+        EXPECT_EQ(part.outcome, code < 0 ? ModuleOutcome::crashed : ModuleOutcome::completed);
+        // No test is made up: a row that is none, and only where the module did not end well.
+        ASSERT_EQ(part.cases.size(), code == 0 ? 0u : 1u) << module;
+        EXPECT_TRUE(analysis::account(part).closed());
+        ASSERT_TRUE(part.closing);
+        EXPECT_NE(part.closing->text.find(fmt::format("(RC: {})", code)), std::string::npos);
+        if (code == 0) continue;
+        EXPECT_TRUE(part.cases[0].pseudo);
+        EXPECT_EQ(part.cases[0].id, part.path + "::<module>");
+        EXPECT_EQ(part.cases[0].state, code < 0 ? State::crashed : State::errored);
+        EXPECT_GT(part.cases[0].duration_s, 0);
+    }
+}
+
+TEST(TorchdeviceLog, WhatIsNotReachedIsNotRun) {
+    const std::string log = golden("overall.log");
+    const size_t third = log.find("Finished test: tests.sub.test_broken_import");
+    ASSERT_NE(third, std::string::npos);
+    const ForeignParts cut =
+        foreign_parts(Dialect::torchdevice_log, "all.log", log.substr(0, third));
+    ASSERT_EQ(cut.parts.size(), model().size());
+    EXPECT_EQ(cut.parts[1].outcome, ModuleOutcome::completed);
+    EXPECT_EQ(cut.parts[2].outcome, ModuleOutcome::interrupted);
+    for (size_t i = 3; i < cut.parts.size(); ++i) {
+        EXPECT_EQ(cut.parts[i].outcome, ModuleOutcome::not_run);
+        EXPECT_FALSE(cut.parts[i].reason.empty());
+    }
+}
+
+TEST(TorchdeviceLog, TotalsThatDoNotAddUpAreSaid) {
+    std::string log = golden("overall.log");
+    const std::string_view mark = "\nSuccessful: ";
+    const size_t at = log.find(mark);
+    ASSERT_NE(at, std::string::npos);
+    log.insert(at + mark.size(), "7");
+    EXPECT_EQ(foreign_parts(Dialect::torchdevice_log, "all.log", log).diagnostics.size(), 1u);
+}
+
+TEST(TorchdeviceJson, IsWhatUnittestSays) {
+    const std::string bytes = golden("summary.json");
+    EXPECT_EQ(recognise(bytes), Dialect::torchdevice_json);
+    const ForeignParts all = foreign_parts(Dialect::torchdevice_json, "summary.json", bytes);
+    EXPECT_TRUE(all.diagnostics.empty());
+    const json wanted = model();
+    ASSERT_EQ(all.parts.size(), wanted.size());
+    size_t i = 0;
+    for (const auto& [module, told] : wanted.items()) {
+        const ModuleRecord& part = all.parts[i++];
+        EXPECT_EQ(part.path, path_of(module));
+        EXPECT_TRUE(analysis::account(part).closed()) << module;
+        if (!told.contains("counts")) {
+            EXPECT_FALSE(part.finished);
+            EXPECT_EQ(part.cases.size(), 1u);
+            continue;
+        }
+        const json& counts = told["counts"];
+        EXPECT_TRUE(part.finished);
+        auto states = states_of(part);
+        EXPECT_EQ(states[State::failed], count(counts, "failures")) << module;
+        EXPECT_EQ(states[State::errored], count(counts, "errors")) << module;
+        EXPECT_EQ(states[State::skipped], count(counts, "skipped")) << module;
+        EXPECT_EQ(states[State::xfailed], count(counts, "expected failures")) << module;
+        EXPECT_EQ(states[State::xpassed], count(counts, "unexpected successes")) << module;
+        EXPECT_EQ(part.closing->ran, count(counts, "ran"));
+        const json& broken = told["broken"];
+        for (size_t n = 0; n < broken.size(); ++n) {
+            const CaseRecord& row = part.cases.at(n);
+            ASSERT_TRUE(row.failure) << row.id;
+            EXPECT_EQ(name_of(row.state), broken[n]["state"] == "FAIL" ? "failed" : "errored");
+            const std::string traceback = broken[n]["traceback"];
+            EXPECT_EQ(trimmed(row.failure->traceback), trimmed(traceback));
+            EXPECT_NE(traceback.find("\n" + row.failure->type), std::string::npos) << row.id;
+            EXPECT_FALSE(row.failure->message.empty()) << row.id;
+        }
+    }
+}
+
+TEST(TorchdeviceJson, IdsNameModuleAndClass) {
+    const ForeignParts all =
+        foreign_parts(Dialect::torchdevice_json, "summary.json", golden("summary.json"));
+    std::vector<std::string> ids;
+    for (const ModuleRecord& part : all.parts)
+        for (const CaseRecord& c : part.cases) ids.push_back(c.id);
+    for (const char* id :
+         {"tests/sub/test_states.py::Plain::test_fail",
+          "tests/sub/test_states.py::SetUpClassFails::<setUpClass>",
+          "tests/sub/test_states.py::<tearDownModule>", "tests/sub/test_broken_import.py::<module>",
+          "tests/sub/test_all_pass.py::<unnamed 2>", "tests/sub/test_crash.py::<module>"})
+        EXPECT_THAT(ids, ::testing::Contains(id));
+}
+
+TEST(TorchdeviceJson, TotalsThatDoNotAddUp) {
+    json entries = json::parse(golden("summary.json"));
+    json& totals = entries[0]["individual_log_summary"];
+    totals["passed"] = totals["passed"].get<int>() + 1;
+    const ForeignParts sum = foreign_parts(Dialect::torchdevice_json, "s.json", entries.dump());
+    EXPECT_EQ(sum.parts.at(0).diagnostics.size(), 2u);
+    // More broken tests than its own log counts.
+    entries = json::parse(golden("summary.json"));
+    for (json& entry : entries)
+        if (!entry["test_cases"].empty())
+            entry["individual_log_summary"]["raw_log_status_line"] = "FAILED (failures=1)";
+    bool closed = true;
+    for (const ModuleRecord& part :
+         foreign_parts(Dialect::torchdevice_json, "s.json", entries.dump()).parts)
+        closed = closed && analysis::account(part).closed();
+    EXPECT_FALSE(closed);
+}
+
+TEST(TorchdeviceReport, HasEveryFailureAndTheWholeSum) {
+    const std::string bytes = golden("report.md");
+    EXPECT_EQ(recognise(bytes), Dialect::torchdevice_report);
+    const ForeignParts all = foreign_parts(Dialect::torchdevice_report, "report.md", bytes);
+    ASSERT_EQ(all.parts.size(), 1u);
+    const ModuleRecord& part = all.parts[0];
+    EXPECT_TRUE(part.path.empty());
+    EXPECT_TRUE(analysis::account(part).closed());
+    int failures = 0;
+    int errors = 0;
+    int skipped = 0;
+    int ran = 0;
+    std::vector<std::string> tracebacks;
+    for (const json& told : model()) {
+        if (!told.contains("counts")) continue;
+        failures += count(told["counts"], "failures");
+        errors += count(told["counts"], "errors");
+        skipped += count(told["counts"], "skipped");
+        ran += count(told["counts"], "ran");
+        for (const json& broken : told["broken"]) tracebacks.push_back(broken["traceback"]);
+    }
+    auto states = states_of(part);
+    EXPECT_EQ(states[State::failed], failures);
+    EXPECT_EQ(states[State::errored], errors);
+    EXPECT_EQ(states[State::skipped], skipped);
+    EXPECT_EQ(part.closing->ran, ran);
+    for (size_t i = 0; i < tracebacks.size(); ++i) {
+        ASSERT_TRUE(part.cases.at(i).failure);
+        const Failure& failure = *part.cases[i].failure;
+        EXPECT_NE(tracebacks[i].find("\n" + failure.type), std::string::npos) << part.cases[i].id;
+        EXPECT_FALSE(failure.message.empty()) << part.cases[i].id;
+    }
+    // Of a module without failures the report tells its own counts.
+    std::map<std::string, int> of_module;
+    for (const CaseRecord& c : part.cases) ++of_module[c.id.substr(0, c.id.find("::"))];
+    EXPECT_EQ(of_module["tests/sub/test_all_pass.py"], 2);
+    EXPECT_GT(of_module["report"], 0);
+}
+
+TEST(TorchdeviceReport, TotalsThatDoNotAddUp) {
+    std::string bytes = golden("report.md");
+    const std::string_view mark = "| Failed/Errored Tests              | ";
+    const size_t at = bytes.find(mark);
+    ASSERT_NE(at, std::string::npos);
+    bytes.insert(at + mark.size(), "9");
+    const ForeignParts all = foreign_parts(Dialect::torchdevice_report, "report.md", bytes);
+    EXPECT_FALSE(analysis::account(all.parts.at(0)).closed());
+}
+
+TEST(Torchdevice, Durations) {
+    EXPECT_DOUBLE_EQ(torchdevice_seconds("0:00:27.122207"), 27.122207);
+    EXPECT_DOUBLE_EQ(torchdevice_seconds("1 day, 2:03:04"), 93784);
+    EXPECT_DOUBLE_EQ(torchdevice_seconds("2:03:04"), 7384);
+    for (const char* text : {"", "N/A", "1:2", "1:2:3:4", "x days, 1:2:3", "1:2:3.", "-1:2:3"})
+        EXPECT_EQ(torchdevice_seconds(text), 0) << text;
+}
+
+}  // namespace
+}  // namespace compat::parsers

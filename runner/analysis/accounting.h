@@ -48,7 +48,8 @@ struct ModuleAccounting {
 //  - pytest counts the outcome of the call and each broken set-up or tear-down for itself.
 //  Sub-tests
 //    that fail or are skipped count beside their test; those that pass are in no total of ours.
-//  - GoogleTest and CTest count the tests that they began; a disabled one never is.
+//  - GoogleTest and CTest count the tests that they began; a disabled one never is. Those that a
+//    global set-up kept from beginning GoogleTest counts as passed.
 [[nodiscard]] std::optional<parsers::Closing> expected_closing(const parsers::ModuleRecord& record);
 
 // A module that finished without a closing line in its log (its output was closed or redirected, or

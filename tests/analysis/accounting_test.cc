@@ -140,6 +140,21 @@ TEST(Accounting, CountsWhatGoogleTestAndCTestCount) {
               (decltype(closing->counts){{"failed", 3}}));
 }
 
+// What a global set-up kept from beginning GoogleTest counts as passed.
+TEST(Accounting, GoogleTestCountsWhatNeverBeganUnderItsEnvironment) {
+    CaseRecord skipped = test("t::A::a", State::skipped);
+    skipped.started = false;
+    skipped.phase = parsers::Phase::module_setup;
+    CaseRecord row = test("t::<Environment>", State::errored);
+    row.started = false;
+    row.pseudo = true;
+    row.phase = parsers::Phase::module_setup;
+    const auto closing = expected_closing(finished("gtest", {skipped, row}));
+    EXPECT_EQ(closing->ran, 1);
+    EXPECT_EQ(closing->counts,
+              (decltype(closing->counts){{"passed", 1}, {"skipped", 0}, {"failed", 0}}));
+}
+
 TEST(Accounting, CountsEachBrokenClassFixtureOnce) {
     std::vector<CaseRecord> cases;
     for (const char* id : {"m.py::A::a", "m.py::A::b", "m.py::B::a", "m.py::B::b"}) {

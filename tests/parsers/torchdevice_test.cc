@@ -163,6 +163,18 @@ TEST(TorchdeviceJson, TotalsThatDoNotAddUp) {
     EXPECT_FALSE(closed);
 }
 
+// The tests that it names are no crash, and what else it had is not known.
+TEST(TorchdeviceJson, AModuleWithoutTotalsKeepsItsTests) {
+    json entries = json::parse(golden("summary.json"));
+    for (json& entry : entries) entry["individual_log_summary"] = json::object();
+    const ForeignParts all = foreign_parts(Dialect::torchdevice_json, "s.json", entries.dump());
+    const ModuleRecord& states = all.parts.back();
+    EXPECT_EQ(states.path, "tests/sub/test_states.py");
+    EXPECT_EQ(states.outcome, ModuleOutcome::interrupted);
+    EXPECT_EQ(states.cases.size(), model()["tests.sub.test_states"]["broken"].size());
+    EXPECT_FALSE(analysis::account(states).closed());
+}
+
 TEST(TorchdeviceReport, HasEveryFailureAndTheWholeSum) {
     const std::string bytes = golden("report.md");
     EXPECT_EQ(recognise(bytes), Dialect::torchdevice_report);

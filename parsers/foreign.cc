@@ -6,6 +6,7 @@
 
 #include "parsers/googletest_json.h"
 #include "parsers/googletest_text.h"
+#include "parsers/junit_xml.h"
 #include "parsers/torchdevice_json.h"
 #include "parsers/torchdevice_log.h"
 #include "parsers/torchdevice_report.h"
@@ -27,6 +28,7 @@ constexpr std::array kReaders{
     Reader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
     Reader{Dialect::googletest_text, googletest_text_likeness, read_googletest_text},
     Reader{Dialect::googletest_json, googletest_json_likeness, read_googletest_json},
+    Reader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},
     Reader{Dialect::torchdevice_log, torchdevice_log_likeness, read_torchdevice_log},
     Reader{Dialect::torchdevice_json, torchdevice_json_likeness, read_torchdevice_json},
     Reader{Dialect::torchdevice_report, torchdevice_report_likeness, read_torchdevice_report},

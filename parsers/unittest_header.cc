@@ -1,5 +1,6 @@
 #include "parsers/unittest_header.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -41,6 +42,19 @@ std::optional<UnittestHeader> header_of(std::string_view line) {
         return std::nullopt;
     return UnittestHeader{line.substr(0, method), inside.substr(0, qualified),
                           line.substr(0, method + 2 + qualified), inside.substr(qualified + 1)};
+}
+
+const UnittestFixture* unittest_fixture_of(std::string_view method) {
+    static constexpr std::array<UnittestFixture, 4> kFixtures{{
+        {"setUpClass", "<setUpClass>", Phase::class_setup, true},
+        {"tearDownClass", "<tearDownClass>", Phase::class_teardown, true},
+        {"setUpModule", "<setUpModule>", Phase::module_setup, false},
+        {"tearDownModule", "<tearDownModule>", Phase::module_teardown, false},
+    }};
+    const auto* const it =
+        std::find_if(kFixtures.begin(), kFixtures.end(),
+                     [&](const UnittestFixture& f) { return f.method == method; });
+    return it == kFixtures.end() ? nullptr : it;
 }
 
 }  // namespace compat::parsers

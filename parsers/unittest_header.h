@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "parsers/record.h"
+
 namespace compat::parsers {
 
 inline constexpr std::string_view kEllipsis = " ... ";
@@ -23,5 +25,15 @@ struct UnittestHeader {
 
 // The header at the start of a line, nothing where the line does not begin with one.
 [[nodiscard]] std::optional<UnittestHeader> header_of(std::string_view line);
+
+// A fixture of a class or a module, as unittest names it in a test's place.
+struct UnittestFixture {
+    std::string_view method;  // "setUpClass"
+    std::string_view pseudo;  // the last word of its row's id: "<setUpClass>"
+    Phase phase;
+    bool of_class;
+};
+// Null where `method` is none.
+[[nodiscard]] const UnittestFixture* unittest_fixture_of(std::string_view method);
 
 }  // namespace compat::parsers

@@ -13,25 +13,6 @@ namespace compat::parsers {
 
 namespace {
 
-struct FixtureName {
-    std::string_view method;
-    std::string_view pseudo;
-    Phase phase;
-    bool of_class;
-};
-constexpr std::array<FixtureName, 4> kFixtures{{
-    {"setUpClass", "<setUpClass>", Phase::class_setup, true},
-    {"tearDownClass", "<tearDownClass>", Phase::class_teardown, true},
-    {"setUpModule", "<setUpModule>", Phase::module_setup, false},
-    {"tearDownModule", "<tearDownModule>", Phase::module_teardown, false},
-}};
-
-const FixtureName* fixture_of(std::string_view method) {
-    const auto* const it = std::find_if(kFixtures.begin(), kFixtures.end(),
-                                        [&](const FixtureName& f) { return f.method == method; });
-    return it == kFixtures.end() ? nullptr : it;
-}
-
 // "tests/test_a.py" as Python names it: "tests.test_a".
 std::string dotted(std::string_view module) {
     if (module.ends_with(".py")) module.remove_suffix(3);
@@ -448,7 +429,8 @@ SubCase& UnittestScanner::subcase(size_t i, std::string_view label) {
 
 // Whether words of this form can be a test's, where nothing tells what was printed between.
 bool UnittestScanner::is_test(const UnittestHeader& header) const {
-    return header.qualified.find('.') != std::string_view::npos || fixture_of(header.method);
+    return header.qualified.find('.') != std::string_view::npos ||
+           unittest_fixture_of(header.method);
 }
 
 // A test's line begins. Python 3.12 prints it once more for a second status of the same test
@@ -468,7 +450,7 @@ void UnittestScanner::begin(const UnittestHeader& header) {
 size_t UnittestScanner::add(const UnittestHeader& header) {
     CaseRecord& c = record_->cases.emplace_back();
     const std::string_view qualified = header.qualified;
-    const FixtureName* const fixture = fixture_of(header.method);
+    const UnittestFixture* const fixture = unittest_fixture_of(header.method);
     c.started = true;
     if (qualified.starts_with(kLoader)) {
         c.name = valid_utf8(qualified);
@@ -529,7 +511,7 @@ size_t UnittestScanner::place_case() {
 
 // The test that a section or a duration speaks of: of several with its name the last.
 std::optional<size_t> UnittestScanner::find(const UnittestHeader& header) {
-    const FixtureName* const fixture = fixture_of(header.method);
+    const UnittestFixture* const fixture = unittest_fixture_of(header.method);
     const bool loader = header.qualified.starts_with(kLoader);
     const std::string name = loader || fixture ? valid_utf8(header.qualified) : test_name(header);
     const Phase phase = loader ? Phase::load : fixture ? fixture->phase : Phase::call;

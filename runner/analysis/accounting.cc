@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "runner/analysis/marks.h"
 
@@ -46,6 +48,9 @@ constexpr std::array<CountedAs, 3> kGtestWords{{
 }};
 // Its line says what passed in per cent alone, what it skipped among it.
 constexpr std::array<CountedAs, 1> kCtestWords{{{"failed", State::failed}}};
+
+// The totals of a JUnit XML file, by their attributes' names (parsers/junit_xml.h).
+constexpr std::string_view kTests = "tests";
 
 constexpr std::string_view kRan = "ran";
 constexpr std::string_view kEvents = "events";
@@ -153,8 +158,71 @@ std::int64_t count_in(const Closing& closing, std::string_view word) {
     return 0;
 }
 
+bool is_junit(const Closing& closing) {
+    return std::any_of(closing.counts.begin(), closing.counts.end(),
+                       [](const auto& count) { return count.first == kTests; });
+}
+
+// What is a pass for itself, though a file of unittest's has no element for it: a test of whose
+// sub-tests alone it tells.
+bool is_told_by_subtests(const CaseRecord& c) {
+    return !c.subcases.empty() && c.call_state == State::passed;
+}
+
+// pytest opens a second element for a tear-down that breaks after a failed call, and leaves it out
+// of `tests`.
+bool is_double(const CaseRecord& c) {
+    return c.failure && c.failure->phase == Phase::call &&
+           std::any_of(c.also.begin(), c.also.end(),
+                       [](const Failure& f) { return f.phase == Phase::teardown; });
+}
+
+// A session that broke is in none of pytest's totals, what broke outside of tests in none of
+// GoogleTest's.
+bool is_in_totals(const CaseRecord& c, std::string_view framework) {
+    return !c.pseudo || (!counts_tests(framework) && !c.id.ends_with("::<session>"));
+}
+
+// The totals of a file: each outcome counted, or each test once by its state.
+Closing junit_totals(const ModuleRecord& record, bool by_outcome) {
+    StateCounts counts{};
+    std::int64_t beside = 0;
+    std::int64_t disabled = 0;
+    for (const CaseRecord& c : record.cases) {
+        if (!is_in_totals(c, record.framework)) continue;
+        if (!by_outcome) {
+            ++at(counts, c.state);
+            disabled += !c.started && c.state == State::skipped ? 1 : 0;
+            continue;
+        }
+        tally(counts, c, record.framework);
+        const bool twice = record.framework == "pytest" ? is_double(c) : is_told_by_subtests(c);
+        beside += twice ? 1 : 0;
+    }
+    const auto sum = [&](std::initializer_list<State> states) {
+        std::int64_t all = 0;
+        for (const State state : states) all += at(counts, state);
+        return all;
+    };
+    std::int64_t tests = -beside;
+    for (const std::int64_t count : counts) tests += count;
+    const std::int64_t failures = sum({State::failed, State::crashed, State::timed_out});
+    std::int64_t errors = sum({State::errored});
+    // What is disabled stands under a word of its own.
+    std::int64_t skipped = sum({State::skipped, State::xfailed}) - disabled;
+    if (record.framework == "unittest") errors += at(counts, State::xpassed);
+    if (record.framework == "ctest") skipped += std::exchange(errors, 0);
+    return {.text = {},
+            .ran = {},
+            .counts = {{std::string(kTests), tests},
+                       {"failures", failures},
+                       {"errors", errors},
+                       {"skipped", skipped}}};
+}
+
 // What a log's text leaves out and its closing line tells all the same: the version of Python
-// (3.12.1 leaves skipped tests out of `Ran`), and the sub-tests that pytest skipped.
+// (3.12.1 leaves skipped tests out of `Ran`), the sub-tests that pytest skipped, and in JUnit XML
+// those that passed: its reader has a diagnostic for them.
 bool hidden_in_text(const ModuleRecord& record, std::string_view word, std::int64_t ours,
                     std::int64_t theirs) {
     if (!record.from_text) return false;
@@ -164,14 +232,31 @@ bool hidden_in_text(const ModuleRecord& record, std::string_view word, std::int6
             [](const CaseRecord& c) { return c.started && c.state == State::skipped; });
         return theirs < ours && ours - theirs <= skipped;
     }
+    if (word == kTests) return record.framework == "pytest" && theirs > ours;
     const auto& counts = record.closing->counts;
     return word == "skipped" && theirs > ours &&
            std::any_of(counts.begin(), counts.end(),
                        [](const auto& count) { return count.first == "subtests passed"; });
 }
 
+// Word for word, as often as the file has it. Who else writes such files counts each test or each
+// outcome: either is right.
+void compare_junit(const ModuleRecord& record, std::vector<Mismatch>& into) {
+    if (!record.finished) return;
+    const auto ours = expected_closing(record);
+    const Closing by_test = junit_totals(record, false);
+    const bool either = record.framework == "junit";
+    for (const auto& [word, theirs] : record.closing->counts) {
+        const std::int64_t mine = count_in(*ours, word);
+        const bool right = mine == theirs || (either && count_in(by_test, word) == theirs);
+        if (!right && !hidden_in_text(record, word, mine, theirs))
+            into.push_back({word, mine, theirs});
+    }
+}
+
 void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
     if (!record.closing) return;
+    if (is_junit(*record.closing)) return compare_junit(record, into);
     const auto ours = expected_closing(record);
     if (!ours) return;
     const Closing& theirs = *record.closing;
@@ -194,6 +279,11 @@ std::string Mismatch::text() const {
 }
 
 std::optional<Closing> expected_closing(const ModuleRecord& record) {
+    if (record.finished && record.closing && is_junit(*record.closing)) {
+        Closing closing = junit_totals(record, !counts_tests(record.framework));
+        closing.text = text_of(closing);
+        return closing;
+    }
     const std::span<const CountedAs> words = words_of(record.framework);
     if (!record.finished || words.empty()) return std::nullopt;
     StateCounts counts = counted_by_framework(record);

@@ -50,11 +50,18 @@ struct ModuleAccounting {
 //    that fail or are skipped count beside their test; those that pass are in no total of ours.
 //  - GoogleTest and CTest count the tests that they began; a disabled one never is. Those that a
 //    global set-up kept from beginning GoogleTest counts as passed.
+//  - Where the closing has the word "tests", it is the totals of a JUnit XML file, as
+//    parsers/junit_xml.h names them. GoogleTest and CTest count each of their tests once, CTest
+//    with what it did not run among the skipped. The others count each outcome: pytest's `tests`
+//    leaves out a tear-down that broke after a failed call, Surefire has each attempt at a test,
+//    unittest-xml-reporting has an unexpected success among the errors and, of a test with
+//    sub-tests that were not good, these alone. A writer that is not known may do either.
 [[nodiscard]] std::optional<parsers::Closing> expected_closing(const parsers::ModuleRecord& record);
 
 // A module that finished without a closing line in its log (its output was closed or redirected, or
 // the log was cut) is not a mismatch; the parsers give a diagnostic. Warnings, deselected tests and
-// passing sub-tests in pytest's line are not compared.
+// passing sub-tests in pytest's line are not compared; nor is what pytest's `tests` has too much,
+// since it counts passing sub-tests there.
 [[nodiscard]] ModuleAccounting account(const parsers::ModuleRecord& record);
 
 // Sums over modules, for the closing lines of a run and the head of a report.

@@ -51,6 +51,15 @@ inline std::filesystem::path golden_folder() {
     return std::filesystem::path(COMPAT_SOURCE_DIR) / "tests/parsers/golden";
 }
 
+// The bytes of a file under the folder.
+inline std::string golden_bytes(const std::string& file) {
+    std::ifstream in(golden_folder() / file, std::ios::binary);
+    EXPECT_TRUE(in) << file;
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+}
+
 // Every module under every version of `framework`.
 inline std::vector<Golden> goldens(const std::string& framework) {
     std::vector<Golden> all;

@@ -1,0 +1,39 @@
+// The bytes of an XML file as UTF-8 that a reader of NUL-terminated text loses nothing of, and
+// where a place in it is in the file. Not for what the file says.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "parsers/text.h"
+
+namespace compat::parsers {
+
+// Understood: UTF-8, UTF-16 of either order, ISO-8859-1 where the file declares it. Any other
+// encoding is read as UTF-8, with a diagnostic. NULs, which XML forbids, are blanks here.
+class XmlText {
+  public:
+    // `bytes` need to live as long as this.
+    XmlText(std::string_view bytes, Diagnoser& diagnose);
+    XmlText(const XmlText&) = delete;
+    XmlText& operator=(const XmlText&) = delete;
+
+    [[nodiscard]] std::string_view text() const { return text_; }
+    // The byte of the file that became this byte of the text. Cheap for offsets that grow.
+    [[nodiscard]] size_t source_offset(size_t in_text) const;
+
+  private:
+    enum class Encoding { utf8, latin1, utf16_little, utf16_big };
+
+    void decode(Encoding encoding);
+    void blank_nuls(Diagnoser& diagnose);
+
+    std::string_view bytes_;
+    std::string_view text_;  // of bytes_ or own_
+    std::string own_;
+    Encoding encoding_ = Encoding::utf8;
+    mutable size_t known_in_text_ = 0;
+    mutable size_t known_in_source_ = 0;
+};
+
+}  // namespace compat::parsers

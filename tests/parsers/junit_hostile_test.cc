@@ -1,0 +1,317 @@
+// JUnit XML that no tool would write: the reader returns in time, throws nothing, keeps what can be
+// kept and says what it does not understand. Bounded, with fixed seeds; tests/fuzz looks further.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+
+#include "tests/parsers/foreign_invariants.h"
+#include "tests/parsers/golden_files.h"
+
+namespace compat::parsers {
+namespace {
+
+using testing::broken_foreign_invariant;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+testing::ForeignParts read(std::string_view bytes) {
+    return testing::foreign_parts(Dialect::junit_xml, "dir/file.xml", bytes);
+}
+
+std::string repeated(std::string_view part, size_t times) {
+    std::string out;
+    out.reserve(part.size() * times);
+    for (size_t i = 0; i < times; ++i) out += part;
+    return out;
+}
+
+// One suite of one test, around what is given.
+std::string around(std::string_view inside) {
+    return "<testsuite name='s' tests='1' failures='1'><testcase name='t' classname='s'>" +
+           std::string(inside) + "</testcase></testsuite>";
+}
+
+class JunitGolden : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(JunitGolden, CutAnywhere) {
+    const std::string bytes = testing::golden_bytes(GetParam());
+    ASSERT_FALSE(bytes.empty());
+    for (size_t cut = 0; cut <= bytes.size(); cut += 1 + cut / 97)
+        ASSERT_EQ(broken_foreign_invariant(Dialect::junit_xml, bytes.substr(0, cut)), "")
+            << "cut at " << cut;
+    for (size_t cut = 0; cut <= bytes.size(); cut += 1 + cut / 47)
+        ASSERT_EQ(broken_foreign_invariant(Dialect::junit_xml, bytes.substr(cut)), "")
+            << "from " << cut;
+}
+
+TEST_P(JunitGolden, Mutated) {
+    const std::string source = testing::golden_bytes(GetParam());
+    std::mt19937 random(static_cast<unsigned>(source.size()));
+    for (int round = 0; round < 200; ++round) {
+        std::string bytes = source;
+        for (int change = 0; change < 1 + round % 20; ++change) {
+            const size_t at = random() % bytes.size();
+            const size_t length = std::min<size_t>(random() % 60, bytes.size() - at);
+            switch (random() % 4) {
+                case 0:
+                    bytes[at] = static_cast<char>(random());
+                    break;
+                case 1:
+                    bytes.erase(at, length);
+                    break;
+                case 2:
+                    bytes.insert(at, bytes.substr(random() % bytes.size(), 80));
+                    break;
+                default:
+                    bytes.insert(at, std::string(length, static_cast<char>(random())));
+            }
+            if (bytes.empty()) bytes = source;
+        }
+        ASSERT_EQ(broken_foreign_invariant(Dialect::junit_xml, bytes), "") << "round " << round;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, JunitGolden,
+                         ::testing::Values("junit-pytest-9.0.3/xunit1.xml",
+                                           "junit-pytest-7.4.4/xunit2.xml",
+                                           "junit-unittest-3.13.0/test_states.xml",
+                                           "junit-googletest/states.xml", "junit-ctest/states.xml",
+                                           "junit-surefire/states.xml"));
+
+// What was whole before the cut is kept, the test in the middle is named.
+TEST(JunitHostile, AFileThatBreaksOffKeepsWhatWasWhole) {
+    const std::string head =
+        "<testsuites><testsuite name='s' tests='9'><testcase name='a'/>"
+        "<testcase name='b'><failure message='m'>text</failure></testcase>";
+    for (const auto& [tail, named] : std::vector<std::pair<std::string, std::string>>{
+             {"", ""},
+             {"<testca", ""},
+             {"<testcase name='c' fi", "c"},
+             {"<testcase name='c'", "c"},
+             {"<testcase name='c'>", "c"},
+             {"<testcase name='c'><failure message='</testcase>", "c"},
+             {"<testcase name='c'><system-out><![CDATA[ </testcase> ", "c"},
+             {"<testcase name='c'><!-- </testcase> ", "c"},
+             {"<testcase name='c'><skipped/></testcas", "c"},
+         }) {
+        const std::string bytes = head + tail;
+        const auto all = read(bytes);
+        ASSERT_EQ(all.parts.size(), 1u) << tail;
+        const ModuleRecord& part = all.parts[0];
+        ASSERT_EQ(part.cases.size(), 2u) << tail;
+        EXPECT_EQ(part.cases[1].state, State::failed) << tail;
+        EXPECT_FALSE(part.finished) << tail;
+        EXPECT_EQ(part.collected, 9) << tail;
+        ASSERT_FALSE(part.diagnostics.empty()) << tail;
+        const Diagnostic& last = part.diagnostics.back();
+        EXPECT_THAT(last.message, HasSubstr("the file breaks off here"));
+        EXPECT_EQ(last.message.ends_with("inside the test c"), named == "c") << last.message;
+        EXPECT_GE(last.offset, static_cast<std::int64_t>(head.size())) << tail;
+    }
+    // Whole tests in front of the cut are not taken for cut.
+    EXPECT_EQ(read(head + "<testcase name='c'/>").parts[0].cases.size(), 3u);
+    EXPECT_EQ(read(head + "<testcase name='c'>x</testcase>").parts[0].cases.size(), 3u);
+}
+
+// Only XML's own five entities are known; a document's own stay as they are written.
+TEST(JunitHostile, EntitiesAreNotExpanded) {
+    std::string bomb = "<?xml version='1.0'?><!DOCTYPE lolz [<!ENTITY lol 'lol'>";
+    for (int i = 1; i < 10; ++i)
+        bomb += "<!ENTITY lol" + std::to_string(i) + " '" +
+                repeated("&lol" + (i == 1 ? "" : std::to_string(i - 1)) + ";", 10) + "'>";
+    bomb += "<!ENTITY file SYSTEM 'file:///etc/passwd'>]>" +
+            around("<failure message='&lol9;'>&file; &lt;&amp;&gt;</failure>");
+    const auto all = read(bomb);
+    ASSERT_EQ(all.parts.size(), 1u);
+    ASSERT_EQ(all.parts[0].cases.size(), 1u);
+    EXPECT_EQ(all.parts[0].cases[0].failure->message, "&lol9;");
+    EXPECT_EQ(all.parts[0].cases[0].failure->traceback, "&file; <&>");
+}
+
+TEST(JunitHostile, NulsAreBlanks) {
+    std::string bytes = around("<failure message='a&#0;b&#x00;c'>x" + std::string(2, '\0') +
+                               "y</failure><system-out>z</system-out>");
+    const size_t at = bytes.find('\0');
+    const auto all = read(bytes);
+    ASSERT_EQ(all.parts.size(), 1u);
+    EXPECT_TRUE(all.parts[0].finished);
+    EXPECT_EQ(all.parts[0].cases[0].failure->message, "a    b      c");
+    EXPECT_THAT(all.parts[0].cases[0].failure->traceback, ::testing::StartsWith("x  y"));
+    ASSERT_EQ(all.diagnostics.size(), 3u);
+    EXPECT_EQ(all.diagnostics[0].offset, static_cast<std::int64_t>(at));
+}
+
+// "Grüße 🎉" in every encoding that XML files come in.
+TEST(JunitHostile, EncodingsAreRead) {
+    const std::string inside =
+        "<failure message='m'>Gr\xC3\xBC\xC3\x9F"
+        "e</failure>";
+    const std::string utf8 = around(inside);
+    const auto words = [](std::string_view bytes) {
+        const auto all = read(bytes);
+        EXPECT_EQ(recognise(bytes), Dialect::junit_xml);
+        EXPECT_THAT(all.diagnostics, IsEmpty());
+        return all.parts.empty() ? std::string() : all.parts[0].cases[0].failure->traceback;
+    };
+    const std::string wanted =
+        "Gr\xC3\xBC\xC3\x9F"
+        "e";
+    EXPECT_EQ(words("\xEF\xBB\xBF" + utf8), wanted);
+    EXPECT_EQ(words("<?xml version='1.0' encoding='UTF-8'?>" + utf8), wanted);
+
+    std::string latin1 = utf8;
+    latin1.replace(latin1.find("\xC3\xBC\xC3\x9F"), 4, "\xFC\xDF");
+    EXPECT_EQ(words("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>" + latin1), wanted);
+
+    const std::u16string text =
+        u"<?xml version='1.0' encoding='utf-16'?>"
+        u"<testsuite name='s' tests='1'><testcase name='t'>"
+        u"<failure message='m'>Grüße\xD83C\xDF89</failure></testcase></testsuite>";
+    for (const bool little : {true, false})
+        for (const bool mark : {true, false}) {
+            std::string bytes;
+            for (const char16_t unit : (mark ? u"\xFEFF" : u"") + text) {
+                const char low = static_cast<char>(unit & 0xFF);
+                const char high = static_cast<char>(unit >> 8);
+                bytes += little ? low : high;
+                bytes += little ? high : low;
+            }
+            EXPECT_EQ(words(bytes), wanted + "\xF0\x9F\x8E\x89");
+            // Where it is cut is told in its own bytes.
+            const auto cut = read(std::string_view(bytes).substr(0, bytes.size() - 24));
+            EXPECT_EQ(cut.parts[0].diagnostics.back().offset,
+                      static_cast<std::int64_t>(bytes.size() - 24));
+        }
+
+    const auto other = read("<?xml version='1.0' encoding='windows-1252'?>" + latin1);
+    ASSERT_EQ(other.diagnostics.size(), 1u);
+    EXPECT_EQ(other.diagnostics[0].message, "the encoding windows-1252 is read as UTF-8");
+    EXPECT_EQ(other.parts[0].cases[0].failure->traceback,
+              "Gr\xEF\xBF\xBD\xEF\xBF\xBD"
+              "e");
+}
+
+// Halves of surrogate pairs, control characters, invalid bytes: UTF-8 comes out, ids are one line
+// and have no addresses.
+TEST(JunitHostile, TextIsMadeValid) {
+    const auto all = read(
+        "<testsuite name='s' tests='1'><testcase classname='s' "
+        "name='f[&lt;function g at 0x7f12ab&gt;&#10;\x1b&#xD800;\xff]'/></testsuite>");
+    ASSERT_EQ(all.parts.size(), 1u);
+    const std::string& id = all.parts[0].cases[0].id;
+    EXPECT_EQ(valid_utf8(id), id);
+    EXPECT_THAT(id, ::testing::StartsWith("s::f[<function g at 0x…>\\x0a\\x1b"));
+}
+
+TEST(JunitHostile, WhatIsNotUnderstoodIsNamed) {
+    const std::string bytes = "log line\n" + around("<verdict/><failure/>") + "<other/>";
+    const auto all = read(bytes);
+    ASSERT_EQ(all.parts.size(), 1u);
+    ASSERT_EQ(all.parts[0].diagnostics.size(), 1u);
+    EXPECT_EQ(all.parts[0].diagnostics[0].message, "an element of no known kind: <verdict>");
+    EXPECT_EQ(all.parts[0].diagnostics[0].offset,
+              static_cast<std::int64_t>(bytes.find("<verdict") + 1));
+    ASSERT_EQ(all.diagnostics.size(), 2u);
+    EXPECT_EQ(all.diagnostics[0].message, "text of no known kind: log line");
+    EXPECT_EQ(all.diagnostics[1].message, "an element of no known kind: other");
+}
+
+// Several documents in one file are a part each.
+TEST(JunitHostile, FilesOneAfterTheOtherAreAllRead) {
+    const std::string document = "<?xml version='1.0'?>\n" + around("<failure/>");
+    const auto all = read(document + document);
+    ASSERT_EQ(all.parts.size(), 2u);
+    EXPECT_TRUE(all.parts[0].finished && all.parts[1].finished);
+}
+
+TEST(JunitHostile, RepeatedNamesAreTold) {
+    const auto all = read(
+        "<testsuite name='s' tests='4'><testcase name='a'/><testcase name='a'/>"
+        "<testcase name='a#2'/><testcase name='a'/></testsuite>");
+    std::vector<std::string> ids;
+    for (const CaseRecord& c : all.parts[0].cases) ids.push_back(c.id);
+    EXPECT_THAT(ids, ::testing::ElementsAre("s::a", "s::a#2", "s::a#2#2", "s::a#3"));
+}
+
+TEST(JunitHostile, TimesMayHaveCommas) {
+    const auto all = read(
+        "<testsuite name='s' tests='3'><testcase name='a' time='1,234.5'/>"
+        "<testcase name='b' time='nan'/><testcase name='c' time='-1e999'/></testsuite>");
+    EXPECT_EQ(all.parts[0].cases[0].duration_s, 1234.5);
+    EXPECT_EQ(all.parts[0].cases[1].duration_s, 0);
+    EXPECT_EQ(all.parts[0].cases[2].duration_s, 0);
+}
+
+struct Bytes {
+    std::string name;
+    std::string text;
+};
+std::ostream& operator<<(std::ostream& out, const Bytes& bytes) { return out << bytes.name; }
+
+class JunitMonsters : public ::testing::TestWithParam<Bytes> {};
+
+// In seconds, not in hours.
+TEST_P(JunitMonsters, AreReadInTime) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(broken_foreign_invariant(Dialect::junit_xml, GetParam().text), "");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+std::vector<Bytes> monsters() {
+    constexpr size_t kMiB = 1 << 20;
+    const auto suite = [](const std::string& inside) {
+        return "<testsuite name='s' tests='1'>" + inside + "</testsuite>";
+    };
+    std::string utf16 = "\xFF\xFE";
+    for (const char c : suite(repeated("<testcase name='t'><x/></testcase>", 20'000))) {
+        utf16 += c;
+        utf16 += '\0';
+    }
+    return {
+        {"empty", ""},
+        {"NULs", std::string(kMiB, '\0')},
+        {"nested_suites", repeated("<testsuite>", kMiB)},
+        {"nested_suites_closed",
+         repeated("<testsuite>", kMiB) + "<testcase name='t'/>" + repeated("</testsuite>", kMiB)},
+        {"nested_roots", repeated("<testsuites>", kMiB) + repeated("</testsuites>", kMiB)},
+        {"nested_failures",
+         around(repeated("<failure>", kMiB) + "x" + repeated("</failure>", kMiB))},
+        {"nested_others", repeated("<a>", kMiB) + repeated("</a>", kMiB)},
+        {"nested_tests", "<testsuite>" + repeated("<testcase name='a'>", kMiB)},
+        {"great_attribute", around("<failure message='" + std::string(16 * kMiB, 'x') + "'/>")},
+        {"great_text", around("<failure>" + std::string(16 * kMiB, '\n') + "</failure>")},
+        {"great_name", suite("<testcase name='" + repeated("a.", 4 * kMiB) + "'/>")},
+        {"great_class",
+         suite("<testcase classname='" + repeated("A.", 4 * kMiB) + "' file='a.py' name='x'/>")},
+        {"tests", suite(repeated("<testcase name='t'/>", 50'000))},
+        {"suites", "<testsuites>" + repeated("<testsuite name='pytest' tests='1'/>", 50'000)},
+        {"suites_of_two_writers",
+         "<testsuites>" +
+             repeated("<testsuite name='pytest' tests='1'/><testsuite tests='1'/>", 25'000)},
+        {"failures_of_one_test", around(repeated("<failure message='m'/>", 50'000))},
+        {"subtests",
+         "<testsuite file='a.py' tests='1'>" +
+             repeated("<testcase classname='a.A' name='t (i=1)'><failure/></testcase>", 50'000) +
+             "</testsuite>"},
+        {"elements_of_no_kind", suite(repeated("<x/>", 50'000))},
+        {"elements_of_no_kind_in_utf16", utf16},
+        {"attributes", "<testsuite " + repeated("a='b' ", 50'000) + "/>"},
+        {"references", around("<failure>" + repeated("&#0;&#", 50'000) + "</failure>")},
+        {"great_counts", "<testsuites tests='9223372036854775807'>" +
+                             repeated("<testsuite name='s' tests='9223372036854775807' "
+                                      "failures='9223372036854775807'/>",
+                                      3) +
+                             "</testsuites>"},
+        {"great_line",
+         "<testsuite file='a.py'><testcase name='t' file='a.py' "
+         "line='9223372036854775807'/></testsuite>"},
+    };
+}
+
+INSTANTIATE_TEST_SUITE_P(All, JunitMonsters, ::testing::ValuesIn(monsters()),
+                         [](const auto& row) { return row.param.name; });
+
+}  // namespace
+}  // namespace compat::parsers

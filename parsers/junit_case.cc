@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <functional>
 #include <optional>
 
 #include "parsers/foreign.h"
 #include "parsers/googletest.h"
-#include "parsers/pytest_failure.h"
+#include "parsers/junit_failure.h"
 #include "parsers/python_repr.h"
 #include "parsers/text.h"
-#include "parsers/traceback.h"
 #include "parsers/unittest_header.h"
 
 namespace compat::parsers {
@@ -22,19 +20,8 @@ namespace compat::parsers {
 namespace {
 
 using pugi::xml_node;
-
-std::string_view attribute(xml_node node, const char* name) {
-    return node.attribute(name).as_string();
-}
-
-// All text right inside a node: writers cut one text into several CDATA sections.
-std::string text_in(xml_node node) {
-    std::string text;
-    for (const xml_node child : node)
-        if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata)
-            text += child.value();
-    return text;
-}
+constexpr auto attribute = junit_attribute;
+constexpr auto text_in = junit_text;
 
 // What a failing or skipping child of a testcase is. One that is `counted` decides the test's
 // state; the others are attempts at it that were not the last.
@@ -56,27 +43,6 @@ constexpr std::array<Element, 8> kElements{{
 }};
 constexpr std::array<std::string_view, 4> kNotResults{"properties", "system-out", "system-err",
                                                       "rerun-properties"};
-
-// pytest's words in the `message` of an <error>, and of a <skipped> by collection.
-struct PytestWords {
-    std::string_view begin;
-    Phase phase;
-};
-constexpr std::array<PytestWords, 6> kPytestWords{{
-    {"failed on setup with ", Phase::setup},
-    {"failed on teardown with ", Phase::teardown},
-    {"test setup failure", Phase::setup},
-    {"test teardown failure", Phase::teardown},
-    {"collection failure", Phase::load},
-    {"collection skipped", Phase::load},
-}};
-
-const PytestWords* pytest_words(std::string_view message) {
-    const auto* const it =
-        std::find_if(kPytestWords.begin(), kPytestWords.end(),
-                     [&](const PytestWords& known) { return message.starts_with(known.begin); });
-    return it == kPytestWords.end() ? nullptr : it;
-}
 
 // "1,234.5"; what is no time is none.
 double seconds(std::string_view text) {
@@ -180,7 +146,7 @@ class Reader {
     bool name_pseudo() {
         if (writer_ == JunitWriter::pytest) {
             const xml_node child = node_.first_child();
-            const PytestWords* const words = pytest_words(attribute(child, "message"));
+            const JunitPytestWords* const words = junit_pytest_words(attribute(child, "message"));
             if (words != nullptr && words->phase == Phase::load) {
                 const std::string_view module = class_name_.empty() ? name_ : class_name_;
                 pseudo(file_.empty() ? with_slashes(module) : file_, "<module>", Phase::load);
@@ -298,7 +264,7 @@ class Reader {
                 if (*state != State::xpassed) test.reason = reason_of(child);
                 continue;
             }
-            Failure failure = failure_of(child);
+            Failure failure = junit_failure(child, writer_ == JunitWriter::pytest);
             failure.counted = element->counted ? element->state : State::passed;
             failure.phase = test.pseudo ? test.phase : phase_of_error(*element, child);
             if (!element->decides) {
@@ -371,47 +337,8 @@ class Reader {
 
     [[nodiscard]] Phase phase_of_error(const Element& element, xml_node child) const {
         if (writer_ != JunitWriter::pytest || element.state != State::errored) return Phase::call;
-        const PytestWords* const words = pytest_words(attribute(child, "message"));
+        const JunitPytestWords* const words = junit_pytest_words(attribute(child, "message"));
         return words == nullptr ? Phase::call : words->phase;
-    }
-
-    Failure failure_of(xml_node child) const {
-        const xml_node trace = child.child("stackTrace");
-        const std::string text = text_in(trace ? trace : child);
-        const std::string_view type = attribute(child, "type");
-        std::string_view message = attribute(child, "message");
-        Failure failure;
-        if (writer_ == JunitWriter::pytest) {
-            failure = parse_pytest_failure(text, "");
-            if (!failure.type.empty()) return failure;
-            // With --tb=no and the like only the attribute tells: 'failed on setup with "…"'.
-            const size_t quote =
-                message.starts_with("failed on ") ? message.find('"') : std::string_view::npos;
-            if (quote != std::string_view::npos && message.ends_with('"') &&
-                quote + 1 < message.size())
-                message = message.substr(quote + 1, message.size() - quote - 2);
-            if (pytest_words(message) == nullptr && !message.empty())
-                name_by_message(failure, message);
-            return failure;
-        }
-        static const RE2 kPython(
-            R"((?m)^(?:  \+ Exception Group )?Traceback \(most recent call last\):$)");
-        if (RE2::PartialMatch(text, kPython)) failure = parse_traceback(text);
-        failure.traceback = valid_utf8(text);
-        if (failure.type.empty()) {
-            failure.type = valid_utf8(type);
-            failure.message = valid_utf8(
-                message.empty() ? trimmed(text).substr(0, trimmed(text).find('\n')) : message);
-        }
-        return failure;
-    }
-
-    // "ValueError: bad value", of as many lines as there are.
-    static void name_by_message(Failure& failure, std::string_view message) {
-        const size_t first_end = std::min(message.find('\n'), message.size());
-        const Failure named = parse_traceback(message.substr(0, first_end));
-        failure.type = named.type;
-        failure.message = named.message + valid_utf8(message.substr(first_end));
     }
 
     // "a.cc:12\nwords" as the binary prints it: "a.cc:12: Failure\nwords".
@@ -526,7 +453,7 @@ class Reader {
 bool is_pytest_result(xml_node testcase) {
     return std::any_of(testcase.begin(), testcase.end(), [](xml_node child) {
         return attribute(child, "type").starts_with("pytest.") ||
-               pytest_words(attribute(child, "message")) != nullptr;
+               junit_pytest_words(attribute(child, "message")) != nullptr;
     });
 }
 

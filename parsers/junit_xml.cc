@@ -304,42 +304,6 @@ class Part {
 
 // The whole file.
 
-// Where the tag of the element whose name is at `begin` ends, at its ">"; the text's end where it
-// does not. Values may hold anything but their own quote.
-size_t tag_end(std::string_view text, size_t begin) {
-    char quote = 0;
-    for (size_t at = begin; at < text.size(); ++at) {
-        const char c = text[at];
-        if (quote != 0)
-            quote = c == quote ? 0 : quote;
-        else if (c == '"' || c == '\'')
-            quote = c;
-        else if (c == '>')
-            return at;
-    }
-    return text.size();
-}
-
-// Whether the testcase whose name is at `begin` is all there.
-bool is_whole(std::string_view text, size_t begin) {
-    constexpr std::string_view kCData = "<![CDATA[";
-    constexpr std::string_view kComment = "<!--";
-    size_t at = tag_end(text, begin);
-    if (at == text.size()) return false;
-    if (text[at - 1] == '/') return true;
-    while ((at = text.find('<', at)) != std::string_view::npos) {
-        const std::string_view rest = text.substr(at);
-        if (rest.starts_with("</testcase")) return rest.find('>') != std::string_view::npos;
-        if (rest.starts_with(kCData))
-            at = text.find("]]>", at);
-        else if (rest.starts_with(kComment))
-            at = text.find("-->", at);
-        else
-            ++at;
-    }
-    return false;
-}
-
 class Document {
   public:
     Document(const ForeignFile& file, const SeePart& see, Diagnoser& diagnose)
@@ -386,7 +350,8 @@ class Document {
             if (node.offset_debug() < 0) return;
             const auto begin = static_cast<size_t>(node.offset_debug());
             const bool is_test = name_of(node) == kTest;
-            if (is_test ? is_whole(text, begin) : tag_end(text, begin) < text.size()) {
+            if (is_test ? xml_element_is_whole(text, begin, kTest)
+                        : xml_tag_end(text, begin) < text.size()) {
                 if (is_test) return;
                 continue;
             }

@@ -133,4 +133,38 @@ size_t XmlText::source_offset(size_t in_text) const {
     return known_in_source_;
 }
 
+size_t xml_tag_end(std::string_view text, size_t begin) {
+    char quote = 0;
+    for (size_t at = begin; at < text.size(); ++at) {
+        const char c = text[at];
+        if (quote != 0)
+            quote = c == quote ? 0 : quote;
+        else if (c == '"' || c == '\'')
+            quote = c;
+        else if (c == '>')
+            return at;
+    }
+    return text.size();
+}
+
+bool xml_element_is_whole(std::string_view text, size_t begin, std::string_view name) {
+    constexpr std::string_view kCData = "<![CDATA[";
+    constexpr std::string_view kComment = "<!--";
+    size_t at = xml_tag_end(text, begin);
+    if (at == text.size()) return false;
+    if (text[at - 1] == '/') return true;
+    while ((at = text.find('<', at)) != std::string_view::npos) {
+        const std::string_view rest = text.substr(at);
+        if (rest.starts_with("</") && rest.substr(2).starts_with(name))
+            return rest.find('>') != std::string_view::npos;
+        if (rest.starts_with(kCData))
+            at = text.find("]]>", at);
+        else if (rest.starts_with(kComment))
+            at = text.find("-->", at);
+        else
+            ++at;
+    }
+    return false;
+}
+
 }  // namespace compat::parsers

@@ -36,4 +36,11 @@ class XmlText {
     mutable size_t known_in_source_ = 0;
 };
 
+// Where the tag of the element whose name is at `begin` ends, at its ">"; the text's end where it
+// does not. Values may hold anything but their own quote.
+[[nodiscard]] size_t xml_tag_end(std::string_view text, size_t begin);
+
+// Whether the element whose name is at `begin` is all there. It holds no other of the same name.
+[[nodiscard]] bool xml_element_is_whole(std::string_view text, size_t begin, std::string_view name);
+
 }  // namespace compat::parsers

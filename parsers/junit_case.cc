@@ -23,8 +23,8 @@ using pugi::xml_node;
 constexpr auto attribute = junit_attribute;
 constexpr auto text_in = junit_text;
 
-// What a failing or skipping child of a testcase is. One that is `counted` decides the test's
-// state; the others are attempts at it that were not the last.
+// What a failing or skipping child of a testcase is. Those that do not decide the test's state are
+// attempts at it that were not the last.
 struct Element {
     std::string_view name;
     State state;
@@ -41,8 +41,7 @@ constexpr std::array<Element, 8> kElements{{
     {"flakyError", State::errored, false, true},
     {"rerun", State::failed, false, false},
 }};
-constexpr std::array<std::string_view, 4> kNotResults{"properties", "system-out", "system-err",
-                                                      "rerun-properties"};
+constexpr std::array<std::string_view, 3> kNotResults{"properties", "system-out", "system-err"};
 
 // "1,234.5"; what is no time is none.
 double seconds(std::string_view text) {

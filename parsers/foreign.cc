@@ -7,6 +7,7 @@
 #include "parsers/googletest_json.h"
 #include "parsers/googletest_text.h"
 #include "parsers/junit_xml.h"
+#include "parsers/pytest_text.h"
 #include "parsers/torchdevice_json.h"
 #include "parsers/torchdevice_log.h"
 #include "parsers/torchdevice_report.h"
@@ -26,6 +27,7 @@ struct Reader {
 
 constexpr std::array kReaders{
     Reader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
+    Reader{Dialect::pytest_text, pytest_text_likeness, read_pytest_text},
     Reader{Dialect::googletest_text, googletest_text_likeness, read_googletest_text},
     Reader{Dialect::googletest_json, googletest_json_likeness, read_googletest_json},
     Reader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},

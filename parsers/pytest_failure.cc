@@ -88,6 +88,9 @@ void name_exception(Failure& failure, std::string_view last_place) {
                               : std::string(trimmed(message.substr(first_end)));
     } else if (typed) {
         failure.type = valid_utf8(last_place);
+    } else if (message.starts_with("assert ")) {
+        // With --tb=short no line names the exception of an assertion that pytest has rewritten.
+        failure.type = "AssertionError";
     }
 }
 

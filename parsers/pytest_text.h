@@ -1,19 +1,25 @@
-// The text of `pytest -v`, pytest 7 to 9, into a ModuleRecord.
-// Used where no events exist, and to check the events against. What only the events know is not
-// here: durations, lines of definition, tests that were collected and never named, sub-tests that
-// passed.
+// The text of pytest, 7 to 9, into ModuleRecords: of one of our attempts at a module, used where no
+// events exist and to check the events against; and of files that others made, of any number of
+// sessions. What only the events know is not here: durations (but where a plugin prints them),
+// lines of definition, the names of tests that the text only counts, sub-tests that passed.
 #pragma once
 
 #include <string_view>
+#include <vector>
 
+#include "parsers/foreign.h"
 #include "parsers/record.h"
 
 namespace compat::parsers {
 
-// A test's lines give its state, the FAILURES and ERRORS sections its failures. `collected` is what
-// pytest said it had collected and selected, pseudo-cases added. Never fails; what cannot be told
-// is a diagnostic.
+// Of `pytest -v` of one module. A test's lines give its state, the FAILURES and ERRORS sections its
+// failures. `collected` is what pytest said it had collected and selected, pseudo-cases added.
+// Never fails; what cannot be told is a diagnostic.
 [[nodiscard]] ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
                                              std::string_view module);
+
+// Of a file that others made (foreign.h; docs/import.md says what is understood).
+[[nodiscard]] std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart& see);
+[[nodiscard]] int pytest_text_likeness(std::string_view beginning, std::string_view end);
 
 }  // namespace compat::parsers

@@ -8,6 +8,7 @@
 #include "parsers/closing.h"
 #include "parsers/foreign.h"
 #include "parsers/traceback.h"
+#include "parsers/unnamed.h"
 
 namespace compat::parsers {
 
@@ -170,8 +171,9 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
     owner_.clear();
     prefix_.clear();
     verbose_ = false;
-    headers_ = unnamed_ = mixed_ = 0;
+    headers_ = unnamed_ = 0;
     characters_.clear();
+    mixed_.clear();
 }
 
 void UnittestScanner::end_run(std::optional<Closing> closing, size_t end) {
@@ -179,6 +181,7 @@ void UnittestScanner::end_run(std::optional<Closing> closing, size_t end) {
     for (const Section& section : sections_) add_section(section);
     if (!one_module() && !verbose_) add_unnamed(closing);
     for (size_t i = 0; i < said_.size(); ++i) resolve(i);
+    if (!one_module() && verbose_ && closing) add_unsaid_skips(*closing);
     record_->closing = std::move(closing);
     last_size_ = record_->cases.size();
     diagnose_.reset();
@@ -271,8 +274,8 @@ bool UnittestScanner::is_of_run(const Closing& closing, size_t offset) const {
         return ended || ran == headers_ || broken_off_before(closing);
     }
     // Without names: it cannot have run more tests than have left a trace.
-    const auto traces = static_cast<std::int64_t>(characters_.size()) + mixed_ +
-                        static_cast<std::int64_t>(sections_.size());
+    const auto traces =
+        static_cast<std::int64_t>(characters_.size() + mixed_.size() + sections_.size());
     return traces == 0 || ran <= traces;
 }
 
@@ -386,8 +389,8 @@ void UnittestScanner::take_progress(std::string_view line) {
         characters_ += line;
         return;
     }
-    mixed_ += text - line.begin();
-    mixed_ += std::find_if_not(line.rbegin(), line.rend(), is_progress) - line.rbegin();
+    mixed_.append(line.begin(), text);
+    mixed_.append(std::find_if_not(line.rbegin(), line.rend(), is_progress).base(), line.end());
 }
 
 // "0.123s     test_x (m.A.test_x)".
@@ -429,6 +432,7 @@ SubCase& UnittestScanner::subcase(size_t i, std::string_view label) {
 
 // Whether words of this form can be a test's, where nothing tells what was printed between.
 bool UnittestScanner::is_test(const UnittestHeader& header) const {
+    if (header.qualified[0] >= '0' && header.qualified[0] <= '9') return false;  // "ok (0.012s)"
     return header.qualified.find('.') != std::string_view::npos ||
            unittest_fixture_of(header.method);
 }
@@ -622,30 +626,34 @@ void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
     }
     const std::int64_t skipped = count_in(*closing, "skipped");
     const std::int64_t expected = count_in(*closing, "expected failures");
-    const std::int64_t rest = *closing->ran - named;
-    const std::int64_t passed = rest - skipped - expected - unexpected;
-    constexpr std::int64_t kMost = 100'000'000;
-    if (rest > kMost || skipped > kMost || expected > kMost || unexpected > kMost) {
+    // At least so many passed; more where some of the skips are of no test that was begun, but of a
+    // class or module fixture, or of a test that has a section: as many as there are characters.
+    const std::int64_t least = *closing->ran - named - skipped - expected - unexpected;
+    const auto printed = [&](char c, std::string_view where) {
+        return std::count(where.begin(), where.end(), c);
+    };
+    const std::int64_t passed =
+        std::max(least, std::clamp(printed('.', characters_) + printed('.', mixed_),
+                                   std::max<std::int64_t>(least, 0),
+                                   std::max<std::int64_t>(least + skipped, 0)));
+    constexpr std::int64_t kMost = Unnamed::kMost;
+    if (passed > kMost || skipped > kMost || expected > kMost || unexpected > kMost) {
         diagnose_->add(offset_, "a closing of more tests than can be: " + closing->text);
         return;
     }
     add_unnamed(State::passed, passed);
+    const size_t first_skipped = record_->cases.size();
     add_unnamed(State::skipped, skipped);
+    for (size_t i = 0; i < static_cast<size_t>(std::min(passed - least, skipped)); ++i) {
+        CaseRecord& c = record_->cases[first_skipped + i];
+        c.started = false;
+        c.pseudo = true;
+        c.phase = Phase::class_setup;
+    }
     add_unnamed(State::xfailed, expected);
     add_unnamed(State::xpassed, unexpected);
-    // Skipped by a class or module fixture: they were never started.
-    for (std::int64_t i = passed; i < 0 && i >= -skipped; ++i) {
-        CaseRecord& c = record_->cases[record_->cases.size() - static_cast<size_t>(expected) -
-                                       static_cast<size_t>(std::max<std::int64_t>(unexpected, 0)) -
-                                       static_cast<size_t>(i - passed) - 1];
-        c.started = false;
-        c.phase = Phase::class_setup;
-        c.pseudo = true;
-    }
-    const auto printed = [&](char c) {
-        return std::count(characters_.begin(), characters_.end(), c);
-    };
-    if (printed('.') != passed || printed('s') != skipped || printed('x') != expected)
+    if (!mixed_.empty() || printed('.', characters_) != passed ||
+        printed('s', characters_) != skipped || printed('x', characters_) != expected)
         diagnose_->add(first_character_,
                        "the characters of the tests are mixed with what was printed: how many "
                        "ended how is what the closing says");
@@ -662,6 +670,23 @@ void UnittestScanner::add_unnamed(State state, std::int64_t count) {
         c.state = state;
         c.started = true;
         said_[place_case()].any = true;
+    }
+}
+
+// Where each test has its line, what else was skipped was skipped by a class or module fixture, or
+// by a test that a line says something worse of.
+void UnittestScanner::add_unsaid_skips(const Closing& closing) {
+    if (*closing.ran != headers_) return;
+    std::int64_t missing = count_in(closing, "skipped");
+    for (const CaseRecord& c : record_->cases) {
+        missing -= c.call_state.value_or(c.state) == State::skipped;
+        for (const SubCase& sub : c.subcases) missing -= sub.state == State::skipped;
+    }
+    for (; missing > 0 && missing <= Unnamed::kMost; --missing) {
+        offset_ = next_;
+        take_nameless_skip({});
+        said_.back().any = true;
+        progress_.back() = Progress::ended;
     }
 }
 

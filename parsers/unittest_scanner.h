@@ -98,6 +98,7 @@ class UnittestScanner {
 
     void add_section(const Section& section);
     void add_unnamed(const std::optional<Closing>& closing);
+    void add_unsaid_skips(const Closing& closing);
     void add_unnamed(State state, std::int64_t count);
     void note_path(std::string_view path);
     void resolve(size_t i);
@@ -133,7 +134,7 @@ class UnittestScanner {
     std::int64_t headers_ = 0;  // of tests
     std::int64_t unnamed_ = 0;
     std::string characters_;      // of lines that hold nothing else
-    std::int64_t mixed_ = 0;      // at either end of other lines: as many at most
+    std::string mixed_;           // at either end of other lines, printed or not
     size_t first_character_ = 0;  // its offset
     size_t last_size_ = 0;        // how many cases the run before had
 };

@@ -2,6 +2,8 @@
 the parser of the text is held to. A pytest plugin:
 
     ORACLE=MODULE.model.json python -m pytest -p oracle_pytest MODULE.py
+
+With ORACLE_WHOLE=1 of a session of several modules: each module's own row bears its name.
 """
 
 import json
@@ -56,10 +58,11 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_collectreport(report):
+    key = report.nodeid + "::<module>" if "ORACLE_WHOLE" in os.environ else "<module>"
     if report.outcome == "failed":
-        row("<module>")["reports"].append({"state": "errored", "when": "collect"})
+        row(key)["reports"].append({"state": "errored", "when": "collect"})
     elif report.outcome == "skipped":
-        row("<module>")["reports"].append({"state": "skipped", "when": "collect"})
+        row(key)["reports"].append({"state": "skipped", "when": "collect"})
 
 
 def verdict(found):

@@ -2,6 +2,7 @@
 parser of the text is held to.
 
     python oracle_unittest.py MODULE > MODULE.model.json
+    python oracle_unittest.py --discover > discover.model.json
 """
 
 import contextlib
@@ -22,15 +23,23 @@ class Oracle(unittest.TestResult):
     def row(self, test):
         name = test.id()
         method, _, owner = name.partition(" (")
-        path = self.module + ".py::"
+        path = (self.module or self.module_of(test, method, owner)) + ".py::"
         if type(test).__module__ == "unittest.loader":
             key = path + "<module>"
         elif method in FIXTURES:
             of_class = method.endswith("Class")
-            key = path + (owner[len(self.module) + 1:-1] + "::" if of_class else "") + "<%s>" % method
+            key = path + (owner[len(path) - 4:-1] + "::" if of_class else "") + "<%s>" % method
         else:
             key = path + "%s::%s" % (type(test).__qualname__, test._testMethodName)
         return self.cases.setdefault(key, {"outcomes": [], "subtests": []})
+
+    @staticmethod
+    def module_of(test, method, owner):
+        if type(test).__module__ == "unittest.loader":
+            return test._testMethodName
+        if method in FIXTURES:
+            return owner.rstrip(")").split(".")[0]
+        return type(test).__module__
 
     def startTest(self, test):
         super().startTest(test)
@@ -125,9 +134,12 @@ class Oracle(unittest.TestResult):
 
 
 def main():
-    module = sys.argv[1]
     sys.path.insert(0, "")
-    suite = unittest.defaultTestLoader.loadTestsFromName(module)
+    if sys.argv[1] == "--discover":
+        suite, module = unittest.defaultTestLoader.discover("."), None
+    else:
+        module = sys.argv[1]
+        suite = unittest.defaultTestLoader.loadTestsFromName(module)
     oracle = Oracle(module)
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         suite.run(oracle)

@@ -1,0 +1,228 @@
+#include "parsers/pytest_line.h"
+
+#include <algorithm>
+#include <array>
+
+#include "parsers/text.h"
+#include "parsers/unittest_status.h"
+
+namespace compat::parsers {
+
+namespace {
+
+struct OutcomeWord {
+    std::string_view word;
+    State state;
+};
+constexpr std::array<OutcomeWord, 6> kOutcomeWords{{
+    {"PASSED", State::passed},
+    {"FAILED", State::failed},
+    {"ERROR", State::errored},
+    {"SKIPPED", State::skipped},
+    {"XFAIL", State::xfailed},
+    {"XPASS", State::xpassed},
+}};
+
+struct ProgressCharacter {
+    char character;
+    State state;
+};
+constexpr std::array<ProgressCharacter, 6> kCharacters{{
+    {'.', State::passed},
+    {'F', State::failed},
+    {'E', State::errored},
+    {'s', State::skipped},
+    {'x', State::xfailed},
+    {'X', State::xpassed},
+}};
+// Those of sub-tests and of tests that run again.
+constexpr std::string_view kOtherCharacters = ",u-R";
+
+bool is_progress(char c) {
+    return pytest_state_of(c) || kOtherCharacters.find(c) != std::string_view::npos;
+}
+
+// Without "   [ 33%]" or "  [3/9]" at the end.
+std::string_view without_progress(std::string_view line) {
+    line = trimmed(line);
+    const size_t open = line.rfind('[');
+    if (open == std::string_view::npos || open == 0 || line[open - 1] != ' ') return line;
+    if (!line.ends_with("%]")) return line;
+    const std::string_view inside = trimmed(line.substr(open + 1, line.size() - open - 3));
+    return number_of(inside) ? trimmed(line.substr(0, open)) : line;
+}
+
+// "[gw0] [ 50%] PASSED tests/a.py::test_x", also without the progress.
+std::optional<PytestNode> xdist_node(std::string_view line) {
+    if (!line.starts_with("[gw")) return std::nullopt;
+    size_t close = line.find(']');
+    if (close == std::string_view::npos) return std::nullopt;
+    line = trimmed(line.substr(close + 1));
+    if (line.starts_with('[')) {
+        close = line.find("%]");
+        if (close == std::string_view::npos) return std::nullopt;
+        line = trimmed(line.substr(close + 2));
+    }
+    const size_t blank = line.find(' ');
+    if (blank == std::string_view::npos) return std::nullopt;
+    auto status = pytest_status_of(line.substr(0, blank));
+    const std::string_view node = trimmed(line.substr(blank));
+    if (!status || node.find("::") == std::string_view::npos) return std::nullopt;
+    return PytestNode{node, std::move(status)};
+}
+
+bool is_file(std::string_view text) {
+    const size_t dot = text.rfind('.');
+    return dot != std::string_view::npos && dot > 0 && dot + 1 < text.size() &&
+           text.find(' ') == std::string_view::npos;
+}
+
+std::optional<PytestSummary> subtest_summary_of(std::string_view line) {
+    // Of the package pytest-subtests "[message] (i=1) SUBFAIL node - why", since pytest 9
+    // "SUBFAILED[message] (i=1) node - why".
+    constexpr std::string_view kFail = "SUBFAIL ";
+    constexpr std::string_view kFailed = "SUBFAILED";
+    PytestSummary summary{State::failed, {}, 0, true, {}};
+    if (const size_t at = line.find(kFail);
+        at != std::string_view::npos && (at == 0 || line[0] == '[' || line[0] == '(')) {
+        summary.text = line.substr(at + kFail.size());
+        summary.label = trimmed(line.substr(0, at));
+    } else if (line.starts_with(kFailed)) {
+        const size_t names = line.find("::");
+        const size_t blank = line.rfind(' ', names);
+        if (names == std::string_view::npos || blank == std::string_view::npos) return std::nullopt;
+        summary.text = line.substr(blank + 1);
+        summary.label = trimmed(line.substr(kFailed.size(), blank - kFailed.size()));
+    } else {
+        return std::nullopt;
+    }
+    return summary;
+}
+
+}  // namespace
+
+std::optional<State> pytest_state_of(char progress) {
+    for (const ProgressCharacter& known : kCharacters)
+        if (known.character == progress) return known.state;
+    return std::nullopt;
+}
+
+std::optional<PytestStatus> pytest_status_of(std::string_view text) {
+    for (const OutcomeWord& known : kOutcomeWords) {
+        if (!text.starts_with(known.word)) continue;
+        std::string_view rest = without_progress(text).substr(known.word.size());
+        PytestStatus status{known.state, {}, 0};
+        if (const size_t close = rest.find(']');
+            rest.starts_with(" [") && close != std::string_view::npos) {
+            const auto seconds = seconds_of(rest.substr(2, close - 2));
+            if (!seconds) continue;
+            status.duration_s = *seconds;
+            rest.remove_prefix(close + 1);
+        }
+        if (rest.empty()) return status;
+        if (rest.size() > 3 && rest.starts_with(" (") && rest.ends_with(')')) {
+            status.reason = valid_utf8(rest.substr(2, rest.size() - 3));
+            return status;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<PytestNode> pytest_node_of(std::string_view line) {
+    const size_t names = line.find("::");
+    if (names == std::string_view::npos || names == 0 || line[0] == ' ') return std::nullopt;
+    if (auto node = xdist_node(line)) return node;
+    if (line.substr(0, names).find(' ') != std::string_view::npos) return std::nullopt;
+    const std::string_view text = without_progress(line);
+    for (size_t blank = text.find(' ', names); blank != std::string_view::npos;
+         blank = text.find(' ', blank + 1))
+        if (auto status = pytest_status_of(text.substr(blank + 1)))
+            return PytestNode{text.substr(0, blank), std::move(status)};
+    // pytest writes the id and a blank before the test runs; the rest is the test's own output.
+    size_t end = line.find(' ', names);
+    const size_t bracket = line.find('[', names);
+    if (bracket < end)
+        if (const size_t close = line.rfind("] ");
+            close != std::string_view::npos && close > bracket)
+            end = close + 1;
+    if (end == std::string_view::npos) return std::nullopt;
+    return PytestNode{line.substr(0, end), std::nullopt};
+}
+
+std::optional<PytestCharacters> pytest_characters_of(std::string_view line) {
+    if (line.empty() || line[0] == ' ') return std::nullopt;
+    const std::string_view text = without_progress(line);
+    const size_t blank = text.rfind(' ');
+    const std::string_view characters =
+        blank == std::string_view::npos ? text : text.substr(blank + 1);
+    if (characters.empty() || !std::all_of(characters.begin(), characters.end(), is_progress))
+        return std::nullopt;
+    if (blank == std::string_view::npos) return PytestCharacters{{}, characters};
+    const std::string_view file = text.substr(0, blank);
+    if (!is_file(file)) return std::nullopt;
+    return PytestCharacters{file, characters};
+}
+
+size_t subtest_label(std::string_view text) {
+    int depth = 0;
+    for (size_t i = 0; i + 1 < text.size(); ++i) {
+        if (text[i] == ' ' && depth == 0 && (text[i + 1] == '[' || text[i + 1] == '(')) return i;
+        if (text[i] == '[') ++depth;
+        if (text[i] == ']') --depth;
+    }
+    return text.size();
+}
+
+std::optional<PytestSummary> pytest_summary_of(std::string_view line) {
+    if (auto sub = subtest_summary_of(line)) return sub;
+    for (const OutcomeWord& known : kOutcomeWords) {
+        if (!line.starts_with(known.word)) continue;
+        std::string_view rest = line.substr(known.word.size());
+        PytestSummary summary{known.state, {}, 0, false, {}};
+        if (const size_t close = rest.find("] "); known.state == State::skipped &&
+                                                  rest.starts_with(" [") &&
+                                                  close != std::string_view::npos) {
+            const auto count = number_of(rest.substr(2, close - 2));
+            if (!count) return std::nullopt;
+            summary.count = *count;
+            rest.remove_prefix(close + 1);
+        }
+        if (rest.size() < 2 || rest[0] != ' ') return std::nullopt;
+        summary.text = rest.substr(1);
+        return summary;
+    }
+    return std::nullopt;
+}
+
+PytestSaid split_summary(std::string_view text) {
+    constexpr std::string_view kDash = " - ";
+    size_t dash = text.find(kDash);
+    if (const size_t bracket = text.find('['); bracket < dash) {
+        // Parameters may hold the dash; they end with the last bracket before one.
+        const size_t close = text.find("] - ", bracket);
+        if (close != std::string_view::npos)
+            dash = close + 1;
+        else if (text.ends_with(']'))
+            dash = std::string_view::npos;
+    }
+    if (dash == std::string_view::npos) {
+        // Up to pytest 7 the reason of an XPASS follows after a blank.
+        const size_t bracket = text.find('[');
+        const size_t blank = text.find(' ', bracket < text.find(' ') ? text.rfind(']') : 0);
+        if (blank == std::string_view::npos) return {text, {}};
+        return {text.substr(0, blank), trimmed(text.substr(blank))};
+    }
+    return {text.substr(0, dash), text.substr(dash + kDash.size())};
+}
+
+std::string_view pytest_ruled(std::string_view line, char rule) {
+    if (line.size() < 5 || line.front() != rule || line.back() != rule) return {};
+    const size_t begin = line.find_first_not_of(rule);
+    if (begin == std::string_view::npos || line[begin] != ' ') return {};
+    const size_t end = line.find_last_not_of(rule);
+    if (end <= begin || line[end] != ' ') return {};
+    const std::string_view text = trimmed(line.substr(begin, end - begin));
+    return text.find_first_not_of("_ ") == std::string_view::npos ? std::string_view{} : text;
+}
+
+}  // namespace compat::parsers

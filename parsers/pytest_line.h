@@ -1,0 +1,67 @@
+// One line of what pytest prints while tests run, of any verbosity: a test with its outcome, a
+// file with the characters of its tests; and of its closing summary. Not for sections
+// (pytest_failure.h) nor for what becomes of it (pytest_scanner.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+struct PytestStatus {
+    State state = State::passed;
+    std::string reason;
+    double duration_s = 0;
+};
+
+// "PASSED", "SKIPPED (reason)", of PyTorch's own plugin "PASSED [0.0123s]", each with or without
+// pytest's progress after it.
+[[nodiscard]] std::optional<PytestStatus> pytest_status_of(std::string_view text);
+
+struct PytestNode {
+    std::string_view node;  // "tests/test_a.py::A::test_x[p q]"
+    std::optional<PytestStatus> status;
+};
+
+// "tests/test_a.py::A::test_x[p q] PASSED   [ 3%]", also without its outcome; of pytest-xdist
+// "[gw0] [ 3%] PASSED tests/test_a.py::A::test_x".
+[[nodiscard]] std::optional<PytestNode> pytest_node_of(std::string_view line);
+
+// "tests/test_a.py ..F   [ 50%]", and of a line that only goes on with it, or with -q, "..F".
+struct PytestCharacters {
+    std::string_view file;
+    std::string_view characters;
+};
+[[nodiscard]] std::optional<PytestCharacters> pytest_characters_of(std::string_view line);
+
+// The state that a character gives; nothing for one that is a sub-test's or none.
+[[nodiscard]] std::optional<State> pytest_state_of(char progress);
+
+// A line of "short test summary info".
+struct PytestSummary {
+    State state = State::passed;
+    std::string_view text;   // what follows the word: "tests/test_a.py::test_x - why"
+    std::int64_t count = 0;  // SKIPPED [2] tests/test_a.py:4: why
+    bool of_subtest = false;
+    std::string_view label;  // of the sub-test: "[message] (i=1)"
+};
+[[nodiscard]] std::optional<PytestSummary> pytest_summary_of(std::string_view line);
+
+// Where the label of a sub-test begins in "test_x[p q] [message] (i=1)"; the size where it has
+// none.
+[[nodiscard]] size_t subtest_label(std::string_view text);
+
+// The node in "tests/test_a.py::test_x[a - b] - why", and what follows it.
+struct PytestSaid {
+    std::string_view node;
+    std::string_view why;
+};
+[[nodiscard]] PytestSaid split_summary(std::string_view text);
+
+// The text in "=== text ===" or "___ text ___"; empty where the line is no such rule.
+[[nodiscard]] std::string_view pytest_ruled(std::string_view line, char rule);
+
+}  // namespace compat::parsers

@@ -1,0 +1,151 @@
+// The one reader of what pytest prints: our own attempts' logs (one session of a known module, its
+// closing known) and those of others (any number of sessions, of any modules, of any verbosity).
+// One pass over the bytes. Not the entry for either: pytest_text.h.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "parsers/ending.h"
+#include "parsers/log_lines.h"
+#include "parsers/name_index.h"
+#include "parsers/pytest_line.h"
+#include "parsers/record.h"
+#include "parsers/text.h"
+
+namespace compat::parsers {
+
+struct PytestLog {
+    std::string_view text;
+    // All tests are of this module; empty: their node ids tell, and the log may hold several
+    // sessions.
+    std::string_view module;
+    // For what names no module.
+    std::string_view fallback;
+    // Of one known module: where its session's closing begins; nothing where it has none.
+    std::optional<size_t> closing;
+};
+
+class PytestScanner {
+  public:
+    explicit PytestScanner(const PytestLog& log);
+
+    // Reads the next session into `record`, of which path and framework are set; false where there
+    // is none. Its closing is set where it has one.
+    bool next(ModuleRecord& record);
+
+    // How far each case of the last session came.
+    [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
+    [[nodiscard]] bool ready() const { return selected_ || !record_->cases.empty(); }
+    // pytest-timeout ended the session's process.
+    [[nodiscard]] bool timed_out() const { return timed_out_; }
+
+  private:
+    // What was said of one test's end, before its sections are known. The state that was said first
+    // is its case's.
+    struct Said {
+        bool any = false;
+        bool errored_later = false;  // its tear-down broke, too
+    };
+    struct Section {
+        std::string heading;
+        size_t offset = 0;
+        size_t body = 0;
+        size_t end = 0;
+    };
+    struct Summary {
+        State state = State::passed;
+        std::int64_t count = 0;
+        bool of_subtest = false;
+        std::string text;
+        std::string label;
+    };
+    // Characters of one file, or with -q of all.
+    struct Characters {
+        std::string file;
+        std::array<std::int64_t, kStateNames.size()> counts{};
+    };
+    // The tests to which sections of one heading may belong, in the order of the log.
+    struct Headed {
+        std::vector<std::uint32_t> cases;
+        size_t next_failed = 0;
+        size_t next_errored = 0;
+    };
+    enum class Stage { results, sections, captured, summary };
+
+    void begin_session(ModuleRecord& record);
+    void end_session(std::optional<Closing> closing, size_t end);
+    [[nodiscard]] bool one_module() const { return !log_.module.empty(); }
+    [[nodiscard]] bool has_content() const;
+
+    void take_line(const LogLines& lines);
+    bool take_closing(const LogLines& lines);
+    void take_rule(const LogLines& lines);
+    void take_result(std::string_view line);
+    bool take_preamble(std::string_view line);
+    bool take_collected(std::string_view line);
+    void take_characters(const PytestCharacters& found);
+    void close_section(size_t end);
+
+    size_t place_case();
+    size_t module_case(std::string_view path);
+    size_t find_or_add(std::string_view node);
+    void add_status(size_t i, State state, std::string reason, double duration_s);
+
+    void add_summaries();
+    void name_types();
+    void add_summarised();
+    void add_section(const Section& section);
+    std::optional<size_t> case_headed(std::string_view heading, Phase phase);
+    void add_crash(const Section& section, std::string_view body);
+    void add_internal_error();
+    void settle_teardowns();
+    void add_unnamed(const std::optional<Closing>& closing);
+    void add_unnamed(std::string_view path, State state, std::int64_t count, std::string reason);
+    void resolve(size_t i);
+
+    PytestLog log_;
+    std::string fallback_;
+    size_t next_ = 0;
+
+    // Of the session that is being read.
+    ModuleRecord* record_ = nullptr;
+    std::optional<Diagnoser> diagnose_;
+    Stage stage_ = Stage::results;
+    size_t offset_ = 0;
+    int nested_ = 0;        // sessions whose output is among the captured
+    bool started_ = false;  // its first line was there
+    bool timed_out_ = false;
+    bool verbose_ = false;  // tests had lines of their own
+    bool of_failures_ = false;
+    bool open_section_ = false;
+    std::string root_;
+    std::string stopped_;  // "stopping after 1 failures"
+    std::string internal_error_;
+    size_t internal_offset_ = 0;
+    std::optional<std::int64_t> selected_;
+    std::int64_t skipped_modules_ = 0;
+    std::vector<Section> sections_;
+    std::vector<Summary> summaries_;
+    std::vector<Characters> characters_;
+    // What stands before each E: of a broken tear-down the outcome of the call.
+    std::vector<State> before_errors_;
+    State last_character_ = State::passed;
+    bool in_order_ = true;        // one test after the other: no workers
+    std::vector<size_t> errors_;  // the cases whose set-up or tear-down broke, as they did
+    std::vector<Said> said_;
+    std::vector<Progress> progress_;
+    std::vector<int> repeats_;
+    NameIndex by_id_;
+    NameIndex by_node_;
+    std::unordered_map<std::string, Headed> by_heading_;
+    std::unordered_map<std::string, size_t> modules_;
+    std::optional<size_t> current_;
+    std::int64_t unnamed_ = 0;
+};
+
+}  // namespace compat::parsers

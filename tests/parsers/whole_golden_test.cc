@@ -1,0 +1,193 @@
+// Whole runs as the frameworks print them in each of their forms (golden/regenerate_whole.sh),
+// against what their own objects say of the same run: every test and its state, named or not.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "parsers/foreign.h"
+#include "parsers/text.h"
+#include "runner/analysis/accounting.h"
+#include "tests/parsers/golden_files.h"
+
+namespace compat::parsers {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+std::string content(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<fs::path> logs() {
+    std::vector<fs::path> all;
+    for (const auto& file : fs::recursive_directory_iterator(testing::golden_folder()))
+        if (file.path().extension() == ".log" &&
+            file.path().parent_path().filename().string().starts_with("whole-"))
+            all.push_back(file.path());
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+std::string test_name(const ::testing::TestParamInfo<fs::path>& info) {
+    std::string name =
+        info.param.parent_path().filename().string().substr(6) + "_" + info.param.stem().string();
+    for (char& c : name)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    return name;
+}
+
+std::vector<ModuleRecord> read(std::string_view text, Dialect dialect) {
+    std::vector<ModuleRecord> parts;
+    EXPECT_EQ(recognise(text), dialect);
+    const auto said = read_foreign(dialect, {"run.log", text},
+                                   [&](ModuleRecord part) { parts.push_back(std::move(part)); });
+    EXPECT_TRUE(said.empty()) << said.front().message;
+    return parts;
+}
+
+// Each test's state: by its id, and of those without a name how many ended in which.
+struct States {
+    std::map<std::string, std::string> named;
+    std::map<std::string, int> unnamed;
+    // Rows for what was skipped and is no test: classes and modules, of which the model has some,
+    // and sub-tests, of which it has none.
+    int fixtures = 0;
+};
+
+States states_of(const ModuleRecord& part) {
+    States states;
+    for (const CaseRecord& c : part.cases) {
+        const std::string state(name_of(c.state));
+        if (c.name.starts_with("<unnamed ") && c.pseudo)
+            ++states.fixtures;
+        else if (c.name.starts_with("<unnamed "))
+            ++states.unnamed[state];
+        else
+            states.named[c.id] = state;
+    }
+    return states;
+}
+
+void expect_states(const ModuleRecord& part, const json& model, bool more_skips = false) {
+    States found = states_of(part);
+    for (const auto& [id, wanted] : model["cases"].items()) {
+        const std::string state = wanted["state"];
+        const auto it = found.named.find(id);
+        if (it == found.named.end()) {
+            const bool of_fixture =
+                state == "skipped" && found.unnamed[state] == 0 && found.fixtures-- > 0;
+            if (!of_fixture) {
+                EXPECT_GT(found.unnamed[state]--, 0) << id << " is " << state;
+            }
+            continue;
+        }
+        EXPECT_EQ(it->second, state) << id;
+        found.named.erase(it);
+    }
+    for (const auto& [id, state] : found.named) ADD_FAILURE() << id << " is not in the model";
+    for (const auto& [state, count] : found.unnamed)
+        if (more_skips && state == "skipped") {
+            EXPECT_GE(count, 0);
+        } else if (state != "not_run") {
+            EXPECT_EQ(count, 0) << "more are " << state;
+        }
+}
+
+// The failures of those that have a name, as the model has them.
+void expect_failures(const ModuleRecord& part, const json& model) {
+    for (const CaseRecord& c : part.cases) {
+        const auto it = model["cases"].find(c.id);
+        if (it == model["cases"].end() || c.pseudo) continue;
+        size_t found = c.failure.has_value() + c.also.size();
+        EXPECT_EQ(found, (*it)["failures"].size()) << c.id;
+        if (!c.failure || (*it)["failures"].empty()) continue;
+        const std::string type = (*it)["failures"][0]["type"];
+        EXPECT_EQ(c.failure->type.substr(c.failure->type.rfind('.') + 1),
+                  type.substr(type.rfind('.') + 1))
+            << c.id;
+    }
+}
+
+void expect_adds_up(const ModuleRecord& part) {
+    for (const auto& mismatch : analysis::account(part).mismatches)
+        ADD_FAILURE() << mismatch.text();
+}
+
+constexpr const char* kTwice = "test_states.py::Fixtures::test_fail_and_teardown_error";
+
+class WholeUnittest : public ::testing::TestWithParam<fs::path> {};
+
+TEST_P(WholeUnittest, IsWhatUnittestSays) {
+    const std::string text = content(GetParam());
+    auto parts = read(text, Dialect::unittest_text);
+    ASSERT_EQ(parts.size(), 1u);
+    // Where a fixture closes what -b has put in place of stdout, unittest 3.12.1 itself breaks off.
+    if (text.find("has no attribute 'getvalue'") != std::string::npos) {
+        EXPECT_FALSE(parts[0].finished);
+        return;
+    }
+    json model = json::parse(content(GetParam().parent_path() / "model.json"));
+    EXPECT_EQ(parts[0].path, "");
+    expect_adds_up(parts[0]);
+    // unittest-xml-reporting says of a test that failed and whose tear-down broke the latter alone.
+    if (GetParam().stem() == "xmlrunner") {
+        model["cases"].erase(kTwice);
+        std::erase_if(parts[0].cases, [](const CaseRecord& c) { return c.id == kTwice; });
+    }
+    expect_states(parts[0], model);
+    expect_failures(parts[0], model);
+    EXPECT_EQ(parts[0].closing->ran, model["closing"]["ran"]);
+}
+
+class WholePytest : public ::testing::TestWithParam<fs::path> {};
+
+TEST_P(WholePytest, IsWhatPytestSays) {
+    const auto parts = read(content(GetParam()), Dialect::pytest_text);
+    ASSERT_EQ(parts.size(), 1u);
+    expect_adds_up(parts[0]);
+    const fs::path own = fs::path(GetParam()).replace_extension(".model.json");
+    const fs::path model_file = fs::exists(own) ? own : GetParam().parent_path() / "model.json";
+    if (GetParam().stem() == "crashed") {
+        EXPECT_THAT(states_of(parts[0]).named,
+                    ::testing::UnorderedElementsAre(
+                        ::testing::Pair("test_crash.py::test_1", "passed"),
+                        ::testing::Pair("test_crash.py::test_2_dies", "crashed"),
+                        ::testing::Pair("test_crash.py::test_3", "passed"),
+                        ::testing::Pair("test_all_pass.py::test_a", "passed"),
+                        ::testing::Pair("test_all_pass.py::test_b", "passed")));
+        return;
+    }
+    const json model = json::parse(content(model_file));
+    const std::string name = GetParam().stem().string();
+    if (name.starts_with("xdist")) {
+        // Its characters are in no order, and it does not tell how many modules were skipped.
+        for (const auto& [id, state] : states_of(parts[0]).named)
+            EXPECT_EQ(model["cases"].at(id)["state"], state) << id;
+        return;
+    }
+    // With -q nothing says how many tests there are: a folded line of skips may be of sub-tests, or
+    // of tests whose tear-down broke, too.
+    const bool quiet = name == "no" || name == "summary_of_some";
+    expect_states(parts[0], model, quiet);
+    // Without tracebacks, or with one line each, a text tells of no failure whose it is.
+    if (name != "no" && name != "line") expect_failures(parts[0], model);
+}
+
+std::vector<fs::path> logs_of(std::string_view framework) {
+    std::vector<fs::path> all = logs();
+    std::erase_if(all, [&](const fs::path& file) {
+        return file.string().find(fmt::format("whole-{}", framework)) == std::string::npos;
+    });
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, WholeUnittest, ::testing::ValuesIn(logs_of("unittest")), test_name);
+INSTANTIATE_TEST_SUITE_P(Real, WholePytest, ::testing::ValuesIn(logs_of("pytest")), test_name);
+
+}  // namespace
+}  // namespace compat::parsers

@@ -68,9 +68,18 @@ std::optional<Dialect> recognise(std::string_view bytes) {
 }
 
 std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file, const SeePart& see) {
+    bool empty = true;
+    const SeePart seen = [&](ModuleRecord part) {
+        empty = false;
+        see(std::move(part));
+    };
+    std::vector<Diagnostic> diagnostics;
     for (const Reader& reader : kReaders)
-        if (reader.dialect == dialect) return reader.read(file, see);
-    return {};
+        if (reader.dialect == dialect) diagnostics = reader.read(file, seen);
+    if (empty && diagnostics.empty())
+        diagnostics.push_back(
+            {"log", 0, "no result of " + std::string(name_of(dialect)) + " in it"});
+    return diagnostics;
 }
 
 std::vector<ModuleRecord> split_modules(ModuleRecord part) {

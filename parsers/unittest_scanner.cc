@@ -97,6 +97,12 @@ std::string test_name(const UnittestHeader& header) {
     return name;
 }
 
+// "unittest.case.FunctionTestCase (check)" is the function `check`, of the module that was run.
+bool is_of_function(const UnittestHeader& header) {
+    return header.qualified.find('.') == std::string_view::npos &&
+           header.method.find('.') != std::string_view::npos;
+}
+
 bool broke(State state) { return state == State::failed || state == State::errored; }
 
 bool is_progress(char c) { return unittest_state_of(c).has_value(); }
@@ -288,7 +294,10 @@ std::optional<size_t> UnittestScanner::broken_off_before(const Closing& closing)
         if (record_->cases[i].started) ++after;
         const Said& before = said_[i - 1];
         const bool ended = before.any || before.at_end || record_->cases[i - 1].pseudo;
-        if (after == *closing.ran && !ended && record_->cases[i - 1].subcases.empty()) return i;
+        // On one line with the test before it, it would be read with that one again, for ever.
+        const bool apart = said_[i].offset > before.offset;
+        if (after == *closing.ran && !ended && apart && record_->cases[i - 1].subcases.empty())
+            return i;
     }
     return std::nullopt;
 }
@@ -434,7 +443,7 @@ SubCase& UnittestScanner::subcase(size_t i, std::string_view label) {
 bool UnittestScanner::is_test(const UnittestHeader& header) const {
     if (header.qualified[0] >= '0' && header.qualified[0] <= '9') return false;  // "ok (0.012s)"
     return header.qualified.find('.') != std::string_view::npos ||
-           unittest_fixture_of(header.method);
+           unittest_fixture_of(header.method) || is_of_function(header);
 }
 
 // A test's line begins. Python 3.12 prints it once more for a second status of the same test
@@ -472,6 +481,9 @@ size_t UnittestScanner::add(const UnittestHeader& header) {
         c.pseudo = true;
         c.started = false;
         c.phase = fixture->phase;
+    } else if (is_of_function(header)) {
+        c.name = valid_utf8(qualified);
+        c.id = fmt::format("{}::{}", one_module() ? record_->path : fallback_, c.name);
     } else {
         c.name = test_name(header);
         const std::string& prefix = prefix_of(owner_of(header));

@@ -130,6 +130,24 @@ TEST(UnittestForeign, ARunThatBreaksOffIsOneOfItsOwn) {
     EXPECT_THAT(mismatches(found.parts[1]), IsEmpty());
 }
 
+TEST(UnittestForeign, TwoTestsOnOneLineAreNoRunThatBrokeOff) {
+    const Read found =
+        read("test_a (m.A.test_a) ... test_b (m.A.test_b) ... ok\n" + closing("1 test", "OK"));
+    ASSERT_EQ(found.parts.size(), 1u);
+    EXPECT_EQ(found.parts[0].cases.size(), 2u);
+    EXPECT_FALSE(mismatches(found.parts[0]).empty());
+}
+
+TEST(UnittestForeign, AFunctionIsATestOfItsModule) {
+    const Read found =
+        read("unittest.case.FunctionTestCase (check) ... ok\n" + closing("1 test", "OK"));
+    ASSERT_EQ(found.parts.size(), 1u);
+    ASSERT_EQ(found.parts[0].cases.size(), 1u);
+    EXPECT_THAT(found.parts[0].cases[0].id, ::testing::EndsWith("::check"));
+    EXPECT_EQ(found.parts[0].cases[0].name, "check");
+    EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
+}
+
 TEST(UnittestForeign, ARunThatIsNotVerboseAddsUp) {
     const Read found = read(fmt::format(".F.sxu.\n{}\nFAIL: test_x (m.A.test_x)\n{}\n"
                                         "Traceback (most recent call last):\n"

@@ -302,6 +302,13 @@ class Part {
     std::vector<xml_node> elements_;  // runs parallel to the cases
 };
 
+// Where the file breaks off.
+struct Break {
+    size_t offset = 0;
+    std::string message;
+    xml_node open;  // that it is in the middle of: a test, or any element's own tag
+};
+
 // The whole file.
 
 class Document {
@@ -331,12 +338,6 @@ class Document {
     }
 
   private:
-    struct Break {
-        size_t offset = 0;
-        std::string message;
-        xml_node open;  // that it is in the middle of: a test, or any element's own tag
-    };
-
     void break_off(const pugi::xml_parse_result& result) {
         // At the end of the text the parser gives its last character.
         size_t end = static_cast<size_t>(std::max<std::ptrdiff_t>(result.offset, 0)) + 1;

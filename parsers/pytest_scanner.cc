@@ -195,7 +195,7 @@ void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
     if (!one_module()) add_summarised();
     if (!internal_error_.empty()) add_internal_error();
     for (size_t i = 0; i < said_.size(); ++i) resolve(i);
-    if (!one_module()) {
+    if (!one_module() && (closing || has_content())) {
         settle_teardowns();
         add_unnamed(closing);
     }

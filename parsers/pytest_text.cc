@@ -53,13 +53,15 @@ ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
 
 std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart& see) {
     PytestScanner scanner({.text = file.bytes, .module = {}, .fallback = file.name, .closing = {}});
-    for (;;) {
+    bool any = false;
+    for (;; any = true) {
         ModuleRecord record = pytest_record();
         if (!scanner.next(record)) break;
         settle_session(record, scanner, end_of(record, scanner));
         see(std::move(record));
     }
-    return {};
+    if (any) return {};
+    return {{"log", 0, "it holds no session of pytest"}};
 }
 
 int pytest_text_likeness(std::string_view beginning, std::string_view end) {

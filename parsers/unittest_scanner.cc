@@ -185,7 +185,7 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
 void UnittestScanner::end_run(std::optional<Closing> closing, size_t end) {
     close_section(end);
     for (const Section& section : sections_) add_section(section);
-    if (!one_module() && !verbose_) add_unnamed(closing);
+    if (!one_module() && !verbose_ && (closing || has_content())) add_unnamed(closing);
     for (size_t i = 0; i < said_.size(); ++i) resolve(i);
     if (!one_module() && verbose_ && closing) add_unsaid_skips(*closing);
     record_->closing = std::move(closing);
@@ -627,7 +627,9 @@ void UnittestScanner::add_section(const Section& section) {
 void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
     if (!closing) {
         for (const char c : characters_)
-            if (const State state = *unittest_state_of(c); !broke(state)) add_unnamed(state, 1);
+            if (const State state = *unittest_state_of(c);
+                !broke(state) && unnamed_ < Unnamed::kMost)
+                add_unnamed(state, 1);
         return;
     }
     std::int64_t named = 0;

@@ -50,14 +50,17 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
 std::vector<Diagnostic> read_unittest_text(const ForeignFile& file, const SeePart& see) {
     UnittestScanner scanner(
         {.text = file.bytes, .module = {}, .fallback = file.name, .closing = {}});
-    for (;;) {
+    bool any = false;
+    for (;; any = true) {
         ModuleRecord record = unittest_record();
         if (!scanner.next(record)) break;
         record.path = record.cases.empty() ? valid_utf8(file.name) : scanner.path();
         settle_run(record, scanner, record.closing ? kInOrder : kUnknown);
         see(std::move(record));
     }
-    return scanner.take_diagnostics();
+    std::vector<Diagnostic> said = scanner.take_diagnostics();
+    if (!any && said.empty()) said.push_back({"log", 0, "it holds no run of unittest"});
+    return said;
 }
 
 int unittest_text_likeness(std::string_view beginning, std::string_view end) {

@@ -73,7 +73,13 @@ TEST_P(ForeignHostile, Mutated) {
 
 INSTANTIATE_TEST_SUITE_P(
     Real, ForeignHostile,
-    ::testing::Values(Sample{Dialect::googletest_text, "gtest-1.12.1/states.log"},
+    ::testing::Values(Sample{Dialect::unittest_text, "whole-unittest-3.13.0/durations.log"},
+                      Sample{Dialect::unittest_text, "whole-unittest-3.9.18/quiet.log"},
+                      Sample{Dialect::unittest_text, "whole-unittest-3.11.7/xmlrunner.log"},
+                      Sample{Dialect::pytest_text, "whole-pytest-8.4.2/summary.log"},
+                      Sample{Dialect::pytest_text, "whole-pytest-9.0.3/coloured.log"},
+                      Sample{Dialect::pytest_text, "whole-pytest-7.4.4/crashed.log"},
+                      Sample{Dialect::googletest_text, "gtest-1.12.1/states.log"},
                       Sample{Dialect::googletest_text, "gtest-1.12.1/states-brief-color.log"},
                       Sample{Dialect::googletest_text, "gtest-1.18.0/environment-repeat.log"},
                       Sample{Dialect::googletest_json, "gtest-1.18.0/states.json"},
@@ -95,7 +101,8 @@ TEST_P(ForeignMonsters, AreReadInTime) {
     const auto begin = std::chrono::steady_clock::now();
     for (size_t i = 0; i < kDialectNames.size(); ++i)
         for (const Sample& known :
-             {Sample{Dialect::googletest_text, ""}, Sample{Dialect::googletest_json, ""},
+             {Sample{Dialect::unittest_text, ""}, Sample{Dialect::pytest_text, ""},
+              Sample{Dialect::googletest_text, ""}, Sample{Dialect::googletest_json, ""},
               Sample{Dialect::torchdevice_log, ""}, Sample{Dialect::torchdevice_json, ""},
               Sample{Dialect::torchdevice_report, ""}})
             if (static_cast<size_t>(known.dialect) == i) {
@@ -133,6 +140,26 @@ std::vector<Bytes> monsters() {
         {"runs_on_one_line", repeated("[ RUN      ] A.B", 50'000)},
         {"ends", repeated("[  FAILED  ] A.B (1 ms)\n", 50'000)},
         {"ends_on_one_line", repeated("[       OK ] A.B (1 ms)", 50'000)},
+        {"unittest_headers", repeated("test_a (m.A.test_a) ... ", 25'000)},
+        {"unittest_closings",
+         repeated(std::string(70, '-') + "\nRan 1 test in 0.1s\n\nOK\n", 20'000)},
+        {"unittest_great_closing",
+         std::string(70, '-') + "\nRan 9223372036854775807 tests in 0.1s\n\nOK (skipped="
+                                "9223372036854775807, expected failures=9223372036854775807)\n"},
+        {"unittest_sections", repeated(std::string(70, '=') + "\nFAIL: t (m.A.t)\n", 20'000)},
+        {"unittest_broken_off", repeated("test_a (m.A.test_a) ... \n" + std::string(70, '-') +
+                                             "\nRan 5 tests in 0.1s\n\nOK\n",
+                                         10'000)},
+        {"progress", std::string(4 * kMiB, '.') + "\n"},
+        {"pytest_starts", repeated("=== test session starts ===\n", 20'000)},
+        {"pytest_nodes", repeated("a.py::test PASSED [ 1%]\n", 20'000)},
+        {"pytest_great_closing",
+         "=== test session starts ===\ncollected 9223372036854775807 items\n"
+         "=== 9223372036854775807 passed, 9223372036854775807 skipped in "
+         "0.1s ===\n"},
+        {"pytest_headings", "=== FAILURES ===\n" + repeated("___ a b c d e f ___\n", 20'000)},
+        {"pytest_summaries", "=== short test summary info ===\n" +
+                                 repeated("ERROR a.py::t - x\nFAILED a.py::t - y\n", 20'000)},
         {"headers", repeated("[==========] Running 3 tests from 1 test suite.\n", 20'000)},
         {"closings", repeated("[==========] 3 tests from 1 test suite ran.\n", 20'000)},
         {"great_count",

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <unordered_map>
 
+#include "runner/analysis/accounting.h"
+
 namespace compat::analysis {
 
 using parsers::CaseRecord;
@@ -75,6 +77,19 @@ bool counts_agree(const std::vector<Pair>& pairs) {
     return std::all_of(counts.begin(), counts.end(), [](auto count) { return count == 0; });
 }
 
+// Whether the text's closing counts what the events have, test for test.
+bool totals_agree(const ModuleRecord& events, const ModuleRecord& text) {
+    const auto ours = expected_closing(events);
+    if (!ours || !text.closing) return false;
+    const auto& theirs = text.closing->counts;
+    return ours->ran.value_or(0) == text.closing->ran.value_or(0) &&
+           std::all_of(ours->counts.begin(), ours->counts.end(), [&](const auto& count) {
+               const auto has_word = [&](const auto& of) { return of.first == count.first; };
+               const auto at = std::find_if(theirs.begin(), theirs.end(), has_word);
+               return count.second == (at == theirs.end() ? 0 : at->second);
+           });
+}
+
 bool is_of_death(const CaseRecord& test) {
     return test.pseudo || test.state == State::crashed || test.state == State::timed_out;
 }
@@ -83,7 +98,7 @@ struct Readings {
     const ModuleRecord& events;
     const ModuleRecord& text;
     bool cut = false;
-    bool unnamed = false;  // the text has tests without a name, as many as it leaves out
+    bool unnamed = false;  // what the text leaves out it counts without a name
 };
 
 std::optional<Untold> reason_for(const Pair& pair, const Readings& of) {
@@ -92,8 +107,8 @@ std::optional<Untold> reason_for(const Pair& pair, const Readings& of) {
         return Untold::under_fixture;
     if (!before && after->pseudo && is_of_fixture(*after)) return Untold::under_fixture;
     if (before && !after && before->state == State::not_run) return Untold::never_named;
-    if (of.unnamed && (!after || (!before && is_unnamed(*after)))) return Untold::not_verbose;
     if (before && is_unspeakable(*before, of.events.framework)) return Untold::unspeakable_name;
+    if (of.unnamed && (!after || (!before && is_unnamed(*after)))) return Untold::not_verbose;
     if (of.cut) return Untold::output_is_lost;
     const bool died = of.events.outcome == parsers::ModuleOutcome::crashed ||
                       of.events.outcome == parsers::ModuleOutcome::timed_out;
@@ -115,7 +130,8 @@ std::vector<Difference> differences_of_text(const ModuleRecord& events, const Mo
                                             bool cut) {
     const auto pairs = pairs_that_differ(events, text);
     const bool any_unnamed = std::any_of(text.cases.begin(), text.cases.end(), is_unnamed);
-    const Readings of{events, text, cut, any_unnamed && counts_agree(pairs)};
+    const Readings of{events, text, cut,
+                      any_unnamed ? counts_agree(pairs) : totals_agree(events, text)};
     std::vector<Difference> found;
     for (const Pair& pair : pairs) {
         found.push_back(difference_of(pair));

@@ -101,6 +101,18 @@ TEST(Agreement, TestsWithoutANameMustBeAsManyAsAreLeftOut) {
                     "a.py::<unnamed 1> absent passed -", "a.py::<unnamed 2> absent failed -"));
 }
 
+TEST(Agreement, WhatOnlyTheTotalsTellIsTold) {
+    auto told = events({test("x", State::passed), test("y", State::passed)});
+    told.framework = "pytest";
+    auto quiet = text({});
+    quiet.closing->counts = {{"passed", 2}};
+    EXPECT_THAT(of_text(told, quiet), ElementsAre("a.py::A::x passed absent not_verbose",
+                                                  "a.py::A::y passed absent not_verbose"));
+    quiet.closing->counts = {{"passed", 1}};
+    EXPECT_THAT(of_text(told, quiet),
+                ElementsAre("a.py::A::x passed absent -", "a.py::A::y passed absent -"));
+}
+
 TEST(Agreement, ADeathExplainsWhatItTouches) {
     auto died = events({test("x", State::passed), test("y", State::crashed)});
     died.finished = false;

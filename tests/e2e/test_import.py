@@ -64,8 +64,8 @@ def test_a_folder_of_results_becomes_a_run(runner, foreign):
     assert states(made.report) == STATES
     assert made.report["accounting"] == {"closed": True, "mismatches": []}
     assert made.report["run"]["device"] == "mps" and made.report["run"]["suite"] == "theirs"
-    causes = {f["id"]: f["failure"]["diagnosis"]["cause"] for m in made.report["modules"] for f in m["cases"] if f["failure"]}
-    assert causes["tests/test_p.py::test_bad"] == "op_unsupported"
+    causes = {f["id"]: f["failure"]["cause"] for m in made.report["modules"] for f in m["cases"] if f["failure"]}
+    assert causes["tests/test_p.py::test_bad"] == "op_missing"
     gaps = json.loads(runner("gaps", "list", "--json").out)["gaps"]
     assert [(gap["symbol"], gap["device"]) for gap in gaps] == [("aten::foo", "mps")]
     kept = sorted(path.name for path in (made.folder / "imported").iterdir())

@@ -41,6 +41,11 @@ struct ForeignFile {
 // "log" with byte offsets in the file; failures have no diagnosis yet.
 using SeePart = std::function<void(ModuleRecord part)>;
 
+// What a dialect's `likeness` gives: how many signs of it a text shows, ten for a line that no other
+// dialect writes and one for a lesser sign, about; kCertain where the file begins as only this one
+// does, whatever it quotes.
+inline constexpr int kCertain = 1'000'000;
+
 // The dialect in which a file is written; nothing where it is in none that is known. Looks at its
 // beginning and its end alone, whatever its size.
 [[nodiscard]] std::optional<Dialect> recognise(std::string_view bytes);

@@ -186,12 +186,12 @@ int googletest_json_likeness(std::string_view beginning, std::string_view /*end*
     if (!trimmed(beginning.substr(0, 1000)).starts_with('{')) return 0;
     constexpr std::array<std::string_view, 4> kSigns{"\"testsuites\"", "\"testsuite\"",
                                                      "\"disabled\"", "\"failures\""};
-    // More than a text that such a file quotes.
-    constexpr int kWeight = 4;
-    return kWeight *
-           static_cast<int>(std::count_if(kSigns.begin(), kSigns.end(), [&](const auto& sign) {
-               return beginning.find(sign) != std::string_view::npos;
-           }));
+    return std::count_if(kSigns.begin(), kSigns.end(),
+                         [&](const auto& sign) {
+                             return beginning.find(sign) != std::string_view::npos;
+                         }) >= 2
+               ? kCertain
+               : 0;
 }
 
 }  // namespace compat::parsers

@@ -471,7 +471,6 @@ std::vector<Diagnostic> read_junit_xml(const ForeignFile& file, const SeePart& s
 
 // Such a file may hold the text of any other dialect in its <system-out>: its beginning decides.
 int junit_xml_likeness(std::string_view beginning, std::string_view) {
-    constexpr int kCertain = 1'000'000;
     std::string text(beginning);
     std::erase(text, '\0');  // of UTF-16
     for (const std::string_view mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"})

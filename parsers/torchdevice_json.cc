@@ -214,12 +214,12 @@ int torchdevice_json_likeness(std::string_view beginning, std::string_view /*end
     constexpr std::array<std::string_view, 5> kSigns{"\"individual_log_summary\"",
                                                      "\"status_from_summary\"", "\"test_cases\"",
                                                      "\"test_script_path\"", "\"return_code\""};
-    // More than a text that such a file quotes.
-    constexpr int kWeight = 4;
-    return kWeight *
-           static_cast<int>(std::count_if(kSigns.begin(), kSigns.end(), [&](const auto& sign) {
-               return beginning.find(sign) != std::string_view::npos;
-           }));
+    return std::count_if(kSigns.begin(), kSigns.end(),
+                         [&](const auto& sign) {
+                             return beginning.find(sign) != std::string_view::npos;
+                         }) >= 2
+               ? kCertain
+               : 0;
 }
 
 }  // namespace compat::parsers

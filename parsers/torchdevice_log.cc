@@ -230,10 +230,12 @@ int torchdevice_log_likeness(std::string_view beginning, std::string_view end) {
         "Overall run log file: ",   " test files to run:",
         "\nPreparing to run test ", "\nFinished test: ",
         " Test Run Summary ",       "\nTotal test files processed: "};
-    return static_cast<int>(std::count_if(kSigns.begin(), kSigns.end(), [&](const auto& sign) {
+    const auto signs = std::count_if(kSigns.begin(), kSigns.end(), [&](const auto& sign) {
         return beginning.find(sign) != std::string_view::npos ||
                end.find(sign) != std::string_view::npos;
-    }));
+    });
+    constexpr int kEnough = 4;
+    return signs >= kEnough ? kCertain : static_cast<int>(signs);
 }
 
 }  // namespace compat::parsers

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace compat::parsers {
 namespace {
 
@@ -25,6 +27,30 @@ TEST(Foreign, ADottedNameTellsModuleAndClass) {
         EXPECT_EQ(place.path, row.path) << row.dotted;
         EXPECT_EQ(place.classes, row.classes) << row.dotted;
     }
+}
+
+TEST(Foreign, WhatAFileQuotesIsNotItsDialect) {
+    std::string quoted;
+    for (int i = 0; i < 50; ++i)
+        quoted += "test_x (m.A.test_x) ... ok\n" + std::string(70, '-') + "\nRan 1 test in 0.1s\n";
+    const std::string json = nlohmann::json(quoted).dump();
+    EXPECT_EQ(recognise(quoted), Dialect::unittest_text);
+    EXPECT_EQ(recognise("<?xml version='1.0'?>\n<testsuites><testsuite name='a'><testcase name='t'>"
+                        "<system-out>" +
+                        quoted + "</system-out></testcase></testsuite></testsuites>"),
+              Dialect::junit_xml);
+    EXPECT_EQ(recognise(R"({"tests": 1, "disabled": 0, "name": "AllTests", "testsuites": [)" +
+                        json + "]}"),
+              Dialect::googletest_json);
+    EXPECT_EQ(recognise(R"([{"module": "a", "status_from_summary": "FAILURE", "test_cases": [)" +
+                        json + "]}]"),
+              Dialect::torchdevice_json);
+    EXPECT_EQ(
+        recognise("# A report\n\n## I. Executive Summary\n\n| Modules Processed | 3 |\n```\n" +
+                  quoted + "```\n"),
+        Dialect::torchdevice_report);
+    EXPECT_EQ(recognise("nothing to see\n"), std::nullopt);
+    EXPECT_EQ(recognise(""), std::nullopt);
 }
 
 CaseRecord test(const char* id) {

@@ -8,7 +8,7 @@ import pytest
 from conftest import SUITES
 from test_states import assert_sums, model
 
-KINDS = ["states", "kinds", "crashes", "hangs", "closes_stdout", "dies_at_exit", "leaves_a_child", "environment", "many"]
+KINDS = ["states", "kinds", "crashes", "hangs", "closes_stdout", "dies_at_exit", "leaves_a_child", "environment", "skipping", "many"]
 SOURCE = SUITES / "gtest_states"
 
 
@@ -142,6 +142,14 @@ def test_an_environment_that_breaks_is_one_row(run):
     assert tests["<Environment>"] == ("errored", "Failure: Failed no network", [])
     assert {name: tests[name] for name in ("Under::One", "Under::Two")} == {
         name: ("skipped", "the set-up failed: Failed no network", []) for name in ("Under::One", "Under::Two")}
+
+
+def test_what_an_environment_skips_has_not_passed(run):
+    result = run("skipping")
+    assert cases(result, "skipping") == ("completed", {
+        name: ("skipped", "no device no device", []) for name in ("Under::One", "Under::Two")})
+    assert_sums(result.report)
+    assert result.code == 0
 
 
 def test_programs_that_are_no_tests(run):

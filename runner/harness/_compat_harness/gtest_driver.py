@@ -298,6 +298,8 @@ class _Follower:
         if begins:
             self._keep_outside()
             self._suite = begins.group(1)
+        elif line.startswith(b"[----------] "):
+            self._keep_outside()
         elif broken:
             self._broken_suites.append(broken.group(1))
         elif _CLOSING.match(line):
@@ -372,10 +374,11 @@ class _Follower:
 
     def close(self, result, code):
         """Settles what the output left open: by the binary's JSON where it is there."""
-        said = results_in(result)
+        said, kept = results_in(result), self._kept_from_beginning()
         for name, case in self._cases.items():
             state, text, seconds = said.get(name, (None, "", 0.0))
-            if state is None or (case.outcomes and case.outcomes[0].state == state):
+            # Those that a global set-up skipped are passed in the JSON.
+            if state is None or kept or (case.outcomes and case.outcomes[0].state == state):
                 continue
             if case.outcomes:
                 case.outcomes = self._outcomes(state, text)
@@ -387,6 +390,11 @@ class _Follower:
             case.outcomes = self._outcomes(state, text)
             self._recorder.end(case)
         self._tell_fixtures(code)
+
+    def _kept_from_beginning(self):
+        """Whether a global set-up spoke, and no test began after it."""
+        spoke = any(owner == b"" and parts_of(text) for owner, text in self._outside)
+        return spoke and all(case.began is None for case in self._cases.values())
 
     def _tell_fixtures(self, code):
         for suite in self._broken_suites:

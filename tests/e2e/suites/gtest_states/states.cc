@@ -104,6 +104,15 @@ const auto* const environment = testing::AddGlobalTestEnvironment(new Environmen
 TEST(Under, One) {}
 TEST(Under, Two) {}
 
+#elif defined(SKIPPING)
+
+struct Skipping : testing::Environment {
+    void SetUp() override { GTEST_SKIP() << "no device"; }
+};
+const auto* const environment = testing::AddGlobalTestEnvironment(new Skipping);
+TEST(Under, One) {}
+TEST(Under, Two) {}
+
 #elif defined(MANY)
 
 struct Many : testing::TestWithParam<int> {};

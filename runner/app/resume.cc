@@ -35,6 +35,9 @@ Expected<Stored> take(const store::Store& store, const fs::path& results, const 
     taken.stored = std::move(*loaded);
     const store::RunInfo& info = taken.stored.info;
     taken.run = {id, results, results / info.folder, info.started};
+    if (info.rerun_argv.empty())
+        return fail(ErrorKind::usage, "these results were imported: no command of ours made them",
+                    {}, id);
     auto words = info.rerun_argv;
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());

@@ -93,7 +93,7 @@ std::vector<ModuleRecord> split_modules(ModuleRecord part) {
     part.closing.reset();
     std::unordered_map<std::string, size_t> known;
     for (CaseRecord& test : cases) {
-        const std::string path = test.id.substr(0, test.id.find("::"));
+        const std::string path(module_of(test));
         const auto [at, is_new] = known.emplace(path, modules.size());
         if (is_new) {
             modules.push_back(part);
@@ -106,6 +106,10 @@ std::vector<ModuleRecord> split_modules(ModuleRecord part) {
     for (ModuleRecord& module : modules)
         module.collected = static_cast<std::int64_t>(module.cases.size());
     return modules;
+}
+
+std::string_view module_of(const CaseRecord& test) {
+    return std::string_view(test.id).substr(0, test.id.find("::"));
 }
 
 ClassPlace place_of_class(std::string_view dotted) {

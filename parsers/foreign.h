@@ -59,6 +59,9 @@ inline constexpr int kCertain = 1'000'000;
 // one module comes back as it is; of several, each has its own cases, and no closing.
 [[nodiscard]] std::vector<ModuleRecord> split_modules(ModuleRecord part);
 
+// "tests/test_a.py" of "tests/test_a.py::A::test_x".
+[[nodiscard]] std::string_view module_of(const CaseRecord& test);
+
 // What a dotted name says of where a class is: "tests.test_a.Outer.Inner" is the class
 // "Outer.Inner" in "tests/test_a.py". Python does not tell where the module ends: classes are taken
 // to begin with a capital, else the last word is the class. `path` is empty for a class of

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unordered_map>
 
+#include "parsers/case_ids.h"
 #include "parsers/ending.h"
 #include "parsers/googletest.h"
 #include "parsers/json_document.h"
@@ -60,19 +60,18 @@ class Reader {
     void read(const JsonDocument& document) {
         const json& suites = child_at(document.value, "testsuites");
         for (const json& suite : suites) read_suite(suite);
-        // So that sums of counts are none too great for a number.
-        constexpr std::int64_t kGreatest = 1'000'000'000'000;
         const std::int64_t tests =
-            std::clamp<std::int64_t>(integer_at(document.value, "tests", -1), -1, kGreatest);
+            std::clamp<std::int64_t>(integer_at(document.value, "tests", -1), -1, kGreatestCount);
         const std::int64_t disabled =
-            std::clamp<std::int64_t>(integer_at(document.value, "disabled"), 0, kGreatest);
+            std::clamp<std::int64_t>(integer_at(document.value, "disabled"), 0, kGreatestCount);
         const auto pseudo = static_cast<std::int64_t>(record_.cases.size()) - tests_;
         record_.collected = (tests >= 0 ? tests : tests_) + pseudo;
         if (document.whole) {
             close(tests, disabled - disabled_that_ran_, integer_at(document.value, "failures"));
         } else {
             diagnose_.add(document.end, "the file is no whole JSON document; read up to here");
-            Unnamed unnamed(record_);
+            Unnamed::Room room;
+            Unnamed unnamed(record_, room);
             unnamed.add(record_.path, tests - tests_, CaseRecord{});
             unnamed.tell(document.end);
             progress_.resize(record_.cases.size(), Progress::announced);
@@ -142,7 +141,7 @@ class Reader {
     }
 
     void push(CaseRecord row) {
-        if (const int n = ++repeats_[row.id]; n > 1) row.id += fmt::format("#{}", n);
+        row.id = ids_.unique(row.id);
         record_.cases.push_back(std::move(row));
         progress_.push_back(Progress::ended);
     }
@@ -165,7 +164,7 @@ class Reader {
     ModuleRecord& record_;
     Diagnoser diagnose_;
     std::vector<Progress> progress_;
-    std::unordered_map<std::string, int> repeats_;
+    CaseIds ids_;
     std::int64_t tests_ = 0;              // rows that are tests
     std::int64_t disabled_that_ran_ = 0;  // they were asked for, and the file counts them all
 };

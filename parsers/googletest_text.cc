@@ -6,6 +6,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "parsers/case_ids.h"
 #include "parsers/closing.h"
 #include "parsers/ending.h"
 #include "parsers/googletest.h"
@@ -33,8 +34,8 @@ struct Outside {
 // One run of one binary.
 class Part {
   public:
-    Part(std::string_view text, std::string path, size_t begin)
-        : text_(text), begin_(begin), free_from_(begin) {
+    Part(std::string_view text, std::string path, size_t begin, Unnamed::Room& room)
+        : text_(text), begin_(begin), free_from_(begin), room_(room) {
         record_.path = std::move(path);
         record_.framework = "gtest";
         record_.from_text = true;
@@ -146,9 +147,8 @@ class Part {
         const size_t i = record_.cases.size();
         CaseRecord& test = record_.cases.emplace_back();
         test.name = valid_utf8(name);
-        test.id = googletest_id(record_.path, name);
+        test.id = ids_.unique(googletest_id(record_.path, name));
         test.started = true;
-        if (const int n = ++repeats_[test.id]; n > 1) test.id += fmt::format("#{}", n);
         by_name_[test.name] = i;
         progress_.push_back(Progress::started);
         return i;
@@ -244,8 +244,7 @@ class Part {
         for (const CaseRecord& c : record_.cases) tests += !c.pseudo;
         if (header_) return *header_ + disabled;
         if (record_.closing)
-            return std::min(record_.closing->ran.value_or(0), googletest::kGreatestCount) +
-                   disabled;
+            return std::min(record_.closing->ran.value_or(0), kGreatestCount) + disabled;
         return tests;
     }
 
@@ -277,13 +276,13 @@ class Part {
     }
 
     void push(CaseRecord row, Progress progress) {
-        if (const int n = ++repeats_[row.id]; n > 1) row.id += fmt::format("#{}", n);
+        row.id = ids_.unique(row.id);
         record_.cases.push_back(std::move(row));
         progress_.push_back(progress);
     }
 
     void add_unnamed() {
-        Unnamed unnamed(record_);
+        Unnamed unnamed(record_, room_);
         const auto add = [&](std::int64_t count, const CaseRecord& like, Progress progress) {
             unnamed.add(record_.path, count, like);
             progress_.resize(record_.cases.size(), progress);
@@ -343,10 +342,11 @@ class Part {
     std::string_view text_;
     size_t begin_;
     size_t free_from_;  // what comes after is no test's output so far
+    Unnamed::Room& room_;
     ModuleRecord record_;
     std::vector<Progress> progress_;
     std::unordered_map<std::string, size_t> by_name_;
-    std::unordered_map<std::string, int> repeats_;
+    CaseIds ids_;
     std::vector<Outside> outside_;
     std::vector<std::string_view> broken_suites_;
     std::string_view suite_;
@@ -446,7 +446,7 @@ class Reader {
         if (!same_binary || binaries_ == 0) ++binaries_;
         std::string path(stem_of(file_.name));
         if (binaries_ > 1) path += fmt::format("#{}", binaries_);
-        return part_.emplace(file_.bytes, valid_utf8(path), offset);
+        return part_.emplace(file_.bytes, valid_utf8(path), offset, room_);
     }
 
     void finish(size_t end, bool last = false) {
@@ -458,6 +458,7 @@ class Reader {
     const ForeignFile& file_;
     const SeePart& see_;
     Tokens tokens_;
+    Unnamed::Room room_;
     std::optional<Part> part_;
     int parts_ = 0;
     int binaries_ = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "parsers/text.h"
+#include "parsers/unnamed.h"
 
 namespace compat::parsers::googletest {
 

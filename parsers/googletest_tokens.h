@@ -41,9 +41,6 @@ struct Token {
     return kind == Kind::ok || kind == Kind::failed || kind == Kind::skipped;
 }
 
-// So that sums of counts are none too great for a number.
-inline constexpr std::int64_t kGreatestCount = 1'000'000'000'000;
-
 struct Tokens {
     std::vector<Token> all;             // in the order of the text
     std::deque<std::string> unescaped;  // what names in lines with escapes point to

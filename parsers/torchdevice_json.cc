@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <unordered_map>
 
+#include "parsers/case_ids.h"
 #include "parsers/closing.h"
 #include "parsers/ending.h"
 #include "parsers/json_document.h"
@@ -43,7 +43,8 @@ std::optional<std::int64_t> return_code_of(const json& entry) {
 
 class Module {
   public:
-    Module(const json& entry, std::string_view module) : entry_(entry), module_(module) {
+    Module(const json& entry, std::string_view module, Unnamed::Room& room)
+        : entry_(entry), module_(module), room_(room) {
         record_.path = torchdevice_path(module);
         record_.framework = "unittest";
         record_.from_text = true;
@@ -86,7 +87,7 @@ class Module {
             record_.path, classes_of(string_at(test, "class_path"), method), method, *state,
             text_of(child_at(details, "traceback")), string_at(details, "key_error_line"));
         if (row.state == State::crashed) row.reason = word;
-        if (const int n = ++repeats_[row.id]; n > 1) row.id += fmt::format("#{}", n);
+        row.id = ids_.unique(row.id);
         record_.cases.push_back(std::move(row));
     }
 
@@ -148,7 +149,7 @@ class Module {
                                               {"skipped", State::skipped},
                                               {"expected failures", State::xfailed},
                                               {"unexpected successes", State::xpassed}}};
-        Unnamed unnamed(record_);
+        Unnamed unnamed(record_, room_);
         CaseRecord like;
         like.started = true;
         for (const auto& [word, count] : record_.closing->counts)
@@ -177,8 +178,9 @@ class Module {
 
     const json& entry_;
     std::string_view module_;
+    Unnamed::Room& room_;
     ModuleRecord record_;
-    std::unordered_map<std::string, int> repeats_;
+    CaseIds ids_;
 };
 
 }  // namespace
@@ -196,6 +198,7 @@ std::vector<Diagnostic> read_torchdevice_json(const ForeignFile& file, const See
         diagnose.add(0, "the file is no list of modules");
         return diagnostics;
     }
+    Unnamed::Room room;
     for (const json& entry : entries) {
         const std::string module = entry.is_object() ? string_at(entry, "module") : std::string();
         if (module.empty() || entry.contains("error")) {
@@ -203,7 +206,7 @@ std::vector<Diagnostic> read_torchdevice_json(const ForeignFile& file, const See
                                 (entry.is_object() ? string_at(entry, "error") : ""));
             continue;
         }
-        see(Module(entry, module).read());
+        see(Module(entry, module, room).read());
     }
     return diagnostics;
 }

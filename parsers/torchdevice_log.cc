@@ -57,25 +57,14 @@ std::optional<Module> finished_module(std::string_view text) {
 
 struct Total {
     std::string_view words;
-    std::int64_t (*count)(const std::vector<Module>&);
+    bool (*counts)(std::int64_t return_code);
 };
 
-template <class Is>
-std::int64_t count_of(const std::vector<Module>& modules, Is is) {
-    return std::count_if(modules.begin(), modules.end(), [&](const Module& module) {
-        return module.return_code && is(*module.return_code);
-    });
-}
-
 constexpr std::array<Total, 4> kTotals{{
-    {"Total test files processed: ",
-     [](const auto& all) { return count_of(all, [](std::int64_t) { return true; }); }},
-    {"Successful: ",
-     [](const auto& all) { return count_of(all, [](std::int64_t code) { return code == 0; }); }},
-    {"Failed (test failures): ",
-     [](const auto& all) { return count_of(all, [](std::int64_t code) { return code > 0; }); }},
-    {"Critical failures (script/execution errors): ",
-     [](const auto& all) { return count_of(all, [](std::int64_t code) { return code < 0; }); }},
+    {"Total test files processed: ", [](std::int64_t) { return true; }},
+    {"Successful: ", [](std::int64_t code) { return code == 0; }},
+    {"Failed (test failures): ", [](std::int64_t code) { return code > 0; }},
+    {"Critical failures (script/execution errors): ", [](std::int64_t code) { return code < 0; }},
 }};
 
 // One run of the script.
@@ -104,8 +93,8 @@ class Run {
         } else if (const auto status = after(line, "  Status: "); status && !summarized_.empty()) {
             summary(*status, offset);
         } else {
-            for (const Total& total : kTotals)
-                if (const auto count = after(line, total.words)) check(total, *count, offset);
+            for (size_t i = 0; i < kTotals.size(); ++i)
+                if (const auto count = after(line, kTotals[i].words)) check(i, *count, offset);
         }
     }
 
@@ -113,8 +102,8 @@ class Run {
 
     void close(size_t end) {
         if (announced_ && !listed_all())
-            diagnose_.add(end, fmt::format("{} test files found, {} in the log", *announced_,
-                                           modules_.size()));
+            diagnose_.add(end, fmt::format("totals differ: {} test files found, {} in the log",
+                                           *announced_, modules_.size()));
         for (const Module& module : modules_) see_(record_of(module));
     }
 
@@ -137,9 +126,11 @@ class Run {
         listing_ = due_ = false;
         module.offset = offset;
         const size_t at = add(module.path, offset);
-        if (modules_[at].return_code) {
+        if (const auto former = modules_[at].return_code) {
             diagnose_.add(offset, module.path + " ended twice; its last end counts");
+            count(*former, -1);
         }
+        count(*module.return_code, 1);
         modules_[at] = std::move(module);
     }
 
@@ -157,6 +148,7 @@ class Run {
         Module& module = modules_[add(path, offset)];
         if (!module.return_code) {
             module.return_code = value;
+            count(*value, 1);
             module.text = valid_utf8("Status: " + std::string(status));
         } else if (*module.return_code != *value) {
             diagnose_.add(offset, fmt::format("{} returned {}, and {} in the list at the end", path,
@@ -164,12 +156,17 @@ class Run {
         }
     }
 
-    void check(const Total& total, std::string_view text, size_t offset) {
+    void count(std::int64_t return_code, std::int64_t modules) {
+        for (size_t i = 0; i < kTotals.size(); ++i)
+            if (kTotals[i].counts(return_code)) counts_[i] += modules;
+    }
+
+    void check(size_t total, std::string_view text, size_t offset) {
         const auto theirs = number_of(trimmed(text));
-        const std::int64_t ours = total.count(modules_);
-        if (theirs && *theirs != ours)
-            diagnose_.add(offset, fmt::format("{}{} by its own total, {} by its modules",
-                                              total.words, *theirs, ours));
+        if (theirs && *theirs != counts_[total])
+            diagnose_.add(offset,
+                          fmt::format("totals differ: {}{} by its own total, {} by its modules",
+                                      kTotals[total].words, *theirs, counts_[total]));
     }
 
     // The module that was under way is the first without an end.
@@ -195,6 +192,7 @@ class Run {
     Diagnoser diagnose_;
     std::vector<Module> modules_;
     std::unordered_map<std::string, size_t> by_path_;
+    std::array<std::int64_t, kTotals.size()> counts_{};  // of the modules that ended
     std::optional<std::int64_t> announced_;
     std::string summarized_;  // the module whose status comes next
     bool listing_ = false;

@@ -6,9 +6,9 @@
 #include <array>
 #include <limits>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 
+#include "parsers/case_ids.h"
 #include "parsers/googletest.h"
 #include "parsers/text.h"
 #include "parsers/torchdevice.h"
@@ -144,7 +144,7 @@ class Report {
         const auto key_line = between(entry, "- **Key Error Line:** `", "`\n");
         CaseRecord row = torchdevice_case(path, {}, *method, *state, traceback_in(entry),
                                           key_line.value_or(std::string_view()));
-        if (const int n = ++repeats_[row.id]; n > 1) row.id += fmt::format("#{}", n);
+        row.id = ids_.unique(row.id);
         broken_modules_.insert(path);
         fixtures_ += !row.started;
         record_.cases.push_back(std::move(row));
@@ -226,7 +226,8 @@ class Report {
     }
 
     void add_unnamed() {
-        Unnamed unnamed(record_);
+        Unnamed::Room room;
+        Unnamed unnamed(record_, room);
         const std::int64_t all_passed = tests_passed();
         CaseRecord passed;
         passed.state = State::passed;
@@ -253,7 +254,7 @@ class Report {
     Totals totals_;
     std::vector<Counted> counted_;
     std::unordered_set<std::string> broken_modules_;
-    std::unordered_map<std::string, int> repeats_;
+    CaseIds ids_;
     std::int64_t fixtures_ = 0;
 };
 

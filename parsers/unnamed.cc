@@ -6,21 +6,32 @@
 
 namespace compat::parsers {
 
+void Unnamed::keep_taken() {
+    if (!last_number_.empty()) return;
+    for (const CaseRecord& row : record_.cases)
+        if (row.id.find("::<unnamed ") != std::string::npos) taken_.insert(row.id);
+}
+
 void Unnamed::add(std::string_view path, std::int64_t count, const CaseRecord& like) {
     if (count <= 0) return;
-    const std::int64_t fitting = std::min(count, kMost - added_);
+    count = std::min(count, kGreatestCount);
+    keep_taken();
+    const std::int64_t fitting = std::min(count, room_.left);
     std::int64_t& number = last_number_[std::string(path)];
     for (std::int64_t i = 0; i < fitting; ++i) {
         CaseRecord& row = record_.cases.emplace_back(like);
-        row.name = fmt::format("<unnamed {}>", ++number);
-        row.id = fmt::format("{}::{}", path, row.name);
+        do {
+            row.name = fmt::format("<unnamed {}>", ++number);
+            row.id = fmt::format("{}::{}", path, row.name);
+        } while (taken_.contains(row.id));
     }
+    room_.left -= fitting;
     added_ += fitting;
     left_out_ += count - fitting;
 }
 
 void Unnamed::tell(size_t offset) const {
-    if (added_ == 0) return;
+    if (added_ == 0 && left_out_ == 0) return;
     std::string words =
         fmt::format("{} {} counted and not named", added_, added_ == 1 ? "test is" : "tests are");
     if (left_out_ > 0) words += fmt::format("; {} more are too many to have rows", left_out_);

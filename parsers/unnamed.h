@@ -6,30 +6,44 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "parsers/record.h"
 
 namespace compat::parsers {
 
+// So that sums of counts are none too great for a number.
+inline constexpr std::int64_t kGreatestCount = 1'000'000'000'000;
+
 class Unnamed {
   public:
-    // Of one part. What a file claims beyond that stays out, and the part's sum does not add up.
     static constexpr std::int64_t kMost = 200'000;
 
-    explicit Unnamed(ModuleRecord& record) : record_(record) {}
+    // What all parts of one file may have together: a few words can count any number of tests. What
+    // a file claims beyond that stays out, and the sum does not add up.
+    struct Room {
+        std::int64_t left = kMost;
+    };
 
-    // `count` more rows that are as `like`, with the ids "path::<unnamed 1>" and so on. A count
-    // that is not positive adds none.
+    // The record has all its named rows before the first `add`.
+    Unnamed(ModuleRecord& record, Room& room) : record_(record), room_(room) {}
+
+    // `count` more rows that are as `like`, with the ids "path::<unnamed 1>" and so on, without
+    // those that tests have for a name. A count that is not positive adds none.
     void add(std::string_view path, std::int64_t count, const CaseRecord& like);
 
     // Says how many rows have no name; once, when all are there. `offset` is where the file counts.
     void tell(size_t offset) const;
 
   private:
+    void keep_taken();
+
     ModuleRecord& record_;
+    Room& room_;
     std::int64_t added_ = 0;
     std::int64_t left_out_ = 0;
     std::unordered_map<std::string, std::int64_t> last_number_;  // by path
+    std::unordered_set<std::string> taken_;
 };
 
 }  // namespace compat::parsers

@@ -163,7 +163,8 @@ TEST(JunitTotals, OfAMergedFileAreThoseOfItsParts) {
     EXPECT_THAT(mismatches(merged(2)), IsEmpty());
     const auto wrong = read(merged(3));
     ASSERT_EQ(wrong.diagnostics.size(), 1u);
-    EXPECT_EQ(wrong.diagnostics[0].message, "tests: 3 by the file as a whole, 2 by its suites");
+    EXPECT_EQ(wrong.diagnostics[0].message,
+              "totals differ: tests: 3 by the file as a whole, 2 by its suites");
 }
 
 // Who is not known may count a test with two failures once or twice.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "parsers/json_document.h"
+#include "parsers/unnamed.h"
 #include "runner/analysis/accounting.h"
 #include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_files.h"
@@ -265,6 +266,59 @@ TEST(GoogletestText, ACountBeyondReasonHasNoRows) {
         text_parts("[==========] Running 9000000000000000000 tests from 1 test suite.\n").at(0);
     EXPECT_LE(part.cases.size(), 200'001u);
     EXPECT_FALSE(analysis::account(part).closed());
+}
+
+// In sums that a number could not hold, either.
+TEST(GoogletestText, CountsAsGreatAsANumber) {
+    const std::string most = "9223372036854775807";
+    const ModuleRecord part =
+        text_parts("[==========] Running " + most +
+                   " tests from 1 test suite.\n[ RUN      ] A.b\n"
+                   "[       OK ] A.b (0 ms)\n[==========] " +
+                   most + " tests from 1 test suite ran. (1 ms total)\n" + "[  PASSED  ] " + most +
+                   " tests.\n[  SKIPPED ] " + most + " tests, listed below:\n[  FAILED  ] " + most +
+                   " tests, listed below:\n  YOU HAVE " + most + " DISABLED TESTS\n")
+            .at(0);
+    EXPECT_GT(part.cases.size(), 1u);
+    EXPECT_FALSE(analysis::account(part).closed());
+}
+
+TEST(GoogletestText, FewWordsMakeNoMoreRowsThanAFileMayHave) {
+    std::string log;
+    for (int i = 0; i < 8; ++i)
+        log += fmt::format("[==========] Running {} tests from 1 test suite.\n", Unnamed::kMost);
+    size_t rows = 0;
+    const auto parts = text_parts(log);
+    ASSERT_EQ(parts.size(), 8u);
+    for (const ModuleRecord& part : parts) rows += part.cases.size();
+    // Beside them a row for each process that died outside of a test.
+    EXPECT_LE(rows, static_cast<size_t>(Unnamed::kMost) + parts.size());
+    EXPECT_FALSE(analysis::account(parts.back()).closed());
+}
+
+// A test may be called as a repeated one would be.
+const std::vector<std::pair<std::string, State>> kRepeated{
+    {"bin::A::b#2", State::passed}, {"bin::A::b", State::passed}, {"bin::A::b#3", State::failed}};
+
+TEST(GoogletestText, IdsAreOfOneTestEach) {
+    const ModuleRecord part = text_parts(
+                                  "[ RUN      ] A.b#2\n[       OK ] A.b#2 (0 ms)\n"
+                                  "[ RUN      ] A.b\n[       OK ] A.b (0 ms)\n"
+                                  "[ RUN      ] A.b\n[  FAILED  ] A.b (0 ms)\n")
+                                  .at(0);
+    EXPECT_EQ(states_of(part), kRepeated);
+}
+
+TEST(GoogletestJson, IdsAreOfOneTestEach) {
+    const ModuleRecord part =
+        foreign_parts(
+            Dialect::googletest_json, "bin.json",
+            R"({"tests":3,"failures":1,"disabled":0,"testsuites":[{"name":"A","testsuite":[
+                      {"name":"b#2","status":"RUN","result":"COMPLETED"},
+                      {"name":"b","status":"RUN","result":"COMPLETED"},
+                      {"name":"b","status":"RUN","failures":[{"failure":"a.cc:1\nx"}]}]}]})")
+            .parts.at(0);
+    EXPECT_EQ(states_of(part), kRepeated);
 }
 
 TEST(GoogletestText, MicrosoftsFormOfAPlace) {

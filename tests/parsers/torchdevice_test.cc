@@ -89,7 +89,29 @@ TEST(TorchdeviceLog, TotalsThatDoNotAddUpAreSaid) {
     const size_t at = log.find(mark);
     ASSERT_NE(at, std::string::npos);
     log.insert(at + mark.size(), "7");
-    EXPECT_EQ(foreign_parts(Dialect::torchdevice_log, "all.log", log).diagnostics.size(), 1u);
+    const auto said = foreign_parts(Dialect::torchdevice_log, "all.log", log).diagnostics;
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_THAT(said[0].message, ::testing::StartsWith("totals differ: Successful: 7"));
+}
+
+// A module that ended twice is one, and counts as it ended last.
+TEST(TorchdeviceLog, TotalsAreOfTheLastEnds) {
+    const std::string log =
+        "Target project repo: x\nFound 2 test files to run:\n  - tests/a.py\n  - tests/b.py\n"
+        "Preparing to run test 1/2: tests/a.py\n"
+        "Finished test: tests.a - Status: FAILURE (RC: 1) Duration: 0:00:02.5\n"
+        "Finished test: tests.a - Status: SUCCESS (RC: 0) Duration: 0:00:02.5\n"
+        "Module: tests.b\n  Status: FAILURE (Return Code: 1)\n"
+        "Total test files processed: 2\nSuccessful: 1\nFailed (test failures): 1\n"
+        "Critical failures (script/execution errors): 0\n";
+    const auto said = foreign_parts(Dialect::torchdevice_log, "all.log", log).diagnostics;
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_THAT(said[0].message, ::testing::HasSubstr("ended twice"));
+    const auto more = foreign_parts(Dialect::torchdevice_log, "all.log",
+                                    std::string(log).replace(log.find("processed: 2") + 11, 1, "7"))
+                          .diagnostics;
+    ASSERT_EQ(more.size(), 2u);
+    EXPECT_THAT(more[1].message, ::testing::StartsWith("totals differ: "));
 }
 
 TEST(TorchdeviceJson, IsWhatUnittestSays) {
@@ -173,6 +195,35 @@ TEST(TorchdeviceJson, AModuleWithoutTotalsKeepsItsTests) {
     EXPECT_EQ(states.outcome, ModuleOutcome::interrupted);
     EXPECT_EQ(states.cases.size(), model()["tests.sub.test_states"]["broken"].size());
     EXPECT_FALSE(analysis::account(states).closed());
+}
+
+// A name may look as if the parser had given it.
+TEST(TorchdeviceJson, IdsAreOfOneTestEach) {
+    json entry;
+    entry["module"] = "tests.test_a";
+    for (const char* name : {"test_b#2", "test_b", "test_b", "<unnamed 1>"})
+        entry["test_cases"].push_back({{"name", name}, {"status", "FAIL"}});
+    entry["individual_log_summary"] = {{"total", 6},
+                                       {"raw_log_status_line", "FAILED (failures=4)"}};
+    const ForeignParts all = foreign_parts(Dialect::torchdevice_json, "s.json", entry.dump());
+    std::vector<std::string> ids;
+    for (const CaseRecord& row : all.parts.at(0).cases) ids.push_back(row.id);
+    const std::string path = "tests/test_a.py::";
+    EXPECT_THAT(ids, ::testing::ElementsAre(path + "test_b#2", path + "test_b", path + "test_b#3",
+                                            path + "<unnamed 1>", path + "<unnamed 2>",
+                                            path + "<unnamed 3>"));
+}
+
+TEST(TorchdeviceReport, IdsAreOfOneTestEach) {
+    std::string report;
+    for (const char* name : {"test_b#2", "test_b", "test_b"})
+        report += fmt::format(
+            "#### 1. Failure in `{}` (Module: `tests.test_a`)\n- **Status:** `FAIL`\n", name);
+    const ForeignParts all = foreign_parts(Dialect::torchdevice_report, "r.md", report);
+    std::vector<std::string> ids;
+    for (const CaseRecord& row : all.parts.at(0).cases) ids.push_back(row.id);
+    const std::string path = "tests/test_a.py::";
+    EXPECT_THAT(ids, ::testing::ElementsAre(path + "test_b#2", path + "test_b", path + "test_b#3"));
 }
 
 TEST(TorchdeviceReport, HasEveryFailureAndTheWholeSum) {

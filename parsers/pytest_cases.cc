@@ -175,15 +175,18 @@ void PytestScanner::add_status(size_t i, State state, std::string reason, double
     }
 }
 
-// Where tests had no lines of their own, the summary says how those that it names ended.
+// Of tests without a line of their own the summary says how those that it names ended.
 void PytestScanner::add_summaries() {
-    if (one_module() || verbose_) return;
+    if (one_module()) return;
     for (const Summary& summary : summaries_) {
         if (summary.count > 0) continue;
+        // Verbose, it is needed for what broke and whose line is lost or has no outcome.
+        const bool broken = summary.state == State::failed || summary.state == State::errored;
+        if (verbose_ && (!broken || summary.of_subtest)) continue;
         const PytestSaid said = split_summary(summary.text);
         if (said.node.find("::") == std::string_view::npos) continue;
         const size_t i = find_or_add(said.node);
-        if (summary.of_subtest) continue;
+        if (summary.of_subtest || (verbose_ && said_[i].any)) continue;
         const bool gives_reason =
             summary.state == State::xfailed || summary.state == State::xpassed;
         add_status(i, summary.state, gives_reason ? valid_utf8(said.why) : std::string(), 0);

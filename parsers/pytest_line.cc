@@ -38,37 +38,97 @@ constexpr std::array<ProgressCharacter, 6> kCharacters{{
 // Those of sub-tests and of tests that run again.
 constexpr std::string_view kOtherCharacters = ",u-R";
 
+// How far from the end of a line its outcome is looked for, so that a line of any length costs no
+// more than a terminal's.
+constexpr size_t kWidestStatus = 2000;
+
 bool is_progress(char c) {
     return pytest_state_of(c) || kOtherCharacters.find(c) != std::string_view::npos;
 }
 
-// Without "   [ 33%]" or "  [3/9]" at the end.
-std::string_view without_progress(std::string_view line) {
-    line = trimmed(line);
-    const size_t open = line.rfind('[');
-    if (open == std::string_view::npos || open == 0 || line[open - 1] != ' ') return line;
-    if (!line.ends_with("%]")) return line;
-    const std::string_view inside = trimmed(line.substr(open + 1, line.size() - open - 3));
-    return number_of(inside) ? trimmed(line.substr(0, open)) : line;
+// "804.9us", "12.300s", "59m": a part of what `console_output_style=times` prints.
+bool is_time(std::string_view text) {
+    constexpr std::array<std::string_view, 5> kUnits{"us", "ms", "s", "m", "h"};
+    const size_t unit = text.find_first_not_of("0123456789.");
+    return unit != 0 && unit != std::string_view::npos &&
+           std::find(kUnits.begin(), kUnits.end(), text.substr(unit)) != kUnits.end();
 }
 
-// "[gw0] [ 50%] PASSED tests/a.py::test_x", also without the progress.
+// " 33%" of "[ 33%]", and of `console_output_style=count` " 3/12".
+bool is_progress_inside(std::string_view text) {
+    if (text.ends_with('%')) return number_of(trimmed(text.substr(0, text.size() - 1))).has_value();
+    const size_t slash = text.find('/');
+    return slash != std::string_view::npos && number_of(trimmed(text.substr(0, slash))) &&
+           number_of(text.substr(slash + 1));
+}
+
+// Without "   [ 33%]", "  [ 3/12]", " 804.9us" or " 1m 30s" at the end.
+std::string_view without_progress(std::string_view line) {
+    line = trimmed(line);
+    if (line.ends_with(']')) {
+        const size_t open = line.rfind('[');
+        if (open == std::string_view::npos || open == 0 || line[open - 1] != ' ') return line;
+        const bool is_it = is_progress_inside(line.substr(open + 1, line.size() - open - 2));
+        return is_it ? trimmed(line.substr(0, open)) : line;
+    }
+    for (int parts = 0; parts < 2; ++parts) {
+        const size_t blank = line.rfind(' ');
+        if (blank == std::string_view::npos || !is_time(line.substr(blank + 1))) break;
+        line = trimmed(line.substr(0, blank));
+    }
+    return line;
+}
+
+// As pytest_status_of(), without any progress after it.
+std::optional<PytestStatus> bare_status_of(std::string_view text) {
+    for (const OutcomeWord& known : kOutcomeWords) {
+        if (!text.starts_with(known.word)) continue;
+        std::string_view rest = text.substr(known.word.size());
+        PytestStatus status{known.state, {}, 0};
+        if (const size_t close = rest.find(']');
+            rest.starts_with(" [") && close != std::string_view::npos) {
+            const auto seconds = seconds_of(rest.substr(2, close - 2));
+            if (!seconds) continue;
+            status.duration_s = *seconds;
+            rest.remove_prefix(close + 1);
+        }
+        if (rest.empty()) return status;
+        if (rest.size() > 3 && rest.starts_with(" (") && rest.ends_with(')')) {
+            status.reason = valid_utf8(rest.substr(2, rest.size() - 3));
+            return status;
+        }
+    }
+    return std::nullopt;
+}
+
+// "[gw0] [ 50%] PASSED tests/a.py::test_x", with any progress or none.
 std::optional<PytestNode> xdist_node(std::string_view line) {
     if (!line.starts_with("[gw")) return std::nullopt;
     size_t close = line.find(']');
     if (close == std::string_view::npos) return std::nullopt;
     line = trimmed(line.substr(close + 1));
     if (line.starts_with('[')) {
-        close = line.find("%]");
-        if (close == std::string_view::npos) return std::nullopt;
-        line = trimmed(line.substr(close + 2));
+        close = line.find("] ");
+        if (close == std::string_view::npos || !is_progress_inside(line.substr(1, close - 1)))
+            return std::nullopt;
+        line = trimmed(line.substr(close + 1));
     }
-    const size_t blank = line.find(' ');
+    size_t blank = line.find(' ');
+    for (; blank != std::string_view::npos && is_time(line.substr(0, blank));
+         blank = line.find(' '))
+        line = trimmed(line.substr(blank));
     if (blank == std::string_view::npos) return std::nullopt;
     auto status = pytest_status_of(line.substr(0, blank));
     const std::string_view node = trimmed(line.substr(blank));
     if (!status || node.find("::") == std::string_view::npos) return std::nullopt;
     return PytestNode{node, std::move(status)};
+}
+
+// What ends in ".py", ".yaml" and the like.
+bool has_extension(std::string_view text) {
+    const size_t dot = text.rfind('.');
+    return dot != std::string_view::npos && dot > 0 && dot + 1 < text.size() &&
+           text.find_first_of(" /", dot) == std::string_view::npos;
 }
 
 bool is_file(std::string_view text) {
@@ -108,36 +168,41 @@ std::optional<State> pytest_state_of(char progress) {
 }
 
 std::optional<PytestStatus> pytest_status_of(std::string_view text) {
+    return bare_status_of(without_progress(text));
+}
+
+std::optional<PytestStatus> pytest_status_at_end(std::string_view line) {
+    line = without_progress(line);
+    line.remove_prefix(line.size() - std::min(line.size(), kWidestStatus));
+    size_t begin = std::string_view::npos;
     for (const OutcomeWord& known : kOutcomeWords) {
-        if (!text.starts_with(known.word)) continue;
-        std::string_view rest = without_progress(text).substr(known.word.size());
-        PytestStatus status{known.state, {}, 0};
-        if (const size_t close = rest.find(']');
-            rest.starts_with(" [") && close != std::string_view::npos) {
-            const auto seconds = seconds_of(rest.substr(2, close - 2));
-            if (!seconds) continue;
-            status.duration_s = *seconds;
-            rest.remove_prefix(close + 1);
-        }
-        if (rest.empty()) return status;
-        if (rest.size() > 3 && rest.starts_with(" (") && rest.ends_with(')')) {
-            status.reason = valid_utf8(rest.substr(2, rest.size() - 3));
-            return status;
-        }
+        if (line.ends_with(known.word)) begin = line.size() - known.word.size();
+        // Of what has a reason, where it begins: "SKIPPED (why)".
+        if (!line.ends_with(')')) continue;
+        for (size_t at = line.find(known.word); at != std::string_view::npos;
+             at = line.find(known.word, at + 1))
+            if (line.substr(at + known.word.size()).starts_with(" (")) {
+                begin = std::min(begin, at);
+                break;
+            }
     }
-    return std::nullopt;
+    return begin == std::string_view::npos ? std::nullopt : bare_status_of(line.substr(begin));
 }
 
 std::optional<PytestNode> pytest_node_of(std::string_view line) {
     const size_t names = line.find("::");
     if (names == std::string_view::npos || names == 0 || line[0] == ' ') return std::nullopt;
     if (auto node = xdist_node(line)) return node;
-    if (line.substr(0, names).find(' ') != std::string_view::npos) return std::nullopt;
+    const std::string_view file = line.substr(0, names);
+    const bool has_blank = file.find(' ') != std::string_view::npos;
+    if (has_blank && !has_extension(file)) return std::nullopt;
     const std::string_view text = without_progress(line);
-    for (size_t blank = text.find(' ', names); blank != std::string_view::npos;
+    const size_t first = std::max(names, text.size() - std::min(text.size(), kWidestStatus));
+    for (size_t blank = text.find(' ', first); blank != std::string_view::npos;
          blank = text.find(' ', blank + 1))
-        if (auto status = pytest_status_of(text.substr(blank + 1)))
+        if (auto status = bare_status_of(text.substr(blank + 1)))
             return PytestNode{text.substr(0, blank), std::move(status)};
+    if (has_blank) return std::nullopt;
     // pytest writes the id and a blank before the test runs; the rest is the test's own output.
     size_t end = line.find(' ', names);
     const size_t bracket = line.find('[', names);
@@ -146,7 +211,7 @@ std::optional<PytestNode> pytest_node_of(std::string_view line) {
             close != std::string_view::npos && close > bracket)
             end = close + 1;
     if (end == std::string_view::npos) return std::nullopt;
-    return PytestNode{line.substr(0, end), std::nullopt};
+    return PytestNode{line.substr(0, end), pytest_status_at_end(line.substr(end)), true};
 }
 
 std::optional<PytestCharacters> pytest_characters_of(std::string_view line) {

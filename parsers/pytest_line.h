@@ -21,13 +21,19 @@ struct PytestStatus {
 // pytest's progress after it.
 [[nodiscard]] std::optional<PytestStatus> pytest_status_of(std::string_view text);
 
+// An outcome at the end of a line whose beginning a test has printed: "epoch 1PASSED".
+[[nodiscard]] std::optional<PytestStatus> pytest_status_at_end(std::string_view line);
+
 struct PytestNode {
     std::string_view node;  // "tests/test_a.py::A::test_x[p q]"
     std::optional<PytestStatus> status;
+    // The outcome follows what the test itself printed: it may be the test's own word, too.
+    bool after_output = false;
 };
 
 // "tests/test_a.py::A::test_x[p q] PASSED   [ 3%]", also without its outcome; of pytest-xdist
-// "[gw0] [ 3%] PASSED tests/test_a.py::A::test_x".
+// "[gw0] [ 3%] PASSED tests/test_a.py::A::test_x". A file with a blank in its path is known by the
+// outcome at the end.
 [[nodiscard]] std::optional<PytestNode> pytest_node_of(std::string_view line);
 
 // "tests/test_a.py ..F   [ 50%]", and of a line that only goes on with it, or with -q, "..F".

@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kStart = "test session starts";
 constexpr std::string_view kSummary = "short test summary info";
 constexpr std::string_view kInternalError = "INTERNALERROR>";
+// A closing line is as wide as a terminal.
+constexpr size_t kWidest = 2000;
 
 std::string value_after(std::string_view line, std::string_view mark) {
     const size_t at = line.find(mark);
@@ -90,9 +92,12 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     by_heading_.clear();
     modules_.clear();
     current_.reset();
+    after_output_.reset();
+    last_closing_.reset();
 }
 
 void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
+    if (closing || log_.closing) settle_after_output();
     close_section(end);
     add_summaries();
     for (const Section& section : sections_) add_section(section);
@@ -123,7 +128,6 @@ void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
 // Of the session, framed; with -q also plain. Of one whose output was captured, it is not ours.
 bool PytestScanner::take_closing(const LogLines& lines) {
     const std::string_view line = lines.line();
-    constexpr size_t kWidest = 2000;
     if (line.empty() || line.size() > kWidest || line.back() == '\r') return false;
     const bool framed = line.front() == '=';
     if (!framed && (line.front() < '0' || line.front() > '9') && !line.starts_with("no tests ran"))
@@ -135,10 +139,29 @@ bool PytestScanner::take_closing(const LogLines& lines) {
         --nested_;
         return false;
     }
+    if (!is_own_closing(line)) return false;
     if (!has_content() && characters_.empty() && closing->counts.empty()) return false;
     next_ = lines.after();
     end_session(std::move(closing), lines.offset());
     return true;
+}
+
+// Among its sections stands what tests printed, such lines as well: of a session whose first line
+// was there, whose closing is framed therefore, the last one is its own.
+bool PytestScanner::is_own_closing(std::string_view line) {
+    if (!started_ || (stage_ != Stage::sections && stage_ != Stage::captured)) return true;
+    if (line.front() != '=') return false;
+    if (!last_closing_) {
+        last_closing_ = offset_;
+        for (LogLines later(log_.text, offset_, true); later.next();) {
+            const std::string_view text = pytest_ruled(later.line(), '=');
+            if (text == kStart) break;
+            if (later.line().size() <= kWidest && text.find(" in ") != std::string_view::npos &&
+                pytest_closing_of(later.line()))
+                last_closing_ = later.offset();
+        }
+    }
+    return offset_ >= *last_closing_;
 }
 
 void PytestScanner::take_line(const LogLines& lines) {
@@ -173,6 +196,7 @@ void PytestScanner::take_rule(const LogLines& lines) {
             (one_module() ||
              (section != kSummary && section != "PASSES" && section != "warnings summary")))
             return;
+        settle_after_output();
         close_section(offset_);
         of_failures_ = broken;
         stage_ = section == kSummary ? Stage::summary : Stage::sections;
@@ -197,17 +221,25 @@ void PytestScanner::close_section(size_t end) {
 void PytestScanner::take_result(std::string_view line) {
     if (!selected_ && take_preamble(line)) return;
     if (auto node = pytest_node_of(line)) {
+        settle_after_output();
         current_ = find_or_add(node->node);
         verbose_ = true;
-        if (node->status)
+        if (node->after_output)
+            after_output_ = std::move(node->status);
+        else if (node->status)
             add_status(*current_, node->status->state, std::move(node->status->reason),
                        node->status->duration_s);
         return;
     }
     if (current_ && !said_[*current_].any) {
         // The outcome of a test whose own output had broken its line.
-        if (auto status = pytest_status_of(trimmed(line)))
+        const std::string_view text = trimmed(line);
+        if (auto status = pytest_status_of(text)) {
+            after_output_.reset();
             add_status(*current_, status->state, std::move(status->reason), status->duration_s);
+        } else if (!text.empty()) {
+            after_output_ = pytest_status_at_end(text);
+        }
         return;
     }
     if (one_module()) return;
@@ -215,6 +247,13 @@ void PytestScanner::take_result(std::string_view line) {
         stopped_ = valid_utf8(stop);
     else if (!verbose_)
         if (const auto found = pytest_characters_of(line)) take_characters(*found);
+}
+
+void PytestScanner::settle_after_output() {
+    if (after_output_ && current_ && !said_[*current_].any)
+        add_status(*current_, after_output_->state, std::move(after_output_->reason),
+                   after_output_->duration_s);
+    after_output_.reset();
 }
 
 void PytestScanner::take_characters(const PytestCharacters& found) {

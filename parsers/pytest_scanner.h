@@ -85,7 +85,9 @@ class PytestScanner {
     void take_line(const LogLines& lines);
     bool take_closing(const LogLines& lines);
     void take_rule(const LogLines& lines);
+    [[nodiscard]] bool is_own_closing(std::string_view line);
     void take_result(std::string_view line);
+    void settle_after_output();
     bool take_preamble(std::string_view line);
     bool take_collected(std::string_view line);
     void take_characters(const PytestCharacters& found);
@@ -145,6 +147,10 @@ class PytestScanner {
     std::unordered_map<std::string, Headed> by_heading_;
     std::unordered_map<std::string, size_t> modules_;
     std::optional<size_t> current_;
+    // The outcome that ended the last line of the current test's output: pytest's own where nothing
+    // more follows of the test.
+    std::optional<PytestStatus> after_output_;
+    std::optional<size_t> last_closing_;  // where the session's own begins, once looked for
     std::int64_t unnamed_ = 0;
 };
 

@@ -128,8 +128,7 @@ class Part {
             diagnose_->add(text_.source_offset(offset), std::move(message));
         });
         if (found.path.empty()) found.path = stem_;
-        for (size_t at = found.path.find("::"); at != std::string::npos; at = found.path.find("::"))
-            found.path.replace(at, 2, ".");
+        if (found.path.find("::") != std::string::npos) RE2::GlobalReplace(&found.path, "::", ".");
         found.path = tidy(found.path);
         paths_.insert(found.path);
         if (std::string& name = found.test.name; writer_ == JunitWriter::pytest)

@@ -244,6 +244,38 @@ TEST(JunitHostile, TimesMayHaveCommas) {
     EXPECT_EQ(all.parts[0].cases[2].duration_s, 0);
 }
 
+TEST(JunitHostile, TimesThatNoSumHoldsAreNone) {
+    const auto all = read(
+        "<testsuite name='s' tests='2'><testcase name='a' time='1e308'/>"
+        "<testcase name='b' time='1e9'/></testsuite>");
+    for (const CaseRecord& c : all.parts[0].cases) EXPECT_EQ(c.duration_s, 0) << c.id;
+}
+
+// As unittest-xml-reporting's folder has them: a document for each class, one of it for all skips.
+TEST(JunitHostile, SkippedSubTestsInADocumentOfTheirOwnAreNotTheirTest) {
+    const auto document = [](const std::string& suite, const std::string& child) {
+        return "<testsuite name='" + suite +
+               "-20261122020402' tests='1'><testcase classname='tests.test_a.A' "
+               "name='test_sub (i=3)' file='tests/test_a.py'>" +
+               child + "</testcase></testsuite>";
+    };
+    const std::string failed = document("tests.test_a.A", "<failure message='no'/>");
+    const std::string skipped = document("unittest.case._SubTest", "<skipped message='why'/>");
+    const auto all = read(failed + skipped);
+    ASSERT_EQ(all.parts.size(), 2u);
+    EXPECT_EQ(all.parts[0].cases[0].id, "tests/test_a.py::A::test_sub");
+    EXPECT_EQ(all.parts[1].cases[0].id, "tests/test_a.py::A::test_sub::<sub-tests>");
+    EXPECT_EQ(all.parts[1].cases[0].state, State::skipped);
+    ASSERT_EQ(all.parts[1].cases[0].subcases.size(), 1u);
+    EXPECT_EQ(all.parts[1].cases[0].subcases[0].label, "(i=3)");
+    // In one document with their test they are its own.
+    const auto together = read("<testsuites>" + failed + skipped + "</testsuites>");
+    ASSERT_EQ(together.parts.size(), 1u);
+    ASSERT_EQ(together.parts[0].cases.size(), 1u);
+    EXPECT_EQ(together.parts[0].cases[0].state, State::failed);
+    EXPECT_EQ(together.parts[0].cases[0].subcases.size(), 2u);
+}
+
 struct Bytes {
     std::string name;
     std::string text;
@@ -283,6 +315,7 @@ std::vector<Bytes> monsters() {
         {"great_attribute", around("<failure message='" + std::string(16 * kMiB, 'x') + "'/>")},
         {"great_text", around("<failure>" + std::string(16 * kMiB, '\n') + "</failure>")},
         {"great_name", suite("<testcase name='" + repeated("a.", 4 * kMiB) + "'/>")},
+        {"great_path", suite("<testcase file='" + repeated("a::", 1024 * 1024) + "' name='x'/>")},
         {"great_class",
          suite("<testcase classname='" + repeated("A.", 4 * kMiB) + "' file='a.py' name='x'/>")},
         {"tests", suite(repeated("<testcase name='t'/>", 50'000))},

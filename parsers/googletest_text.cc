@@ -12,6 +12,7 @@
 #include "parsers/googletest.h"
 #include "parsers/googletest_tokens.h"
 #include "parsers/last_words.h"
+#include "parsers/log_lines.h"
 #include "parsers/printed_end.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
@@ -113,7 +114,6 @@ class Part {
 
     // The record of all that was said up to `end`.
     ModuleRecord take(size_t end, bool more_follows) {
-        const std::string_view all = text_.substr(begin_, end - begin_);
         if (!closing_) keep_outside(end);
         close(end);
         tell_of_nobody();
@@ -124,6 +124,7 @@ class Part {
                                                     [](const CaseRecord& c) { return c.pseudo; }));
         record_.collected += counted();
         const bool finished = closing_.has_value();
+        const std::string all = finished ? std::string() : plain(begin_, end);
         const ProcessEnd how = finished ? ProcessEnd{ProcessEnd::Kind::stopped, 0, {}}
                                         : end_of_cut_log(all, more_follows);
         settle(record_, progress_,
@@ -139,8 +140,12 @@ class Part {
         return kind == Kind::failed ? State::failed : State::skipped;
     }
 
+    // Without what was put around its lines.
     [[nodiscard]] std::string plain(size_t from, size_t to) const {
-        return without_ansi(text_.substr(from, to - std::min(from, to)));
+        std::string text;
+        for (LogLines lines(text_.substr(0, to), from, true); lines.next();)
+            text.append(lines.line()) += '\n';
+        return text;
     }
 
     size_t add(std::string_view name) {
@@ -170,11 +175,9 @@ class Part {
 
     // Why GoogleTest skips a test that says nothing: its suite's set-up, or that of all.
     [[nodiscard]] std::string broken_set_up() const {
-        for (const Outside& text : outside_) {
-            if (!text.suite.empty() && text.suite != suite_) continue;
-            for (const GoogletestPart& part : text.parts)
-                if (!part.skipped) return "the set-up failed: " + part.words;
-        }
+        for (const std::string_view suite : {std::string_view(), suite_})
+            if (const auto it = broken_set_ups_.find(suite); it != broken_set_ups_.end())
+                return "the set-up failed: " + it->second;
         return {};
     }
 
@@ -215,10 +218,11 @@ class Part {
         std::vector<GoogletestPart> parts = googletest_parts(plain(free_from_, to));
         free_from_ = to;
         if (parts.empty()) return;
-        if (header_)
-            outside_.push_back({suite_, phase_, std::move(parts)});
-        else
-            count_of_nobody(parts);
+        if (!header_) return count_of_nobody(parts);
+        for (const GoogletestPart& part : parts)
+            if (!part.skipped && phase_ != Phase::module_teardown)
+                broken_set_ups_.try_emplace(suite_, part.words);
+        outside_.push_back({suite_, phase_, std::move(parts)});
     }
 
     // The part's own totals. What failed is counted by what is left where no line does.
@@ -250,18 +254,19 @@ class Part {
 
     void add_fixtures() {
         std::vector<CaseRecord> rows;
-        const auto row_of = [&](std::string_view suite, Phase phase) -> size_t {
-            const CaseRecord row = googletest_fixture(record_.path, suite, phase, {});
-            for (size_t i = 0; i < rows.size(); ++i)
-                if (rows[i].id == row.id) return i;
-            rows.push_back(row);
-            rows.back().failure.reset();
-            return rows.size() - 1;
+        std::unordered_map<std::string_view, size_t> by_suite;
+        const auto row_of = [&](std::string_view suite, Phase phase) -> CaseRecord& {
+            const auto [at, is_new] = by_suite.emplace(suite, rows.size());
+            if (is_new) {
+                rows.push_back(googletest_fixture(record_.path, suite, phase, {}));
+                rows.back().failure.reset();
+            }
+            return rows[at->second];
         };
         for (const Outside& text : outside_)
             for (const GoogletestPart& part : text.parts) {
                 if (part.skipped) continue;
-                CaseRecord& row = rows[row_of(text.suite, text.phase)];
+                CaseRecord& row = row_of(text.suite, text.phase);
                 Failure failure = googletest_failure(part, text.phase);
                 if (!row.failure)
                     row.failure = std::move(failure);
@@ -269,7 +274,7 @@ class Part {
                     row.also.push_back(std::move(failure));
             }
         for (const std::string_view suite : broken_suites_) {
-            CaseRecord& row = rows[row_of(suite, Phase::class_setup)];
+            CaseRecord& row = row_of(suite, Phase::class_setup);
             if (!row.failure) row.failure = googletest_failure({}, row.phase);
         }
         for (CaseRecord& row : rows) push(std::move(row), Progress::ended);
@@ -348,6 +353,7 @@ class Part {
     std::unordered_map<std::string, size_t> by_name_;
     CaseIds ids_;
     std::vector<Outside> outside_;
+    std::unordered_map<std::string_view, std::string> broken_set_ups_;  // by suite: its words
     std::vector<std::string_view> broken_suites_;
     std::string_view suite_;
     Phase phase_ = Phase::module_setup;
@@ -473,7 +479,41 @@ std::vector<Diagnostic> read_googletest_text(const ForeignFile& file, const SeeP
     return {{"log", 0, "nothing in the file is GoogleTest's"}};
 }
 
+namespace {
+
+// The text after a number and `mark`; nothing where the line has another beginning.
+std::optional<std::string_view> after_number(std::string_view line, std::string_view mark) {
+    const size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
+    if (digits == 0 || !line.substr(digits).starts_with(mark)) return std::nullopt;
+    return line.substr(digits + mark.size());
+}
+
+// "    Start  1: name", "1: Test command: …", "1: [ RUN      ] A.B", "1/17 Test  #1: name …".
+bool is_of_ctest(std::string_view line) {
+    constexpr std::string_view kStart = "Start ";
+    if (const auto output = after_number(line, ": "))
+        return output->starts_with("Test command: ") || googletest::begins_with_mark(*output);
+    if (const auto rest = after_number(trimmed(line), "/")) {
+        const auto test = after_number(*rest, " Test ");
+        return test && trimmed(*test).starts_with('#');
+    }
+    if (!line.starts_with("   ") || !trimmed(line).starts_with(kStart)) return false;
+    return after_number(trimmed(trimmed(line).substr(kStart.size())), ": ").has_value();
+}
+
+// CTest's text holds that of GoogleTest with a number before each line, or parts of it.
+bool begins_as_ctest(std::string_view beginning) {
+    for (LogLines lines(beginning, 0, true); lines.next();) {
+        if (is_of_ctest(lines.line())) return true;
+        if (googletest::begins_with_mark(lines.line())) return false;
+    }
+    return false;
+}
+
+}  // namespace
+
 int googletest_text_likeness(std::string_view beginning, std::string_view end) {
+    if (begins_as_ctest(beginning)) return 0;
     constexpr std::array<std::string_view, 8> kSigns{
         "[==========] ", "[----------] ", "[ RUN      ] ", "[       OK ] ",
         "[  PASSED  ] ", "[  FAILED  ] ", "[  SKIPPED ] ", "Running main() from "};

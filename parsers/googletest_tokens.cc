@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "parsers/log_lines.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 
@@ -64,35 +65,39 @@ bool is_test_name(std::string_view name) {
 
 class TokenReader {
   public:
-    explicit TokenReader(std::string_view text) {
-        for (Lines lines(text); lines.next();) read(lines);
+    explicit TokenReader(std::string_view text) : text_(text) {
+        for (LogLines lines(text, 0, true); lines.next();) read(lines);
         link();
     }
     [[nodiscard]] Tokens take() { return std::move(tokens_); }
 
   private:
-    void read(const Lines& lines) {
-        std::string_view line = lines.line();
-        if (line.find('\x1b') != std::string_view::npos)
-            line = tokens_.unescaped.emplace_back(without_ansi(line));
+    void read(const LogLines& lines) {
+        const std::string_view raw = text_.substr(lines.offset(), lines.after() - lines.offset());
+        const bool escaped = raw.find('\x1b') != std::string_view::npos;
+        const std::string_view line =
+            escaped ? std::string_view(tokens_.unescaped.emplace_back(lines.line())) : lines.line();
         if (read_plain(line, lines)) return;
+        // Of an escaped line as it is in the file: the last mark, and where the next may be.
+        size_t seen = 0;
+        size_t ahead = 0;
         // What follows a mark ends where the next one begins.
         size_t at = next_mark(line, 0);
         while (at < line.size()) {
             const size_t next = next_mark(line, at + kMarkBytes);
             const std::string_view rest = line.substr(at + kMarkBytes, next - at - kMarkBytes);
             // In a line with escapes the mark lies further on by their length.
-            const size_t hidden = lines.line().size() - line.size();
-            const size_t offset = hidden == 0 ? lines.offset() + at : raw_offset(lines, line, at);
+            size_t offset = line.data() + at - text_.data();
+            if (escaped) {
+                const size_t found = raw.find(line.substr(at, kMarkBytes - 1), ahead);
+                const bool whole = found != std::string_view::npos;  // no escape is inside it
+                if (whole) seen = found;
+                ahead = whole ? found + 1 : raw.size();
+                offset = lines.offset() + seen;
+            }
             add(mark_at(line.substr(at))->kind, trimmed(rest), offset, lines.after());
             at = next;
         }
-    }
-
-    // The first mark of an escaped line is where its text stands; a further one is taken for there.
-    static size_t raw_offset(const Lines& lines, std::string_view line, size_t at) {
-        const size_t found = lines.line().find(line.substr(at, kMarkBytes - 1));
-        return lines.offset() + (found == std::string_view::npos ? 0 : found);
     }
 
     static size_t next_mark(std::string_view line, size_t from) {
@@ -102,7 +107,7 @@ class TokenReader {
         return line.size();
     }
 
-    bool read_plain(std::string_view line, const Lines& lines) {
+    bool read_plain(std::string_view line, const LogLines& lines) {
         constexpr std::string_view kHave = "  YOU HAVE ";
         constexpr std::string_view kRepeating = "Repeating all tests (iteration ";
         if (line.starts_with("Running main() from ")) {
@@ -178,10 +183,13 @@ class TokenReader {
         }
     }
 
+    std::string_view text_;
     Tokens tokens_;
 };
 
 }  // namespace
+
+bool begins_with_mark(std::string_view line) { return mark_at(line) != nullptr; }
 
 Tokens tokens_of(std::string_view text) { return TokenReader(text).take(); }
 

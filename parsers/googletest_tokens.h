@@ -46,6 +46,9 @@ struct Tokens {
     std::deque<std::string> unescaped;  // what names in lines with escapes point to
 };
 
+// "[ RUN      ] …" and the like.
+[[nodiscard]] bool begins_with_mark(std::string_view line);
+
 // The names point into the text, which must live as long.
 [[nodiscard]] Tokens tokens_of(std::string_view text);
 

@@ -305,10 +305,13 @@ ModuleAccounting account(const ModuleRecord& record) {
     for (const CaseRecord& c : record.cases) ++at(result.states, c.state);
     const auto sum = static_cast<std::int64_t>(record.cases.size());
     if (sum != record.collected) result.mismatches.push_back({"collected", sum, record.collected});
-    // What a log does not tell to its end may have had tests that it does not name.
+    // What a log does not tell to its end may have had tests that it does not name. Where nothing
+    // was told, why it ended may explain that: it crashed, it could not be loaded.
     const bool told = std::any_of(record.cases.begin(), record.cases.end(),
                                   [](const CaseRecord& c) { return !c.pseudo; });
-    if (record.from_text && !record.finished && told)
+    const bool cut_off = record.outcome == parsers::ModuleOutcome::interrupted ||
+                         record.outcome == parsers::ModuleOutcome::not_run;
+    if (record.from_text && !record.finished && (told || cut_off))
         result.mismatches.push_back({std::string(kEvents), sum, 0});
     compare_closing(record, result.mismatches);
     return result;

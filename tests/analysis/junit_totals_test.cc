@@ -167,6 +167,16 @@ TEST(JunitTotals, OfAMergedFileAreThoseOfItsParts) {
               "totals differ: tests: 3 by the file as a whole, 2 by its suites");
 }
 
+TEST(JunitTotals, OfAFileThatBreaksOffAreNeverRight) {
+    for (const char* bytes :
+         {"<testsuites><testsuite name='a' tests='0'>",
+          "<testsuites tests='0'><testsuite name='a' tests='0'></testsuite><testsuite name='b'",
+          "<testsuites><testsuite name='a' tests='1'><testcase name='x'"}) {
+        EXPECT_THAT(mismatches(bytes), ::testing::Not(IsEmpty())) << bytes;
+        EXPECT_THAT(read(bytes).parts, ::testing::Not(IsEmpty())) << bytes;
+    }
+}
+
 // Who is not known may count a test with two failures once or twice.
 TEST(JunitTotals, OfAnUnknownWriterMayBeOfTestsOrOfOutcomes) {
     const auto file = [](int failures) {

@@ -141,6 +141,33 @@ TEST_P(GoogletestGolden, TextIsWhatTheBinarySays) {
     }
 }
 
+// As GitHub keeps a log, and a terminal.
+TEST_P(GoogletestGolden, WhatWasPutAroundTheLinesChangesNothing) {
+    const std::string log = GetParam().read(".log");
+    const auto plain = text_parts(log);
+    std::string wrapped = "\xEF\xBB\xBF";
+    for (Lines lines(log); lines.next();)
+        wrapped.append("2024-05-01T12:34:56.1234567Z ").append(lines.line()).append("\r\n");
+    EXPECT_EQ(recognise(wrapped), Dialect::googletest_text);
+    const auto parts = text_parts(wrapped);
+    ASSERT_EQ(parts.size(), plain.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+        EXPECT_EQ(parts[i].cases, plain[i].cases);
+        EXPECT_EQ(parts[i].closing, plain[i].closing);
+        ASSERT_EQ(parts[i].diagnostics.size(), plain[i].diagnostics.size());
+        // Offsets are of the file as it is.
+        for (size_t n = 0; n < parts[i].diagnostics.size(); ++n) {
+            const Diagnostic& ours = parts[i].diagnostics[n];
+            EXPECT_EQ(ours.message, plain[i].diagnostics[n].message);
+            const auto lines_to = [](const std::string& text, std::int64_t end) {
+                return std::count(text.begin(), text.begin() + end, '\n');
+            };
+            EXPECT_EQ(lines_to(wrapped, ours.offset),
+                      lines_to(log, plain[i].diagnostics[n].offset));
+        }
+    }
+}
+
 TEST_P(GoogletestGolden, JsonIsWhatTheBinarySays) {
     const Golden& golden = GetParam();
     const std::string bytes = golden.read(".json");
@@ -212,6 +239,72 @@ TEST(GoogletestText, ALogThatBreaksOffInATest) {
                                                  std::pair("bin::<unnamed 1>", State::not_run)));
     // That it breaks off shows in the accounting.
     EXPECT_FALSE(analysis::account(parts[0]).closed());
+}
+
+// Whether or not it names a test before.
+TEST(GoogletestText, ALogThatBreaksOffIsNeverClosed) {
+    const std::string log = golden_log("states");
+    const size_t first = log.find("[ RUN      ] ");
+    ASSERT_NE(first, std::string::npos);
+    for (const std::string& text :
+         {log.substr(0, log.find('\n') + 1), log.substr(0, first),
+          std::string("[==========] Running 0 tests from 0 test suites.\n"),
+          std::string("[----------] Global test environment tear-down\n"),
+          "[==========] Running 0 tests from 0 test suites.\n[----------] 1 test from A\n"
+          "a.cc:1: Failure\nx\n" +
+              std::string("[----------] 1 test from B\n")}) {
+        const auto parts = text_parts(text);
+        ASSERT_EQ(parts.size(), 1u) << text;
+        EXPECT_FALSE(analysis::account(parts[0]).closed()) << text;
+    }
+    const auto json = foreign_parts(Dialect::googletest_json, "a.json", R"({"tests":0,"testsu)");
+    ASSERT_EQ(json.parts.size(), 1u);
+    EXPECT_FALSE(analysis::account(json.parts[0]).closed());
+}
+
+// It has the tests' own text with a number before each line, or that of tests that failed alone.
+TEST(GoogletestText, WhatCtestPrintsIsNone) {
+    const std::string log = golden_log("states");
+    std::string verbose =
+        "Constructing a list of tests\ntest 1\n    Start 1: states\n\n"
+        "1: Test command: /build/states\n1: Working Directory: /build\n";
+    for (Lines lines(log); lines.next();) verbose.append("1: ").append(lines.line()) += '\n';
+    EXPECT_EQ(recognise(verbose), std::nullopt);
+    EXPECT_EQ(recognise(verbose.substr(verbose.find("1: Running main"))), std::nullopt);
+    EXPECT_EQ(recognise("    Start 1: states\n" + log), std::nullopt);
+    EXPECT_EQ(recognise("1/2 Test #1: states ...........***Failed    0.01 sec\n" + log),
+              std::nullopt);
+    const std::string real = testing::golden_bytes("junit-ctest/states.txt");
+    ASSERT_FALSE(real.empty());
+    EXPECT_EQ(recognise(real), std::nullopt);
+    // What a test of a binary prints is that binary's.
+    EXPECT_EQ(recognise(log + "    Start 1: states\n"), Dialect::googletest_text);
+}
+
+TEST(GoogletestText, WhyTestsAreSkippedThatSayNothing) {
+    std::string log = "[==========] Running 3 tests from 2 test suites.\n";
+    log +=
+        "[----------] 1 test from A\na.cc:1: Failure\nof A\n"
+        "[ RUN      ] A.x\n[  SKIPPED ] A.x (0 ms)\n[----------] 1 test from A (0 ms total)\n"
+        "[----------] 2 tests from B\nb.cc:1: Failure\nof B\nb.cc:2: Failure\nmore of B\n"
+        "[ RUN      ] B.x\n[  SKIPPED ] B.x (0 ms)\n"
+        "[ RUN      ] B.y\nb.cc:3: Skipped\nits own\n[  SKIPPED ] B.y (0 ms)\n"
+        "[----------] 2 tests from B (0 ms total)\n"
+        "[==========] 3 tests from 2 test suites ran. (0 ms total)\n[  PASSED  ] 0 tests.\n"
+        "[  SKIPPED ] 3 tests, listed below:\n";
+    const ModuleRecord part = text_parts(log).at(0);
+    std::vector<std::pair<std::string, std::string>> reasons;
+    std::vector<std::pair<std::string, size_t>> fixtures;
+    for (const CaseRecord& test : part.cases)
+        if (test.pseudo)
+            fixtures.emplace_back(test.id, 1 + test.also.size());
+        else
+            reasons.emplace_back(test.name, test.reason);
+    EXPECT_THAT(reasons, ElementsAre(std::pair("A.x", "the set-up failed: of A"),
+                                     std::pair("B.x", "the set-up failed: of B"),
+                                     std::pair("B.y", "its own")));
+    EXPECT_THAT(fixtures, ElementsAre(std::pair("bin::A::<TestSuite>", 1u),
+                                      std::pair("bin::B::<TestSuite>", 2u)));
 }
 
 TEST(GoogletestText, ACrashThatAShellNames) {

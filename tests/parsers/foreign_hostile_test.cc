@@ -99,15 +99,8 @@ class ForeignMonsters : public ::testing::TestWithParam<Bytes> {};
 // In every dialect, in seconds, not in hours.
 TEST_P(ForeignMonsters, AreReadInTime) {
     const auto begin = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < kDialectNames.size(); ++i)
-        for (const Sample& known :
-             {Sample{Dialect::unittest_text, ""}, Sample{Dialect::pytest_text, ""},
-              Sample{Dialect::googletest_text, ""}, Sample{Dialect::googletest_json, ""},
-              Sample{Dialect::torchdevice_log, ""}, Sample{Dialect::torchdevice_json, ""},
-              Sample{Dialect::torchdevice_report, ""}})
-            if (static_cast<size_t>(known.dialect) == i) {
-                EXPECT_EQ(broken_foreign_invariant(known.dialect, GetParam().text), "");
-            }
+    for (const std::string_view name : kDialectNames)
+        EXPECT_EQ(broken_foreign_invariant(*dialect_of(name), GetParam().text), "") << name;
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
@@ -115,6 +108,21 @@ std::string repeated(std::string_view part, size_t times) {
     std::string out;
     out.reserve(part.size() * times);
     for (size_t i = 0; i < times; ++i) out += part;
+    return out;
+}
+
+// `part` with each number in place of "%", until the text is of the size.
+std::string numbered(std::string_view part, size_t size = 1 << 20) {
+    std::string out;
+    for (int i = 0; out.size() < size; ++i) {
+        const std::string number = std::to_string(i);
+        for (const char c : part) {
+            if (c == '%')
+                out += number;
+            else
+                out += c;
+        }
+    }
     return out;
 }
 
@@ -127,6 +135,7 @@ std::string noise(size_t size) {
 
 std::vector<Bytes> monsters() {
     constexpr size_t kMiB = 1 << 20;
+    const std::string of_one = "[==========] Running 1 test from 1 test suite.\n";
     return {
         {"empty", ""},
         {"one_line_of_4_MiB", std::string(4 * kMiB, 'x')},
@@ -167,6 +176,65 @@ std::vector<Bytes> monsters() {
          "[==========] 9223372036854775807 tests from 1 test suite ran.\n"
          "[  PASSED  ] 9223372036854775807 tests.\n"
          "  YOU HAVE 9223372036854775807 DISABLED TESTS\n"},
+        {"tests_without_an_end", of_one + numbered("[ RUN      ] A.b%\n")},
+        {"tests_without_an_end_killed",
+         of_one + numbered("[ RUN      ] A.b%\n") + std::string(kMiB, 'x') + "\nKilled\n"},
+        {"iterations",
+         numbered(
+             "Repeating all tests (iteration %) . . .\n\n" + of_one +
+             "[ RUN      ] A.b\n[       OK ] A.b (0 ms)\n"
+             "[==========] 1 test from 1 test suite ran. (1 ms total)\n[  PASSED  ] 1 test.\n")},
+        {"broken_suites", of_one + numbered("[----------] 1 test from S%\na.cc:1: Failure\nx\n"
+                                            "[ RUN      ] S%.b\n[       OK ] S%.b (0 ms)\n"
+                                            "[----------] 1 test from S% (0 ms total)\n")},
+        {"skips_after_broken_set_ups",
+         of_one + numbered("[----------] 1 test from S%\na.cc:1: Failure\nx\n"
+                           "[ RUN      ] S%.b\n[  SKIPPED ] S%.b (0 ms)\n")},
+        {"broken_suites_of_the_list",
+         of_one + numbered("[  FAILED  ] S%: SetUpTestSuite or TearDownTestSuite\n")},
+        {"runs_in_a_line_with_escapes",
+         of_one + "\x1b[0m" + repeated("[ RUN      ] A.b", kMiB / 16)},
+        {"broken_marks_in_a_line_with_escapes",
+         "\x1b[0m" + repeated("[ RUN      ] A.b[  \x1b[0mFAILED  ] A.c", kMiB / 40)},
+        {"names_as_of_repeats",
+         numbered("[ RUN      ] A.b#%\n[       OK ] A.b#% (0 ms)\n", kMiB / 2) +
+             repeated("[ RUN      ] A.b\n[       OK ] A.b (0 ms)\n", kMiB / 80)},
+        {"torchdevice_totals",
+         "Target project repo: x\n" +
+             numbered("Finished test: a.b% - Status: FAILURE (RC: 1) Duration: 0:00:02.5\n"
+                      "Total test files processed: 3\n")},
+        {"torchdevice_failures",
+         "| Total Tests (from log summaries) | 5 |\n" +
+             numbered("#### %. Failure in `a` (Module: `b%`)\n- **Status:** `FAIL`\n")},
+        {"junit_same_test", "<testsuite name='a' tests='9'>" +
+                                repeated("<testcase name='x' classname='m.A'/>", kMiB / 36) +
+                                "</testsuite>"},
+        {"junit_colons", "<testsuite name='a' tests='1'><testcase name='x' classname='m" +
+                             std::string(kMiB / 2, ':') + "' file='m" + std::string(kMiB / 2, ':') +
+                             "'/></testsuite>"},
+        {"junit_dots", "<testsuite name='a' tests='1'><testcase name='x' classname='" +
+                           repeated("A.", kMiB / 2) + "'/></testsuite>"},
+        {"junit_subtests",
+         "<testsuite name='a-20240101000000' tests='1'>" +
+             numbered("<testcase name='x (i=%)' classname='m.A'><failure>x</failure></testcase>") +
+             "</testsuite>"},
+        {"junit_nested", repeated("<testsuite name='a'>", kMiB / 20)},
+        {"junit_nested_failures",
+         "<testsuite name='a' tests='1'><testcase name='x' classname='m.A'>" +
+             repeated("<failure>", kMiB / 9)},
+        {"junit_open", repeated("<testsuite name='a' tests='1'><testcase name='x'/>", kMiB / 50)},
+        {"junit_angles", "<testsuite tests='1'><testcase name='x'/>" + std::string(kMiB, '<')},
+        {"junit_attributes",
+         "<testsuite name='a' tests='1'><testcase " + numbered("a%='1' ") + "/></testsuite>"},
+        {"junit_suites", "<testsuites>" +
+                             repeated("<testsuite name='a' tests='1'><testcase name='x' "
+                                      "classname='m.A'/></testsuite>",
+                                      kMiB / 78) +
+                             "</testsuites>"},
+        {"junit_great",
+         "<testsuite name='a' tests='9223372036854775807' failures="
+         "'9223372036854775807' errors='9223372036854775807' skipped="
+         "'9223372036854775807'><testcase name='x' classname='m.A'/></testsuite>"},
         {"failures_of_one_test",
          "[ RUN      ] A.B\n" + repeated("a.cc:1: Failure\nx\n", 50'000) + "[  FAILED  ] A.B\n"},
         {"colons", repeated("a.cc:1: Failure", 50'000)},

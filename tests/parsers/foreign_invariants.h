@@ -29,7 +29,8 @@ inline std::string broken_failure(const Failure& failure) {
     for (const std::string& text : {failure.type, failure.message, failure.traceback})
         if (valid_utf8(text) != text) return "a failure that is no UTF-8";
     for (const Frame& frame : failure.frames)
-        if (valid_utf8(frame.file) != frame.file) return "a frame that is no UTF-8";
+        for (const std::string& text : {frame.file, frame.function})
+            if (valid_utf8(text) != text) return "a frame that is no UTF-8";
     return {};
 }
 
@@ -41,7 +42,16 @@ inline std::string broken_case(const CaseRecord& c) {
         return fmt::format("{} is {} without a reason", c.id, name_of(c.state));
     for (const std::string& text : {c.id, c.name, c.reason})
         if (valid_utf8(text) != text) return "text that is no UTF-8";
-    if (c.failure) return broken_failure(*c.failure);
+    std::vector<const Failure*> failures;
+    if (c.failure) failures.push_back(&*c.failure);
+    for (const Failure& more : c.also) failures.push_back(&more);
+    for (const SubCase& sub : c.subcases) {
+        for (const std::string& text : {sub.label, sub.reason})
+            if (valid_utf8(text) != text) return "a sub-test that is no UTF-8";
+        if (sub.failure) failures.push_back(&*sub.failure);
+    }
+    for (const Failure* failure : failures)
+        if (std::string broken = broken_failure(*failure); !broken.empty()) return broken;
     return {};
 }
 

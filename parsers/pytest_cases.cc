@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "parsers/foreign.h"
 #include "parsers/pytest_failure.h"
@@ -24,6 +25,9 @@ constexpr std::array<HeadingWord, 3> kHeadings{{
     {"ERROR at teardown of ", Phase::teardown},
     {"ERROR collecting ", Phase::load},
 }};
+
+// Of a heading that is a sub-test's: each of its blanks is looked at.
+constexpr size_t kLongest = 2000;
 
 constexpr std::string_view kCrashed = "' crashed while running '";
 constexpr std::array<State, 6> kCounted{State::passed,  State::failed,  State::errored,
@@ -214,6 +218,9 @@ void PytestScanner::name_types() {
 
 // Failures and sub-tests that no section tells of.
 void PytestScanner::add_summarised() {
+    std::set<std::pair<size_t, std::string>> told;
+    for (size_t i = 0; i < record_->cases.size(); ++i)
+        for (const SubCase& sub : record_->cases[i].subcases) told.emplace(i, sub.label);
     for (const Summary& summary : summaries_) {
         const bool broken = summary.state == State::failed || summary.state == State::errored;
         if (!broken) continue;
@@ -224,9 +231,7 @@ void PytestScanner::add_summarised() {
         CaseRecord& c = record_->cases[i];
         if (summary.of_subtest) {
             const std::string label = valid_utf8(summary.label);
-            if (std::none_of(c.subcases.begin(), c.subcases.end(),
-                             [&](const SubCase& sub) { return sub.label == label; }))
-                c.subcases.push_back({label, State::failed, {}, {}});
+            if (told.emplace(i, label).second) c.subcases.push_back({label, State::failed, {}, {}});
         } else if (!has_failure(c, summary.state)) {
             if (!of_test) add_status(i, State::errored, {}, 0);
             keep(c, summarised(said.why, summary.state));
@@ -276,8 +281,8 @@ void PytestScanner::add_section(const Section& section) {
     std::optional<size_t> i = case_headed(heading, phase);
     // A sub-test: its test's name, a blank, its label.
     std::string_view label;
-    for (size_t blank = heading.find(' '); !i && blank != std::string_view::npos;
-         blank = heading.find(' ', blank + 1)) {
+    for (size_t blank = heading.size() > kLongest ? std::string_view::npos : heading.find(' ');
+         !i && blank != std::string_view::npos; blank = heading.find(' ', blank + 1)) {
         const auto it = by_heading_.find(std::string(heading.substr(0, blank)));
         if (it == by_heading_.end()) continue;
         i = it->second.cases.back();
@@ -295,13 +300,20 @@ void PytestScanner::add_section(const Section& section) {
         std::string path = fallback_;
         if (!failure.frames.empty()) path = failure.frames.front().file;
         if (!root_.empty() && path.starts_with(root_ + "/")) path.erase(0, root_.size() + 1);
-        std::string tail(heading.substr(0, heading.find('[')));
-        for (size_t dot = tail.find('.'); dot != std::string::npos; dot = tail.find('.', dot + 2))
-            tail.replace(dot, 1, "::");
+        std::string tail;
+        for (const char c : heading.substr(0, heading.find('['))) {
+            if (c == '.')
+                tail += "::";
+            else
+                tail += c;
+        }
         tail += heading.substr(std::min(heading.find('['), heading.size()));
         i = find_or_add(fmt::format("{}::{}", path, tail));
-        if (label.empty()) add_status(*i, *failure.counted, {}, 0);
     }
+    // Of a test without any other word its section alone tells.
+    const bool untold = !said_[*i].any || (phase == Phase::call && !verbose_ &&
+                                           record_->cases[*i].state == State::errored);
+    if (label.empty() && untold) add_status(*i, *failure.counted, {}, 0);
     if (phase != Phase::call) errors_.push_back(*i);
     if (!label.empty())
         record_->cases[*i].subcases.push_back(
@@ -454,15 +466,24 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
             rest -= count;
         }
     std::int64_t unexplained = 0;
+    std::int64_t lost = 0;
     const bool subtests =
         closing && std::any_of(closing->counts.begin(), closing->counts.end(),
                                [](const auto& had) { return had.first == "subtests passed"; });
     for (const State state : kCounted) {
         // Verbose, each has its line: one that is missing shows in the totals. Skips may be of
         // modules or sub-tests all the same.
-        if (verbose_ && state != State::skipped) continue;
-        if (state == State::skipped && (subtests || (verbose_ && in_order_)))
-            left[number(state)] = std::min(left[number(state)], skipped_modules_);
+        if (verbose_ && state != State::skipped) {
+            lost += left[number(state)];
+            continue;
+        }
+        if (state == State::skipped && (subtests || (verbose_ && in_order_))) {
+            const std::int64_t kept = std::min(left[number(state)], skipped_modules_);
+            if (!subtests) lost += left[number(state)] - kept;
+            left[number(state)] = kept;
+        }
+        if (state == State::failed && subtests_)
+            left[number(state)] -= add_unnamed_subtests(left[number(state)]);
         unexplained += left[number(state)];
         add_unnamed(fallback_, state, left[number(state)], {});
     }
@@ -481,13 +502,54 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
         --tests;
     }
     const std::int64_t missing = *selected_ - tests;
-    if (missing <= 0) return;
+    if (missing > 0) add_missing(missing, lost, closing.has_value());
+}
+
+// Of `failed` in the closing that no test is left for: sub-tests of one that failed, without a
+// name. How many.
+std::int64_t PytestScanner::add_unnamed_subtests(std::int64_t failed) {
+    std::vector<CaseRecord>& cases = record_->cases;
+    std::int64_t tests = 0;
+    size_t parent = cases.size();
+    for (size_t i = 0; i < cases.size(); ++i) {
+        tests += !cases[i].pseudo;
+        if (cases[i].state != State::failed || !cases[i].subcases.empty()) continue;
+        if (parent == cases.size() || !cases[i].failure) parent = i;
+    }
+    const std::int64_t room = selected_ ? *selected_ + skipped_modules_ - tests : 0;
+    const std::int64_t beyond = failed - std::clamp<std::int64_t>(room, 0, failed);
+    if (parent == cases.size()) return 0;
+    for (std::int64_t n = 1; n <= beyond; ++n)
+        cases[parent].subcases.push_back({fmt::format("<unnamed {}>", n), State::failed, {}, {}});
+    return beyond;
+}
+
+// Rows for the tests that were collected and of which nothing else is said. Of `counted` of them
+// the closing gives an outcome: their lines are lost.
+void PytestScanner::add_missing(std::int64_t missing, std::int64_t counted, bool closed) {
     const size_t first = record_->cases.size();
+    if (closed) {
+        const std::int64_t lost = std::min(missing, counted);
+        add_unnamed(fallback_, State::not_run, lost, "the log has no line of it");
+        missing -= lost;
+    }
+    // With a line of its own, the test that was running is known.
+    const bool died = death_ && !verbose_ && in_order_;
+    const std::string& running = characters_.empty() ? fallback_ : characters_.back().file;
+    if (died) {
+        add_unnamed(running.empty() ? fallback_ : running, State::not_run, 1, {});
+        --missing;
+    }
     add_unnamed(fallback_, State::not_run, missing,
                 !stopped_.empty() ? stopped_
-                : closing         ? "the session stopped before it ran"
+                : closed          ? "the session stopped before it ran"
+                : death_          ? ""
                                   : "the log breaks off");
-    for (size_t i = first; i < record_->cases.size(); ++i) record_->cases[i].started = false;
+    for (size_t i = first; i < record_->cases.size(); ++i) {
+        const bool ran = died && i == first;
+        record_->cases[i].started = ran;
+        if (death_) progress_[i] = ran ? Progress::started : Progress::announced;
+    }
 }
 
 void PytestScanner::add_unnamed(std::string_view path, State state, std::int64_t count,

@@ -6,6 +6,7 @@
 
 #include "parsers/closing.h"
 #include "parsers/foreign.h"
+#include "parsers/printed_end.h"
 
 namespace compat::parsers {
 
@@ -14,6 +15,8 @@ namespace {
 constexpr std::string_view kStart = "test session starts";
 constexpr std::string_view kSummary = "short test summary info";
 constexpr std::string_view kInternalError = "INTERNALERROR>";
+// What Python prints of its own death goes on behind the characters.
+constexpr std::string_view kFatal = "Fatal Python error: ";
 // A closing line is as wide as a terminal.
 constexpr size_t kWidest = 2000;
 
@@ -72,7 +75,7 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     diagnose_.emplace("log", record.diagnostics);
     stage_ = Stage::results;
     nested_ = 0;
-    started_ = timed_out_ = verbose_ = of_failures_ = open_section_ = false;
+    started_ = timed_out_ = verbose_ = subtests_ = of_failures_ = open_section_ = false;
     root_.clear();
     stopped_.clear();
     internal_error_.clear();
@@ -94,6 +97,8 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     current_.reset();
     after_output_.reset();
     last_closing_.reset();
+    death_.reset();
+    last_result_ = next_;
 }
 
 void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
@@ -105,6 +110,8 @@ void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
     if (!one_module()) add_summarised();
     if (!internal_error_.empty()) add_internal_error();
     for (size_t i = 0; i < said_.size(); ++i) resolve(i);
+    if (!one_module() && !closing && stage_ == Stage::results)
+        death_ = printed_end(log_.text.substr(last_result_, end - last_result_));
     if (!one_module() && (closing || has_content())) {
         settle_teardowns();
         add_unnamed(closing);
@@ -146,18 +153,23 @@ bool PytestScanner::take_closing(const LogLines& lines) {
     return true;
 }
 
-// Among its sections stands what tests printed, such lines as well: of a session whose first line
-// was there, whose closing is framed therefore, the last one is its own.
+// Among its sections stands what tests printed, such lines as well: the last one before another
+// session begins is its own. That shows in the other's first line, or, of a session that had none
+// itself, in results.
 bool PytestScanner::is_own_closing(std::string_view line) {
-    if (!started_ || (stage_ != Stage::sections && stage_ != Stage::captured)) return true;
-    if (line.front() != '=') return false;
+    if (stage_ != Stage::sections && stage_ != Stage::captured) return true;
+    // That of a session with a first line is framed.
+    if (started_ && line.front() != '=') return false;
     if (!last_closing_) {
         last_closing_ = offset_;
         for (LogLines later(log_.text, offset_, true); later.next();) {
-            const std::string_view text = pytest_ruled(later.line(), '=');
-            if (text == kStart) break;
-            if (later.line().size() <= kWidest && text.find(" in ") != std::string_view::npos &&
-                pytest_closing_of(later.line()))
+            const std::string_view next = later.line();
+            if (pytest_ruled(next, '=') == kStart) break;
+            if (next.size() > kWidest) continue;
+            if (!started_ && pytest_characters_of(next)) break;
+            const bool of_its_kind = !started_ || next.starts_with('=');
+            if (of_its_kind && next.find(" in ") != std::string_view::npos &&
+                pytest_closing_of(next))
                 last_closing_ = later.offset();
         }
     }
@@ -222,6 +234,7 @@ void PytestScanner::take_result(std::string_view line) {
     if (!selected_ && take_preamble(line)) return;
     if (auto node = pytest_node_of(line)) {
         settle_after_output();
+        last_result_ = offset_ + node->node.size();
         current_ = find_or_add(node->node);
         verbose_ = true;
         if (node->after_output)
@@ -246,7 +259,10 @@ void PytestScanner::take_result(std::string_view line) {
     if (const std::string_view stop = pytest_ruled(line, '!'); !stop.empty())
         stopped_ = valid_utf8(stop);
     else if (!verbose_)
-        if (const auto found = pytest_characters_of(line)) take_characters(*found);
+        if (const auto found = pytest_characters_of(line.substr(0, line.find(kFatal)))) {
+            last_result_ = offset_;
+            take_characters(*found);
+        }
 }
 
 void PytestScanner::settle_after_output() {
@@ -260,6 +276,7 @@ void PytestScanner::take_characters(const PytestCharacters& found) {
     const bool goes_on = found.file.empty() && !characters_.empty();
     if (!goes_on && (characters_.empty() || characters_.back().file != found.file))
         characters_.push_back({valid_utf8(found.file), {}});
+    subtests_ = subtests_ || found.characters.find('u') != std::string_view::npos;
     for (const char c : found.characters)
         if (const auto state = pytest_state_of(c)) {
             ++characters_.back().counts[static_cast<size_t>(*state)];

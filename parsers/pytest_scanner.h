@@ -43,6 +43,9 @@ class PytestScanner {
     [[nodiscard]] bool ready() const { return selected_ || !record_->cases.empty(); }
     // pytest-timeout ended the session's process.
     [[nodiscard]] bool timed_out() const { return timed_out_; }
+    // How the last session's process ended, where its log breaks off among the results with a sign
+    // of a death.
+    [[nodiscard]] const std::optional<ProcessEnd>& death() const { return death_; }
 
   private:
     // What was said of one test's end, before its sections are known. The state that was said first
@@ -107,6 +110,8 @@ class PytestScanner {
     void add_internal_error();
     void settle_teardowns();
     void add_unnamed(const std::optional<Closing>& closing);
+    [[nodiscard]] std::int64_t add_unnamed_subtests(std::int64_t failed);
+    void add_missing(std::int64_t missing, std::int64_t counted, bool closed);
     void add_unnamed(std::string_view path, State state, std::int64_t count, std::string reason);
     void resolve(size_t i);
 
@@ -123,6 +128,9 @@ class PytestScanner {
     bool started_ = false;  // its first line was there
     bool timed_out_ = false;
     bool verbose_ = false;  // tests had lines of their own
+    std::optional<ProcessEnd> death_;
+    size_t last_result_ = 0;  // where the last line with one begins
+    bool subtests_ = false;   // a character was of a sub-test that failed
     bool of_failures_ = false;
     bool open_section_ = false;
     std::string root_;

@@ -31,6 +31,7 @@ ProcessEnd end_of(const ModuleRecord& record, const PytestScanner& scanner) {
     if (record.closing) return {.kind = ProcessEnd::Kind::exited, .detail = {}};
     if (scanner.timed_out())
         return {.kind = ProcessEnd::Kind::timed_out, .detail = "by pytest-timeout"};
+    if (scanner.death()) return *scanner.death();
     return {.kind = ProcessEnd::Kind::stopped, .detail = "the log breaks off"};
 }
 

@@ -169,5 +169,125 @@ TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNothing) {
     for (const ModuleRecord& part : parts) EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
+TEST(PytestForeign, ATestWhoseLineIsLostIsNotOneThatTheSessionStoppedBefore) {
+    const std::string lines =
+        session("collected 4 items\n\nt.py::test_a PASSED\nt.py::test_b PASSED\n");
+    const ModuleRecord part = read_one(lines + ruled("3 passed in 1.0s"));
+    ASSERT_EQ(part.cases.size(), 4u);
+    EXPECT_EQ(part.cases[2].reason, "the log has no line of it");
+    EXPECT_EQ(part.cases[3].reason, "the session stopped before it ran");
+    EXPECT_EQ(mismatches(part).size(), 1u);
+    const ModuleRecord skipped = read_one(lines + ruled("2 passed, 1 skipped in 1.0s"));
+    EXPECT_EQ(skipped.cases[2].reason, "the log has no line of it");
+}
+
+constexpr std::string_view kDump =
+    "Fatal Python error: Segmentation fault\n\n"
+    "Current thread 0x00007f3cd8b3cb80 (most recent call first):\n"
+    "  File \"/home/me/t.py\", line 3 in test_b\n"
+    "  File \"<frozen runpy>\", line 198 in _run_module_as_main\n";
+
+TEST(PytestForeign, ADeathInATestWithALineOfItsOwn) {
+    const ModuleRecord part =
+        read_one(session(fmt::format("collecting ... collected 3 items\n\n"
+                                     "t.py::test_a PASSED    [ 33%]\n"
+                                     "t.py::test_b {}",
+                                     kDump)));
+    EXPECT_THAT(states(part), ElementsAre("t.py::test_a passed", "t.py::test_b crashed",
+                                          "some.log::<unnamed 1> not_run"));
+    EXPECT_EQ(part.cases[1].reason, "SIGSEGV");
+    EXPECT_EQ(part.cases[2].reason, "the module crashed in t.py::test_b");
+    EXPECT_EQ(part.outcome, ModuleOutcome::crashed);
+    EXPECT_EQ(part.collected, 3);
+}
+
+TEST(PytestForeign, ADeathBehindCharacters) {
+    const ModuleRecord part =
+        read_one(session(fmt::format("collected 4 items\n\ns.py .    [ 25%]\nt.py .{}", kDump)));
+    EXPECT_THAT(states(part),
+                ElementsAre("s.py::<unnamed 1> passed", "t.py::<unnamed 2> passed",
+                            "t.py::<unnamed 3> crashed", "some.log::<unnamed 4> not_run"));
+    EXPECT_EQ(part.cases[2].reason, "SIGSEGV");
+    EXPECT_EQ(part.collected, 4);
+}
+
+// What a test that ended had printed of a death is not the session's.
+TEST(PytestForeign, ALogThatBreaksOffIsNoDeath) {
+    const ModuleRecord part =
+        read_one(session("collecting ... collected 3 items\n\n"
+                         "t.py::test_a The child: Segmentation fault\nPASSED\n"
+                         "t.py::test_b some outp"));
+    EXPECT_THAT(states(part), ElementsAre("t.py::test_a passed", "t.py::test_b not_run",
+                                          "some.log::<unnamed 1> not_run"));
+    EXPECT_EQ(part.cases[1].reason, "the log breaks off");
+    EXPECT_EQ(part.cases[2].reason, "the log breaks off");
+}
+
+TEST(PytestForeign, SubtestsOfATestThatOnlySectionsName) {
+    const ModuleRecord part = read_one(
+        ".uuuF                  [100%]\n" + ruled("FAILURES") + ruled("test_2 [m] (i=1)", '_') +
+        "\n    def test_2(subtests):\n>       assert i!=1\nE       assert 1 != 1\n\n"
+        "test_q.py:4: AssertionError\n" +
+        ruled("test_2", '_') +
+        "contains 1 failed subtest\n"
+        "2 failed, 1 passed, 2 subtests passed in 0.03s\n");
+    EXPECT_THAT(states(part),
+                ElementsAre("test_q.py::test_2 failed", "some.log::<unnamed 1> passed"));
+    ASSERT_EQ(part.cases[0].subcases.size(), 1u);
+    EXPECT_EQ(part.cases[0].subcases[0].label, "[m] (i=1)");
+    EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
+// As with --tb=line.
+TEST(PytestForeign, SubtestsThatNothingNames) {
+    for (const std::string_view begin : {"collected 2 items\n\ntest_q.py ", ""}) {
+        const std::string text = fmt::format("{}.uF       [100%]\n\n{}", begin, ruled("FAILURES")) +
+                                 "E   assert 1 != 1\n/home/me/test_q.py:4: assert 1 != 1\n"
+                                 "contains 1 failed subtest\n";
+        const ModuleRecord part =
+            read_one(begin.empty() ? text + "2 failed, 1 passed in 0.01s\n"
+                                   : session(text) + ruled("2 failed, 1 passed in 0.01s"));
+        ASSERT_EQ(part.cases.size(), 2u);
+        EXPECT_EQ(part.cases[0].state, State::passed);
+        EXPECT_EQ(part.cases[1].state, State::failed);
+        EXPECT_EQ(part.cases[1].subcases.size(), 1u);
+        EXPECT_THAT(mismatches(part), IsEmpty());
+    }
+}
+
+std::string repeated(std::string_view text, int times) {
+    std::string out;
+    for (int i = 0; i < times; ++i) out += text;
+    return out;
+}
+
+TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNoQuietSession) {
+    const std::string quiet = ".F     [100%]\n" + ruled("FAILURES") + ruled("test_sum", '_') +
+                              "\n>   assert 0\nE   assert 0\n\ntest_o.py:3: AssertionError\n" +
+                              ruled("Captured stdout call", '-') + ruled("5 passed in 0.10s") +
+                              "1 failed, 1 passed in 0.03s\n";
+    const auto parts = read(quiet + ".s   [100%]\n1 passed, 1 skipped in 0.01s\n" + quiet);
+    ASSERT_EQ(parts.size(), 3u);
+    for (const ModuleRecord& part : parts) {
+        EXPECT_EQ(part.cases.size(), 2u);
+        EXPECT_THAT(mismatches(part), IsEmpty());
+    }
+}
+
+// Quadratic, each takes minutes.
+TEST(PytestForeign, LongLinesAndManySubtestsTakeNoLonger) {
+    const std::string words = repeated(" PASSED [x", 100'000);
+    EXPECT_EQ(read_one(session("t.py::test_a" + words + "\n")).cases.size(), 1u);
+    const std::string heading = repeated("a. b", 100'000);
+    EXPECT_EQ(read_one(session("collected 1 item\n\n" + ruled("FAILURES") + ruled(heading, '_') +
+                               "E   assert 0\n" + ruled("1 failed in 0.01s")))
+                  .cases.size(),
+              1u);
+    std::string many = ruled("short test summary info");
+    for (int i = 0; i < 40'000; ++i) many += fmt::format("SUBFAILED(i={}) t.py::test_a - no\n", i);
+    const ModuleRecord part = read_one(session("t.py F\n" + many + ruled("40000 failed in 0.01s")));
+    EXPECT_EQ(part.cases[0].subcases.size(), 40'000u);
+}
+
 }  // namespace
 }  // namespace compat::parsers

@@ -136,6 +136,10 @@ std::string noise(size_t size) {
 std::vector<Bytes> monsters() {
     constexpr size_t kMiB = 1 << 20;
     const std::string of_one = "[==========] Running 1 test from 1 test suite.\n";
+    const std::string rule = std::string(70, '-') + "\n";
+    const std::string session =
+        "=== test session starts ===\nplatform linux -- Python 3.11.7, pytest-8.4.2\n"
+        "collected 2 items\n\n";
     return {
         {"empty", ""},
         {"one_line_of_4_MiB", std::string(4 * kMiB, 'x')},
@@ -199,6 +203,38 @@ std::vector<Bytes> monsters() {
         {"names_as_of_repeats",
          numbered("[ RUN      ] A.b#%\n[       OK ] A.b#% (0 ms)\n", kMiB / 2) +
              repeated("[ RUN      ] A.b\n[       OK ] A.b (0 ms)\n", kMiB / 80)},
+        {"unittest_closings_that_do_not_fit",
+         numbered("test_% (m.A.test_%) ... ok\n", kMiB / 2) + "test_z (m.A.test_z) ... \n" +
+             repeated(rule + "Ran 500 tests in 1.0s\n\nOK\n", kMiB / 200)},
+        {"unittest_subtests",
+         "test_z (m.A.test_z) ... \n" + numbered("  test_z (m.A.test_z) (i=%) ... FAIL\n")},
+        {"unittest_subtest_sections",
+         "test_z (m.A.test_z) ... \n" +
+             numbered(std::string(70, '=') + "\nFAIL: test_z (m.A.test_z) (i=%)\n" + rule +
+                      "Traceback (most recent call last):\nAssertionError: %\n\n") +
+             rule + "Ran 1 test in 1.0s\n\nFAILED (failures=9)\n"},
+        {"unittest_outer_test", "test_0 (m.A.test_0) ... \n" +
+                                    numbered("test_% (m.A.test_%) ... ok\n") + rule +
+                                    "Ran 9 tests in 1.0s\n\nOK\n"},
+        {"unittest_many_broken_off", numbered("test_% (m.A.test_%) ... \n", kMiB / 2) +
+                                         repeated(rule + "Ran 1 test in 1.0s\n\nOK\n", kMiB / 200)},
+        {"unittest_ellipses", "test_x (m.A.test_x)" + repeated(" ... ", kMiB / 5)},
+        {"unittest_names_as_of_repeats", numbered("test_x#% (m.A.test_x#%) ... ok\n", kMiB / 2) +
+                                             repeated("test_x (m.A.test_x) ... ok\n", kMiB / 50)},
+        {"pytest_heading_of_many_words",
+         session + "t.py::a FAILED\nt.py::b FAILED\n\n=== FAILURES ===\n____ " +
+             repeated("a b ", kMiB / 4) + "____\n\nE  x\n=== 2 failed in 1.0s ===\n"},
+        {"pytest_states_in_one_line",
+         session + "t.py::a " + repeated("PASSED ", kMiB / 7) + "y\n=== 2 passed in 1.0s ===\n"},
+        {"pytest_failures_of_one_name",
+         session + numbered("t%.py::test_x FAILED\n", kMiB / 2) + "\n=== FAILURES ===\n" +
+             repeated("____ test_x ____\n\n>  assert 0\nE  assert 0\n\nt.py:3: AssertionError\n",
+                      kMiB / 128) +
+             "=== 9 failed in 1.0s ===\n"},
+        {"pytest_summary_of_dots",
+         session + "t.py " + std::string(kMiB / 2, 'F') + "\n=== short test summary info ===\n" +
+             numbered("FAILED t.py::a% - x\n", kMiB / 2) + "=== 9 failed in 1.0s ===\n"},
+        {"pytest_open_parameters", session + "t.py::a x\nt.py::b[" + repeated("a ", kMiB / 2)},
         {"torchdevice_totals",
          "Target project repo: x\n" +
              numbered("Finished test: a.b% - Status: FAILURE (RC: 1) Duration: 0:00:02.5\n"

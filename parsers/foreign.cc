@@ -46,6 +46,15 @@ bool begins_class(std::string_view word) {
     return letter != std::string_view::npos && is_capital(word[letter]);
 }
 
+std::vector<std::pair<Dialect, int>> signs_in(std::string_view bytes) {
+    const std::string_view beginning = bytes.substr(0, kLookedAt);
+    const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kLookedAt));
+    std::vector<std::pair<Dialect, int>> signs;
+    for (const Reader& reader : kReaders)
+        signs.emplace_back(reader.dialect, reader.likeness(beginning, end));
+    return signs;
+}
+
 }  // namespace
 
 std::optional<Dialect> dialect_of(std::string_view name) {
@@ -55,16 +64,24 @@ std::optional<Dialect> dialect_of(std::string_view name) {
 }
 
 std::optional<Dialect> recognise(std::string_view bytes) {
-    const std::string_view beginning = bytes.substr(0, kLookedAt);
-    const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kLookedAt));
     std::optional<Dialect> best;
     int most = 0;
-    for (const Reader& reader : kReaders)
-        if (const int signs = reader.likeness(beginning, end); signs > most) {
+    for (const auto& [dialect, signs] : signs_in(bytes))
+        if (signs > most) {
             most = signs;
-            best = reader.dialect;
+            best = dialect;
         }
     return best;
+}
+
+std::vector<Dialect> others_in(std::string_view bytes, Dialect dialect) {
+    constexpr int kSure = 10;
+    std::vector<Dialect> others;
+    for (const auto& [other, signs] : signs_in(bytes)) {
+        if (signs >= kCertain) return {};
+        if (signs >= kSure && other != dialect) others.push_back(other);
+    }
+    return others;
 }
 
 std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file, const SeePart& see) {

@@ -41,14 +41,22 @@ struct ForeignFile {
 // "log" with byte offsets in the file; failures have no diagnosis yet.
 using SeePart = std::function<void(ModuleRecord part)>;
 
-// What a dialect's `likeness` gives: how many signs of it a text shows, ten for a line that no other
-// dialect writes and one for a lesser sign, about; kCertain where the file begins as only this one
-// does, whatever it quotes.
+// What a dialect's `likeness` gives: how many signs of it a text shows, ten for a line that no
+// other dialect writes and one for a lesser sign, about; kCertain where the file begins as only
+// this one does, whatever it quotes.
 inline constexpr int kCertain = 1'000'000;
 
 // The dialect in which a file is written; nothing where it is in none that is known. Looks at its
 // beginning and its end alone, whatever its size.
 [[nodiscard]] std::optional<Dialect> recognise(std::string_view bytes);
+
+// The other dialects of which a file shows signs that no other than they have: a log of several
+// frameworks. None for a file that begins as only its own dialect does.
+[[nodiscard]] std::vector<Dialect> others_in(std::string_view bytes, Dialect dialect);
+
+// With this begins the message of a diagnostic of a whole file whose own totals, over several of
+// its parts, are not those of its tests.
+inline constexpr std::string_view kTotalsDiffer = "totals differ: ";
 
 // Hands on the file's parts in its order and keeps none. Gives what is to be said of the file as a
 // whole. Never fails, on any bytes.

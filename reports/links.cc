@@ -161,6 +161,7 @@ const LinkResolver::Target& LinkResolver::target(const std::string& file) {
 }
 
 std::string LinkResolver::resolve(const parsers::Location& place) {
+    if (source_.root.empty()) return {};  // nobody said where the source lies
     ++total_;
     target(place.file);
     Target& found = targets_.at(place.file);

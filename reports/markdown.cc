@@ -83,12 +83,14 @@ std::string what_needs_attention(const ReportModel& model, size_t modules_withou
 std::string headline(const ReportModel& model, size_t modules_without_result) {
     const RunView& run = model.run;
     return fmt::format(
-        "# {}: {}, {}\n\nRun {}, started {}, {} after {}; shim {}, device {}, torch {}.\n",
+        "# {}: {}, {}\n\nRun {}, started {}, {} after {}; {}, device {}, torch {}.\n",
         code(run.suite), counted(static_cast<size_t>(model.totals.collected), "test"),
         what_needs_attention(model, modules_without_result), code(run.id), iso8601(run.started),
         run.complete ? "complete" : "**not complete**", seconds(run.duration_s),
-        run.shim ? "on" : "off", code(device_words(run)),
-        run.torch.empty() ? "none" : code(run.torch));
+        run.imported ? "imported"
+        : run.shim   ? "shim on"
+                     : "shim off",
+        code(device_words(run)), run.torch.empty() ? "none" : code(run.torch));
 }
 
 std::string totals_words(const ReportModel& model) {
@@ -118,6 +120,8 @@ std::string totals_words(const ReportModel& model) {
 
 std::string how_it_passed(const ReportModel& model) {
     const Totals& totals = model.totals;
+    if (model.run.imported)
+        return "The results were imported: nobody looked at which devices the tests used.\n";
     if (!model.run.shim)
         return "The shim was off: nobody looked at which devices the tests used.\n";
     return fmt::format(
@@ -243,12 +247,12 @@ std::vector<Item> environment(const RunView& run) {
     add("series", run.series);
     add("framework", run.framework);
     add("torch", run.torch);
-    add("shim", run.shim ? "on" : "off");
+    if (!run.imported) add("shim", run.shim ? "on" : "off");
     add("policy", run.policy);
     if (run.masquerade) add("masquerade", "on");
     add("device", run.device);
     add("simulated", run.simulated.value_or(""));
-    add("fallback", run.fallback ? "on" : "off");
+    if (!run.imported) add("fallback", run.fallback ? "on" : "off");
     add("command", run.command);
     const auto fingerprint = nlohmann::ordered_json::parse(run.fingerprint);
     for (const auto& [key, value] : fingerprint.items()) {

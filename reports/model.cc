@@ -79,6 +79,11 @@ class ModelBuilder::Impl {
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
         model_.run = run_view(run);
+        // What a file's totals are of is more than a module, often: they were compared as it was
+        // read.
+        if (model_.run.imported && run.end)
+            for (const store::StoredMismatch& mismatch : run.end->mismatches)
+                model_.accounting.mismatches.push_back({mismatch.module, mismatch.message});
     }
 
     const RunView& run() const { return model_.run; }
@@ -139,7 +144,7 @@ class ModelBuilder::Impl {
             view.cases.push_back(std::move(test));
         }
         analysis::add(totals_, record, flaky);
-        add_mismatches(module);
+        if (!model_.run.imported) add_mismatches(module);
         collect_sites(record);
         return view;
     }
@@ -173,6 +178,7 @@ class ModelBuilder::Impl {
         view.duration_s = run.duration_s;
         view.complete = run.end && run.end->complete;
         if (run.end) view.exit_code = run.end->exit_code;
+        view.imported = info.rerun_argv.empty();
         view.shim = info.shim;
         view.policy = info.policy;
         view.masquerade = info.masquerade;
@@ -270,7 +276,7 @@ class ModelBuilder::Impl {
     // empty. What others ran no command of ours runs again.
     std::optional<Reproduce> reproduce(const std::string& target, const std::string& module,
                                        const std::string& name) const {
-        if (info_.rerun_argv.empty()) return std::nullopt;
+        if (model_.run.imported) return std::nullopt;
         std::vector<std::string> runner = info_.rerun_argv;
         runner.push_back(target);
         std::vector<std::string> plain;

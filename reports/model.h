@@ -191,6 +191,7 @@ struct RunView {
     double duration_s = 0;
     bool complete = false;  // false: interrupted, still going on, or killed
     std::optional<int> exit_code;
+    bool imported = false;  // others made these results: no command of ours runs them again
     bool shim = true;
     std::string policy;
     bool masquerade = false;

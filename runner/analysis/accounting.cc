@@ -272,9 +272,9 @@ void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
 
 std::string Mismatch::text() const {
     if (what == kEvents)
-        return fmt::format("its events are gone, and its log breaks off after {} tests", ours);
+        return fmt::format("its log is all there is of it, and breaks off after {} tests", ours);
     if (what == "collected") return fmt::format("{} in one state each, {} collected", ours, theirs);
-    return fmt::format("{}: {} by our events, {} by the framework's closing line", what, ours,
+    return fmt::format("{}: {} by its tests, {} by the framework's closing line", what, ours,
                        theirs);
 }
 

@@ -22,7 +22,7 @@ struct Mismatch {
     std::int64_t ours = 0;
     std::int64_t theirs = 0;
 
-    // "failures: 3 by our events, 2 by the framework's closing line".
+    // "failures: 3 by its tests, 2 by the framework's closing line".
     [[nodiscard]] std::string text() const;
     friend bool operator==(const Mismatch&, const Mismatch&) = default;
 };

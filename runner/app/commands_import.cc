@@ -116,7 +116,7 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
                              [&](store::JobResult job) {
                                  store::StoredModule module;
                                  module.path = job.record.path;
-                   job.started = run.started;
+                                 job.started = run.started;
                                  module.attempts.push_back(std::move(job));
                                  return see(std::move(module));
                              })

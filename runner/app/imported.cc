@@ -87,9 +87,19 @@ class Reading {
                                                    [&](ModuleRecord part) {
                                                        if (done) done = take(std::move(part), file);
                                                    });
-        for (const auto& said : of_file)
-            sums_.notes.push_back(
-                fmt::format("{}: byte {}: {}", file.name, said.offset, said.message));
+        for (const auto& said : of_file) {
+            const bool differ = said.message.starts_with(parsers::kTotalsDiffer);
+            const std::string place = fmt::format("byte {}: {}", said.offset, said.message);
+            if (differ)
+                sums_.mismatches.push_back({file.name, place});
+            else
+                sums_.notes.push_back(file.name + ": " + place);
+        }
+        for (const parsers::Dialect other : file.also)
+            sums_.mismatches.push_back(
+                {file.name, fmt::format("it shows signs of {} as well, which was not read: import "
+                                        "it once more with --dialect {}, or say --dialect {}",
+                                        name_of(other), name_of(other), name_of(file.dialect))});
         return done;
     }
 
@@ -153,7 +163,12 @@ Expected<std::vector<ImportedFile>> find_foreign(const std::vector<std::string>&
             if (!mapped) return tl::unexpected(mapped.error());
             const auto seen = all ? all : parsers::recognise(mapped->bytes());
             if (seen)
-                found.push_back({file, file.filename().string(), *seen, {}});
+                found.push_back({file,
+                                 file.filename().string(),
+                                 *seen,
+                                 all ? std::vector<parsers::Dialect>{}
+                                     : parsers::others_in(mapped->bytes(), *seen),
+                                 {}});
             else if (folder)
                 notes.push_back(fmt::format("passed over {}: no known results", file.string()));
             else
@@ -171,9 +186,12 @@ Expected<std::vector<ImportedFile>> find_foreign(const std::vector<std::string>&
 
 std::string describe_files(const std::vector<ImportedFile>& files) {
     json list = json::array();
-    for (const ImportedFile& file : files)
+    for (const ImportedFile& file : files) {
         list.push_back(
             {{"name", file.name}, {"dialect", name_of(file.dialect)}, {"copy", file.log}});
+        for (const parsers::Dialect other : file.also)
+            list.back()["also"].push_back(name_of(other));
+    }
     return json{{"imported", list}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -184,7 +202,11 @@ std::vector<ImportedFile> described_files(const std::string& fingerprint, const 
     for (const json& file : described["imported"]) {
         const auto dialect = parsers::dialect_of(file.value("dialect", ""));
         const std::string copy = file.value("copy", "");
-        if (dialect) files.push_back({folder / copy, file.value("name", ""), *dialect, copy});
+        if (!dialect) continue;
+        ImportedFile& known = files.emplace_back();
+        known = {folder / copy, file.value("name", ""), *dialect, {}, copy};
+        for (const auto& name : file.value("also", std::vector<std::string>{}))
+            if (const auto other = parsers::dialect_of(name)) known.also.push_back(*other);
     }
     return files;
 }

@@ -22,7 +22,8 @@ struct ImportedFile {
     std::filesystem::path file;
     std::string name;  // as its user knows it: names a module where nothing in the file does
     parsers::Dialect dialect{};
-    std::string log;  // its copy, relative to the run's folder
+    std::vector<parsers::Dialect> also;  // seen in it and not read, where nobody said the dialect
+    std::string log;                     // its copy, relative to the run's folder
 };
 
 // Of a folder every file in it, folders within included, in the order of their names; files in no

@@ -33,7 +33,8 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     print("accounting: {} collected = {}{}\n", totals.collected, sum.empty() ? "0" : sum,
           model.accounting.closed
               ? ", closed"
-              : fmt::format("; NOT closed, {} mismatches:", model.accounting.mismatches.size()));
+              : fmt::format("; NOT closed, {} mismatch{}:", model.accounting.mismatches.size(),
+                            model.accounting.mismatches.size() == 1 ? "" : "es"));
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
     if (model.run.shim)
@@ -42,7 +43,8 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
             "device\n",
             counted(totals.device, "test"), model.run.device, totals.redirected, totals.untouched);
     else
-        print("devices: nobody looked, the shim was off\n");
+        print("devices: nobody looked, {}\n",
+              model.run.imported ? "the results were imported" : "the shim was off");
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
     if (totals.collected == 0) print("no test was selected\n");

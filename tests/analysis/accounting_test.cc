@@ -103,8 +103,8 @@ TEST(Accounting, NamesBothFigures) {
     EXPECT_THAT(
         texts(account(record)),
         ::testing::ElementsAre("2 in one state each, 3 collected",
-                               "ran: 2 by our events, 1 by the framework's closing line",
-                               "failures: 0 by our events, 1 by the framework's closing line"));
+                               "ran: 2 by its tests, 1 by the framework's closing line",
+                               "failures: 0 by its tests, 1 by the framework's closing line"));
 }
 
 TEST(Accounting, ExpectsNoClosingLineOfAFrameworkThatHadNotFinished) {

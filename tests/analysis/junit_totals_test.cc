@@ -140,11 +140,11 @@ TEST(JunitTotals, AreTheRootsAndThoseOfItsSuites) {
     EXPECT_THAT(mismatches(with_root("tests='3'")), IsEmpty());
     EXPECT_THAT(mismatches(with_root("")), IsEmpty());
     EXPECT_THAT(mismatches(with_root("tests='4'")),
-                ElementsAre("tests: 3 by our events, 4 by the framework's closing line"));
+                ElementsAre("tests: 3 by its tests, 4 by the framework's closing line"));
     std::string both = with_root("tests='2'");
     both.replace(both.find("</testsuite>") - 20, 20, "");
     EXPECT_THAT(mismatches(both),
-                ElementsAre("tests: 2 by our events, 3 by the framework's closing line"));
+                ElementsAre("tests: 2 by its tests, 3 by the framework's closing line"));
 }
 
 // Several runs of pytest in one file are a part each; the root's totals are of all.

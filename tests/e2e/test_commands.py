@@ -80,7 +80,7 @@ def test_a_framework_that_counts_otherwise_is_exit_3_and_stands_first(runner, py
         "    def test(self):\n        pass\n")
     result = runner(tests.parent, "--framework", "unittest", "--python", python, "--shim", "off")
     assert result.code == 3, result.out
-    assert "NOT closed" in result.out and "tests/test_a.py: ran: 1 by our events, 7 by the framework's closing line" in result.out
+    assert "NOT closed" in result.out and "tests/test_a.py: ran: 1 by its tests, 7 by the framework's closing line" in result.out
     report = result.report
     assert report["accounting"]["closed"] is False and report["accounting"]["mismatches"][0]["module"] == "tests/test_a.py"
     text = (result.folder / "report.md").read_text()

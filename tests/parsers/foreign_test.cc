@@ -53,6 +53,23 @@ TEST(Foreign, WhatAFileQuotesIsNotItsDialect) {
     EXPECT_EQ(recognise(""), std::nullopt);
 }
 
+TEST(Foreign, ATextOfTwoFrameworksShowsSignsOfBoth) {
+    const std::string rule(70, '-');
+    const std::string unittest =
+        "test_x (m.A.test_x) ... ok\n\n" + rule + "\nRan 1 test in 0.1s\n\nOK\n";
+    const std::string gtest =
+        "[==========] Running 1 test from 1 test suite.\n[ RUN      ] A.x\n[       OK ] A.x (0 "
+        "ms)\n"
+        "[==========] 1 test from 1 test suite ran. (0 ms total)\n[  PASSED  ] 1 test.\n";
+    EXPECT_EQ(recognise(unittest + gtest), Dialect::googletest_text);
+    EXPECT_EQ(others_in(unittest + gtest, Dialect::googletest_text),
+              std::vector{Dialect::unittest_text});
+    EXPECT_EQ(others_in(gtest, Dialect::googletest_text), std::vector<Dialect>{});
+    const std::string xml = "<testsuite><testcase name='t'><system-out>" + unittest + gtest +
+                            "</system-out></testcase></testsuite>";
+    EXPECT_EQ(others_in(xml, Dialect::junit_xml), std::vector<Dialect>{});
+}
+
 CaseRecord test(const char* id) {
     CaseRecord c;
     c.id = id;

@@ -109,8 +109,8 @@ TEST(UnittestForeign, TotalsThatDoNotAddUpShow) {
                             closing("3 tests", "FAILED (failures=2)"));
     ASSERT_EQ(found.parts.size(), 1u);
     EXPECT_THAT(mismatches(found.parts[0]),
-                ::testing::ElementsAre("ran: 2 by our events, 3 by the framework's closing line",
-                                       "failures: 1 by our events, 2 by the framework's closing "
+                ::testing::ElementsAre("ran: 2 by its tests, 3 by the framework's closing line",
+                                       "failures: 1 by its tests, 2 by the framework's closing "
                                        "line"));
 }
 

@@ -296,4 +296,10 @@ std::optional<FoundClosing> find_closing(std::string_view log, std::string_view 
     return std::nullopt;
 }
 
+std::int64_t count_in(const Closing& closing, std::string_view word) {
+    for (const auto& [key, count] : closing.counts)
+        if (key == word) return count;
+    return 0;
+}
+
 }  // namespace compat::parsers

@@ -30,4 +30,7 @@ struct FoundClosing {
 // Of pytest's line, framed or with -q plain.
 [[nodiscard]] std::optional<Closing> pytest_closing_of(std::string_view line);
 
+// How many it counts under a word; 0 where it does not have it.
+[[nodiscard]] std::int64_t count_in(const Closing& closing, std::string_view word);
+
 }  // namespace compat::parsers

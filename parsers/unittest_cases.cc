@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "parsers/closing.h"
 #include "parsers/foreign.h"
 #include "parsers/traceback.h"
 #include "parsers/unittest_scanner.h"
@@ -45,12 +46,6 @@ bool is_of_function(const UnittestHeader& header) {
 }
 
 bool broke(State state) { return state == State::failed || state == State::errored; }
-
-std::int64_t count_in(const Closing& closing, std::string_view word) {
-    for (const auto& [key, count] : closing.counts)
-        if (key == word) return count;
-    return 0;
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "parsers/closing.h"
 #include "runner/analysis/marks.h"
 
 namespace compat::analysis {
@@ -15,6 +16,7 @@ namespace compat::analysis {
 namespace {
 using parsers::CaseRecord;
 using parsers::Closing;
+using parsers::count_in;
 using parsers::Failure;
 using parsers::ModuleRecord;
 using parsers::Phase;
@@ -150,12 +152,6 @@ std::string text_of(const Closing& closing) {
     for (const auto& [word, count] : closing.counts)
         if (count > 0) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", word, count);
     return text;
-}
-
-std::int64_t count_in(const Closing& closing, std::string_view word) {
-    for (const auto& [key, value] : closing.counts)
-        if (key == word) return value;
-    return 0;
 }
 
 bool is_junit(const Closing& closing) {

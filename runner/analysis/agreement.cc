@@ -4,6 +4,7 @@
 #include <cctype>
 #include <unordered_map>
 
+#include "parsers/closing.h"
 #include "runner/analysis/accounting.h"
 
 namespace compat::analysis {
@@ -81,12 +82,9 @@ bool counts_agree(const std::vector<Pair>& pairs) {
 bool totals_agree(const ModuleRecord& events, const ModuleRecord& text) {
     const auto ours = expected_closing(events);
     if (!ours || !text.closing) return false;
-    const auto& theirs = text.closing->counts;
     return ours->ran.value_or(0) == text.closing->ran.value_or(0) &&
            std::all_of(ours->counts.begin(), ours->counts.end(), [&](const auto& count) {
-               const auto has_word = [&](const auto& of) { return of.first == count.first; };
-               const auto at = std::find_if(theirs.begin(), theirs.end(), has_word);
-               return count.second == (at == theirs.end() ? 0 : at->second);
+               return count.second == parsers::count_in(*text.closing, count.first);
            });
 }
 

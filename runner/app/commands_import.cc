@@ -40,14 +40,13 @@ Expected<void> copy_into(const fs::path& folder, std::vector<ImportedFile>& file
 }
 
 store::RunInfo run_info(const ImportCommand& command, const Invocation& invocation,
-                        const Settings& settings, const RunFolder& run,
+                        const Settings& settings, const RunFolder& run, const std::string& series,
                         const std::vector<ImportedFile>& files,
                         const std::set<std::string>& frameworks) {
     store::RunInfo info;
     info.id = run.id;
     info.suite = command.suite;
-    info.series =
-        settings.text(Setting::name).empty() ? command.suite : settings.text(Setting::name);
+    info.series = series;
     info.started = run.started;
     info.framework = fmt::format("{}", fmt::join(frameworks, "+"));
     info.shim = false;
@@ -77,9 +76,9 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
     auto store = open_results(run.results);
     if (!store) return tl::unexpected(store.error());
     run.started = SystemClock().wall();
-    const std::string series = settings->text(Setting::name);
-    run.id =
-        make_run_id(series.empty() ? command.suite : series, run.started, std::random_device{}());
+    const std::string& name = settings->text(Setting::name);
+    const std::string& series = name.empty() ? command.suite : name;
+    run.id = make_run_id(series, run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
     if (auto copied = copy_into(run.folder, *files); !copied) return tl::unexpected(copied.error());
 
@@ -102,15 +101,16 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
     facts.unaccounted = !look->mismatches.empty();
     facts.unexpected = !look->unexpected.empty();
     const ExitCode code = exit_code(facts);
-    store::StoredRun stored{run_info(command, invocation, *settings, run, *files, look->frameworks),
-                            store::RunEnd{SystemClock().wall(),
-                                          look->duration_s,
-                                          true,
-                                          static_cast<int>(code),
-                                          look->mismatches.empty(),
-                                          look->mismatches,
-                                          {}},
-                            look->duration_s};
+    store::StoredRun stored{
+        run_info(command, invocation, *settings, run, series, *files, look->frameworks),
+        store::RunEnd{SystemClock().wall(),
+                      look->duration_s,
+                      true,
+                      static_cast<int>(code),
+                      look->mismatches.empty(),
+                      look->mismatches,
+                      {}},
+        look->duration_s};
     const auto added = store->add_run(stored, [&](const store::SeeModule& see) {
         return read_imported(*files,
                              [&](store::JobResult job) {

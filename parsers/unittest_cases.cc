@@ -65,7 +65,10 @@ void UnittestScanner::begin(const UnittestHeader& header) {
         if (again || !c.subcases.empty()) return;
     }
     verbose_ = true;
+    fatal_ = false;
+    if (current_ && !has_ended(*current_)) unended_.push_back({*current_, headers_});
     current_ = add(header);
+    tail_from_ = after_ellipsis(offset_, after_);
     if (record_->cases[*current_].started) ++headers_;
     key_of_current_ = header.key;
 }
@@ -236,10 +239,13 @@ void UnittestScanner::add_section(const Section& section) {
 // which state the closing tells; the characters are there to be compared with it.
 void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
     if (!closing) {
-        for (const char c : characters_)
-            if (const State state = *unittest_state_of(c);
-                !broke(state) && unnamed_ < Unnamed::kMost)
-                add_unnamed(state, 1);
+        std::int64_t named = std::count_if(sections_.begin(), sections_.end(),
+                                           [](const Section& s) { return broke(s.state); });
+        for (const char c : characters_) {
+            const State state = *unittest_state_of(c);
+            if (broke(state) && named-- > 0) continue;
+            if (unnamed_ < Unnamed::kMost) add_unnamed(state, 1);
+        }
         return;
     }
     std::int64_t named = 0;
@@ -278,7 +284,7 @@ void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
     add_unnamed(State::xpassed, unexpected);
     if (!mixed_.empty() || printed('.', characters_) != passed ||
         printed('s', characters_) != skipped || printed('x', characters_) != expected)
-        diagnose_->add(first_character_,
+        diagnose_->add(first_character(),
                        "the characters of the tests are mixed with what was printed: how many "
                        "ended how is what the closing says");
 }

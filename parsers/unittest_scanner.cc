@@ -70,6 +70,8 @@ std::string_view announced_file(std::string_view line) {
 constexpr std::string_view kRunningTests = "Running tests...";
 constexpr std::string_view kDurations = "Slowest test durations";
 constexpr std::string_view kRan = "Ran ";
+// With which Python itself dies. A dump of its threads follows.
+constexpr std::string_view kFatal = "Fatal Python error: ";
 
 bool broke(State state) { return state == State::failed || state == State::errored; }
 
@@ -84,7 +86,13 @@ bool UnittestScanner::next(ModuleRecord& record) {
     begin_run(record);
     for (LogLines lines(log_.text, next_, !one_module()); lines.next();) {
         offset_ = lines.offset();
+        after_ = lines.after();
         const std::string_view line = lines.line();
+        if (fatal_ && !verbose_ && begins_run(line)) {
+            next_ = offset_;
+            end_run(std::nullopt, offset_);
+            return true;
+        }
         if (!one_module() && take_marker(lines)) {
             next_ = has_content() ? offset_ : lines.after();
             if (!has_content()) continue;
@@ -97,6 +105,8 @@ bool UnittestScanner::next(ModuleRecord& record) {
         if (line == kRule) rule_ = offset_;
         if (stage_ == Stage::results)
             take_result(line);
+        else if (stage_ == Stage::sections && within_test_)
+            take_within_test(line);
         else if (stage_ == Stage::durations)
             take_duration(line);
         else if (line == kDurations) {
@@ -107,7 +117,7 @@ bool UnittestScanner::next(ModuleRecord& record) {
     const bool content = has_content();
     if (!content && !characters_.empty())
         of_file_.push_back(
-            {"log", static_cast<std::int64_t>(first_character_),
+            {"log", static_cast<std::int64_t>(first_character()),
              fmt::format("{} characters like those of a run, which nothing closes or names",
                          characters_.size())});
     next_ = log_.text.size();
@@ -121,13 +131,17 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
     diagnose_.emplace("log", record.diagnostics);
     stage_ = Stage::results;
     rule_.reset();
-    open_section_ = false;
+    drop_sections();
     documented_.reset();
-    sections_.clear();
+    fatal_ = false;
+    tail_from_ = next_;
+    unended_.clear();
     said_.clear();
     progress_.clear();
     by_id_.clear();
     by_name_.clear();
+    by_label_.clear();
+    subs_.clear();
     repeats_.clear();
     current_.reset();
     path_.clear();
@@ -138,12 +152,15 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
     headers_ = unnamed_ = 0;
     characters_.clear();
     mixed_.clear();
+    inside_ = 0;
+    character_lines_.clear();
 }
 
 void UnittestScanner::end_run(std::optional<Closing> closing, size_t end) {
+    tail_ = log_.text.substr(std::min(tail_from_, end), end - std::min(tail_from_, end));
     close_section(end);
     for (const Section& section : sections_) add_section(section);
-    if (!one_module() && !verbose_ && (closing || has_content())) add_unnamed(closing);
+    if (!one_module() && !verbose_) add_unnamed(closing);
     for (size_t i = 0; i < said_.size(); ++i) resolve(i);
     if (!one_module() && verbose_ && closing) add_unsaid_skips(*closing);
     record_->closing = std::move(closing);
@@ -172,7 +189,10 @@ bool UnittestScanner::take_title(LogLines& lines) {
     if (!ahead.next()) return false;
     const auto title = title_of(ahead.line());
     if (!title) return false;
+    if (status_within_) leave_sections();
     close_section(offset_);
+    if (stage_ == Stage::results) within_test_ = current_ && !has_ended(*current_);
+    status_within_.reset();
     stage_ = Stage::sections;
     rule_.reset();
     sections_.push_back({title->state, title->duration_s, std::string(title->heading), offset_,
@@ -194,70 +214,6 @@ bool UnittestScanner::take_title(LogLines& lines) {
 void UnittestScanner::close_section(size_t end) {
     if (open_section_) sections_.back().end = std::max(end, sections_.back().body);
     open_section_ = false;
-}
-
-bool UnittestScanner::take_closing(LogLines& lines) {
-    LogLines ahead = lines;
-    if (!ahead.next() || !ahead.line().empty() || !ahead.next()) return false;
-    auto closing = unittest_closing_of(lines.line(), ahead.line());
-    if (!closing) return false;
-    if (!is_of_run(*closing, *rule_)) {
-        // A test's own: what it printed before is no section of this run.
-        sections_.clear();
-        open_section_ = false;
-        stage_ = Stage::results;
-        return false;
-    }
-    if (const auto from = broken_off_before(*closing)) {
-        const size_t offset = said_[*from].offset;
-        sections_.clear();
-        open_section_ = false;
-        record_->cases.resize(*from);
-        said_.resize(*from);
-        progress_.resize(*from);
-        path_.clear();
-        several_paths_ = false;
-        for (const CaseRecord& c : record_->cases) note_path(module_of(c));
-        end_run(std::nullopt, offset);
-        next_ = offset;
-        return true;
-    }
-    end_run(std::move(closing), *rule_);
-    next_ = ahead.after();
-    return true;
-}
-
-// Whether the closing is the run's, and not one that a test printed.
-bool UnittestScanner::is_of_run(const Closing& closing, size_t offset) const {
-    if (one_module()) return log_.closing == offset;
-    const std::int64_t ran = *closing.ran;
-    if (verbose_) {
-        if (!current_) return true;
-        const Said& said = said_[*current_];
-        const bool ended = said.any || said.at_end || !record_->cases[*current_].subcases.empty();
-        return ended || ran == headers_ || broken_off_before(closing);
-    }
-    // Without names: it cannot have run more tests than have left a trace.
-    const auto traces =
-        static_cast<std::int64_t>(characters_.size() + mixed_.size() + sections_.size());
-    return traces == 0 || ran <= traces;
-}
-
-// The first test of this closing's run, where an earlier run broke off and its closing is missing:
-// of a test that never ended, as many tests after it as the closing says were run.
-std::optional<size_t> UnittestScanner::broken_off_before(const Closing& closing) const {
-    if (one_module() || *closing.ran >= headers_) return std::nullopt;
-    std::int64_t after = 0;
-    for (size_t i = said_.size(); i-- > 1 && after <= *closing.ran;) {
-        if (record_->cases[i].started) ++after;
-        const Said& before = said_[i - 1];
-        const bool ended = before.any || before.at_end || record_->cases[i - 1].pseudo;
-        // On one line with the test before it, it would be read with that one again, for ever.
-        const bool apart = said_[i].offset > before.offset;
-        if (after == *closing.ran && !ended && apart && record_->cases[i - 1].subcases.empty())
-            return i;
-    }
-    return std::nullopt;
 }
 
 void UnittestScanner::take_result(std::string_view line) {
@@ -301,13 +257,16 @@ void UnittestScanner::take_output(std::string_view line, std::optional<UnittestH
         line = header->rest.substr(kEllipsis.size());
         header = header_of(line);
     }
+    if (current_ && line.starts_with(kFatal)) fatal_ = true;
     if (auto status = unittest_status_of(trimmed(line))) {
         if (current_)
             take_status(std::move(*status));
         else if (status->state == State::skipped)
             take_nameless_skip(std::move(status->reason));
     } else if (current_) {
-        if (auto tail = unittest_status_at_end(line)) {
+        // A dump's frames end with names of functions.
+        if (auto tail = unittest_status_at_end(line); tail && !fatal_) {
+            tail_from_ = after_;
             Said& said = said_[*current_];
             CaseRecord& c = record_->cases[*current_];
             said.at_end = tail->state;
@@ -320,6 +279,7 @@ void UnittestScanner::take_output(std::string_view line, std::optional<UnittestH
 }
 
 void UnittestScanner::take_status(UnittestStatus status) {
+    tail_from_ = after_;
     Said& said = said_[*current_];
     CaseRecord& c = record_->cases[*current_];
     c.duration_s += status.duration_s;
@@ -349,13 +309,20 @@ void UnittestScanner::take_nameless_skip(std::string reason) {
 
 // "..F.s": lines of them alone, and where a test printed between them, both ends of its lines.
 void UnittestScanner::take_progress(std::string_view line) {
-    if (verbose_) return;
-    const auto* const text = std::find_if_not(line.begin(), line.end(), is_progress);
-    if (text == line.end()) {
-        if (characters_.empty()) first_character_ = offset_;
-        characters_ += line;
+    if (verbose_ || line.empty()) return;
+    const size_t dies = line.find(kFatal);
+    const auto* const text =
+        std::find_if_not(line.begin(), line.begin() + std::min(dies, line.size()), is_progress);
+    const auto count = static_cast<size_t>(text - line.begin());
+    if (count == line.size() || count == dies) {
+        character_lines_.push_back({characters_.size(), offset_});
+        characters_.append(line.begin(), text);
+        tail_from_ = count == dies ? offset_ : after_;
+        fatal_ = fatal_ || count == dies;
         return;
     }
+    if (fatal_) return;
+    inside_ += static_cast<size_t>(std::count_if(line.begin(), line.end(), is_progress));
     mixed_.append(line.begin(), text);
     mixed_.append(std::find_if_not(line.rbegin(), line.rend(), is_progress).base(), line.end());
 }
@@ -388,12 +355,18 @@ bool UnittestScanner::take_subtest(std::string_view line) {
 
 SubCase& UnittestScanner::subcase(size_t i, std::string_view label) {
     std::vector<SubCase>& all = record_->cases[i].subcases;
-    const std::string name = valid_utf8(label);
-    const auto it =
-        std::find_if(all.begin(), all.end(), [&](const SubCase& s) { return s.label == name; });
-    if (it != all.end() && !it->failure) return *it;
+    std::string name = valid_utf8(label);
+    const std::uint32_t hash = NameIndex::hash_of(name) + static_cast<std::uint32_t>(i);
+    const std::uint32_t* const known = by_label_.find(hash, [&](std::uint32_t at) {
+        return subs_[at].i == i && all[subs_[at].sub].label == name;
+    });
+    if (known && !all[subs_[*known].sub].failure) return all[subs_[*known].sub];
+    if (!known) {
+        by_label_.add(hash, static_cast<std::uint32_t>(subs_.size()));
+        subs_.push_back({i, all.size()});
+    }
     all.push_back({});
-    all.back().label = name;
+    all.back().label = std::move(name);
     return all.back();
 }
 

@@ -41,6 +41,8 @@ class UnittestScanner {
     [[nodiscard]] const std::string& path() const { return path_; }
     // How far each case of the last run came.
     [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
+    // What stands behind the last thing that the last run said of its tests.
+    [[nodiscard]] std::string_view tail() const { return tail_; }
     // What is to be said of the file as a whole.
     [[nodiscard]] std::vector<Diagnostic> take_diagnostics() { return std::move(of_file_); }
 
@@ -64,18 +66,41 @@ class UnittestScanner {
         size_t end = 0;
     };
     enum class Stage { results, sections, durations };
+    // What comes next of a runner's words.
+    enum class Next { run, part_of_run, status, nothing };
+    // A test after which another one began before it had ended.
+    struct Unended {
+        size_t i = 0;
+        std::int64_t headers = 0;  // that there were up to it
+    };
 
     void begin_run(ModuleRecord& record);
     void end_run(std::optional<Closing> closing, size_t end);
     [[nodiscard]] bool one_module() const { return !log_.module.empty(); }
-    [[nodiscard]] bool has_content() const { return !record_->cases.empty() || !sections_.empty(); }
+    [[nodiscard]] bool has_content() const {
+        return !record_->cases.empty() || !sections_.empty() || (fatal_ && !verbose_);
+    }
+    [[nodiscard]] size_t first_character() const {
+        return character_lines_.empty() ? 0 : character_lines_.front().offset;
+    }
 
     bool take_marker(const LogLines& lines);
     bool take_title(LogLines& lines);
     bool take_closing(LogLines& lines);
-    [[nodiscard]] bool is_of_run(const Closing& closing, size_t offset) const;
+    [[nodiscard]] bool is_of_run(const Closing& closing, bool after_broken_off) const;
+    [[nodiscard]] bool fits(const Closing& closing) const;
+    [[nodiscard]] bool begins_run(std::string_view line) const;
+    [[nodiscard]] Next next_after(LogLines lines) const;
+    [[nodiscard]] bool has_ended(size_t i) const;
     [[nodiscard]] std::optional<size_t> broken_off_before(const Closing& closing) const;
+    [[nodiscard]] size_t characters_before(const Closing& closing) const;
+    void break_off_before(size_t i);
+    void break_off_after(size_t characters);
+    [[nodiscard]] size_t after_ellipsis(size_t offset, size_t end) const;
     void close_section(size_t end);
+    void drop_sections();
+    bool leave_sections();
+    void take_within_test(std::string_view line);
 
     void take_result(std::string_view line);
     bool take_subtest(std::string_view line);
@@ -115,6 +140,13 @@ class UnittestScanner {
     std::optional<Diagnoser> diagnose_;
     Stage stage_ = Stage::results;
     size_t offset_ = 0;
+    size_t after_ = 0;  // the line that begins at `offset_`
+    size_t tail_from_ = 0;
+    std::string_view tail_;
+    bool fatal_ = false;        // Python said that it dies, in the test that began last
+    bool within_test_ = false;  // the sections began before that test had ended
+    std::optional<UnittestStatus> status_within_;  // the last line, where it is one
+    std::vector<Unended> unended_;
     std::optional<size_t> rule_;  // the line before was one: where it begins
     bool open_section_ = false;
     std::optional<std::string> documented_;  // a header whose docstring is on the next line
@@ -123,7 +155,13 @@ class UnittestScanner {
     std::vector<Progress> progress_;
     NameIndex by_id_;
     NameIndex by_name_;
-    std::vector<int> repeats_;  // of each case's id
+    struct SubPlace {
+        size_t i = 0;
+        size_t sub = 0;
+    };
+    NameIndex by_label_;
+    std::vector<SubPlace> subs_;  // what by_label_ finds
+    std::vector<int> repeats_;    // of each case's id
     std::optional<size_t> current_;
     std::string key_of_current_;
     std::string path_;  // of all cases so far
@@ -133,10 +171,15 @@ class UnittestScanner {
     bool verbose_ = false;      // there are lines of tests or fixtures
     std::int64_t headers_ = 0;  // of tests
     std::int64_t unnamed_ = 0;
-    std::string characters_;      // of lines that hold nothing else
-    std::string mixed_;           // at either end of other lines, printed or not
-    size_t first_character_ = 0;  // its offset
-    size_t last_size_ = 0;        // how many cases the run before had
+    std::string characters_;  // of lines that hold nothing else
+    std::string mixed_;       // at either end of other lines, printed or not
+    size_t inside_ = 0;       // such characters in lines that hold others, too
+    struct CharacterLine {
+        size_t first = 0;  // of its characters in `characters_`
+        size_t offset = 0;
+    };
+    std::vector<CharacterLine> character_lines_;
+    size_t last_size_ = 0;  // how many cases the run before had
 };
 
 }  // namespace compat::parsers

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "parsers/foreign.h"
 #include "parsers/text.h"
 #include "parsers/unittest_header.h"
@@ -14,6 +16,7 @@
 namespace compat::parsers {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::Golden;
 using ::testing::IsEmpty;
 
@@ -92,6 +95,24 @@ std::string closing(std::string_view ran, std::string_view verdict) {
     return fmt::format("\n{}\nRan {} in 0.001s\n\n{}\n", kRule, ran, verdict);
 }
 
+std::string section(std::string_view title) {
+    return fmt::format(
+        "{}\n{}\n{}\nTraceback (most recent call last):\n"
+        "  File \"m.py\", line 3, in test\nAssertionError: no\n",
+        kDoubleRule, title, kRule);
+}
+
+// The states of each part's tests, in their order.
+std::vector<std::string> states(const Read& found) {
+    std::vector<std::string> out;
+    for (const ModuleRecord& part : found.parts) {
+        out.emplace_back();
+        for (const CaseRecord& c : part.cases)
+            out.back() += fmt::format("{}{}", out.back().empty() ? "" : " ", name_of(c.state));
+    }
+    return out;
+}
+
 TEST(UnittestForeign, OneRunOverManyModules) {
     const Read found = read(
         "test_x (tests.test_a.A.test_x) ... ok\n"
@@ -109,9 +130,9 @@ TEST(UnittestForeign, TotalsThatDoNotAddUpShow) {
                             closing("3 tests", "FAILED (failures=2)"));
     ASSERT_EQ(found.parts.size(), 1u);
     EXPECT_THAT(mismatches(found.parts[0]),
-                ::testing::ElementsAre("ran: 2 by its tests, 3 by the framework's closing line",
-                                       "failures: 1 by its tests, 2 by the framework's closing "
-                                       "line"));
+                ElementsAre("ran: 2 by its tests, 3 by the framework's closing line",
+                            "failures: 1 by its tests, 2 by the framework's closing "
+                            "line"));
 }
 
 TEST(UnittestForeign, ARunThatBreaksOffIsOneOfItsOwn) {
@@ -123,8 +144,8 @@ TEST(UnittestForeign, ARunThatBreaksOffIsOneOfItsOwn) {
     ASSERT_EQ(found.parts.size(), 2u);
     EXPECT_EQ(found.parts[0].path, "m.py");
     EXPECT_FALSE(found.parts[0].finished);
-    EXPECT_EQ(found.parts[0].cases[1].state, State::not_run);
-    EXPECT_EQ(found.parts[0].cases[1].reason, "the log breaks off");
+    EXPECT_EQ(found.parts[0].cases[1].state, State::crashed);
+    EXPECT_EQ(found.parts[0].cases[1].reason, "SIGSEGV");
     EXPECT_FALSE(mismatches(found.parts[0]).empty());
     EXPECT_EQ(found.parts[1].cases.size(), 2u);
     EXPECT_THAT(mismatches(found.parts[1]), IsEmpty());
@@ -163,11 +184,10 @@ TEST(UnittestForeign, ARunThatIsNotVerboseAddsUp) {
     std::vector<std::string> ids;
     for (const CaseRecord& c : part.cases)
         ids.push_back(fmt::format("{} {}", c.id, name_of(c.state)));
-    EXPECT_THAT(ids,
-                ::testing::ElementsAre("m.py::A::test_x failed", "m.py::<unnamed 1> passed",
-                                       "m.py::<unnamed 2> passed", "m.py::<unnamed 3> passed",
-                                       "m.py::<unnamed 4> skipped", "m.py::<unnamed 5> xfailed",
-                                       "m.py::<unnamed 6> xpassed"));
+    EXPECT_THAT(ids, ElementsAre("m.py::A::test_x failed", "m.py::<unnamed 1> passed",
+                                 "m.py::<unnamed 2> passed", "m.py::<unnamed 3> passed",
+                                 "m.py::<unnamed 4> skipped", "m.py::<unnamed 5> xfailed",
+                                 "m.py::<unnamed 6> xpassed"));
 }
 
 TEST(UnittestForeign, PrintsBetweenCharactersAreToldByTheClosing) {
@@ -177,6 +197,123 @@ TEST(UnittestForeign, PrintsBetweenCharactersAreToldByTheClosing) {
     EXPECT_EQ(found.parts[0].path, "dots.log");
     EXPECT_EQ(found.parts[0].diagnostics.size(), 1u);
     EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
+}
+
+TEST(UnittestForeign, PrintsWithoutALineEndAreOfTheirRun) {
+    const Read found = read("epoch 1.epoch 2.epoch 3.epoch 4." + closing("4 tests", "OK") + "." +
+                            closing("1 test", "OK"));
+    EXPECT_THAT(states(found), ElementsAre("passed passed passed passed", "passed"));
+    for (const ModuleRecord& part : found.parts) EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
+TEST(UnittestForeign, CharactersThatNoClosingCountsAreARunThatBrokeOff) {
+    const std::string good = closing("2 tests", "OK");
+    for (const std::string between : {"\n", ""}) {
+        const Read found = read(".F..s" + between + ".." + good);
+        EXPECT_THAT(states(found),
+                    ElementsAre("passed failed passed passed skipped", "passed passed"))
+            << between;
+        ASSERT_EQ(found.parts.size(), 2u);
+        EXPECT_FALSE(found.parts[0].finished);
+        EXPECT_THAT(mismatches(found.parts[1]), IsEmpty());
+    }
+    EXPECT_THAT(states(read("..\nKilled\n.." + good)),
+                ElementsAre("passed passed crashed", "passed passed"));
+    // What a test broke more than once is no run of its own.
+    const Read once = read(".FE\n" + section("FAIL: test_x (m.A.test_x)") +
+                           section("ERROR: test_x (m.A.test_x)") +
+                           closing("2 tests", "FAILED (failures=1, errors=1)"));
+    EXPECT_THAT(states(once), ElementsAre("failed passed"));
+}
+
+// As a framework does that a test calls: result.printErrors().
+TEST(UnittestForeign, SectionsThatATestPrintsAreNotTheRuns) {
+    const std::string own = section("FAIL: runTest (m.Inner.runTest)");
+    const std::string last = section("FAIL: test_3 (m.A.test_3)");
+    const Read found = read("test_1 (m.A.test_1) ... F\n" + own +
+                            "ok\ntest_2 (m.A.test_2) ... ok\ntest_3 (m.A.test_3) ... FAIL\n\n" +
+                            last + closing("3 tests", "FAILED (failures=1)"));
+    EXPECT_THAT(states(found), ElementsAre("passed passed failed"));
+    for (const ModuleRecord& part : found.parts) EXPECT_THAT(mismatches(part), IsEmpty());
+    const Read at_end =
+        read("test_1 (m.A.test_1) ... F\n" + own + "ok\n" + closing("1 test", "OK"));
+    EXPECT_THAT(states(at_end), ElementsAre("passed"));
+    const Read before_own = read("test_3 (m.A.test_3) ... FAIL\ntest_1 (m.A.test_1) ... F\n" + own +
+                                 "ok\n\n" + last + closing("2 tests", "FAILED (failures=1)"));
+    EXPECT_THAT(states(before_own), ElementsAre("failed passed"));
+}
+
+TEST(UnittestForeign, ACrashThatTheLogNamesIsTheTests) {
+    const std::string dump =
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call "
+        "first):\n  File \"m.py\", line 3 in test_is_ok\n";
+    const std::string began = "test_a (m.A.test_a) ... ok\ntest_b (m.A.test_b) ... ";
+    for (const std::string after : {"", "Segmentation fault (core dumped)\n"}) {
+        const Read found = read(began + dump + after);
+        EXPECT_THAT(states(found), ElementsAre("passed crashed"));
+        EXPECT_EQ(found.parts[0].cases[1].reason, "SIGSEGV");
+        EXPECT_EQ(found.parts[0].outcome, ModuleOutcome::crashed);
+        EXPECT_FALSE(mismatches(found.parts[0]).empty());
+    }
+    // A child's: the test went on.
+    EXPECT_THAT(states(read(began + dump + "ok\n" + closing("2 tests", "OK"))),
+                ElementsAre("passed passed"));
+    // The words are a test's name's.
+    EXPECT_THAT(states(read("test_SIGTERM (m.A.test_SIGTERM) ... ok\ntest_SIGSEGV (m.A.t) ... ")),
+                ElementsAre("passed not_run"));
+}
+
+TEST(UnittestForeign, ACrashOfARunThatIsNotVerboseKeepsItsCharacters) {
+    const std::string dump =
+        "Fatal Python error: Aborted\n\nCurrent thread 0x00007f (most recent call first):\n"
+        "  File \"m.py\", line 3 in test_b\n";
+    Read found;
+    const std::string text = ".s" + dump + ".." + closing("2 tests", "OK");
+    found.diagnostics =
+        read_foreign(Dialect::unittest_text, {"dots.log", text},
+                     [&](ModuleRecord part) { found.parts.push_back(std::move(part)); });
+    EXPECT_THAT(states(found), ElementsAre("passed skipped crashed", "passed passed"));
+    ASSERT_EQ(found.parts.size(), 2u);
+    ASSERT_EQ(found.parts[0].cases.size(), 3u);
+    EXPECT_EQ(found.parts[0].cases[2].id, "dots.log::<module>");
+    EXPECT_THAT(mismatches(found.parts[1]), IsEmpty());
+}
+
+TEST(UnittestForeign, AClosingInWhatAFailedTestPrintedIsNotTheRuns) {
+    const std::string printed = "\nStdout:\n.\n" + closing("1 test", "OK");
+    const Read verbose = read("test_a (m.A.test_a) ... ok\ntest_c (m.A.test_c) ... FAIL\n\n" +
+                              section("FAIL: test_c (m.A.test_c)") + printed +
+                              closing("2 tests", "FAILED (failures=1)"));
+    EXPECT_THAT(states(verbose), ElementsAre("passed failed"));
+    EXPECT_THAT(verbose.parts[0].cases[1].failure->traceback, ::testing::HasSubstr("Ran 1 test"));
+    const Read quiet =
+        read("..F.F\n" + section("FAIL: test_c (m.A.test_c)") + printed + "\n" +
+             section("FAIL: test_d (m.A.test_d)") + closing("5 tests", "FAILED (failures=2)"));
+    EXPECT_THAT(states(quiet), ElementsAre("failed failed passed passed passed"));
+    for (const Read& found : {verbose, quiet}) EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
+}
+
+// What it ran has rows: that they are too many for the closing shows.
+TEST(UnittestForeign, AVerboseRunWithinATestDoesNotSplitTheRun) {
+    const Read found = read(
+        "test_a (m.A.test_a) ... ok\ntest_n (m.A.test_n) ... test_q (m.I.test_q) ... FAIL\n\n" +
+        section("FAIL: test_q (m.I.test_q)") + closing("1 test", "FAILED (failures=1)") +
+        "ok\ntest_z (m.A.test_z) ... ok\n" + closing("3 tests", "OK"));
+    EXPECT_THAT(states(found), ElementsAre("passed passed failed passed"));
+    EXPECT_FALSE(mismatches(found.parts[0]).empty());
+}
+
+TEST(UnittestForeign, ManySubTestsAndClosingsAreReadInTime) {
+    std::string text = "test_s (m.A.test_s) ... ";
+    for (int i = 0; i < 100'000; ++i)
+        text += fmt::format("\n  test_s (m.A.test_s) (i={}) ... skipped 'no'", i);
+    text += "\n";
+    for (int i = 0; i < 20'000; ++i) text += fmt::format("test_{0} (m.A.test_{0}) ... ok\n", i);
+    text += "test_prints (m.A.test_prints) ... ";
+    for (int i = 0; i < 20'000; ++i) text += closing("10000 tests", "OK");
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_FALSE(read(text).parts.empty());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 TEST(UnittestForeign, OffsetsAreThoseOfTheFile) {

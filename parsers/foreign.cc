@@ -46,15 +46,6 @@ bool begins_class(std::string_view word) {
     return letter != std::string_view::npos && is_capital(word[letter]);
 }
 
-std::vector<std::pair<Dialect, int>> signs_in(std::string_view bytes) {
-    const std::string_view beginning = bytes.substr(0, kLookedAt);
-    const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kLookedAt));
-    std::vector<std::pair<Dialect, int>> signs;
-    for (const Reader& reader : kReaders)
-        signs.emplace_back(reader.dialect, reader.likeness(beginning, end));
-    return signs;
-}
-
 }  // namespace
 
 std::optional<Dialect> dialect_of(std::string_view name) {
@@ -63,23 +54,28 @@ std::optional<Dialect> dialect_of(std::string_view name) {
     return static_cast<Dialect>(it - kDialectNames.begin());
 }
 
-std::optional<Dialect> recognise(std::string_view bytes) {
-    std::optional<Dialect> best;
-    int most = 0;
-    for (const auto& [dialect, signs] : signs_in(bytes))
-        if (signs > most) {
-            most = signs;
-            best = dialect;
-        }
-    return best;
+Signs signs_in(std::string_view bytes) {
+    const std::string_view beginning = bytes.substr(0, kLookedAt);
+    const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kLookedAt));
+    Signs signs{};
+    for (const Reader& reader : kReaders)
+        signs[static_cast<size_t>(reader.dialect)] = reader.likeness(beginning, end);
+    return signs;
 }
 
-std::vector<Dialect> others_in(std::string_view bytes, Dialect dialect) {
+std::optional<Dialect> recognise(const Signs& signs) {
+    const auto* const most = std::max_element(signs.begin(), signs.end());
+    if (*most == 0) return std::nullopt;
+    return static_cast<Dialect>(most - signs.begin());
+}
+
+std::vector<Dialect> others_in(const Signs& signs, Dialect dialect) {
     constexpr int kSure = 10;
     std::vector<Dialect> others;
-    for (const auto& [other, signs] : signs_in(bytes)) {
-        if (signs >= kCertain) return {};
-        if (signs >= kSure && other != dialect) others.push_back(other);
+    for (size_t i = 0; i < signs.size(); ++i) {
+        const auto other = static_cast<Dialect>(i);
+        if (signs[i] >= kCertain) return {};
+        if (signs[i] >= kSure && other != dialect) others.push_back(other);
     }
     return others;
 }

@@ -46,20 +46,21 @@ using SeePart = std::function<void(ModuleRecord part)>;
 // this one does, whatever it quotes.
 inline constexpr int kCertain = 1'000'000;
 
-// The dialect in which a file is written; nothing where it is in none that is known. Looks at its
-// beginning and its end alone, whatever its size.
-[[nodiscard]] std::optional<Dialect> recognise(std::string_view bytes);
+// How many signs of each dialect a file shows, by Dialect. Looks at its beginning and its end
+// alone, whatever its size.
+using Signs = std::array<int, kDialectNames.size()>;
+[[nodiscard]] Signs signs_in(std::string_view bytes);
+
+// The dialect in which a file is written; nothing where it is in none that is known.
+[[nodiscard]] std::optional<Dialect> recognise(const Signs& signs);
 
 // The other dialects of which a file shows signs that no other than they have: a log of several
 // frameworks. None for a file that begins as only its own dialect does.
-[[nodiscard]] std::vector<Dialect> others_in(std::string_view bytes, Dialect dialect);
-
-// With this begins the message of a diagnostic of a whole file whose own totals, over several of
-// its parts, are not those of its tests.
-inline constexpr std::string_view kTotalsDiffer = "totals differ: ";
+[[nodiscard]] std::vector<Dialect> others_in(const Signs& signs, Dialect dialect);
 
 // Hands on the file's parts in its order and keeps none. Gives what is to be said of the file as a
-// whole. Never fails, on any bytes.
+// whole: a message that begins with kTotalsDiffer (text.h) is of its own totals over several of its
+// parts, which are not those of its tests. Never fails, on any bytes.
 [[nodiscard]] std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file,
                                                    const SeePart& see);
 

@@ -440,9 +440,9 @@ class Document {
         const Totals totals = stated_by(root_);
         for (size_t i = 0; i < kWords.size() && parts_of_root_ > 1; ++i)
             if (totals[i] && of_parts_[i] && *totals[i] != *of_parts_[i])
-                diagnose_.add(
-                    0, fmt::format("totals differ: {}: {} by the file as a whole, {} by its suites",
-                                   kWords[i], *totals[i], *of_parts_[i]));
+                diagnose_.totals_differ(
+                    0, fmt::format("{}: {} by the file as a whole, {} by its suites", kWords[i],
+                                   *totals[i], *of_parts_[i]));
         parts_of_root_ = 0;
     }
 

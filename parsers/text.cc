@@ -77,16 +77,30 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 }
 
 void Diagnoser::add(size_t offset, std::string message) {
-    last_offset_ = offset;
-    if (++count_ <= kMost)
+    add_to(others_, offset, std::move(message));
+}
+
+void Diagnoser::totals_differ(size_t offset, std::string_view what) {
+    add_to(totals_, offset, fmt::format("{}{}", kTotalsDiffer, what));
+}
+
+void Diagnoser::add_to(Count& count, size_t offset, std::string message) {
+    count.last_offset = offset;
+    if (++count.seen <= kMost)
         into_.push_back(
             {std::string(file_), static_cast<std::int64_t>(offset), std::move(message)});
 }
 
+void Diagnoser::say_the_rest(const Count& count, std::string_view before) {
+    if (count.seen > kMost)
+        into_.push_back(
+            {std::string(file_), static_cast<std::int64_t>(count.last_offset),
+             fmt::format("{}{} more like these, the last one here", before, count.seen - kMost)});
+}
+
 Diagnoser::~Diagnoser() {
-    if (count_ > kMost)
-        into_.push_back({std::string(file_), static_cast<std::int64_t>(last_offset_),
-                         fmt::format("{} more like these, the last one here", count_ - kMost)});
+    say_the_rest(others_, "");
+    say_the_rest(totals_, kTotalsDiffer);
 }
 
 }  // namespace compat::parsers

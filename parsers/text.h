@@ -57,8 +57,13 @@ void append_valid_utf8(std::string& to, std::string_view bytes);
 // A decimal number without a sign; empty where `text` is anything else or does not fit.
 [[nodiscard]] std::optional<std::int64_t> number_of(std::string_view text);
 
+// With this begins the message of a diagnostic by which a file does not add up: its own totals are
+// not those of its tests.
+inline constexpr std::string_view kTotalsDiffer = "totals differ: ";
+
 // Collects diagnostics of one file; past `kMost` they are only counted, so that garbage of any size
-// stays readable.
+// stays readable. Totals that differ decide what becomes of a run: they are counted for themselves,
+// and the count of those left out begins as they do.
 class Diagnoser {
   public:
     static constexpr int kMost = 100;
@@ -68,12 +73,19 @@ class Diagnoser {
     Diagnoser& operator=(const Diagnoser&) = delete;
 
     void add(size_t offset, std::string message);
+    void totals_differ(size_t offset, std::string_view what);
 
   private:
+    struct Count {
+        std::int64_t seen = 0;
+        size_t last_offset = 0;
+    };
+    void add_to(Count& count, size_t offset, std::string message);
+    void say_the_rest(const Count& count, std::string_view before);
+
     std::string_view file_;
     std::vector<Diagnostic>& into_;
-    std::int64_t count_ = 0;
-    size_t last_offset_ = 0;
+    Count others_, totals_;
 };
 
 }  // namespace compat::parsers

@@ -102,8 +102,8 @@ class Run {
 
     void close(size_t end) {
         if (announced_ && !listed_all())
-            diagnose_.add(end, fmt::format("totals differ: {} test files found, {} in the log",
-                                           *announced_, modules_.size()));
+            diagnose_.totals_differ(end, fmt::format("{} test files found, {} in the log",
+                                                     *announced_, modules_.size()));
         for (const Module& module : modules_) see_(record_of(module));
     }
 
@@ -164,9 +164,9 @@ class Run {
     void check(size_t total, std::string_view text, size_t offset) {
         const auto theirs = number_of(trimmed(text));
         if (theirs && *theirs != counts_[total])
-            diagnose_.add(offset,
-                          fmt::format("totals differ: {}{} by its own total, {} by its modules",
-                                      kTotals[total].words, *theirs, counts_[total]));
+            diagnose_.totals_differ(offset,
+                                    fmt::format("{}{} by its own total, {} by its modules",
+                                                kTotals[total].words, *theirs, counts_[total]));
     }
 
     // The module that was under way is the first without an end.

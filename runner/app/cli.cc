@@ -285,7 +285,8 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
 
     auto* import_app =
         app.add_subcommand("import", "store results that others made as a run like any other");
-    import_app->add_option("FILE", import.files, "files, or folders of them")->required();
+    import_app->add_option("FILE", import.files, "files, folders of them, or - for stdin")
+        ->required();
     import_app->add_option("--suite", import.suite, "the suite whose results they are")
         ->type_name("NAME")
         ->capture_default_str();
@@ -300,17 +301,30 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         ->capture_default_str();
     import_app->add_option("--torch", import.torch, "the version of torch they were made with")
         ->type_name("VERSION");
+    import_app
+        ->add_option("--stdin-name", import.stdin_name, "what the file that - reads is called")
+        ->type_name("NAME")
+        ->capture_default_str();
     add_settings(*import_app, {Setting::results, Setting::name, Setting::root}, flags);
     import_app->footer(
         "Example:\n  runner import target/surefire-reports ci.log --suite theirs --device mps");
 
     auto* reparse_app = app.add_subcommand(
         "reparse", "read a run's files again and say which verdicts differ from the stored ones");
-    reparse_app->add_option("RUN", reparse.run, "id, unique prefix, latest, SUITE@latest")
-        ->capture_default_str();
+    auto* one =
+        reparse_app->add_option("RUN", reparse.run, "id, unique prefix, latest, SUITE@latest")
+            ->capture_default_str();
     auto* apply = reparse_app->add_flag("--apply", reparse.apply, "store what was read");
-    reparse_app->add_flag("--text", reparse.text, "by the logs' text alone, without the events")
-        ->excludes(apply);
+    auto* text =
+        reparse_app->add_flag("--text", reparse.text, "by the logs' text alone, without the events")
+            ->excludes(apply);
+    reparse_app
+        ->add_flag(
+            "--all", reparse.all,
+            "make the database anew from the folders of all runs: where it is damaged or gone")
+        ->excludes(one)
+        ->excludes(apply)
+        ->excludes(text);
     add_settings(*reparse_app, {Setting::results}, flags);
 
     auto* show_app = app.add_subcommand("show", "one run's results, or one test's history");

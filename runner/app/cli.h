@@ -43,6 +43,7 @@ struct ImportCommand {
     std::vector<std::string> files;
     std::string suite = "imported";
     std::string dialect;  // empty: as each file looks
+    std::string stdin_name = "stdin";
     std::string device = "unknown";
     std::string torch;
 };
@@ -50,6 +51,7 @@ struct ReparseCommand {
     std::string run = "latest";
     bool text = false;   // by the logs' text alone
     bool apply = false;  // store it
+    bool all = false;    // every run's, into a database made anew
 };
 struct ListCommand {
     std::string suite;

@@ -11,6 +11,7 @@
 #include "runner/app/conduct.h"
 #include "runner/app/display.h"
 #include "runner/app/gap_log.h"
+#include "runner/app/gap_record.h"
 #include "runner/app/output.h"
 #include "runner/app/ready.h"
 #include "runner/app/share.h"
@@ -69,9 +70,10 @@ Expected<ExitCode> scan(const GapsCommand& command, const Invocation& invocation
 
     const auto settings = Settings::resolve(invocation.flags, nullptr);
     if (!settings) return tl::unexpected(settings.error());
-    auto store = open_results(fs::absolute(settings->text(Setting::results)));
+    const fs::path results = fs::absolute(settings->text(Setting::results));
+    auto store = open_results(results);
     if (!store) return tl::unexpected(store.error());
-    if (auto put = store::GapLog(*store).put_scan(found, kScannedDevice, api->torch); !put)
+    if (auto put = put_scan(*store, results, found, kScannedDevice, api->torch); !put)
         return tl::unexpected(put.error());
     std::map<GapKind, long> counts;
     for (const GapFacts& gap : found) ++counts[gap.key.kind];
@@ -207,11 +209,12 @@ Expected<ExitCode> set(const GapsCommand& command, const Invocation& invocation)
         return fail(ErrorKind::usage,
                     fmt::format("{} gaps are called {}", gaps->size(), command.symbol),
                     "say which by --kind and --device");
-    auto store = existing_results(invocation).and_then(open_results);
+    const auto results = existing_results(invocation);
+    if (!results) return tl::unexpected(results.error());
+    auto store = open_results(*results);
     if (!store) return tl::unexpected(store.error());
-    store::GapLog log(*store);
     for (const auto& [field, value] : values)
-        if (auto done = log.set(gaps->front().key, field, value); !done)
+        if (auto done = set_gap(*store, *results, gaps->front().key, field, value); !done)
             return tl::unexpected(done.error());
     return ExitCode::ok;
 }

@@ -8,9 +8,11 @@
 #include "runner/app/commands.h"
 #include "runner/app/conduct.h"
 #include "runner/app/display.h"
+#include "runner/app/half_made.h"
 #include "runner/app/imported.h"
 #include "runner/app/output.h"
 #include "runner/app/reporting.h"
+#include "runner/app/run_record.h"
 #include "runner/app/verdict.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
@@ -21,22 +23,36 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Read from the copies, so that what is stored is what was read.
-Expected<void> copy_into(const fs::path& folder, std::vector<ImportedFile>& files) {
+// Read from the copies, so that what is stored is what was read. What was made plain lies in `room`
+// and becomes its own copy.
+Expected<void> copy_into(const fs::path& folder, const fs::path& room,
+                         std::vector<ImportedFile>& files) {
     if (auto made = make_directories(folder / kImportedFolder); !made) return made;
     for (size_t i = 0; i < files.size(); ++i) {
         ImportedFile& file = files[i];
         const fs::path copy =
             fs::path(kImportedFolder) / fmt::format("{}-{}", i + 1, escaped_component(file.name));
         std::error_code error;
-        fs::copy_file(file.file, folder / copy, error);
+        if (file.file.parent_path() == room)
+            fs::rename(file.file, folder / copy, error);
+        else
+            fs::copy_file(file.file, folder / copy, error);
         if (error)
             return fail(ErrorKind::io, "cannot be copied: " + error.message(), {},
                         file.file.string());
         file.file = folder / copy;
         file.log = copy;
     }
+    std::error_code ignored;
+    fs::remove(room, ignored);
     return {};
+}
+
+// A folder may hold any number of files that are no results.
+void print_notes(const std::vector<std::string>& notes) {
+    constexpr size_t kMost = 20;
+    for (size_t i = 0; i < notes.size() && i < kMost; ++i) print("note: {}\n", printable(notes[i]));
+    if (notes.size() > kMost) print("note: {} more like these\n", notes.size() - kMost);
 }
 
 store::RunInfo run_info(const ImportCommand& command, const Invocation& invocation,
@@ -67,33 +83,34 @@ store::RunInfo run_info(const ImportCommand& command, const Invocation& invocati
 Expected<ExitCode> import_results(const ImportCommand& command, const Invocation& invocation) {
     const auto settings = Settings::resolve(invocation.flags, nullptr);
     if (!settings) return tl::unexpected(settings.error());
-    std::vector<std::string> notes;
-    auto files = find_foreign(command.files, command.dialect, notes);
-    if (!files) return tl::unexpected(files.error());
-
     RunFolder run;
     run.results = fs::absolute(settings->text(Setting::results));
-    auto store = open_results(run.results);
-    if (!store) return tl::unexpected(store.error());
     run.started = SystemClock().wall();
     const std::string& name = settings->text(Setting::name);
     const std::string& series = name.empty() ? command.suite : name;
     run.id = make_run_id(series, run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
-    if (auto copied = copy_into(run.folder, *files); !copied) return tl::unexpected(copied.error());
+    HalfMade made(run.folder,
+                  fmt::format("{} is stored; `runner report` writes its reports", run.id));
+    const fs::path room = run.folder / "incoming";
+    std::vector<std::string> notes;
+    auto files = find_foreign({command.files, command.dialect, command.stdin_name, run.results},
+                              room, notes);
+    if (!files) return tl::unexpected(files.error());
+    auto store = open_results(run.results);
+    if (!store) return tl::unexpected(store.error());
+    if (auto copied = copy_into(run.folder, room, *files); !copied)
+        return tl::unexpected(copied.error());
 
     // Once to see what they are, and that there is anything; once to store it.
     const auto look =
         read_imported(*files, [](const store::JobResult&) { return Expected<void>(); });
     if (!look) return tl::unexpected(look.error());
-    if (look->frameworks.empty()) {
-        std::error_code ignored;
-        fs::remove_all(run.folder, ignored);
+    if (look->frameworks.empty())
         return fail(ErrorKind::usage, "there is not one result in these files",
                     look->notes.empty() ? "" : look->notes.front());
-    }
-    for (const auto& note : notes) print("note: {}\n", printable(note));
-    for (const auto& note : look->notes) print("note: {}\n", printable(note));
+    print_notes(notes);
+    print_notes(look->notes);
     for (const auto& file : *files) print("{}: {}\n", printable(file.name), name_of(file.dialect));
 
     RunFacts facts;
@@ -111,6 +128,10 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
                       look->mismatches,
                       {}},
         look->duration_s};
+    const auto recorded = record_run(run.folder, stored.info).and_then([&] {
+        return record_end(run.folder, *stored.end);
+    });
+    if (!recorded) return tl::unexpected(recorded.error());
     const auto added = store->add_run(stored, [&](const store::SeeModule& see) {
         return read_imported(*files,
                              [&](store::JobResult job) {
@@ -120,9 +141,10 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
                                  module.attempts.push_back(std::move(job));
                                  return see(std::move(module));
                              })
-            .map([](const ImportSums&) {});
+            .map([&](const ImportSums&) { made.hold(); });
     });
     if (!added) return tl::unexpected(added.error());
+    made.keep();
     if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
     return code;
 }

@@ -12,6 +12,7 @@
 #include "runner/app/display.h"
 #include "runner/app/output.h"
 #include "runner/app/reporting.h"
+#include "runner/app/run_record.h"
 #include "runner/app/summary.h"
 #include "runner/app/warm.h"
 #include "runner/base/files.h"
@@ -180,9 +181,12 @@ Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Cond
     // That the last failure of a run was one too many leaves nothing out.
     const bool complete =
         !finished.stopped || (enough && finished.not_started.empty() && !recorder.left_something());
-    const auto closed = store.finish_run(
-        run.id, {clock.wall(), what.seconds_before + took.count(), complete, static_cast<int>(code),
-                 recorder.mismatches().empty(), recorder.mismatches(), finished.reason});
+    const store::RunEnd run_end{
+        clock.wall(),           what.seconds_before + took.count(), complete,
+        static_cast<int>(code), recorder.mismatches().empty(),      recorder.mismatches(),
+        finished.reason};
+    const auto closed =
+        record_end(run.folder, run_end).and_then([&] { return store.finish_run(run.id, run_end); });
     if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
 
     if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
@@ -200,6 +204,16 @@ Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Cond
     return code;
 }
 
+// A new database would hide the runs that are there.
+bool is_gone(const fs::path& results) {
+    std::error_code error;
+    if (const auto size = fs::file_size(results / "runner.db", error); !error && size > 0)
+        return false;
+    for (const auto& entry : fs::directory_iterator(results / "runs", error))
+        if (has_record(entry.path())) return true;
+    return false;
+}
+
 }  // namespace
 
 Expected<fs::path> existing_results(const Invocation& invocation) {
@@ -207,6 +221,7 @@ Expected<fs::path> existing_results(const Invocation& invocation) {
     if (!settings) return tl::unexpected(settings.error());
     const fs::path folder = fs::absolute(settings->text(Setting::results));
     std::error_code error;
+    if (is_gone(folder)) return tl::unexpected(store::Store::gone(folder / "runner.db"));
     if (fs::exists(folder / "runner.db", error)) return folder;
     return fail(ErrorKind::usage, "no run is stored here",
                 "run a suite first, or name another folder by --results", folder.string());
@@ -214,6 +229,7 @@ Expected<fs::path> existing_results(const Invocation& invocation) {
 
 // Made first of all, so that a folder that cannot be written is known before minutes are spent.
 Expected<store::Store> open_results(const fs::path& results) {
+    if (is_gone(results)) return tl::unexpected(store::Store::gone(results / "runner.db"));
     return make_directories(results / "runs").and_then([&] {
         return store::Store::open(results / "runner.db");
     });

@@ -4,67 +4,70 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <boost/interprocess/file_mapping.hpp>
-#include <boost/interprocess/mapped_region.hpp>
 #include <nlohmann/json.hpp>
 
 #include "parsers/attempt.h"
+#include "parsers/text.h"
 #include "runner/analysis/accounting.h"
+#include "runner/app/intake.h"
 #include "runner/app/verdict.h"
 
 namespace compat::app {
 
 namespace fs = std::filesystem;
-namespace ipc = boost::interprocess;
 using nlohmann::json;
 using parsers::ModuleRecord;
 
 namespace {
-
-// A file's bytes as memory, never more of them in it than are looked at.
-class Mapped {
-  public:
-    [[nodiscard]] static Expected<Mapped> open(const fs::path& file) {
-        std::error_code error;
-        const auto size = fs::file_size(file, error);
-        if (error)
-            return fail(ErrorKind::io, "cannot be read: " + error.message(), {}, file.string());
-        if (size == 0) return Mapped();
-        try {
-            const ipc::file_mapping mapping(file.c_str(), ipc::read_only);
-            return Mapped(ipc::mapped_region(mapping, ipc::read_only));
-        } catch (const ipc::interprocess_exception& thrown) {
-            return fail(ErrorKind::io, fmt::format("cannot be read: {}", thrown.what()), {},
-                        file.string());
-        }
-    }
-    [[nodiscard]] std::string_view bytes() const {
-        return {static_cast<const char*>(region_.get_address()), region_.get_size()};
-    }
-
-  private:
-    Mapped() = default;
-    explicit Mapped(ipc::mapped_region region) : region_(std::move(region)) {}
-    ipc::mapped_region region_;
-};
 
 std::string known_dialects() {
     return fmt::format("known are: {}", fmt::join(parsers::kDialectNames, ", "));
 }
 
 // Every file under a folder, by name; a file is itself.
-Expected<std::vector<fs::path>> files_of(const std::string& name) {
+Expected<std::vector<fs::path>> files_of(const std::string& name, const fs::path& results) {
     std::error_code error;
     const fs::path at(name);
+    if (name == kStdin) return std::vector{at};
     if (!fs::exists(at, error)) return fail(ErrorKind::usage, "there is no such file", {}, name);
     if (!fs::is_directory(at, error)) return std::vector{at};
     std::vector<fs::path> files;
     fs::recursive_directory_iterator walk(at, fs::directory_options::skip_permission_denied, error);
-    for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error))
-        if (walk->is_regular_file(error)) files.push_back(walk->path());
+    for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
+        std::error_code none;
+        if (walk->is_directory(none) && fs::equivalent(walk->path(), results, none))
+            walk.disable_recursion_pending();
+        else if (walk->is_regular_file(none))
+            files.push_back(walk->path());
+    }
     if (error) return fail(ErrorKind::io, "cannot be read: " + error.message(), {}, name);
     std::sort(files.begin(), files.end());
     return files;
+}
+
+// Where it is in no known dialect nothing is left of it in `into`.
+Expected<ImportedFile> one_foreign(const fs::path& file, const WhatToImport& what,
+                                   std::optional<parsers::Dialect> dialect, const fs::path& into) {
+    auto plain = plain_file(file.string(), what.stdin_name, into);
+    if (!plain) return tl::unexpected(plain.error());
+    const auto mapped = Mapped::open(plain->file);
+    if (!mapped) return tl::unexpected(mapped.error());
+    const auto signs = parsers::signs_in(mapped->bytes());
+    const auto seen = dialect ? dialect : parsers::recognise(signs);
+    if (!seen) {
+        std::error_code ignored;
+        fs::remove(into, ignored);
+        return fail(ErrorKind::usage,
+                    mapped->bytes().empty() ? "this file is empty"
+                                            : "these are no results in any known dialect",
+                    "say which with --dialect; " + known_dialects(), file.string());
+    }
+    return ImportedFile{
+        std::move(plain->file),
+        std::move(plain->name),
+        *seen,
+        dialect ? std::vector<parsers::Dialect>{} : parsers::others_in(signs, *seen),
+        {}};
 }
 
 // What was not told of single tests is told of none.
@@ -141,43 +144,40 @@ class Reading {
 
 }  // namespace
 
-Expected<std::vector<ImportedFile>> find_foreign(const std::vector<std::string>& names,
-                                                 const std::string& dialect,
+Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what, const fs::path& room,
                                                  std::vector<std::string>& notes) {
     std::optional<parsers::Dialect> all;
-    if (!dialect.empty()) {
-        all = parsers::dialect_of(dialect);
+    if (!what.dialect.empty()) {
+        all = parsers::dialect_of(what.dialect);
         if (!all)
-            return fail(ErrorKind::usage, fmt::format("there is no dialect '{}'", dialect),
+            return fail(ErrorKind::usage, fmt::format("there is no dialect '{}'", what.dialect),
                         known_dialects());
     }
     std::vector<ImportedFile> found;
-    for (const std::string& name : names) {
-        const auto files = files_of(name);
+    std::set<fs::path> taken;
+    for (const std::string& name : what.names) {
+        const auto files = files_of(name, what.results);
         if (!files) return tl::unexpected(files.error());
         std::error_code error;
         const bool folder = fs::is_directory(name, error);
-        const size_t before = found.size();
+        size_t known = 0;
         for (const fs::path& file : *files) {
-            const auto mapped = Mapped::open(file);
-            if (!mapped) return tl::unexpected(mapped.error());
-            const auto seen = all ? all : parsers::recognise(mapped->bytes());
-            if (seen)
-                found.push_back({file,
-                                 file.filename().string(),
-                                 *seen,
-                                 all ? std::vector<parsers::Dialect>{}
-                                     : parsers::others_in(mapped->bytes(), *seen),
-                                 {}});
-            else if (folder)
-                notes.push_back(fmt::format("passed over {}: no known results", file.string()));
-            else
-                return fail(ErrorKind::usage,
-                            mapped->bytes().empty() ? "this file is empty"
-                                                    : "these are no results in any known dialect",
-                            "say which with --dialect; " + known_dialects(), file.string());
+            const fs::path itself = fs::canonical(file, error);  // of a pipe there is none
+            if (name != kStdin && !error && !taken.insert(itself).second) {
+                ++known;
+                continue;
+            }
+            auto one = one_foreign(file, what, all, room / std::to_string(found.size()));
+            if (!one && !folder) return tl::unexpected(one.error());
+            if (one) {
+                ++known;
+                found.push_back(std::move(*one));
+            } else {
+                notes.push_back(
+                    fmt::format("passed over {}: {}", file.string(), one.error().message));
+            }
         }
-        if (found.size() == before)
+        if (known == 0)
             return fail(ErrorKind::usage, "there are no results in this folder", known_dialects(),
                         name);
     }

@@ -19,19 +19,27 @@ namespace compat::app {
 inline constexpr const char* kImportedFolder = "imported";
 
 struct ImportedFile {
-    std::filesystem::path file;
+    std::filesystem::path file;  // plain (intake.h)
     std::string name;  // as its user knows it: names a module where nothing in the file does
     parsers::Dialect dialect{};
     std::vector<parsers::Dialect> also;  // seen in it and not read, where nobody said the dialect
     std::string log;                     // its copy, relative to the run's folder
 };
 
+struct WhatToImport {
+    std::vector<std::string> names;  // files, pipes, folders; kStdin
+    std::string dialect;             // of all of them; empty: as each looks
+    std::string stdin_name;
+    std::filesystem::path results;  // never looked at: what is in it was made here
+};
+
 // Of a folder every file in it, folders within included, in the order of their names; files in no
-// known dialect are passed over there and named in `notes`. `dialect`: of all of them; empty: as
-// each looks. Errors: usage, naming the file: not there, in no known dialect.
-[[nodiscard]] Expected<std::vector<ImportedFile>> find_foreign(
-    const std::vector<std::string>& names, const std::string& dialect,
-    std::vector<std::string>& notes);
+// known dialect are passed over and named in `notes`. Nothing is taken twice. `room`: the folder
+// for what must be made plain first (intake.h), made where it is needed. Errors: usage, naming the
+// file: not there, in no known dialect, what plain_file refuses.
+[[nodiscard]] Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what,
+                                                               const std::filesystem::path& room,
+                                                               std::vector<std::string>& notes);
 
 // As a run's fingerprint keeps them, and back from it: those of a run whose folder is `folder`,
 // none where it was not imported.

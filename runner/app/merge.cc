@@ -9,7 +9,9 @@
 
 #include "runner/app/commands.h"
 #include "runner/app/conduct.h"
+#include "runner/app/half_made.h"
 #include "runner/app/reporting.h"
+#include "runner/app/run_record.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/plan/plan.h"
@@ -114,6 +116,13 @@ Expected<void> read_modules(const Part& part, const store::SeeModule& see) {
     return from->each_module(part.run.info.id, see);
 }
 
+Expected<void> record_module(const fs::path& folder, const store::StoredModule& module) {
+    auto recorded = record_plan(folder, {module.path});
+    for (const store::JobResult& job : module.attempts)
+        recorded = recorded.and_then([&] { return record_attempt(folder, job); });
+    return recorded;
+}
+
 }  // namespace
 
 Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& invocation) {
@@ -139,6 +148,8 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     info.shard.clear();
     info.folder = "runs/" + run.id;
     info.argv = invocation.argv;
+    HalfMade half_made(run.folder,
+                       fmt::format("{} is stored; `runner report` writes its reports", run.id));
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
     for (const auto& part : *parts)
         if (auto copied = copy_files(part, run); !copied) return tl::unexpected(copied.error());
@@ -159,12 +170,20 @@ Expected<ExitCode> merge_shards(const MergeCommand& command, const Invocation& i
     }
     const ExitCode code = worst(codes);
     end.exit_code = static_cast<int>(code);
+    if (auto recorded = record_run(run.folder, merged.info); !recorded)
+        return tl::unexpected(recorded.error());
     const auto added = store->add_run(merged, [&](const store::SeeModule& see) -> Expected<void> {
+        const auto record_and_see = [&](store::StoredModule module) -> Expected<void> {
+            if (auto recorded = record_module(run.folder, module); !recorded) return recorded;
+            return see(std::move(module));
+        };
         for (const auto& part : *parts)
-            if (auto read = read_modules(part, see); !read) return read;
-        return {};
+            if (auto read = read_modules(part, record_and_see); !read) return read;
+        half_made.hold();
+        return record_end(run.folder, end);
     });
     if (!added) return tl::unexpected(added.error());
+    half_made.keep();
     if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
     return code;
 }

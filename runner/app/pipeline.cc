@@ -12,6 +12,7 @@
 #include "runner/app/display.h"
 #include "runner/app/fingerprint.h"
 #include "runner/app/output.h"
+#include "runner/app/run_record.h"
 #include "runner/app/variables.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
@@ -166,10 +167,11 @@ Expected<Ran> run_once(const RunCommand& command, const Invocation& invocation) 
     info.repeat_of = command.repeat_of;
     std::vector<std::string> modules;
     for (const auto& module : what.plan.modules) modules.push_back(module.path);
-    const auto begun =
-        write_plan(run, what.plan).and_then([&] { return store->begin_run(info); }).and_then([&] {
-            return store->plan_modules(run.id, modules);
-        });
+    const auto begun = write_plan(run, what.plan)
+                           .and_then([&] { return record_run(run.folder, info); })
+                           .and_then([&] { return record_plan(run.folder, modules); })
+                           .and_then([&] { return store->begin_run(info); })
+                           .and_then([&] { return store->plan_modules(run.id, modules); });
     if (!begun) return tl::unexpected(begun.error());
     return conduct(*ready, *store, what).map([&](ExitCode code) { return Ran{code, run}; });
 }

@@ -12,6 +12,7 @@
 
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
+#include "runner/app/run_record.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/plan/targets.h"
@@ -152,6 +153,8 @@ std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result
         if (test.state == parsers::State::not_run)
             if (const std::string why = left.reason_for(test.id); !why.empty())
                 test.reason += "; " + why;
+    if (auto recorded = record_attempt(folder_, job); !recorded && !trouble_)
+        trouble_ = recorded.error();
     if (auto saved = store_.save_job(run_, job); !saved) {
         if (!trouble_) trouble_ = saved.error();
         unsaved_.push_back(job);

@@ -15,7 +15,9 @@
 #include "runner/app/gap_log.h"
 #include "runner/app/imported.h"
 #include "runner/app/output.h"
+#include "runner/app/rebuild.h"
 #include "runner/app/reporting.h"
+#include "runner/app/run_record.h"
 #include "runner/app/verdict.h"
 #include "runner/base/files.h"
 
@@ -82,16 +84,6 @@ std::int64_t other_causes(const ModuleRecord& before, const ModuleRecord& after)
     return count;
 }
 
-// Why a test did not run may be known to the run alone.
-void keep_reasons(const ModuleRecord& before, ModuleRecord& after) {
-    std::map<std::string_view, const CaseRecord*> known;
-    for (const CaseRecord& test : before.cases)
-        if (test.state == State::not_run) known.emplace(test.id, &test);
-    for (CaseRecord& test : after.cases)
-        if (const auto at = known.find(test.id); at != known.end() && test.state == State::not_run)
-            test.reason = at->second->reason;
-}
-
 Counts compare_attempts(const store::Store& store, const std::string& run, const fs::path& folder,
                         bool text, Expected<void>& read) {
     Counts counts;
@@ -113,6 +105,19 @@ Counts compare_attempts(const store::Store& store, const std::string& run, const
         return {};
     });
     return counts;
+}
+
+Expected<void> copies_are_there(const std::vector<ImportedFile>& files) {
+    std::error_code error;
+    for (const ImportedFile& file : files)
+        if (!fs::exists(file.file, error))
+            return fail(
+                ErrorKind::usage,
+                fmt::format("the copy of {} that this run was read from is gone", file.name),
+                "what is stored of the run stays as it is; where you still have the file, "
+                "`runner import` makes a new run of it",
+                file.file.string());
+    return {};
 }
 
 // Of an imported run each test's last word, as the store keeps it.
@@ -223,11 +228,18 @@ Expected<void> apply_to(const fs::path& results, const store::StoredRun& run,
     if (!from) return tl::unexpected(from.error());
     auto store = open_results(results);
     if (!store) return tl::unexpected(store.error());
-    Applying applying(*from, run, results / run.info.folder, imported);
+    const fs::path folder = results / run.info.folder;
+    Applying applying(*from, run, folder, imported);
+    Expected<void> recorded;
     return store
         ->replace_modules(
             run.info.id, [&](const store::SeeModule& see) { return applying.read(see); },
-            [&] { return applying.end(); })
+            [&] {
+                const store::RunEnd end = applying.end();
+                if (has_record(folder)) recorded = record_end(folder, end);
+                return end;
+            })
+        .and_then([&] { return recorded; })
         .and_then([&] { return log_gaps(*store, run.info.id); })
         .and_then([&] {
             return write_reports(*store, results, run.info.id, {}).map([](const Reported&) {});
@@ -237,6 +249,7 @@ Expected<void> apply_to(const fs::path& results, const store::StoredRun& run,
 }  // namespace
 
 Expected<ExitCode> reparse(const ReparseCommand& command, const Invocation& invocation) {
+    if (command.all) return rebuild(invocation);
     const auto results = existing_results(invocation);
     if (!results) return tl::unexpected(results.error());
     const auto store = open_results(*results);
@@ -253,6 +266,8 @@ Expected<ExitCode> reparse(const ReparseCommand& command, const Invocation& invo
     if (command.text && !imported.empty())
         return fail(ErrorKind::usage, "an imported run has no events to compare its text with", {},
                     *id);
+
+    if (auto there = copies_are_there(imported); !there) return tl::unexpected(there.error());
 
     Expected<void> read;
     const auto counts =

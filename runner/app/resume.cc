@@ -9,6 +9,7 @@
 #include "runner/app/display.h"
 #include "runner/app/output.h"
 #include "runner/app/pipeline.h"
+#include "runner/app/run_record.h"
 #include "runner/app/variables.h"
 #include "runner/base/names.h"
 #include "runner/exec/processes.h"
@@ -119,9 +120,9 @@ Expected<ExitCode> resume_run(const ResumeCommand& command, const Invocation& in
         store->module_durations(ready->suite.name).value_or(std::map<std::string, double>{});
     std::vector<std::string> modules;  // the runner may have died before it had planned them
     for (const auto& module : what.plan.modules) modules.push_back(module.path);
-    const auto reopened = store->reopen_run(what.run.id).and_then([&] {
-        return store->plan_modules(what.run.id, modules);
-    });
+    const auto reopened = record_reopened(what.run.folder)
+                              .and_then([&] { return store->reopen_run(what.run.id); })
+                              .and_then([&] { return store->plan_modules(what.run.id, modules); });
     if (!reopened) return tl::unexpected(reopened.error());
     return conduct(*ready, *store, what);
 }

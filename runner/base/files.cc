@@ -96,6 +96,29 @@ Expected<void> write_file(const fs::path& path, std::string_view bytes) {
     });
 }
 
+Expected<void> append_line(const fs::path& path, std::string_view line, bool sync) {
+    const Fd fd{::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
+    if (fd.value < 0) return io_error("write", path, errno);
+    const off_t size = ::lseek(fd.value, 0, SEEK_END);
+    char last = '\n';
+    if (size > 0 && ::pread(fd.value, &last, 1, size - 1) != 1)
+        return io_error("read", path, errno);
+    std::string bytes = last == '\n' ? "" : "\n";
+    bytes.append(line).append("\n");
+    for (std::string_view rest = bytes; !rest.empty();) {
+        const ssize_t n = ::write(fd.value, rest.data(), rest.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            const int why = errno;
+            (void)!::ftruncate(fd.value, size);
+            return io_error("write", path, why);
+        }
+        rest.remove_prefix(static_cast<size_t>(n));
+    }
+    if (sync && ::fsync(fd.value) != 0) return io_error("write", path, errno);
+    return {};
+}
+
 Expected<void> make_directories(const fs::path& path) {
     std::error_code ec;
     fs::create_directories(path, ec);

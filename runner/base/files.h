@@ -35,6 +35,11 @@ class NewFile {
 // A NewFile of these bytes.
 [[nodiscard]] Expected<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 
+// One line more at a file's end, which is made where there is none: all of it or nothing. A line
+// that somebody before left unfinished is closed first. `sync`: on the disk when it returns.
+[[nodiscard]] Expected<void> append_line(const std::filesystem::path& path, std::string_view line,
+                                         bool sync = false);
+
 // As std::filesystem::create_directories, with our error.
 [[nodiscard]] Expected<void> make_directories(const std::filesystem::path& path);
 

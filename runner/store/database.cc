@@ -1,8 +1,11 @@
 #include "runner/store/database.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <thread>
+
+#include "runner/base/names.h"
 
 namespace compat::store {
 
@@ -26,6 +29,11 @@ struct Database::State {
     }
 };
 
+std::string how_to_rebuild(const std::filesystem::path& file) {
+    return fmt::format("`runner reparse --all --results {}` makes it anew from the runs' folders",
+                       shell_quoted(file.parent_path().string()));
+}
+
 Error to_error(const SqlError& error, const std::filesystem::path& file) {
     const auto make = [&](ErrorKind kind, std::string message, std::string advice) {
         return Error{kind, std::move(message), std::move(advice), file.string()};
@@ -33,9 +41,9 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
     switch (error.code()) {
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
-            return make(
-                ErrorKind::database, std::string("the database is damaged (") + error.what() + ")",
-                "move it away; the folders under runs/ still hold each run's logs and reports");
+            return make(ErrorKind::database,
+                        std::string("the database is damaged (") + error.what() + ")",
+                        how_to_rebuild(file));
         case SQLITE_FULL:
             return make(ErrorKind::io, "the disk is full",
                         "what had finished is stored; free some space and run again");

@@ -1,6 +1,7 @@
 #include "runner/store/gaps.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -111,6 +112,50 @@ void close_gap(Database& database, const GapKey& key, std::string_view by, std::
     close.run();
 }
 
+std::set<std::string> by_hand_in(Database& database, std::int64_t gap) {
+    Statement hands = database.prepare("SELECT by_hand FROM gap WHERE id = ?");
+    hands.bind(1, gap);
+    hands.step();
+    return json::parse(hands.text(0)).get<std::set<std::string>>();
+}
+
+void set_field(Database& database, std::int64_t gap, std::string_view field,
+               std::string_view value) {
+    auto by_hand = by_hand_in(database, gap);
+    by_hand.emplace(field);
+    Statement set = database.prepare(
+        fmt::format("UPDATE gap SET {0} = ?1, by_hand = ?2, "
+                    "closed_by = iif(?3 = 'status', NULL, closed_by), "
+                    "closed_torch = iif(?3 = 'status', NULL, closed_torch) WHERE id = ?4",
+                    field));
+    set.bind_all(value, to_column(json(by_hand)), field, gap);
+    set.run();
+}
+
+// All of a gap's, those of its key first.
+constexpr std::array<std::string_view, 18> kGapColumns{
+    "symbol",     "kind",        "device",    "simulated",  "equivalent", "description",
+    "severity",   "action",      "status",    "issue",      "by_hand",    "scanned",
+    "first_seen", "first_torch", "last_seen", "last_torch", "closed_by",  "closed_torch"};
+
+// Of a gap of another log, in kGapColumns, the fields that were set by hand there and not here.
+long take_fields(Database& database, const Statement& other) {
+    const auto gap = row_of(database, key_of(other, 0));
+    const json theirs = json::parse(other.text(10), nullptr, false);
+    if (!gap || !theirs.is_array()) return 0;
+    const auto ours = by_hand_in(database, *gap);
+    long taken = 0;
+    for (size_t i = 0; i < kGapColumns.size(); ++i) {
+        const std::string field(kGapColumns[i]);
+        if (ours.contains(field) ||
+            std::find(theirs.begin(), theirs.end(), json(field)) == theirs.end())
+            continue;
+        set_field(database, *gap, field, other.text(static_cast<int>(i)));
+        taken = 1;
+    }
+    return taken;
+}
+
 std::string torch_of(Database& database, std::int64_t run) {
     Statement torch = database.prepare("SELECT torch FROM run WHERE id = ?");
     torch.bind(1, run);
@@ -190,21 +235,36 @@ Expected<void> GapLog::set(const GapKey& gap, std::string_view field, std::strin
             return fail(ErrorKind::usage,
                         fmt::format("the gap log has no {} of {}", field, gap.symbol),
                         "`runner gaps list` prints what it has");
-        Statement hands = database.prepare("SELECT by_hand FROM gap WHERE id = ?");
-        hands.bind(1, *row);
-        hands.step();
-        auto by_hand = json::parse(hands.text(0)).get<std::set<std::string>>();
-        hands.reset();
-        by_hand.emplace(field);
-        Statement set = database.prepare(
-            fmt::format("UPDATE gap SET {0} = ?1, by_hand = ?2, "
-                        "closed_by = iif(?3 = 'status', NULL, closed_by), "
-                        "closed_torch = iif(?3 = 'status', NULL, closed_torch) WHERE id = ?4",
-                        field));
-        set.bind_all(value, to_column(json(by_hand)), field, *row);
-        set.run();
+        set_field(database, *row, field, value);
         return {};
     });
+}
+
+Expected<GapLog::TakenOver> GapLog::take_over(const GapLog& from) {
+    Database& database = store_.impl().database;
+    TakenOver taken;
+    auto written = write(database, [&]() -> Expected<void> {
+        const std::string columns = fmt::format("{}", fmt::join(kGapColumns, ", "));
+        Statement add = database.prepare(fmt::format(
+            "INSERT INTO gap ({}) VALUES ({}) ON CONFLICT DO NOTHING RETURNING id", columns,
+            fmt::join(std::vector<std::string_view>(kGapColumns.size(), "?"), ", ")));
+        const auto read = guarded(from.store_.impl().database.file(), [&]() -> Expected<void> {
+            Statement row =
+                from.store_.impl().database.prepare(fmt::format("SELECT {} FROM gap", columns));
+            while (row.step()) {
+                for (int i = 0; i < static_cast<int>(kGapColumns.size()); ++i)
+                    add.bind(i + 1, row.optional_text(i));
+                const bool is_new = add.step();
+                add.reset();
+                taken.entries += is_new ? 1 : take_fields(database, row);
+            }
+            return {};
+        });
+        if (!read) taken.broke_off = read.error();
+        return {};
+    });
+    if (!written) return tl::unexpected(written.error());
+    return taken;
 }
 
 Expected<std::vector<StoredGap>> GapLog::gaps() const {

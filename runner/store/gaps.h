@@ -59,6 +59,14 @@ class GapLog {
     [[nodiscard]] Expected<void> set(const GapKey& gap, std::string_view field,
                                      std::string_view value);
 
+    // What another log holds and this one lacks: gaps, and fields that were set by hand. That one
+    // may be damaged: what of it can be read is taken.
+    struct TakenOver {
+        long entries = 0;
+        std::optional<Error> broke_off;
+    };
+    [[nodiscard]] Expected<TakenOver> take_over(const GapLog& from);
+
     // In the order of their symbols.
     [[nodiscard]] Expected<std::vector<StoredGap>> gaps() const;
     [[nodiscard]] Expected<std::vector<GapHit>> hits(std::string_view run) const;

@@ -131,7 +131,9 @@ Expected<std::int64_t> known_version(Database& database, std::span<const Migrati
     const bool empty = version == 0 && tables.integer(0) == 0;
     if (!empty && application != kApplicationId)
         return fail(ErrorKind::database, "not a database of this program",
-                    "name another folder with --results", database.file().string());
+                    "name another folder with --results; where it was this program's, " +
+                        how_to_rebuild(database.file()),
+                    database.file().string());
     if (version > steps.back().version)
         return fail(ErrorKind::database,
                     fmt::format("the database has version {}, newer than the {} this runner knows",

@@ -21,7 +21,18 @@ T known(std::optional<T> value, const std::string& word) {
     return *value;
 }
 
-json json_column(const Statement& row, int column) { return json::parse(row.text(column)); }
+json json_column(const Statement& row, int column) {
+    json value = json::parse(row.text(column), nullptr, false);
+    if (value.is_discarded()) throw SqlError(SQLITE_CORRUPT, "a column is not JSON");
+    return value;
+}
+
+// Where a row's parent was put.
+size_t place(const std::unordered_map<std::int64_t, size_t>& places, std::int64_t parent) {
+    const auto at = places.find(parent);
+    if (at == places.end()) throw SqlError(SQLITE_CORRUPT, "a row has lost its parent");
+    return at->second;
+}
 
 std::optional<parsers::State> optional_state(const Statement& row, int column) {
     if (row.is_null(column)) return std::nullopt;
@@ -278,7 +289,7 @@ class ModuleReader {
             found.pseudo = row.flag(11);
         });
         each(subtests_, attempt, [&](const Statement& row) {
-            auto& list = into[places.at(row.integer(1))].subcases;
+            auto& list = into[place(places, row.integer(1))].subcases;
             places_in_tests.emplace(row.integer(0), list.size());
             auto& found = list.emplace_back();
             found.label = row.text(2);
@@ -286,10 +297,10 @@ class ModuleReader {
             found.reason = row.text(4);
         });
         each(failures_, attempt, [&](const Statement& row) {
-            CaseRecord& test = into[places.at(row.integer(0))];
+            CaseRecord& test = into[place(places, row.integer(0))];
             Failure failure = read_failure(row, 3);
             if (const auto subtest = row.optional_integer(1))
-                test.subcases[places_in_tests.at(*subtest)].failure = std::move(failure);
+                test.subcases[place(places_in_tests, *subtest)].failure = std::move(failure);
             else if (row.flag(2))
                 test.also.push_back(std::move(failure));
             else

@@ -67,6 +67,11 @@ Expected<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     });
 }
 
+Error Store::gone(const std::filesystem::path& file) {
+    return {ErrorKind::database, "the database of the runs that are here is gone",
+            how_to_rebuild(file), file.string()};
+}
+
 Expected<Store> Store::in_memory() {
     return guarded(":memory:", []() -> Expected<Store> {
         auto impl = std::make_unique<Impl>(Impl{Database::in_memory()});

@@ -92,6 +92,18 @@ TEST(Clock, Durations) {
     EXPECT_EQ(iso8601(WallTime(std::chrono::seconds(0))), "1970-01-01T00:00:00Z");
 }
 
+TEST(Files, ALineIsAppendedBehindOneThatWasLeftUnfinished) {
+    const test::TempTree tree;
+    const auto path = tree.root() / "lines";
+    ASSERT_TRUE(append_line(path, "one"));
+    ASSERT_TRUE(append_line(path, "two", true));
+    EXPECT_EQ(read_file(path).value_or(""), "one\ntwo\n");
+    ASSERT_TRUE(write_file(path, "one\ntw"));
+    ASSERT_TRUE(append_line(path, "three"));
+    EXPECT_EQ(read_file(path).value_or(""), "one\ntw\nthree\n");
+    EXPECT_FALSE(append_line(tree.root() / "missing/file", "x"));
+}
+
 TEST(Files, AWriteIsWholeOrNotAtAll) {
     const test::TempTree tree;
     const auto path = tree.root() / "file";

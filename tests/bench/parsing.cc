@@ -228,7 +228,7 @@ int measure(const std::string& python, size_t megabytes, const fs::path& folder)
     const auto begin = Clock::now();
     const double cpu_begin = cpu_seconds();
     const std::string_view bytes(static_cast<const char*>(mapped), size);
-    const auto dialect = recognise(bytes);
+    const auto dialect = recognise(signs_in(bytes));
     const auto said = read_foreign(
         dialect.value_or(Dialect::junit_xml), {"unittest.log", bytes}, [&](ModuleRecord part) {
             ++read.runs;

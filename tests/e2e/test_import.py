@@ -1,7 +1,10 @@
 """`import` and `reparse` with files that the real frameworks wrote."""
+import gzip
 import json
+import signal
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -137,6 +140,125 @@ def test_what_cannot_be_imported_leaves_nothing(runner, foreign, words, error):
     made = runner("import", *words, cwd=foreign)
     assert made.code == 2 and error in made.err, made.err
     assert not list((foreign / "results").glob("runs/*"))
+
+
+def of_stdin(program, words, bytes, cwd):
+    return subprocess.run([program, "import", *words], input=bytes, cwd=cwd, capture_output=True)
+
+
+def test_stdin_pipes_and_packed_files(runner, program, foreign, tmp_path):
+    log = (foreign / "ci.log").read_bytes()
+    expected = {test: state for test, state in STATES.items() if "test_u" in test}
+    forms = {"plain": log, "packed": gzip.compress(log), "powershell": log.decode().replace("\n", "\r\n").encode("utf-16"),
+             "marked": b"\xef\xbb\xbf" + log, "packed-powershell": gzip.compress(log.decode().encode("utf-16"))}
+    for name, bytes in forms.items():
+        cwd = tmp_path / name
+        cwd.mkdir()
+        made = of_stdin(program, ["-", "--stdin-name", "build.log"], bytes, cwd)
+        assert made.returncode == 1, made.stderr
+        latest = cwd / "results" / "latest"
+        assert states(json.loads((latest / "report.json").read_text())) == expected, name
+        assert [p.name for p in (latest / "imported").iterdir()] == ["1-build.log"]
+        assert not (latest / "incoming").exists()
+        (cwd / "build.log.gz").write_bytes(bytes)
+        made = runner("import", "build.log.gz", "--results", "of-file", cwd=cwd)
+        assert made.code == 1, made.err
+        assert states(json.loads((cwd / "of-file/latest/report.json").read_text())) == expected, name
+        assert runner("reparse", "--results", "of-file", cwd=cwd).code == 0
+    pipe = subprocess.run(["bash", "-c", '"$0" import <(cat ci.log) p.xml -', program], cwd=foreign, input=b"", capture_output=True)
+    assert pipe.returncode == 2 and b"this file is empty" in pipe.stderr
+    pipe = subprocess.run(["bash", "-c", '"$0" import <(cat ci.log) <(gzip -c p.xml)', program], cwd=foreign, capture_output=True)
+    assert pipe.returncode == 1, pipe.stderr
+    assert states(json.loads((foreign / "results/latest/report.json").read_text())) == STATES
+
+
+@pytest.mark.parametrize("bytes, words", [
+    (b"PK\x03\x04 and more", "this is a zip archive: `unzip my.log` unpacks it"),
+    (b"\xfd7zXZ\0 and more", "this is packed by xz: `unxz -k my.log`"),
+    (gzip.compress(bytes(range(256)) * 99)[:80], "this file of gzip's breaks off: `gzip -dc my.log"),
+])
+def test_what_is_packed_otherwise_is_named(runner, tmp_path, bytes, words):
+    (tmp_path / "my.log").write_bytes(bytes)
+    made = runner("import", "my.log")
+    assert made.code == 2 and words in made.err, made.err
+    assert not list(tmp_path.glob("results/runs/*"))
+
+
+def test_a_folder_with_results_of_our_own(runner, foreign):
+    """Its results are no results of others, and what is named twice is read once."""
+    assert runner("import", "ci.log", cwd=foreign).code == 1
+    for number in range(30):
+        (foreign / ("other-%d" % number)).write_text("nothing\n")
+    made = runner("import", ".", "ci.log", cwd=foreign)
+    report = json.loads((foreign / "results/latest/report.json").read_text())
+    assert states(report) == STATES, made.out
+    assert [module["attempts"] for module in report["modules"]] == [1, 1]
+    assert made.out.count("passed over") == 20 and "note: 11 more like these" in made.out
+
+
+def test_totals_that_differ_are_seen_after_a_hundred_other_remarks(runner, tmp_path):
+    """A file of two suites whose root counts wrong, with more NULs in it than diagnostics are kept."""
+    suite = '<testsuite name="%s" tests="1" failures="0" errors="0" skipped="0"><testcase classname="a.A" name="t%s"/></testsuite>'
+    (tmp_path / "r.xml").write_text('<testsuites tests="5">' + suite % ("pytest", 1) + "<!-- \0 x -->" * 300 + suite % ("pytest", 2) + "</testsuites>")
+    made = runner("import", "r.xml")
+    assert "note: 81 more like these" in made.out, made.out  # 100 are kept with the count of the others, 20 are printed
+    assert made.code == 3, made.out
+    assert ["totals differ: tests: 5" in m["message"] for m in made.report["accounting"]["mismatches"]] == [True]
+
+
+@pytest.fixture
+def large(tmp_path):
+    file = tmp_path / "large.log"
+    with open(file, "w") as log:
+        for n in range(600_000):
+            log.write("test_%d (tests.test_large.A.test_%d) ... ok\n" % (n, n))
+        log.write("\n%s\nRan 600000 tests in 1.000s\n\nOK\n" % ("-" * 70))
+    return file
+
+
+@pytest.mark.parametrize("how, seconds", [(signal.SIGINT, 0), (signal.SIGTERM, 1), (signal.SIGHUP, 3)])
+def test_an_interrupted_import_leaves_nothing(program, runner, large, tmp_path, how, seconds):
+    process = subprocess.Popen([program, "import", large], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    runs = tmp_path / "results" / "runs"
+    while not list(runs.glob("*/imported/*")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    time.sleep(seconds)
+    process.send_signal(how)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "runner: interrupted: nothing was stored\n"), (out, err)
+    assert not list(runs.iterdir())
+    assert runner("runs").out == ""
+
+
+def test_an_interrupted_wait_for_stdin_leaves_nothing(program, tmp_path):
+    process = subprocess.Popen([program, "import", "-"], cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(b"x" * 1_000_000)
+    process.stdin.flush()
+    while not list((tmp_path / "results").glob("runs/*")):
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    assert not list((tmp_path / "results").glob("runs/*"))
+
+
+def test_a_lost_terminal_is_no_reason_to_stop_under_nohup(program, large, tmp_path):
+    process = subprocess.Popen(["nohup", program, "import", large], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not list((tmp_path / "results").glob("runs/*/imported/*")):
+        time.sleep(0.005)
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+
+
+def test_reparse_names_the_copy_that_is_gone(runner, foreign):
+    made = runner("import", foreign)
+    copy = made.folder / "imported" / "1-ci.log"
+    copy.unlink()
+    for words in [], ["--apply"]:
+        told = runner("reparse", *words)
+        assert told.code == 2 and str(copy) in told.err and "ci.log" in told.err and "stays as it is" in told.err
+    assert states(made.report) == STATES
 
 
 def test_reparse_tells_what_differs_and_stores_it(runner, python):

@@ -131,7 +131,7 @@ std::string broken_foreign(std::string_view bytes) {
     const auto dialect =
         static_cast<Dialect>(static_cast<unsigned char>(bytes[0]) % kDialectNames.size());
     bytes.remove_prefix(1);
-    (void)recognise(bytes);
+    (void)recognise(signs_in(bytes));
     return broken_foreign_invariant(dialect, bytes);
 }
 
@@ -173,7 +173,7 @@ std::vector<std::string> failure_seeds() {
 std::vector<std::string> foreign_seeds() {
     std::vector<std::string> seeds;
     for (const std::string& file : goldens("", ""))
-        if (const auto dialect = recognise(file))
+        if (const auto dialect = recognise(signs_in(file)))
             seeds.push_back(static_cast<char>(*dialect) + file);
     return seeds;
 }

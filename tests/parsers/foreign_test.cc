@@ -34,23 +34,26 @@ TEST(Foreign, WhatAFileQuotesIsNotItsDialect) {
     for (int i = 0; i < 50; ++i)
         quoted += "test_x (m.A.test_x) ... ok\n" + std::string(70, '-') + "\nRan 1 test in 0.1s\n";
     const std::string json = nlohmann::json(quoted).dump();
-    EXPECT_EQ(recognise(quoted), Dialect::unittest_text);
-    EXPECT_EQ(recognise("<?xml version='1.0'?>\n<testsuites><testsuite name='a'><testcase name='t'>"
-                        "<system-out>" +
-                        quoted + "</system-out></testcase></testsuite></testsuites>"),
+    EXPECT_EQ(recognise(signs_in(quoted)), Dialect::unittest_text);
+    EXPECT_EQ(recognise(signs_in(
+                  "<?xml version='1.0'?>\n<testsuites><testsuite name='a'><testcase name='t'>"
+                  "<system-out>" +
+                  quoted + "</system-out></testcase></testsuite></testsuites>")),
               Dialect::junit_xml);
-    EXPECT_EQ(recognise(R"({"tests": 1, "disabled": 0, "name": "AllTests", "testsuites": [)" +
-                        json + "]}"),
-              Dialect::googletest_json);
-    EXPECT_EQ(recognise(R"([{"module": "a", "status_from_summary": "FAILURE", "test_cases": [)" +
-                        json + "]}]"),
-              Dialect::torchdevice_json);
     EXPECT_EQ(
-        recognise("# A report\n\n## I. Executive Summary\n\n| Modules Processed | 3 |\n```\n" +
-                  quoted + "```\n"),
-        Dialect::torchdevice_report);
-    EXPECT_EQ(recognise("nothing to see\n"), std::nullopt);
-    EXPECT_EQ(recognise(""), std::nullopt);
+        recognise(signs_in(R"({"tests": 1, "disabled": 0, "name": "AllTests", "testsuites": [)" +
+                           json + "]}")),
+        Dialect::googletest_json);
+    EXPECT_EQ(
+        recognise(signs_in(R"([{"module": "a", "status_from_summary": "FAILURE", "test_cases": [)" +
+                           json + "]}]")),
+        Dialect::torchdevice_json);
+    EXPECT_EQ(recognise(signs_in(
+                  "# A report\n\n## I. Executive Summary\n\n| Modules Processed | 3 |\n```\n" +
+                  quoted + "```\n")),
+              Dialect::torchdevice_report);
+    EXPECT_EQ(recognise(signs_in("nothing to see\n")), std::nullopt);
+    EXPECT_EQ(recognise(signs_in("")), std::nullopt);
 }
 
 TEST(Foreign, ATextOfTwoFrameworksShowsSignsOfBoth) {
@@ -61,13 +64,13 @@ TEST(Foreign, ATextOfTwoFrameworksShowsSignsOfBoth) {
         "[==========] Running 1 test from 1 test suite.\n[ RUN      ] A.x\n[       OK ] A.x (0 "
         "ms)\n"
         "[==========] 1 test from 1 test suite ran. (0 ms total)\n[  PASSED  ] 1 test.\n";
-    EXPECT_EQ(recognise(unittest + gtest), Dialect::googletest_text);
-    EXPECT_EQ(others_in(unittest + gtest, Dialect::googletest_text),
+    EXPECT_EQ(recognise(signs_in(unittest + gtest)), Dialect::googletest_text);
+    EXPECT_EQ(others_in(signs_in(unittest + gtest), Dialect::googletest_text),
               std::vector{Dialect::unittest_text});
-    EXPECT_EQ(others_in(gtest, Dialect::googletest_text), std::vector<Dialect>{});
+    EXPECT_EQ(others_in(signs_in(gtest), Dialect::googletest_text), std::vector<Dialect>{});
     const std::string xml = "<testsuite><testcase name='t'><system-out>" + unittest + gtest +
                             "</system-out></testcase></testsuite>";
-    EXPECT_EQ(others_in(xml, Dialect::junit_xml), std::vector<Dialect>{});
+    EXPECT_EQ(others_in(signs_in(xml), Dialect::junit_xml), std::vector<Dialect>{});
 }
 
 CaseRecord test(const char* id) {

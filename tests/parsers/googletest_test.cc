@@ -108,7 +108,7 @@ class GoogletestGolden : public ::testing::TestWithParam<Golden> {};
 TEST_P(GoogletestGolden, TextIsWhatTheBinarySays) {
     const Golden& golden = GetParam();
     const std::string log = golden.read(".log");
-    EXPECT_EQ(recognise(log), Dialect::googletest_text);
+    EXPECT_EQ(recognise(signs_in(log)), Dialect::googletest_text);
     const auto parts = text_parts(log);
     const int iterations = is_kind(golden, "brief-repeat") ? 3 : is_kind(golden, "repeat") ? 2 : 1;
     ASSERT_EQ(parts.size(), static_cast<size_t>(iterations));
@@ -148,7 +148,7 @@ TEST_P(GoogletestGolden, WhatWasPutAroundTheLinesChangesNothing) {
     std::string wrapped = "\xEF\xBB\xBF";
     for (Lines lines(log); lines.next();)
         wrapped.append("2024-05-01T12:34:56.1234567Z ").append(lines.line()).append("\r\n");
-    EXPECT_EQ(recognise(wrapped), Dialect::googletest_text);
+    EXPECT_EQ(recognise(signs_in(wrapped)), Dialect::googletest_text);
     const auto parts = text_parts(wrapped);
     ASSERT_EQ(parts.size(), plain.size());
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -171,7 +171,7 @@ TEST_P(GoogletestGolden, WhatWasPutAroundTheLinesChangesNothing) {
 TEST_P(GoogletestGolden, JsonIsWhatTheBinarySays) {
     const Golden& golden = GetParam();
     const std::string bytes = golden.read(".json");
-    EXPECT_EQ(recognise(bytes), Dialect::googletest_json);
+    EXPECT_EQ(recognise(signs_in(bytes)), Dialect::googletest_json);
     const auto all = foreign_parts(Dialect::googletest_json, "out/bin.json", bytes);
     ASSERT_EQ(all.parts.size(), 1u);
     const ModuleRecord& part = all.parts[0];
@@ -269,16 +269,16 @@ TEST(GoogletestText, WhatCtestPrintsIsNone) {
         "Constructing a list of tests\ntest 1\n    Start 1: states\n\n"
         "1: Test command: /build/states\n1: Working Directory: /build\n";
     for (Lines lines(log); lines.next();) verbose.append("1: ").append(lines.line()) += '\n';
-    EXPECT_EQ(recognise(verbose), std::nullopt);
-    EXPECT_EQ(recognise(verbose.substr(verbose.find("1: Running main"))), std::nullopt);
-    EXPECT_EQ(recognise("    Start 1: states\n" + log), std::nullopt);
-    EXPECT_EQ(recognise("1/2 Test #1: states ...........***Failed    0.01 sec\n" + log),
+    EXPECT_EQ(recognise(signs_in(verbose)), std::nullopt);
+    EXPECT_EQ(recognise(signs_in(verbose.substr(verbose.find("1: Running main")))), std::nullopt);
+    EXPECT_EQ(recognise(signs_in("    Start 1: states\n" + log)), std::nullopt);
+    EXPECT_EQ(recognise(signs_in("1/2 Test #1: states ...........***Failed    0.01 sec\n" + log)),
               std::nullopt);
     const std::string real = testing::golden_bytes("junit-ctest/states.txt");
     ASSERT_FALSE(real.empty());
-    EXPECT_EQ(recognise(real), std::nullopt);
+    EXPECT_EQ(recognise(signs_in(real)), std::nullopt);
     // What a test of a binary prints is that binary's.
-    EXPECT_EQ(recognise(log + "    Start 1: states\n"), Dialect::googletest_text);
+    EXPECT_EQ(recognise(signs_in(log + "    Start 1: states\n")), Dialect::googletest_text);
 }
 
 TEST(GoogletestText, WhyTestsAreSkippedThatSayNothing) {

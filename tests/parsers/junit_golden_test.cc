@@ -21,7 +21,7 @@ using testing::golden_bytes;
 // The one part of a file that nothing is to be said of.
 ModuleRecord only_part(const std::string& file) {
     const std::string bytes = golden_bytes(file);
-    EXPECT_EQ(recognise(bytes), Dialect::junit_xml) << file;
+    EXPECT_EQ(recognise(signs_in(bytes)), Dialect::junit_xml) << file;
     testing::ForeignParts all = testing::foreign_parts(Dialect::junit_xml, file, bytes);
     EXPECT_THAT(all.diagnostics, ::testing::IsEmpty());
     EXPECT_EQ(all.parts.size(), 1u) << file;

@@ -67,6 +67,19 @@ TEST(Text, DiagnosticsAreBounded) {
     EXPECT_EQ(found.back().offset, 999);
 }
 
+TEST(Text, TotalsThatDifferAreKeptAfterAnyNumberOfOtherDiagnostics) {
+    std::vector<Diagnostic> found;
+    {
+        Diagnoser diagnose("log", found);
+        for (size_t i = 0; i < 1000; ++i) diagnose.add(i, "bad");
+        for (size_t i = 0; i < 1000; ++i) diagnose.totals_differ(i, "3 and 4");
+    }
+    ASSERT_EQ(found.size(), 2 * (static_cast<size_t>(Diagnoser::kMost) + 1));
+    EXPECT_EQ(found[Diagnoser::kMost].message, "totals differ: 3 and 4");
+    EXPECT_EQ(found.back().message, "totals differ: 900 more like these, the last one here");
+    EXPECT_EQ(found.back().offset, 999);
+}
+
 TEST(Names, AreReadBack) {
     for (const std::string_view name : kStateNames) EXPECT_EQ(name_of(*state_of(name)), name);
     for (const std::string_view name : kModuleOutcomeNames)

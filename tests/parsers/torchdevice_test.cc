@@ -44,7 +44,7 @@ std::map<State, int> states_of(const ModuleRecord& part) {
 
 TEST(TorchdeviceLog, TellsHowEachModuleEnded) {
     const std::string log = golden("overall.log");
-    EXPECT_EQ(recognise(log), Dialect::torchdevice_log);
+    EXPECT_EQ(recognise(signs_in(log)), Dialect::torchdevice_log);
     const ForeignParts all = foreign_parts(Dialect::torchdevice_log, "all.log", log);
     EXPECT_TRUE(all.diagnostics.empty());
     const json wanted = model();
@@ -116,7 +116,7 @@ TEST(TorchdeviceLog, TotalsAreOfTheLastEnds) {
 
 TEST(TorchdeviceJson, IsWhatUnittestSays) {
     const std::string bytes = golden("summary.json");
-    EXPECT_EQ(recognise(bytes), Dialect::torchdevice_json);
+    EXPECT_EQ(recognise(signs_in(bytes)), Dialect::torchdevice_json);
     const ForeignParts all = foreign_parts(Dialect::torchdevice_json, "summary.json", bytes);
     EXPECT_TRUE(all.diagnostics.empty());
     const json wanted = model();
@@ -228,7 +228,7 @@ TEST(TorchdeviceReport, IdsAreOfOneTestEach) {
 
 TEST(TorchdeviceReport, HasEveryFailureAndTheWholeSum) {
     const std::string bytes = golden("report.md");
-    EXPECT_EQ(recognise(bytes), Dialect::torchdevice_report);
+    EXPECT_EQ(recognise(signs_in(bytes)), Dialect::torchdevice_report);
     const ForeignParts all = foreign_parts(Dialect::torchdevice_report, "report.md", bytes);
     ASSERT_EQ(all.parts.size(), 1u);
     const ModuleRecord& part = all.parts[0];

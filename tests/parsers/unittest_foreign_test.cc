@@ -27,7 +27,7 @@ struct Read {
 
 Read read(std::string_view text, std::string_view name = "some.log") {
     Read out;
-    EXPECT_EQ(recognise(text), Dialect::unittest_text);
+    EXPECT_EQ(recognise(signs_in(text)), Dialect::unittest_text);
     out.diagnostics = read_foreign(Dialect::unittest_text, {name, text}, [&](ModuleRecord part) {
         out.parts.push_back(std::move(part));
     });

@@ -43,7 +43,7 @@ std::string test_name(const ::testing::TestParamInfo<fs::path>& info) {
 
 std::vector<ModuleRecord> read(std::string_view text, Dialect dialect) {
     std::vector<ModuleRecord> parts;
-    EXPECT_EQ(recognise(text), dialect);
+    EXPECT_EQ(recognise(signs_in(text)), dialect);
     const auto said = read_foreign(dialect, {"run.log", text},
                                    [&](ModuleRecord part) { parts.push_back(std::move(part)); });
     EXPECT_TRUE(said.empty()) << said.front().message;

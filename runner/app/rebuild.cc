@@ -1,0 +1,333 @@
+#include "runner/app/rebuild.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "parsers/attempt.h"
+#include "runner/app/conduct.h"
+#include "runner/app/display.h"
+#include "runner/app/gap_log.h"
+#include "runner/app/gap_record.h"
+#include "runner/app/half_made.h"
+#include "runner/app/imported.h"
+#include "runner/app/output.h"
+#include "runner/app/run_folder.h"
+#include "runner/app/run_record.h"
+#include "runner/base/files.h"
+#include "runner/store/gaps.h"
+
+namespace compat::app {
+
+namespace fs = std::filesystem;
+using store::Store;
+
+namespace {
+
+struct Known {
+    std::string id;
+    std::optional<RunRecord> record;  // none: of it only the old database may know
+    std::string why;                  // there is none
+    WallTime begun{};
+};
+
+// The files of an attempt, read as they were when it had ended; nothing where one is gone.
+std::optional<store::JobResult> read_attempt(const store::JobResult& known,
+                                             const store::RunInfo& info, const fs::path& folder) {
+    if (!known.ended) return std::nullopt;
+    const auto read = [&](const std::string& name) {
+        return name.empty() ? Expected<std::string>("") : read_file(folder / name);
+    };
+    std::error_code error;
+    // A process that could not be started has left no log.
+    const bool has_log = known.ended->kind != parsers::ProcessEnd::Kind::spawn_failed ||
+                         fs::exists(folder / known.log, error);
+    const auto log = has_log ? read(known.log) : Expected<std::string>("");
+    const auto events = read(known.events), devices = read(known.devices);
+    if (!log || !events || !devices) return std::nullopt;
+    store::JobResult job = known;
+    job.record = parsers::read_attempt({*events, *log, *devices}, info.framework, known.record.path,
+                                       *known.ended);
+    job.record.forked = known.record.forked;
+    keep_reasons(known.record, job.record);
+    return job;
+}
+
+class Rebuilding {
+  public:
+    Rebuilding(fs::path results, fs::path fresh_file, Store fresh, std::optional<Store> old)
+        : results_(std::move(results)),
+          fresh_file_(std::move(fresh_file)),
+          fresh_(std::move(fresh)),
+          old_(std::move(old)) {}
+
+    Expected<void> run() {
+        for (const Known& known : known_runs())
+            if (auto added = add(known); !added) return added;
+        if (auto told = tell_gaps(); !told) return told;
+        return take_over_gaps();
+    }
+
+    [[nodiscard]] const std::vector<std::string>& lost() const { return lost_; }
+    void print_sums() const {
+        print("{} made anew from the folders under {}\n", counted(from_folders_, "run"),
+              (results_ / "runs").string());
+        if (from_old_ > 0) print("{} taken from the old database\n", counted(from_old_, "run"));
+        if (gaps_from_old_ > 0)
+            print("{} taken from the old database\n", counted(gaps_from_old_, "gap"));
+    }
+
+  private:
+    [[nodiscard]] fs::path folder_of(const std::string& id) const { return results_ / "runs" / id; }
+
+    // In the order in which they began: of two runs the later one is that which was stored later.
+    std::vector<Known> known_runs() {
+        std::vector<Known> runs;
+        std::set<std::string> ids;
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(results_ / "runs", error)) {
+            if (!entry.is_directory(error)) continue;
+            Known known{entry.path().filename().string(), {}, {}, {}};
+            ids.insert(known.id);
+            auto record = read_record(entry.path());
+            if (!record) {
+                known.why = record.error().message;
+            } else if (record->info.id != known.id) {
+                known.why = fmt::format("its record is that of {}", record->info.id);
+            } else {
+                known.begun = record->begun;
+                known.record = std::move(*record);
+            }
+            runs.push_back(std::move(known));
+        }
+        if (const auto stored = old_ ? old_->runs() : Expected<std::vector<store::RunSummary>>())
+            for (const auto& run : *stored)
+                if (ids.insert(run.id).second)
+                    runs.push_back({run.id, {}, "its folder is gone", {}});
+        for (Known& known : runs)
+            if (!known.record && old_)
+                if (const auto run = old_->load_run(known.id)) known.begun = run->info.started;
+        std::sort(runs.begin(), runs.end(), [](const Known& a, const Known& b) {
+            return std::tie(a.begun, a.id) < std::tie(b.begun, b.id);
+        });
+        return runs;
+    }
+
+    // Only what the fresh database does not take is an error.
+    Expected<void> add(const Known& known) {
+        if (known.record && has_all_files(*known.record)) return add_from_folder(known);
+        if (old_)
+            if (const auto run = old_->load_run(known.id)) {
+                const auto added = fresh_.add_run(*run, [&](const store::SeeModule& see) {
+                    return old_->each_module(known.id, see);
+                });
+                if (added) {
+                    ++from_old_;
+                    if (run->end) ends_.emplace_back(run->end->finished, known.id);
+                    return {};
+                }
+                if (is_of_fresh(added.error())) return added;
+            }
+        if (known.record) return add_from_folder(known);
+        lost_.push_back(fmt::format("{}: {}, and no database that can be read holds it whole",
+                                    known.id, known.why));
+        return {};
+    }
+
+    [[nodiscard]] bool is_of_fresh(const Error& error) const {
+        return error.where == fresh_file_.string();
+    }
+
+    [[nodiscard]] bool has_all_files(const RunRecord& record) const {
+        const fs::path folder = folder_of(record.info.id);
+        std::error_code error;
+        const auto there = [&](const std::string& name) {
+            return name.empty() || fs::exists(folder / name, error);
+        };
+        for (const auto& file : described_files(record.info.fingerprint, folder))
+            if (!there(file.log)) return false;
+        return std::all_of(record.attempts.begin(), record.attempts.end(), [&](const auto& module) {
+            return std::all_of(module.second.begin(), module.second.end(), [&](const auto& job) {
+                const bool log =
+                    there(job.log) ||
+                    (job.ended && job.ended->kind == parsers::ProcessEnd::Kind::spawn_failed);
+                return job.ended && log && there(job.events) && there(job.devices);
+            });
+        });
+    }
+
+    Expected<void> add_from_folder(const Known& known) {
+        const RunRecord& record = *known.record;
+        const auto imported = described_files(record.info.fingerprint, folder_of(known.id));
+        const auto added = fresh_.add_run({record.info, record.end, 0},
+                                          [&](const store::SeeModule& see) -> Expected<void> {
+                                              if (imported.empty()) return see_attempts(known, see);
+                                              return see_imported(record, imported, see);
+                                          });
+        if (!added && is_of_fresh(added.error())) return added;
+        if (!added) {
+            lost_.push_back(fmt::format("{}: {}", known.id, to_line(added.error())));
+            return {};
+        }
+        ++from_folders_;
+        if (record.unreadable > 0)
+            lost_.push_back(fmt::format("{}: {} of its record.jsonl cannot be read", known.id,
+                                        counted(record.unreadable, "line")));
+        for (const WallTime time : record.ends) ends_.emplace_back(time, known.id);
+        return {};
+    }
+
+    Expected<void> see_attempts(const Known& known, const store::SeeModule& see) {
+        const RunRecord& record = *known.record;
+        for (const std::string& path : record.modules) {
+            store::StoredModule module{path, {}, {}, {}};
+            for (const auto& job : record.attempts.at(path)) {
+                auto again = read_attempt(job, record.info, folder_of(known.id));
+                if (!again) {
+                    // Of those after it nobody could tell what they were made for.
+                    lost_.push_back(
+                        fmt::format("{}: attempt {} at {} and what followed: its files "
+                                    "are gone",
+                                    known.id, job.attempt, path));
+                    break;
+                }
+                module.attempts.push_back(std::move(*again));
+            }
+            if (auto seen = see(std::move(module)); !seen) return seen;
+        }
+        return {};
+    }
+
+    static Expected<void> see_imported(const RunRecord& record,
+                                       const std::vector<ImportedFile>& files,
+                                       const store::SeeModule& see) {
+        return read_imported(files,
+                             [&](store::JobResult job) {
+                                 store::StoredModule module;
+                                 module.path = job.record.path;
+                                 job.started = record.info.started;
+                                 module.attempts.push_back(std::move(job));
+                                 return see(std::move(module));
+                             })
+            .map([](const ImportSums&) {});
+    }
+
+    // As it was told: by runs as they ended, by scans and by hand.
+    Expected<void> tell_gaps() {
+        const auto records = read_gap_records(results_);
+        std::stable_sort(ends_.begin(), ends_.end());
+        store::GapLog log(fresh_);
+        auto end = ends_.cbegin();
+        const auto runs_until = [&](std::optional<WallTime> time) {
+            for (; end != ends_.cend() && (!time || end->first <= *time); ++end)
+                if (auto logged = log_gaps(fresh_, end->second); !logged)
+                    lost_.push_back(
+                        fmt::format("{}: its gaps: {}", end->second, to_line(logged.error())));
+        };
+        for (const GapRecord& record : records) {
+            runs_until(record.time);
+            if (auto applied = apply(record, log); !applied) unapplied_.push_back(record);
+        }
+        runs_until(std::nullopt);
+        return {};
+    }
+
+    Expected<void> take_over_gaps() {
+        store::GapLog log(fresh_);
+        if (old_) {
+            auto taken = log.take_over(store::GapLog(*old_));
+            if (!taken) return tl::unexpected(taken.error());
+            gaps_from_old_ = taken->entries;
+            if (taken->broke_off)
+                lost_.push_back("the gap log: the rest of what the old database held: " +
+                                taken->broke_off->message);
+        }
+        for (const GapRecord& record : unapplied_)
+            if (auto applied = apply(record, log); !applied)
+                lost_.push_back("the gap log: " + to_line(applied.error()));
+        return {};
+    }
+
+    fs::path results_;
+    fs::path fresh_file_;
+    Store fresh_;
+    std::optional<Store> old_;
+    std::vector<std::pair<WallTime, std::string>> ends_;
+    std::vector<GapRecord> unapplied_;  // of a gap that the old database may know
+    std::vector<std::string> lost_;
+    long from_folders_ = 0, from_old_ = 0, gaps_from_old_ = 0;
+};
+
+// The database with what belongs to it, under another name.
+Expected<void> move_aside(const fs::path& database, const fs::path& to) {
+    std::error_code error;
+    for (const char* part : {"-wal", "-shm", ""})
+        if (const fs::path from = database.string() + part; fs::exists(from, error)) {
+            fs::rename(from, to.string() + part, error);
+            if (error)
+                return fail(ErrorKind::io, "cannot be moved aside: " + error.message(), {},
+                            from.string());
+        }
+    return {};
+}
+
+// What can still be read of it. An older version is brought up to date, as any command does.
+std::optional<Store> open_old(const fs::path& database) {
+    std::error_code error;
+    if (fs::file_size(database, error) == 0 || error) return std::nullopt;
+    if (auto store = Store::open(database, Store::Mode::read_only)) return std::move(*store);
+    if (auto store = Store::open(database)) return std::move(*store);
+    return std::nullopt;
+}
+
+}  // namespace
+
+Expected<ExitCode> rebuild(const Invocation& invocation) {
+    const auto settings = Settings::resolve(invocation.flags, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    const fs::path results = fs::absolute(settings->text(Setting::results));
+    const fs::path database = results / "runner.db", room = results / "rebuilding";
+    std::error_code error;
+    if (!fs::is_directory(results / "runs", error))
+        return fail(ErrorKind::usage, "there are no folders of runs here",
+                    "name the folder of the results by --results", results.string());
+    for (const auto& entry : fs::directory_iterator(results / "runs", error))
+        if (RunLock::is_held(entry.path()))
+            return fail(ErrorKind::usage, "a runner is still at work on this run",
+                        "wait for its end, or end it", entry.path().string());
+    if (auto made = make_directories(room); !made) return tl::unexpected(made.error());
+    const auto lock = RunLock::take(room);
+    if (!lock) return tl::unexpected(lock.error());
+    HalfMade made(room, "the database was made anew");
+    for (const char* part : {"-wal", "-shm", ""})
+        fs::remove((room / "runner.db").string() + part, error);
+
+    std::vector<std::string> lost;
+    {
+        auto fresh = Store::open(room / "runner.db");
+        if (!fresh) return tl::unexpected(fresh.error());
+        Rebuilding rebuilding(results, room / "runner.db", std::move(*fresh), open_old(database));
+        if (auto done = rebuilding.run(); !done) return tl::unexpected(done.error());
+        rebuilding.print_sums();
+        lost = rebuilding.lost();
+    }
+    made.hold();
+    if (fs::exists(database, error)) {
+        const std::string aside = "runner.db.old-" + compact(SystemClock().wall());
+        if (auto moved = move_aside(database, results / aside); !moved)
+            return tl::unexpected(moved.error());
+        print("the old database is kept as {}\n", (results / aside).string());
+    }
+    fs::rename(room / "runner.db", database, error);
+    if (error)
+        return fail(ErrorKind::io, "cannot be put in its place: " + error.message(), {},
+                    (room / "runner.db").string());
+    fs::remove_all(room, error);
+    made.keep();
+    for (const auto& what : lost) print("lost: {}\n", printable(what));
+    return lost.empty() ? ExitCode::ok : ExitCode::infrastructure;
+}
+
+}  // namespace compat::app

@@ -67,6 +67,8 @@ void UnittestScanner::begin(const UnittestHeader& header) {
     verbose_ = true;
     fatal_ = false;
     if (current_ && !has_ended(*current_)) unended_.push_back({*current_, headers_});
+    begins_at_ = documented_at_ > 0 ? documented_at_ : place_of(header.key).value_or(offset_);
+    documented_at_ = 0;
     current_ = add(header);
     tail_from_ = after_ellipsis(offset_, after_);
     if (record_->cases[*current_].started) ++headers_;
@@ -127,13 +129,17 @@ size_t UnittestScanner::place_case() {
     std::uint32_t* const named = by_name_.find(hash, [&](std::uint32_t at) {
         return cases[at].name == c.name && cases[at].phase == c.phase;
     });
-    if (named)
-        *named = i;
-    else
+    if (!named) {
         by_name_.add(hash, i);
+    } else {
+        std::vector<std::uint32_t>& all = namesakes_[c.name].cases;
+        if (all.empty()) all.push_back(*named);
+        all.push_back(i);
+        *named = i;
+    }
     repeats_.push_back(1);
     said_.push_back({});
-    said_.back().offset = offset_;
+    said_.back().offset = begins_at_;
     progress_.push_back(Progress::started);
     return i;
 }
@@ -142,12 +148,26 @@ size_t UnittestScanner::place_case() {
 std::optional<size_t> UnittestScanner::find(const UnittestHeader& header) {
     const UnittestFixture* const fixture = unittest_fixture_of(header.method);
     const bool loader = header.qualified.starts_with(kLoader);
-    const std::string name = loader || fixture ? valid_utf8(header.qualified) : test_name(header);
+    const bool whole = loader || fixture || is_of_function(header);
+    const std::string name = whole ? valid_utf8(header.qualified) : test_name(header);
     const Phase phase = loader ? Phase::load : fixture ? fixture->phase : Phase::call;
     const std::uint32_t* const at = by_name_.find(NameIndex::hash_of(name), [&](std::uint32_t i) {
         return record_->cases[i].name == name && record_->cases[i].phase == phase;
     });
     return at ? std::optional<size_t>(*at) : std::nullopt;
+}
+
+// Of several tests with the name the next one whose line says that it broke so.
+std::optional<size_t> UnittestScanner::find_broken(const UnittestHeader& header, State state) {
+    const auto last = find(header);
+    if (!last) return last;
+    const auto it = namesakes_.find(record_->cases[*last].name);
+    if (it == namesakes_.end()) return last;
+    Namesakes& all = it->second;
+    size_t& next = state == State::failed ? all.next_failed : all.next_errored;
+    while (next < all.cases.size())
+        if (const std::uint32_t i = all.cases[next++]; said_[i].broke == state) return i;
+    return last;
 }
 
 // Of a class's tests: "tests/test_a.py::Outer.Inner::".
@@ -212,7 +232,8 @@ void UnittestScanner::add_section(const Section& section) {
                        "a failure of no known test: " + valid_utf8(section.heading));
         return;
     }
-    const auto known = find(*header);
+    const std::string_view label = trimmed(header->rest);
+    const auto known = label.empty() ? find_broken(*header, section.state) : find(*header);
     const size_t i = known ? *known : add(*header);
     CaseRecord& c = record_->cases[i];
     if (c.duration_s == 0) c.duration_s = section.duration_s;
@@ -222,7 +243,7 @@ void UnittestScanner::add_section(const Section& section) {
     Failure failure = parse_traceback(body.substr(0, body.find_last_not_of('\n') + 1));
     failure.counted = section.state;
     failure.phase = c.phase;
-    if (const std::string_view label = trimmed(header->rest); !label.empty()) {
+    if (!label.empty()) {
         SubCase& sub = subcase(i, label);
         sub.state = section.state;
         sub.failure = std::move(failure);
@@ -313,14 +334,14 @@ void UnittestScanner::add_unsaid_skips(const Closing& closing) {
         for (const SubCase& sub : c.subcases) missing -= sub.state == State::skipped;
     }
     for (; missing > 0 && missing <= Unnamed::kMost; --missing) {
-        offset_ = next_;
+        offset_ = begin_;
         take_nameless_skip({});
         said_.back().any = true;
         progress_.back() = Progress::ended;
     }
 }
 
-void UnittestScanner::resolve(size_t i) {
+void UnittestScanner::resolve(size_t i, bool finished) {
     CaseRecord& c = record_->cases[i];
     const Said& said = said_[i];
     progress_[i] = Progress::ended;
@@ -334,7 +355,12 @@ void UnittestScanner::resolve(size_t i) {
         c.call_state = State::passed;
         c.reason.clear();
     } else if (said.any) {
-        return;
+        // What broke has a section, and what was skipped does not pass: the test had printed it.
+        const bool printed =
+            broke(c.state) || (c.state == State::skipped && said.again == State::passed);
+        if (!printed || !said.again || !finished || c.pseudo) return;
+        c.state = *said.again;
+        c.reason.clear();
     } else if (said.at_end) {
         c.state = *said.at_end;
     } else if (has_sub(State::skipped)) {

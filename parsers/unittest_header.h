@@ -26,6 +26,11 @@ struct UnittestHeader {
 // The header at the start of a line, nothing where the line does not begin with one.
 [[nodiscard]] std::optional<UnittestHeader> header_of(std::string_view line);
 
+// The header of a test behind something printed, as far as that can be told: "…test_x (m.A.test_x)
+// ... ". Since Python 3.11 it says its method twice; before, a method is taken to begin with
+// "test".
+[[nodiscard]] std::optional<UnittestHeader> header_within(std::string_view line);
+
 // A fixture of a class or a module, as unittest names it in a test's place.
 struct UnittestFixture {
     std::string_view method;  // "setUpClass"

@@ -1,10 +1,15 @@
 // Where a run of unittest's ends: whether a closing is the run's own or printed by one of its
 // tests, and what runs before it broke off. The walk over the lines: unittest_scanner.cc.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
 
 #include "parsers/closing.h"
 #include "parsers/foreign.h"
+#include "parsers/text.h"
 #include "parsers/unittest_scanner.h"
 
 namespace compat::parsers {
@@ -27,6 +32,13 @@ constexpr std::array<Count, 6> kCounts{{
 
 bool is_progress(char c) { return unittest_state_of(c).has_value(); }
 
+// Whether the last line of the text holds nothing else.
+bool ends_with_characters(std::string_view text) {
+    text = trimmed(text);
+    text.remove_prefix(text.rfind('\n') + 1);
+    return !text.empty() && std::all_of(text.begin(), text.end(), is_progress);
+}
+
 }  // namespace
 
 bool UnittestScanner::take_closing(LogLines& lines) {
@@ -38,6 +50,26 @@ bool UnittestScanner::take_closing(LogLines& lines) {
         drop_sections();
         stage_ = Stage::results;
         return false;
+    }
+    // A run within the test, which ends now.
+    const bool within = !one_module() && current_ && !has_ended(*current_) && !status_within_ &&
+                        next_after(ahead) == Next::status;
+    if (offset_ < whole_until_ || (within && offset_ != whole_until_)) {
+        // In what a failed test had printed, under its section.
+        if (!within && stage_ == Stage::sections && next_after(ahead) == Next::part_of_run)
+            return false;
+        drop_sections();
+        stage_ = Stage::results;
+        return false;
+    }
+    if (offset_ == whole_until_ && offset_ > 0) {
+        next_ = ahead.after();
+        end_run(std::move(closing), *rule_);
+        return true;
+    }
+    if (const size_t runs = one_module() ? 0 : enclosed_by(*closing)) {
+        read_again(runs);
+        return true;
     }
     if (status_within_) leave_sections();
     const auto from = broken_off_before(*closing);
@@ -69,9 +101,152 @@ bool UnittestScanner::take_closing(LogLines& lines) {
         break_off_after(characters);
         return true;
     }
-    end_run(std::move(closing), *rule_);
     next_ = ahead.after();
+    end_run(std::move(closing), *rule_);
     return true;
+}
+
+// Characters, and then lines with names: a run that is not verbose broke off before another, or a
+// test of its own made that.
+bool UnittestScanner::take_names(std::string_view line) {
+    if (verbose_ || of_characters_ || stage_ != Stage::results || line.empty()) return false;
+    const auto header = header_of(line);
+    if (!header || !header->rest.starts_with(kEllipsis) || !is_test(*header)) return false;
+    // Characters right in front of a name are letters like its own: since Python 3.11 it is said
+    // twice.
+    const std::string_view method = header->method;
+    const std::string_view last = header->qualified.substr(header->qualified.rfind('.') + 1);
+    const size_t leading = static_cast<size_t>(
+        std::find_if_not(method.begin(), method.end(), is_progress) - method.begin());
+    size_t before = method.size() - std::min(method.size(), last.size());
+    if (!method.ends_with(last) || before > leading)
+        before = method.substr(0, leading).rfind('.') + 1;
+    const auto at = place_of(line);
+    if (characters_.size() + before == 0 || !at) return false;
+    if (before > 0) {
+        character_lines_.push_back({characters_.size(), offset_});
+        characters_ += method.substr(0, before);
+    }
+    next_ = *at + before;
+    tail_from_ = std::min(tail_from_, next_);
+    doubt();
+    end_run(std::nullopt, next_);
+    return true;
+}
+
+void UnittestScanner::doubt() {
+    doubt_ = Diagnostic{"log", static_cast<std::int64_t>(first_character()),
+                        fmt::format("{} characters like those of a run, which nothing closes or "
+                                    "names",
+                                    characters_.size())};
+}
+
+// Remembers the run that ends, and those before it as far as they can be of one with it. Bounded,
+// for each that proves to be is read once more.
+void UnittestScanner::keep_earlier(const std::optional<Closing>& closing, size_t end) {
+    constexpr size_t kMostRuns = 64;
+    constexpr size_t kMostBytes = 8 << 20;
+    Earlier run{begin_, begin_, end, closing.has_value(), verbose_, 0, 0};
+    const auto characters = static_cast<std::int64_t>(characters_.size());
+    const auto printed = static_cast<std::int64_t>(mixed_.size() + inside_);
+    run.least = verbose_ ? headers_ : characters;
+    run.most = verbose_ ? headers_ : characters + printed;
+    if (closing) {
+        const std::int64_t ran = *closing->ran;
+        // Of 3.12.1, lines of what decorators skip.
+        const bool fits = verbose_ && run.least <= ran + count_in(*closing, "skipped");
+        run.most = fits ? 0 : std::max<std::int64_t>(run.least - ran, 0);
+        // More characters than tests may be the several outcomes of one.
+        run.least = verbose_ ? run.most : 0;
+        for (std::int64_t more = run.least; const CaseRecord& c : record_->cases) {
+            run.own = said_[static_cast<size_t>(&c - record_->cases.data())].offset;
+            if (c.started && --more < 0) break;
+        }
+    }
+    earlier_.push_back(run);
+    const Earlier& first = earlier_.front();
+    if ((first.closed && first.most == 0) || earlier_.size() > kMostRuns ||
+        end - first.begin > kMostBytes)
+        earlier_.clear();
+}
+
+// How many of the runs before belong to the one that this closing ends, or were made by its tests:
+// it counts more than has been seen of it, as many as they have that no closing of theirs counts.
+size_t UnittestScanner::enclosed_by(const Closing& closing) const {
+    const std::int64_t ran = *closing.ran;
+    const std::int64_t begun = ran + count_in(closing, "skipped");  // of 3.12.1 alone
+    const auto characters = static_cast<std::int64_t>(characters_.size());
+    const auto printed = static_cast<std::int64_t>(mixed_.size() + inside_);
+    if (verbose_ ? headers_ >= ran : characters + printed >= ran) return 0;
+    for (const bool verbose : {true, false}) {
+        std::int64_t least = verbose ? headers_ : characters;
+        std::int64_t most = verbose ? headers_ : characters + printed;
+        for (size_t n = 1; n <= earlier_.size() && least <= begun; ++n) {
+            const Earlier& run = earlier_[earlier_.size() - n];
+            if (run.most == 0) continue;
+            if (run.verbose != verbose && !run.closed) break;
+            if (run.verbose != verbose) continue;
+            least += run.least;
+            most += run.most;
+            if (least <= begun && ran <= most) return n;
+        }
+    }
+    return 0;
+}
+
+void UnittestScanner::read_again(size_t runs) {
+    const auto first = earlier_.end() - static_cast<std::ptrdiff_t>(runs);
+    std::copy_if(first, earlier_.end(), std::back_inserter(inner_),
+                 [](const Earlier& run) { return run.closed; });
+    whole_until_ = offset_;
+    of_characters_ = !first->verbose;
+    for (Earlier& run : inner_)
+        if (run.verbose == first->verbose) run.begin = run.own;
+    next_ = first->begin;
+    taken_back_ += runs;
+    earlier_.erase(first, earlier_.end());
+}
+
+// Where there are more sections than the closing counts, those were printed by the one before that
+// no line names, that stand right under its text, or in what its test had printed.
+void UnittestScanner::fold_sections(const Closing& closing) {
+    std::int64_t more = -count_in(closing, "failures") - count_in(closing, "errors");
+    for (const Section& section : sections_) more += section.state != State::xpassed;
+    for (const bool captured : {false, true})
+        for (size_t i = 1; i < sections_.size() && more > 0; ++i) {
+            const Section& section = sections_[i];
+            Section& before = sections_[i - 1];
+            if (section.state == State::xpassed) continue;
+            const auto header = header_of(section.heading);
+            const bool named =
+                header && (!verbose_ || unittest_fixture_of(header->method) || find(*header));
+            const std::string_view text = log_.text.substr(before.body, before.end - before.body);
+            if (!captured && !verbose_ && !section.apart && ends_with_characters(text)) {
+                // Results again: a test had printed the sections before.
+                sections_.erase(sections_.begin(),
+                                sections_.begin() + static_cast<std::ptrdiff_t>(i));
+                more -= static_cast<std::int64_t>(i);
+                i = 0;
+                continue;
+            }
+            if (captured ? text.find("\nStdout:\n") == std::string_view::npos &&
+                               text.find("\nStderr:\n") == std::string_view::npos
+                         : named && section.apart)
+                continue;
+            before.end = section.end;
+            sections_.erase(sections_.begin() + static_cast<std::ptrdiff_t>(i--));
+            --more;
+        }
+}
+
+// Where in the file it stands; nothing where it is no part of it, for escapes were taken off.
+std::optional<size_t> UnittestScanner::place_of(std::string_view part) const {
+    const std::less_equal<const char*> ordered;
+    const std::string_view text = log_.text;
+    if (!ordered(text.data(), part.data()) ||
+        !ordered(part.data() + part.size(), text.data() + text.size()))
+        return std::nullopt;
+    return static_cast<size_t>(part.data() - text.data());
 }
 
 // The run ends without a closing, and what follows is read again as another.
@@ -84,6 +259,8 @@ void UnittestScanner::break_off_before(size_t i) {
     path_.clear();
     several_paths_ = false;
     for (const CaseRecord& c : record_->cases) note_path(module_of(c));
+    headers_ = std::count_if(record_->cases.begin(), record_->cases.end(),
+                             [](const CaseRecord& c) { return c.started; });
     tail_from_ = std::min(after_ellipsis(said_.back().offset, next_), next_);
     end_run(std::nullopt, next_);
 }
@@ -116,13 +293,16 @@ bool UnittestScanner::is_of_run(const Closing& closing, bool after_broken_off) c
 
 // Whether the closing counts all that began: up to 3.12.0 and since 3.12.2 with what was skipped.
 bool UnittestScanner::fits(const Closing& closing) const {
-    if (!verbose_) return mixed_.size() + inside_ > 0 || characters_before(closing) == 0;
+    if (!verbose_)
+        return mixed_.size() + inside_ > 0 ||
+               (characters_before(closing) == 0 &&
+                *closing.ran <= static_cast<std::int64_t>(characters_.size()));
     return *closing.ran == headers_ || *closing.ran + count_in(closing, "skipped") == headers_;
 }
 
 bool UnittestScanner::begins_run(std::string_view line) const {
     if (line.empty()) return false;
-    if (std::all_of(line.begin(), line.end(), is_progress)) return true;
+    if (!verbose_ && std::all_of(line.begin(), line.end(), is_progress)) return true;
     const auto header = header_of(line);
     return line.starts_with("Running ") ||
            (header && header->rest.starts_with(kEllipsis) && is_test(*header));
@@ -150,11 +330,16 @@ bool UnittestScanner::has_ended(size_t i) const {
 std::optional<size_t> UnittestScanner::broken_off_before(const Closing& closing) const {
     if (one_module() || *closing.ran >= headers_) return std::nullopt;
     const std::int64_t before = headers_ - *closing.ran;
-    const auto it =
-        std::lower_bound(unended_.begin(), unended_.end(), before,
-                         [](const Unended& u, std::int64_t n) { return u.headers < n; });
-    if (it == unended_.end() || it->headers != before) return std::nullopt;
-    // On one line with the test before it, it would be read with that one again, for ever.
+    const auto from = [&](std::int64_t least) {
+        return std::lower_bound(unended_.begin(), unended_.end(), least,
+                                [](const Unended& u, std::int64_t n) { return u.headers < n; });
+    };
+    auto it = from(before);
+    // 3.12.1 alone does not count what decorators skip.
+    if (it == unended_.end() || it->headers > before)
+        it = from(before - count_in(closing, "skipped"));
+    if (it == unended_.end() || it->headers > before) return std::nullopt;
+    // Where escapes hide that it follows on one line, it would be read with that one for ever.
     const size_t first = it->i + 1;
     if (said_[first].offset <= said_[it->i].offset) return std::nullopt;
     return first;

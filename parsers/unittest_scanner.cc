@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "parsers/closing.h"
 #include "parsers/foreign.h"
@@ -70,8 +71,9 @@ std::string_view announced_file(std::string_view line) {
 constexpr std::string_view kRunningTests = "Running tests...";
 constexpr std::string_view kDurations = "Slowest test durations";
 constexpr std::string_view kRan = "Ran ";
-// With which Python itself dies. A dump of its threads follows.
+// With which Python itself dies. A dump of its threads follows, and the names of its modules.
 constexpr std::string_view kFatal = "Fatal Python error: ";
+constexpr std::string_view kExtensions = "Extension modules: ";
 
 bool broke(State state) { return state == State::failed || state == State::errored; }
 
@@ -83,24 +85,54 @@ UnittestScanner::UnittestScanner(const UnittestLog& log)
     : log_(log), dotted_(dotted(log.module)), fallback_(valid_utf8(log.fallback)) {}
 
 bool UnittestScanner::next(ModuleRecord& record) {
+    taken_back_ = 0;
+    doubt_.reset();
     begin_run(record);
-    for (LogLines lines(log_.text, next_, !one_module()); lines.next();) {
+    for (size_t from = next_, inner = 0;;) {
+        const bool last = inner == inner_.size();
+        const Read found = read(from, last ? log_.text.size() : inner_[inner].begin);
+        if (found == Read::run_ended) return true;
+        if (found == Read::again) {
+            begin_run(record);
+            from = next_;
+            inner = 0;
+        } else if (last) {
+            break;
+        } else {
+            from = inner_[inner++].end;
+        }
+    }
+    const bool content = has_content();
+    if (!content) doubt();
+    next_ = log_.text.size();
+    end_run(std::nullopt, next_);
+    return content || !characters_.empty();
+}
+
+// Reads lines of the run, up to its end.
+UnittestScanner::Read UnittestScanner::read(size_t from, size_t to) {
+    for (LogLines lines(log_.text.substr(0, to), from, !one_module()); lines.next();) {
         offset_ = lines.offset();
         after_ = lines.after();
         const std::string_view line = lines.line();
-        if (fatal_ && !verbose_ && begins_run(line)) {
-            next_ = offset_;
-            end_run(std::nullopt, offset_);
-            return true;
+        if (!one_module() && offset_ >= whole_until_) {
+            if (take_marker(lines)) {
+                next_ = has_content() ? offset_ : lines.after();
+                if (!has_content()) continue;
+                end_run(std::nullopt, offset_);
+                return Read::run_ended;
+            }
+            if (take_names(line)) return Read::run_ended;
         }
-        if (!one_module() && take_marker(lines)) {
-            next_ = has_content() ? offset_ : lines.after();
-            if (!has_content()) continue;
-            end_run(std::nullopt, offset_);
-            return true;
+        const bool after_blank = std::exchange(after_blank_, line.empty());
+        if (line == kDoubleRule && take_title(lines)) {
+            sections_.back().apart = after_blank;
+            continue;
         }
-        if (line == kDoubleRule && take_title(lines)) continue;
-        if (rule_ && line.starts_with(kRan) && take_closing(lines)) return true;
+        if (rule_ && line.starts_with(kRan)) {
+            const size_t given = taken_back_;
+            if (take_closing(lines)) return taken_back_ > given ? Read::again : Read::run_ended;
+        }
         rule_.reset();
         if (line == kRule) rule_ = offset_;
         if (stage_ == Stage::results)
@@ -114,19 +146,16 @@ bool UnittestScanner::next(ModuleRecord& record) {
             stage_ = Stage::durations;
         }
     }
-    const bool content = has_content();
-    if (!content && !characters_.empty())
-        of_file_.push_back(
-            {"log", static_cast<std::int64_t>(first_character()),
-             fmt::format("{} characters like those of a run, which nothing closes or names",
-                         characters_.size())});
-    next_ = log_.text.size();
-    end_run(std::nullopt, next_);
-    return content;
+    return Read::all;
 }
 
 void UnittestScanner::begin_run(ModuleRecord& record) {
     record_ = &record;
+    diagnose_.reset();
+    record.cases.clear();
+    record.diagnostics.clear();
+    begin_ = next_;
+    after_blank_ = in_dump_ = false;
     record.cases.reserve(std::max<size_t>(last_size_, 16));
     diagnose_.emplace("log", record.diagnostics);
     stage_ = Stage::results;
@@ -142,6 +171,7 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
     by_name_.clear();
     by_label_.clear();
     subs_.clear();
+    namesakes_.clear();
     repeats_.clear();
     current_.reset();
     path_.clear();
@@ -159,10 +189,15 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
 void UnittestScanner::end_run(std::optional<Closing> closing, size_t end) {
     tail_ = log_.text.substr(std::min(tail_from_, end), end - std::min(tail_from_, end));
     close_section(end);
+    if (!one_module() && closing) fold_sections(*closing);
+    if (!one_module()) keep_earlier(closing, closing ? next_ : end);
     for (const Section& section : sections_) add_section(section);
     if (!one_module() && !verbose_) add_unnamed(closing);
-    for (size_t i = 0; i < said_.size(); ++i) resolve(i);
+    for (size_t i = 0; i < said_.size(); ++i) resolve(i, closing.has_value());
     if (!one_module() && verbose_ && closing) add_unsaid_skips(*closing);
+    inner_.clear();
+    whole_until_ = 0;
+    of_characters_ = false;
     record_->closing = std::move(closing);
     last_size_ = record_->cases.size();
     diagnose_.reset();
@@ -240,9 +275,11 @@ void UnittestScanner::take_result(std::string_view line) {
             if (const auto header = header_of(line.substr(2)); header && is_test(*header))
                 line.remove_prefix(2);
     }
-    const auto header = header_of(line);
+    auto header = header_of(line);
+    // Between tests, a fixture may have printed in front of it.
+    if (!header && (!current_ || has_ended(*current_))) header = header_within(line);
     if (header && header->rest.empty() && (one_module() || is_test(*header)))
-        documented_ = std::string(line);
+        documented_ = std::string(line), documented_at_ = offset_;
     else
         take_output(line, header);
 }
@@ -252,7 +289,8 @@ void UnittestScanner::take_output(std::string_view line) { take_output(line, hea
 // A line, or what follows " ... " on it. Where a test ended without a word (its sub-tests
 // failed, up to Python 3.10) the next test's header follows on the same line.
 void UnittestScanner::take_output(std::string_view line, std::optional<UnittestHeader> header) {
-    while (header && header->rest.starts_with(kEllipsis) && (one_module() || is_test(*header))) {
+    while (header && !of_characters_ && header->rest.starts_with(kEllipsis) &&
+           (one_module() || is_test(*header))) {
         begin(*header);
         line = header->rest.substr(kEllipsis.size());
         header = header_of(line);
@@ -285,6 +323,7 @@ void UnittestScanner::take_status(UnittestStatus status) {
     c.duration_s += status.duration_s;
     if (broke(status.state) && !said.broke) said.broke = status.state;
     if (said.any) {
+        said.again = status.state;
         if (status.state == State::skipped) take_nameless_skip(std::move(status.reason));
         return;
     }
@@ -309,7 +348,10 @@ void UnittestScanner::take_nameless_skip(std::string reason) {
 
 // "..F.s": lines of them alone, and where a test printed between them, both ends of its lines.
 void UnittestScanner::take_progress(std::string_view line) {
-    if (verbose_ || line.empty()) return;
+    if (line.empty()) return;
+    // A dump's lines begin with other words.
+    if (in_dump_ && (!is_progress(line.front()) || line.starts_with(kExtensions))) return;
+    in_dump_ = false;
     const size_t dies = line.find(kFatal);
     const auto* const text =
         std::find_if_not(line.begin(), line.begin() + std::min(dies, line.size()), is_progress);
@@ -318,10 +360,10 @@ void UnittestScanner::take_progress(std::string_view line) {
         character_lines_.push_back({characters_.size(), offset_});
         characters_.append(line.begin(), text);
         tail_from_ = count == dies ? offset_ : after_;
-        fatal_ = fatal_ || count == dies;
+        in_dump_ = count == dies;
+        fatal_ = fatal_ || in_dump_;
         return;
     }
-    if (fatal_) return;
     inside_ += static_cast<size_t>(std::count_if(line.begin(), line.end(), is_progress));
     mixed_.append(line.begin(), text);
     mixed_.append(std::find_if_not(line.rbegin(), line.rend(), is_progress).base(), line.end());

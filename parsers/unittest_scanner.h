@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "parsers/ending.h"
@@ -43,8 +44,14 @@ class UnittestScanner {
     [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
     // What stands behind the last thing that the last run said of its tests.
     [[nodiscard]] std::string_view tail() const { return tail_; }
-    // What is to be said of the file as a whole.
-    [[nodiscard]] std::vector<Diagnostic> take_diagnostics() { return std::move(of_file_); }
+    // How many runs read before are no runs: the last one is theirs, and those that closed among
+    // them were made by its tests.
+    [[nodiscard]] size_t taken_back() const { return taken_back_; }
+    // Whether the last runs, as many as are kept, may yet be taken back.
+    [[nodiscard]] bool may_take_back() const { return !earlier_.empty(); }
+    // What is to be said of the last run instead, where it is nothing but characters that no
+    // closing counts.
+    [[nodiscard]] const std::optional<Diagnostic>& doubts() const { return doubt_; }
 
   private:
     // What the lines of one test said, before its sections are known. The state that its first line
@@ -53,6 +60,7 @@ class UnittestScanner {
         bool any = false;             // a line of its own
         std::optional<State> broke;   // the first line that said failed or errored
         std::optional<State> at_end;  // the last one that followed the test's own output
+        std::optional<State> again;   // the line after that first one
         bool failed_section = false;  // of the test itself, sub-tests apart
         bool errored_section = false;
         size_t offset = 0;  // of its line
@@ -64,6 +72,7 @@ class UnittestScanner {
         size_t offset = 0;
         size_t body = 0;
         size_t end = 0;
+        bool apart = false;  // an empty line before it, as unittest prints all but the first
     };
     enum class Stage { results, sections, durations };
     // What comes next of a runner's words.
@@ -74,7 +83,29 @@ class UnittestScanner {
         std::int64_t headers = 0;  // that there were up to it
     };
 
+    // A run that was read, as long as a later closing may count its tests.
+    struct Earlier {
+        size_t begin = 0;
+        size_t own = 0;  // where the tests begin that its closing counts
+        size_t end = 0;
+        bool closed = false;
+        bool verbose = false;
+        // Tests that its lines or characters show and its closing does not count; at the most with
+        // the characters that stand among prints.
+        std::int64_t least = 0;
+        std::int64_t most = 0;
+    };
+    enum class Read { run_ended, again, all };
+
+    Read read(size_t from, size_t to);
     void begin_run(ModuleRecord& record);
+    void keep_earlier(const std::optional<Closing>& closing, size_t end);
+    [[nodiscard]] size_t enclosed_by(const Closing& closing) const;
+    void read_again(size_t runs);
+    bool take_names(std::string_view line);
+    void doubt();
+    void fold_sections(const Closing& closing);
+    [[nodiscard]] std::optional<size_t> place_of(std::string_view part) const;
     void end_run(std::optional<Closing> closing, size_t end);
     [[nodiscard]] bool one_module() const { return !log_.module.empty(); }
     [[nodiscard]] bool has_content() const {
@@ -116,6 +147,7 @@ class UnittestScanner {
     size_t add(const UnittestHeader& header);
     size_t place_case();
     std::optional<size_t> find(const UnittestHeader& header);
+    std::optional<size_t> find_broken(const UnittestHeader& header, State state);
     SubCase& subcase(size_t i, std::string_view label);
     [[nodiscard]] const std::string& prefix_of(std::string_view owner);
     [[nodiscard]] std::string path_of_module(std::string_view dotted);
@@ -126,30 +158,40 @@ class UnittestScanner {
     void add_unsaid_skips(const Closing& closing);
     void add_unnamed(State state, std::int64_t count);
     void note_path(std::string_view path);
-    void resolve(size_t i);
+    void resolve(size_t i, bool finished);
     void resolve_broken(CaseRecord& c, const Said& said) const;
 
     UnittestLog log_;
     std::string dotted_;
     std::string fallback_;
     size_t next_ = 0;
-    std::vector<Diagnostic> of_file_;
+    std::vector<Earlier> earlier_;
+    std::vector<Earlier> inner_;  // made by tests of the run that is being read: passed over
+    size_t whole_until_ = 0;      // up to here, that run is one, whatever it looks like
+    bool of_characters_ = false;  // and it names no tests
+    size_t taken_back_ = 0;
+    std::optional<Diagnostic> doubt_;
 
     // Of the run that is being read.
     ModuleRecord* record_ = nullptr;
     std::optional<Diagnoser> diagnose_;
     Stage stage_ = Stage::results;
+    size_t begin_ = 0;
     size_t offset_ = 0;
     size_t after_ = 0;  // the line that begins at `offset_`
+    bool after_blank_ = false;
     size_t tail_from_ = 0;
     std::string_view tail_;
     bool fatal_ = false;        // Python said that it dies, in the test that began last
+    bool in_dump_ = false;      // the lines after that, in a run that is not verbose
     bool within_test_ = false;  // the sections began before that test had ended
     std::optional<UnittestStatus> status_within_;  // the last line, where it is one
     std::vector<Unended> unended_;
     std::optional<size_t> rule_;  // the line before was one: where it begins
     bool open_section_ = false;
     std::optional<std::string> documented_;  // a header whose docstring is on the next line
+    size_t documented_at_ = 0;
+    size_t begins_at_ = 0;  // the test that is being added
     std::vector<Section> sections_;
     std::vector<Said> said_;
     std::vector<Progress> progress_;
@@ -162,6 +204,13 @@ class UnittestScanner {
     NameIndex by_label_;
     std::vector<SubPlace> subs_;  // what by_label_ finds
     std::vector<int> repeats_;    // of each case's id
+    // The cases of one name, and from where on sections of theirs are looked for.
+    struct Namesakes {
+        std::vector<std::uint32_t> cases;
+        size_t next_failed = 0;
+        size_t next_errored = 0;
+    };
+    std::unordered_map<std::string, Namesakes> namesakes_;
     std::optional<size_t> current_;
     std::string key_of_current_;
     std::string path_;  // of all cases so far

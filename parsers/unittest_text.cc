@@ -1,6 +1,8 @@
 #include "parsers/unittest_text.h"
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "parsers/closing.h"
 #include "parsers/ending.h"
@@ -65,17 +67,36 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
 std::vector<Diagnostic> read_unittest_text(const ForeignFile& file, const SeePart& see) {
     UnittestScanner scanner(
         {.text = file.bytes, .module = {}, .fallback = file.name, .closing = {}});
+    std::vector<Diagnostic> said;
     bool any = false;
-    for (;; any = true) {
+    struct Held {
+        ModuleRecord record;
+        std::optional<Diagnostic> doubts;
+    };
+    std::vector<Held> held;
+    const auto let_go = [&] {
+        for (Held& run : held) {
+            if (run.doubts) {
+                said.push_back(std::move(*run.doubts));
+            } else {
+                any = true;
+                see(std::move(run.record));
+            }
+        }
+        held.clear();
+    };
+    for (;;) {
         ModuleRecord record = unittest_record();
         if (!scanner.next(record)) break;
         record.path = record.cases.empty() ? valid_utf8(file.name) : scanner.path();
-        settle_run(record, scanner,
-                   record.closing ? kInOrder : printed_end(scanner.tail()).value_or(kUnknown),
-                   true);
-        see(std::move(record));
+        const std::optional<ProcessEnd> died =
+            record.closing ? std::nullopt : printed_end(scanner.tail());
+        settle_run(record, scanner, record.closing ? kInOrder : died.value_or(kUnknown), true);
+        held.erase(held.end() - static_cast<std::ptrdiff_t>(scanner.taken_back()), held.end());
+        held.push_back({std::move(record), died ? std::nullopt : scanner.doubts()});
+        if (!scanner.may_take_back()) let_go();
     }
-    std::vector<Diagnostic> said = scanner.take_diagnostics();
+    let_go();
     if (!any && said.empty()) said.push_back({"log", 0, "it holds no run of unittest"});
     return said;
 }

@@ -256,30 +256,40 @@ void UnittestScanner::add_section(const Section& section) {
         c.also.push_back(std::move(failure));
 }
 
+// Bounded, so that sums of them are none too great.
+std::int64_t UnittestScanner::counted(const Closing& closing, std::string_view word) {
+    return std::min(word.empty() ? *closing.ran : count_in(closing, word), kGreatestCount);
+}
+
 // The tests of a run that is not verbose, but for those that have a section. How many there are in
 // which state the closing tells; the characters are there to be compared with it.
 void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
+    CaseRecord like;
+    like.started = true;
+    const auto add = [&](State state, std::int64_t count) {
+        like.state = state;
+        add_unnamed(count, like);
+    };
     if (!closing) {
         std::int64_t named = std::count_if(sections_.begin(), sections_.end(),
                                            [](const Section& s) { return broke(s.state); });
         for (const char c : characters_) {
             const State state = *unittest_state_of(c);
-            if (broke(state) && named-- > 0) continue;
-            if (unnamed_ < Unnamed::kMost) add_unnamed(state, 1);
+            if (!broke(state) || named-- <= 0) add(state, 1);
         }
         return;
     }
     std::int64_t named = 0;
-    std::int64_t unexpected = count_in(*closing, "unexpected successes");
+    std::int64_t unexpected = counted(*closing, "unexpected successes");
     for (const CaseRecord& c : record_->cases) {
         named += c.started;
         unexpected -= c.state == State::xpassed;
     }
-    const std::int64_t skipped = count_in(*closing, "skipped");
-    const std::int64_t expected = count_in(*closing, "expected failures");
+    const std::int64_t skipped = counted(*closing, "skipped");
+    const std::int64_t expected = counted(*closing, "expected failures");
     // At least so many passed; more where some of the skips are of no test that was begun, but of a
     // class or module fixture, or of a test that has a section: as many as there are characters.
-    const std::int64_t least = *closing->ran - named - skipped - expected - unexpected;
+    const std::int64_t least = counted(*closing, {}) - named - skipped - expected - unexpected;
     const auto printed = [&](char c, std::string_view where) {
         return std::count(where.begin(), where.end(), c);
     };
@@ -287,22 +297,16 @@ void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
         std::max(least, std::clamp(printed('.', characters_) + printed('.', mixed_),
                                    std::max<std::int64_t>(least, 0),
                                    std::max<std::int64_t>(least + skipped, 0)));
-    constexpr std::int64_t kMost = Unnamed::kMost;
-    if (passed > kMost || skipped > kMost || expected > kMost || unexpected > kMost) {
-        diagnose_->add(offset_, "a closing of more tests than can be: " + closing->text);
-        return;
-    }
-    add_unnamed(State::passed, passed);
-    const size_t first_skipped = record_->cases.size();
-    add_unnamed(State::skipped, skipped);
-    for (size_t i = 0; i < static_cast<size_t>(std::min(passed - least, skipped)); ++i) {
-        CaseRecord& c = record_->cases[first_skipped + i];
-        c.started = false;
-        c.pseudo = true;
-        c.phase = Phase::class_setup;
-    }
-    add_unnamed(State::xfailed, expected);
-    add_unnamed(State::xpassed, unexpected);
+    add(State::passed, passed);
+    add(State::skipped, skipped - std::min(passed - least, skipped));
+    like.started = false;
+    like.pseudo = true;
+    like.phase = Phase::class_setup;
+    add(State::skipped, std::min(passed - least, skipped));
+    like = CaseRecord{};
+    like.started = true;
+    add(State::xfailed, expected);
+    add(State::xpassed, unexpected);
     if (!mixed_.empty() || printed('.', characters_) != passed ||
         printed('s', characters_) != skipped || printed('x', characters_) != expected)
         diagnose_->add(first_character(),
@@ -310,35 +314,31 @@ void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
                        "ended how is what the closing says");
 }
 
-void UnittestScanner::add_unnamed(State state, std::int64_t count) {
-    std::string path = fallback_;
-    if (!record_->cases.empty()) path = module_of(record_->cases.back());
-    if (count > 0) note_path(path);
-    for (std::int64_t i = 0; i < count; ++i) {
-        CaseRecord& c = record_->cases.emplace_back();
-        c.name = fmt::format("<unnamed {}>", ++unnamed_);
-        c.id = fmt::format("{}::{}", path, c.name);
-        c.state = state;
-        c.started = true;
-        said_[place_case()].any = true;
-    }
+void UnittestScanner::add_unnamed(std::int64_t count, const CaseRecord& like) {
+    if (count <= 0) return;
+    const std::string path =
+        record_->cases.empty() ? fallback_ : std::string(module_of(record_->cases.back()));
+    note_path(path);
+    unnamed_->add(path, count, like);
+    Said said;
+    said.any = true;
+    said.offset = offset_;
+    said_.resize(record_->cases.size(), said);
+    progress_.resize(record_->cases.size(), Progress::ended);
+    repeats_.resize(record_->cases.size(), 1);
 }
 
 // Where each test has its line, what else was skipped was skipped by a class or module fixture, or
 // by a test that a line says something worse of.
 void UnittestScanner::add_unsaid_skips(const Closing& closing) {
     if (*closing.ran != headers_) return;
-    std::int64_t missing = count_in(closing, "skipped");
+    std::int64_t missing = counted(closing, "skipped");
     for (const CaseRecord& c : record_->cases) {
         missing -= c.call_state.value_or(c.state) == State::skipped;
         for (const SubCase& sub : c.subcases) missing -= sub.state == State::skipped;
     }
-    for (; missing > 0 && missing <= Unnamed::kMost; --missing) {
-        offset_ = begin_;
-        take_nameless_skip({});
-        said_.back().any = true;
-        progress_.back() = Progress::ended;
-    }
+    offset_ = begin_;
+    for (missing = std::min(missing, room_.left); missing > 0; --missing) take_nameless_skip({});
 }
 
 void UnittestScanner::resolve(size_t i, bool finished) {

@@ -146,15 +146,15 @@ void UnittestScanner::doubt() {
 void UnittestScanner::keep_earlier(const std::optional<Closing>& closing, size_t end) {
     constexpr size_t kMostRuns = 64;
     constexpr size_t kMostBytes = 8 << 20;
-    Earlier run{begin_, begin_, end, closing.has_value(), verbose_, 0, 0};
+    Earlier run{begin_, begin_, end, room_before_, closing.has_value(), verbose_, 0, 0};
     const auto characters = static_cast<std::int64_t>(characters_.size());
     const auto printed = static_cast<std::int64_t>(mixed_.size() + inside_);
     run.least = verbose_ ? headers_ : characters;
     run.most = verbose_ ? headers_ : characters + printed;
     if (closing) {
-        const std::int64_t ran = *closing->ran;
+        const std::int64_t ran = counted(*closing, {});
         // Of 3.12.1, lines of what decorators skip.
-        const bool fits = verbose_ && run.least <= ran + count_in(*closing, "skipped");
+        const bool fits = verbose_ && run.least <= ran + counted(*closing, "skipped");
         run.most = fits ? 0 : std::max<std::int64_t>(run.least - ran, 0);
         // More characters than tests may be the several outcomes of one.
         run.least = verbose_ ? run.most : 0;
@@ -173,8 +173,8 @@ void UnittestScanner::keep_earlier(const std::optional<Closing>& closing, size_t
 // How many of the runs before belong to the one that this closing ends, or were made by its tests:
 // it counts more than has been seen of it, as many as they have that no closing of theirs counts.
 size_t UnittestScanner::enclosed_by(const Closing& closing) const {
-    const std::int64_t ran = *closing.ran;
-    const std::int64_t begun = ran + count_in(closing, "skipped");  // of 3.12.1 alone
+    const std::int64_t ran = counted(closing, {});
+    const std::int64_t begun = ran + counted(closing, "skipped");  // of 3.12.1 alone
     const auto characters = static_cast<std::int64_t>(characters_.size());
     const auto printed = static_cast<std::int64_t>(mixed_.size() + inside_);
     if (verbose_ ? headers_ >= ran : characters + printed >= ran) return 0;
@@ -203,6 +203,7 @@ void UnittestScanner::read_again(size_t runs) {
     for (Earlier& run : inner_)
         if (run.verbose == first->verbose) run.begin = run.own;
     next_ = first->begin;
+    room_ = first->room;
     taken_back_ += runs;
     earlier_.erase(first, earlier_.end());
 }
@@ -210,7 +211,7 @@ void UnittestScanner::read_again(size_t runs) {
 // Where there are more sections than the closing counts, those were printed by the one before that
 // no line names, that stand right under its text, or in what its test had printed.
 void UnittestScanner::fold_sections(const Closing& closing) {
-    std::int64_t more = -count_in(closing, "failures") - count_in(closing, "errors");
+    std::int64_t more = -counted(closing, "failures") - counted(closing, "errors");
     for (const Section& section : sections_) more += section.state != State::xpassed;
     for (const bool captured : {false, true})
         for (size_t i = 1; i < sections_.size() && more > 0; ++i) {
@@ -237,6 +238,34 @@ void UnittestScanner::fold_sections(const Closing& closing) {
             sections_.erase(sections_.begin() + static_cast<std::ptrdiff_t>(i--));
             --more;
         }
+}
+
+// Where more tests have lines than the closing counts: one with two statuses in a test without any
+// was printed by that, and the second is that one's.
+void UnittestScanner::drop_printed(const Closing& closing) {
+    if (headers_ <= counted(closing, {})) return;
+    const auto is_printed = [&](size_t i) {
+        const Said& said = said_[i];
+        return said.any && said.again && !said.failed_section && !said.errored_section &&
+               !record_->cases[i].pseudo;
+    };
+    size_t kept = 0;
+    for (size_t i = 0; i < said_.size(); ++i) {
+        if (kept > 0 && is_printed(i) && !has_ended(kept - 1)) {
+            said_[kept - 1].any = true;
+            record_->cases[kept - 1].state = *said_[i].again;
+            continue;
+        }
+        if (kept != i) {
+            record_->cases[kept] = std::move(record_->cases[i]);
+            said_[kept] = said_[i];
+        }
+        ++kept;
+    }
+    record_->cases.resize(kept);
+    said_.resize(kept);
+    progress_.resize(kept);
+    repeats_.resize(kept);
 }
 
 // Where in the file it stands; nothing where it is no part of it, for escapes were taken off.
@@ -284,7 +313,7 @@ void UnittestScanner::break_off_after(size_t characters) {
 // Whether the closing is the run's, and not one that a test printed.
 bool UnittestScanner::is_of_run(const Closing& closing, bool after_broken_off) const {
     if (one_module()) return true;
-    const std::int64_t ran = *closing.ran;
+    const std::int64_t ran = counted(closing, {});
     if (verbose_) return !current_ || has_ended(*current_) || ran == headers_ || after_broken_off;
     // Without names: it cannot have run more tests than have left a trace.
     const auto traces = static_cast<std::int64_t>(characters_.size() + inside_ + sections_.size());
@@ -297,7 +326,7 @@ bool UnittestScanner::fits(const Closing& closing) const {
         return mixed_.size() + inside_ > 0 ||
                (characters_before(closing) == 0 &&
                 *closing.ran <= static_cast<std::int64_t>(characters_.size()));
-    return *closing.ran == headers_ || *closing.ran + count_in(closing, "skipped") == headers_;
+    return *closing.ran == headers_ || *closing.ran + counted(closing, "skipped") == headers_;
 }
 
 bool UnittestScanner::begins_run(std::string_view line) const {
@@ -337,7 +366,7 @@ std::optional<size_t> UnittestScanner::broken_off_before(const Closing& closing)
     auto it = from(before);
     // 3.12.1 alone does not count what decorators skip.
     if (it == unended_.end() || it->headers > before)
-        it = from(before - count_in(closing, "skipped"));
+        it = from(before - counted(closing, "skipped"));
     if (it == unended_.end() || it->headers > before) return std::nullopt;
     // Where escapes hide that it follows on one line, it would be read with that one for ever.
     const size_t first = it->i + 1;
@@ -350,8 +379,7 @@ std::optional<size_t> UnittestScanner::broken_off_before(const Closing& closing)
 size_t UnittestScanner::characters_before(const Closing& closing) const {
     if (one_module() || verbose_ || characters_.empty() || mixed_.size() + inside_ > 0) return 0;
     std::array<std::int64_t, kCounts.size()> left{};
-    for (size_t i = 0; i < left.size(); ++i)
-        left[i] = kCounts[i].word.empty() ? *closing.ran : count_in(closing, kCounts[i].word);
+    for (size_t i = 0; i < left.size(); ++i) left[i] = counted(closing, kCounts[i].word);
     for (size_t i = characters_.size(); i-- > 0;) {
         const auto* const count =
             std::find_if(kCounts.begin(), kCounts.end(),

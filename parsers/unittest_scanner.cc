@@ -179,7 +179,9 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
     owner_.clear();
     prefix_.clear();
     verbose_ = false;
-    headers_ = unnamed_ = 0;
+    headers_ = 0;
+    room_before_ = room_;
+    unnamed_.emplace(record, room_);
     characters_.clear();
     mixed_.clear();
     inside_ = 0;
@@ -192,9 +194,11 @@ void UnittestScanner::end_run(std::optional<Closing> closing, size_t end) {
     if (!one_module() && closing) fold_sections(*closing);
     if (!one_module()) keep_earlier(closing, closing ? next_ : end);
     for (const Section& section : sections_) add_section(section);
+    if (closing) drop_printed(*closing);
     if (!one_module() && !verbose_) add_unnamed(closing);
     for (size_t i = 0; i < said_.size(); ++i) resolve(i, closing.has_value());
     if (!one_module() && verbose_ && closing) add_unsaid_skips(*closing);
+    if (unnamed_->left_out() > 0) unnamed_->tell(begin_);
     inner_.clear();
     whole_until_ = 0;
     of_characters_ = false;
@@ -338,12 +342,12 @@ void UnittestScanner::take_nameless_skip(std::string reason) {
         offset_, "a class or module fixture skipped tests that the text does not name: " + reason);
     if (one_module()) return;
     verbose_ = true;
-    add_unnamed(State::skipped, 1);
-    CaseRecord& c = record_->cases.back();
-    c.pseudo = true;
-    c.started = false;
-    c.phase = Phase::class_setup;
-    c.reason = std::move(reason);
+    CaseRecord skip;
+    skip.state = State::skipped;
+    skip.pseudo = true;
+    skip.phase = Phase::class_setup;
+    skip.reason = std::move(reason);
+    add_unnamed(1, skip);
 }
 
 // "..F.s": lines of them alone, and where a test printed between them, both ends of its lines.

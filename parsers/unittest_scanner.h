@@ -16,6 +16,7 @@
 #include "parsers/text.h"
 #include "parsers/unittest_header.h"
 #include "parsers/unittest_status.h"
+#include "parsers/unnamed.h"
 
 namespace compat::parsers {
 
@@ -88,6 +89,7 @@ class UnittestScanner {
         size_t begin = 0;
         size_t own = 0;  // where the tests begin that its closing counts
         size_t end = 0;
+        Unnamed::Room room;  // that it found
         bool closed = false;
         bool verbose = false;
         // Tests that its lines or characters show and its closing does not count; at the most with
@@ -105,6 +107,7 @@ class UnittestScanner {
     bool take_names(std::string_view line);
     void doubt();
     void fold_sections(const Closing& closing);
+    void drop_printed(const Closing& closing);
     [[nodiscard]] std::optional<size_t> place_of(std::string_view part) const;
     void end_run(std::optional<Closing> closing, size_t end);
     [[nodiscard]] bool one_module() const { return !log_.module.empty(); }
@@ -153,10 +156,12 @@ class UnittestScanner {
     [[nodiscard]] std::string path_of_module(std::string_view dotted);
     [[nodiscard]] std::string class_of(std::string_view qualified) const;
 
+    // How many the closing counts under a word; under none, the tests that ran.
+    [[nodiscard]] static std::int64_t counted(const Closing& closing, std::string_view word);
     void add_section(const Section& section);
     void add_unnamed(const std::optional<Closing>& closing);
     void add_unsaid_skips(const Closing& closing);
-    void add_unnamed(State state, std::int64_t count);
+    void add_unnamed(std::int64_t count, const CaseRecord& like);
     void note_path(std::string_view path);
     void resolve(size_t i, bool finished);
     void resolve_broken(CaseRecord& c, const Said& said) const;
@@ -165,6 +170,7 @@ class UnittestScanner {
     std::string dotted_;
     std::string fallback_;
     size_t next_ = 0;
+    Unnamed::Room room_;
     std::vector<Earlier> earlier_;
     std::vector<Earlier> inner_;  // made by tests of the run that is being read: passed over
     size_t whole_until_ = 0;      // up to here, that run is one, whatever it looks like
@@ -177,6 +183,7 @@ class UnittestScanner {
     std::optional<Diagnoser> diagnose_;
     Stage stage_ = Stage::results;
     size_t begin_ = 0;
+    Unnamed::Room room_before_;
     size_t offset_ = 0;
     size_t after_ = 0;  // the line that begins at `offset_`
     bool after_blank_ = false;
@@ -219,7 +226,7 @@ class UnittestScanner {
     std::string prefix_;        // "tests/test_a.py::TestA::"
     bool verbose_ = false;      // there are lines of tests or fixtures
     std::int64_t headers_ = 0;  // of tests
-    std::int64_t unnamed_ = 0;
+    std::optional<Unnamed> unnamed_;
     std::string characters_;  // of lines that hold nothing else
     std::string mixed_;       // at either end of other lines, printed or not
     size_t inside_ = 0;       // such characters in lines that hold others, too

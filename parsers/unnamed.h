@@ -32,6 +32,9 @@ class Unnamed {
     // those that tests have for a name. A count that is not positive adds none.
     void add(std::string_view path, std::int64_t count, const CaseRecord& like);
 
+    // How many had no room.
+    [[nodiscard]] std::int64_t left_out() const { return left_out_; }
+
     // Says how many rows have no name; once, when all are there. `offset` is where the file counts.
     void tell(size_t offset) const;
 

@@ -175,18 +175,25 @@ std::string cause_words(const FailureView& failure) {
     return words;
 }
 
+// What a test broke by: of one that broke in its sub-tests alone, the first that did.
+const FailureView* failure_of(const CaseView& test) {
+    if (test.failure) return &*test.failure;
+    for (const SubtestView& sub : test.subtests)
+        if (sub.failure && needs_attention(sub.state)) return &*sub.failure;
+    return nullptr;
+}
+
 // A failing test: what went wrong stays when space is short; how, goes first.
 Item failing_test(const CaseView& test) {
     Item item;
     item.text = fmt::format("### {}: {}\n\n", name_of(test.state), linked_code(test.id, test.url));
-    if (test.failure && !test.failure->key_line.empty())
-        item.text += code(test.failure->key_line) + "\n\n";
-    if (test.failure && !test.failure->cause.empty())
-        item.text += "Cause: " + cause_words(*test.failure) + "\n\n";
+    const FailureView* const failure = failure_of(test);
+    if (failure && !failure->key_line.empty()) item.text += code(failure->key_line) + "\n\n";
+    if (failure && !failure->cause.empty()) item.text += "Cause: " + cause_words(*failure) + "\n\n";
     if (!test.reason.empty()) item.text += code(test.reason) + "\n\n";
 
     std::string body;
-    if (test.failure) body += failure_details(*test.failure);
+    if (failure) body += failure_details(*failure);
     if (!test.log_url.empty())
         body += fmt::format("\nLog: {}\n", linked_code(test.log, test.log_url));
     for (const AttemptView& attempt : test.attempts)

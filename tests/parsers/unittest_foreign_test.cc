@@ -303,6 +303,53 @@ TEST(UnittestForeign, AVerboseRunWithinATestDoesNotSplitTheRun) {
     EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
 }
 
+// A quiet run's tests made runs of their own: what stood before and after those the closing counts.
+TEST(UnittestForeign, CharactersAroundRunsWithinAreOfOneRun) {
+    const std::string inner = closing("2 tests", "OK");
+    const Read found =
+        read("...." + inner + "..." + inner + "..s" + closing("6 tests", "OK (skipped=1)"));
+    EXPECT_THAT(states(found), ElementsAre("passed passed passed passed passed skipped"));
+    EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
+    // A verbose one within.
+    const Read verbose =
+        read("..a (m.I.a) ... ok\n" + closing("1 test", "OK") + ".." + closing("4 tests", "OK"));
+    EXPECT_THAT(states(verbose), ElementsAre("passed passed passed passed"));
+    // Nothing counts them together.
+    EXPECT_THAT(states(read("...." + inner + ".." + closing("2 tests", "OK"))),
+                ElementsAre("passed passed", "passed passed", "passed passed"));
+}
+
+TEST(UnittestForeign, CharactersThatNothingCountsAreSaidAndAreNoTests) {
+    const Read found = read("..a (m.I.a) ... ok\n" + closing("1 test", "OK") + "...\n");
+    EXPECT_THAT(states(found), ElementsAre("passed"));
+    ASSERT_EQ(found.diagnostics.size(), 2u);
+    EXPECT_EQ(found.diagnostics[0].offset, 0);
+}
+
+TEST(UnittestForeign, OfTestsWithOneNameTheRightOneBroke) {
+    const std::string header = "test_1 (m.A.test_1) ... ";
+    const Read found =
+        read(header + "ok\n" + header + "FAIL\ntest_2 (m.A.test_2) ... ok\n" + header + "ok\n\n" +
+             section("FAIL: test_1 (m.A.test_1)") + closing("4 tests", "FAILED (failures=1)"));
+    EXPECT_THAT(states(found), ElementsAre("passed failed passed passed"));
+    EXPECT_TRUE(found.parts[0].cases[1].failure);
+    const std::string check = "unittest.case.FunctionTestCase (check)";
+    EXPECT_THAT(states(read(check + " ... FAIL\n\n" + section("FAIL: " + check) +
+                            closing("1 test", "FAILED (failures=1)"))),
+                ElementsAre("failed"));
+}
+
+TEST(UnittestForeign, UnnamedTestsAreBoundedByFile) {
+    std::string dots;
+    for (int i = 0; i < 3; ++i) dots += std::string(150'000, '.') + closing("150000 tests", "OK");
+    size_t rows = 0;
+    const Read found = read(dots);
+    for (const ModuleRecord& part : found.parts) rows += part.cases.size();
+    EXPECT_EQ(rows, 200'000u);
+    EXPECT_FALSE(mismatches(found.parts[2]).empty());
+    EXPECT_FALSE(found.parts[2].diagnostics.empty());
+}
+
 TEST(UnittestForeign, ManySubTestsAndClosingsAreReadInTime) {
     std::string text = "test_s (m.A.test_s) ... ";
     for (int i = 0; i < 100'000; ++i)

@@ -23,11 +23,11 @@ std::string content(const fs::path& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::vector<fs::path> logs() {
+std::vector<fs::path> logs(std::string_view folders) {
     std::vector<fs::path> all;
     for (const auto& file : fs::recursive_directory_iterator(testing::golden_folder()))
         if (file.path().extension() == ".log" &&
-            file.path().parent_path().filename().string().starts_with("whole-"))
+            file.path().parent_path().filename().string().starts_with(folders))
             all.push_back(file.path());
     std::sort(all.begin(), all.end());
     return all;
@@ -35,7 +35,7 @@ std::vector<fs::path> logs() {
 
 std::string test_name(const ::testing::TestParamInfo<fs::path>& info) {
     std::string name =
-        info.param.parent_path().filename().string().substr(6) + "_" + info.param.stem().string();
+        info.param.parent_path().filename().string() + "_" + info.param.stem().string();
     for (char& c : name)
         if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     return name;
@@ -178,16 +178,22 @@ TEST_P(WholePytest, IsWhatPytestSays) {
     if (name != "no" && name != "line") expect_failures(parts[0], model);
 }
 
-std::vector<fs::path> logs_of(std::string_view framework) {
-    std::vector<fs::path> all = logs();
-    std::erase_if(all, [&](const fs::path& file) {
-        return file.string().find(fmt::format("whole-{}", framework)) == std::string::npos;
-    });
-    return all;
+class OddUnittest : public ::testing::TestWithParam<fs::path> {};
+
+// Of tests that print what a run looks like: each has a model of its own, of the same process.
+TEST_P(OddUnittest, IsWhatItsResultWasTold) {
+    const std::string stem = GetParam().stem().string();
+    const auto parts = read(content(GetParam()), Dialect::unittest_text);
+    ASSERT_EQ(parts.size(), 1u);
+    expect_adds_up(parts[0]);
+    const std::string module = stem.substr(0, stem.find('-'));
+    expect_states(parts[0], json::parse(content(GetParam().parent_path() / (module + ".json"))));
 }
 
-INSTANTIATE_TEST_SUITE_P(Real, WholeUnittest, ::testing::ValuesIn(logs_of("unittest")), test_name);
-INSTANTIATE_TEST_SUITE_P(Real, WholePytest, ::testing::ValuesIn(logs_of("pytest")), test_name);
+INSTANTIATE_TEST_SUITE_P(Real, WholeUnittest, ::testing::ValuesIn(logs("whole-unittest")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Real, OddUnittest, ::testing::ValuesIn(logs("odd-unittest")), test_name);
+INSTANTIATE_TEST_SUITE_P(Real, WholePytest, ::testing::ValuesIn(logs("whole-pytest")), test_name);
 
 }  // namespace
 }  // namespace compat::parsers

@@ -2,6 +2,7 @@
 # Makes the logs of whole runs in this folder again, with the frameworks as they really print: the
 # fixtures of regenerate.sh, but for those that end their process, in one run of each form.
 #   regenerate_whole.sh unittest PYTHON…    whole-unittest-3.12.1/
+#   regenerate_whole.sh odd PYTHON…         odd-unittest-3.9.18/: tests that print what a run looks like
 #   regenerate_whole.sh pytest PYTHON…      whole-pytest-8.4.2/; with pytest-xdist, up to 8 pytest-subtests
 # A form that a Python cannot print (--durations before 3.12, unittest-xml-reporting where it is not
 # installed) is left out. Beside each log what the framework's own objects say (oracle_*.py).
@@ -27,6 +28,18 @@ unittest_logs() {
     if "$python" -c 'import xmlrunner' 2>/dev/null; then log xmlrunner -m xmlrunner discover -v -o "$work/xml"; fi
     (cd "$suite" && env -i "${environment[@]}" "$python" "$here/oracle_unittest.py" --discover \
         >"$out/model.json" 2>/dev/null </dev/null)
+}
+
+# Each module in each form, with what its own result was told.
+odd_logs() {
+    local module form environment=("${environment[@]}" PYTHONUNBUFFERED=1)
+    for module in "$suite"/test_*.py; do
+        module=$(basename "$module" .py)
+        for form in -v "" "-v -b"; do
+            # shellcheck disable=SC2086
+            log "$module$(tr -d ' ' <<<"$form")" "$here/oracle_text.py" "$out/$module.json" $form "$module"
+        done
+    done
 }
 
 # NAME ARGUMENT…: what pytest's objects say of the same run.
@@ -61,16 +74,19 @@ pytest_logs() {
 
 for python in "$@"; do
     case $framework in
-        unittest) version=$("$python" -c 'import platform; print(platform.python_version())') ;;
+        unittest | odd) version=$("$python" -c 'import platform; print(platform.python_version())') ;;
         pytest) version=$("$python" -c 'import pytest; print(pytest.__version__)') ;;
     esac
     prefix=$("$python" -c 'import sys; print(sys.prefix)')
     base=$("$python" -c 'import sys; print(sys.base_prefix)')
     environment=(PATH="$PATH" LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1)
     suite=$work/$framework-$version
-    cp -r "$here/fixtures/$framework" "$suite"
+    fixtures=$framework
+    folder=whole-$framework
+    if [ "$framework" = odd ]; then fixtures=unittest_odd folder=odd-unittest; fi
+    cp -r "$here/fixtures/$fixtures" "$suite"
     rm -f "$suite/test_crash.py" "$suite/test_skipped_import.py"
-    out=$here/whole-$framework-$version
+    out=$here/$folder-$version
     rm -rf "$out"
     mkdir -p "$out"
     "${framework}_logs"

@@ -57,9 +57,9 @@ Expected<ImportedFile> one_foreign(const fs::path& file, const WhatToImport& wha
     if (!seen) {
         std::error_code ignored;
         fs::remove(into, ignored);
-        return fail(ErrorKind::usage,
-                    mapped->bytes().empty() ? "this file is empty"
-                                            : "these are no results in any known dialect",
+        if (mapped->bytes().empty())
+            return fail(ErrorKind::usage, "this file is empty", {}, file.string());
+        return fail(ErrorKind::usage, "these are no results in any known dialect",
                     "say which with --dialect; " + known_dialects(), file.string());
     }
     return ImportedFile{

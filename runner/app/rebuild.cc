@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 
@@ -260,17 +261,22 @@ class Rebuilding {
     long from_folders_ = 0, from_old_ = 0, gaps_from_old_ = 0;
 };
 
-// The database with what belongs to it, under another name.
-Expected<void> move_aside(const fs::path& database, const fs::path& to) {
+constexpr std::array kParts{"-wal", "-shm", ""};  // of a database, its own file last
+
+// What is there of the database, under another name: a new one must find nothing that belongs to
+// the old one. Whether there was anything.
+Expected<bool> move_aside(const fs::path& database, const fs::path& to) {
     std::error_code error;
-    for (const char* part : {"-wal", "-shm", ""})
+    bool any = false;
+    for (const char* part : kParts)
         if (const fs::path from = database.string() + part; fs::exists(from, error)) {
+            any = true;
             fs::rename(from, to.string() + part, error);
             if (error)
                 return fail(ErrorKind::io, "cannot be moved aside: " + error.message(), {},
                             from.string());
         }
-    return {};
+    return any;
 }
 
 // What can still be read of it. An older version is brought up to date, as any command does.
@@ -301,8 +307,7 @@ Expected<ExitCode> rebuild(const Invocation& invocation) {
     const auto lock = RunLock::take(room);
     if (!lock) return tl::unexpected(lock.error());
     HalfMade made(room, "the database was made anew");
-    for (const char* part : {"-wal", "-shm", ""})
-        fs::remove((room / "runner.db").string() + part, error);
+    for (const char* part : kParts) fs::remove((room / "runner.db").string() + part, error);
 
     std::vector<std::string> lost;
     {
@@ -314,12 +319,10 @@ Expected<ExitCode> rebuild(const Invocation& invocation) {
         lost = rebuilding.lost();
     }
     made.hold();
-    if (fs::exists(database, error)) {
-        const std::string aside = "runner.db.old-" + compact(SystemClock().wall());
-        if (auto moved = move_aside(database, results / aside); !moved)
-            return tl::unexpected(moved.error());
-        print("the old database is kept as {}\n", (results / aside).string());
-    }
+    const fs::path aside = results / ("runner.db.old-" + compact(SystemClock().wall()));
+    const auto moved = move_aside(database, aside);
+    if (!moved) return tl::unexpected(moved.error());
+    if (*moved) print("the old database is kept as {}\n", aside.string());
     fs::rename(room / "runner.db", database, error);
     if (error)
         return fail(ErrorKind::io, "cannot be put in its place: " + error.message(), {},

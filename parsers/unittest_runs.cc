@@ -178,6 +178,9 @@ size_t UnittestScanner::enclosed_by(const Closing& closing) const {
     const auto characters = static_cast<std::int64_t>(characters_.size());
     const auto printed = static_cast<std::int64_t>(mixed_.size() + inside_);
     if (verbose_ ? headers_ >= ran : characters + printed >= ran) return 0;
+    // All that is read again is no longer than the file, twice.
+    if (earlier_.empty() || read_again_ + offset_ - earlier_.front().begin > 2 * log_.text.size())
+        return 0;
     for (const bool verbose : {true, false}) {
         std::int64_t least = verbose ? headers_ : characters;
         std::int64_t most = verbose ? headers_ : characters + printed;
@@ -199,6 +202,7 @@ void UnittestScanner::read_again(size_t runs) {
     std::copy_if(first, earlier_.end(), std::back_inserter(inner_),
                  [](const Earlier& run) { return run.closed; });
     whole_until_ = offset_;
+    read_again_ += offset_ - first->begin;
     of_characters_ = !first->verbose;
     for (Earlier& run : inner_)
         if (run.verbose == first->verbose) run.begin = run.own;

@@ -176,6 +176,7 @@ class UnittestScanner {
     size_t whole_until_ = 0;      // up to here, that run is one, whatever it looks like
     bool of_characters_ = false;  // and it names no tests
     size_t taken_back_ = 0;
+    size_t read_again_ = 0;  // bytes, of the whole file
     std::optional<Diagnostic> doubt_;
 
     // Of the run that is being read.

@@ -198,8 +198,12 @@ std::optional<PytestNode> pytest_node_of(std::string_view line) {
     if (has_blank && !has_extension(file)) return std::nullopt;
     const std::string_view text = without_progress(line);
     const size_t first = std::max(names, text.size() - std::min(text.size(), kWidestStatus));
-    for (size_t blank = text.find(' ', first); blank != std::string_view::npos;
-         blank = text.find(' ', blank + 1))
+    // Python's names have no blanks but in their parameters: what follows is the outcome or output.
+    const size_t name_end = text.find(' ', names);
+    const bool name_is_known = file.ends_with(".py") && text.find('[', names) > name_end;
+    for (size_t blank = name_is_known ? name_end : text.find(' ', first);
+         blank != std::string_view::npos;
+         blank = name_is_known ? std::string_view::npos : text.find(' ', blank + 1))
         if (auto status = bare_status_of(text.substr(blank + 1)))
             return PytestNode{text.substr(0, blank), std::move(status)};
     if (has_blank) return std::nullopt;

@@ -137,17 +137,22 @@ TEST(PytestForeign, TheSummaryTellsOfATestWhoseLineIsLost) {
 
 TEST(PytestForeign, AnOutcomeBehindWhatATestPrinted) {
     const ModuleRecord part = read_one(
-        session("collecting ... collected 6 items\n\n"
+        session("collecting ... collected 9 items\n\n"
                 "t.py::test_1 epoch 1PASSED\n"
                 "t.py::test_2 first check FAILEDx\nsecond check FAILED\nall went well\nPASSED\n"
                 "t.py::test_3 loss\n0.5FAILED\n"
                 "t.py::test_4 well.SKIPPED (no (big) gpu)\n"
                 "t.py::test_5[a b] was:FAILED\nPASSED\n"
-                "t.py::test_6 doneERROR\n\n" +
-                ruled("1 failed, 3 passed, 1 skipped, 1 error in 0.02s")));
-    EXPECT_THAT(states(part), ElementsAre("t.py::test_1 passed", "t.py::test_2 passed",
-                                          "t.py::test_3 failed", "t.py::test_4 skipped",
-                                          "t.py::test_5[a b] passed", "t.py::test_6 errored"));
+                "t.py::test_6 doneERROR\n"
+                "t.py::test_7 x PASSED\nFAILED\n"
+                "t.py::test_8 SKIPPED (it PASSED [1])\n"
+                "t.yaml::a case PASSED\n\n" +
+                ruled("2 failed, 4 passed, 2 skipped, 1 error in 0.02s")));
+    EXPECT_THAT(
+        states(part),
+        ElementsAre("t.py::test_1 passed", "t.py::test_2 passed", "t.py::test_3 failed",
+                    "t.py::test_4 skipped", "t.py::test_5[a b] passed", "t.py::test_6 errored",
+                    "t.py::test_7 failed", "t.py::test_8 skipped", "t.yaml::a case passed"));
     EXPECT_EQ(part.cases[3].reason, "no (big) gpu");
     EXPECT_THAT(mismatches(part), IsEmpty());
 }

@@ -37,6 +37,17 @@ void diagnose(Failure& failure, State state) {
     failure.signature = signature_of(failure);
 }
 
+// Of a test that says of its failure only that sub-tests failed, the first of these says why.
+void diagnose_by_subtests(CaseRecord& test) {
+    constexpr std::string_view kRule = "failed-subtests";
+    if (!test.failure || test.failure->diagnosis->rule != kRule) return;
+    for (const SubCase& sub : test.subcases)
+        if (sub.failure) {
+            test.failure->diagnosis = sub.failure->diagnosis;
+            return;
+        }
+}
+
 }  // namespace
 
 void diagnose(ModuleRecord& record) {
@@ -45,6 +56,7 @@ void diagnose(ModuleRecord& record) {
         for (Failure& failure : test.also) diagnose(failure, test.state);
         for (SubCase& sub : test.subcases)
             if (sub.failure) diagnose(*sub.failure, sub.state);
+        diagnose_by_subtests(test);
     }
 }
 

@@ -438,8 +438,8 @@ class Reader {
 
     Failure ctest_failure(std::string_view type, std::string_view message) const {
         Failure failure;
-        failure.type = type;
         failure.message = message.empty() ? last_line() : valid_utf8(trimmed(message));
+        if (!failure.message.empty()) failure.type = type;
         failure.traceback = valid_utf8(text_in(node_.child("system-out")));
         return failure;
     }

@@ -260,6 +260,7 @@ TEST(CTestXml, IsWhatItPrints) {
     EXPECT_EQ(tests, record.cases.size());
     EXPECT_EQ(case_of(record, "states::needs_setup").failure->message,
               "Failed test dependencies: setup");
+    EXPECT_EQ(case_of(record, "states::times_out").failure->first_line(), "");
     EXPECT_EQ(case_of(record, "states::skips_by_code").reason, "no device");
     EXPECT_EQ(case_of(record, "states::disabled").reason, "DISABLED");
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "parsers/attempt.h"
 #include "parsers/foreign.h"
 #include "runner/analysis/accounting.h"
 
@@ -241,6 +242,22 @@ TEST(PytestForeign, SubtestsOfATestThatOnlySectionsName) {
     ASSERT_EQ(part.cases[0].subcases.size(), 1u);
     EXPECT_EQ(part.cases[0].subcases[0].label, "[m] (i=1)");
     EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
+TEST(PytestForeign, ATestFailedForTheReasonOfItsSubtests) {
+    ModuleRecord part = read_one(
+        session("collected 1 item\n\ntest_q.py uF     [100%]\n\n" + ruled("FAILURES") +
+                ruled("test_2 (i=1)", '_') +
+                "\n>       f()\nE       RuntimeError: CUDA out of memory\n\n"
+                "test_q.py:4: RuntimeError\n" +
+                ruled("test_2", '_') + "contains 1 failed subtest\n" + ruled("2 failed in 0.03s")));
+    diagnose(part);
+    ASSERT_EQ(part.cases.size(), 1u);
+    EXPECT_EQ(part.cases[0].failure->message, "contains 1 failed subtest");
+    EXPECT_EQ(part.cases[0].failure->diagnosis->cause, Cause::resource);
+    part.cases[0].subcases.clear();
+    diagnose(part);
+    EXPECT_EQ(part.cases[0].failure->diagnosis->rule, "failed-subtests");
 }
 
 // As with --tb=line.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "binding/simulate.h"
 #include "cuda/cuda.h"
 #include "redirect/autocast.h"
 #include "redirect/out_check.h"
@@ -79,6 +80,14 @@ void install_imports() {
 #endif
 }
 
+// All that a simulated accelerator needs of them: its CPU kernels draw from its own generator.
+void install_drawing() {
+    static bool done = false;
+    if (std::exchange(done, true)) return;
+    const std::array imports{default_generator_import()};
+    (void)replace_imports(imports);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_compat_shim, module) {
@@ -96,6 +105,7 @@ PYBIND11_MODULE(_compat_shim, module) {
             return py::make_tuple(registered.mode, registered.backend_select);
         },
         py::arg("types"), py::arg("functions"));
+    module.def("install_drawing", &install_drawing);
     module.def("host", [] { return name_of(settings().host); });
     module.def("register_autocast", &register_autocast);
     module.def("include_this_thread", &include_this_thread, py::arg("included"));
@@ -172,6 +182,8 @@ PYBIND11_MODULE(_compat_shim, module) {
     });
     module.def("reset_peak_pinned", &reset_peak_pinned);
     module.def("reset_accumulated_pinned", &reset_accumulated_pinned);
+
+    bind_simulation(module);
 }
 
 }  // namespace compat::shim

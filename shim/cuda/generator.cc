@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "cuda/cuda.h"
+#include "simulate/generator.h"
 
 namespace compat::shim {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::string_view kSymbol = "_ZN2at6detail22getDefaultCPUGeneratorEv";
 
 const at::Generator& default_generator_for_this_thread() {
+    if (const auto* lent = simulate::DrawFrom::active()) return *lent;
     return AsCuda::active() ? default_cuda_generator() : at::detail::getDefaultCPUGenerator();
 }
 

@@ -10,7 +10,17 @@ import os
 import sys
 import threading
 
-from . import cuda_names, cuda_tables, distributed, library, record, remedies, settings, state
+from . import (
+    cuda_names,
+    cuda_tables,
+    distributed,
+    library,
+    record,
+    remedies,
+    settings,
+    simulated,
+    state,
+)
 
 # What takes a device and calls no kernel with it, and what asks for one device several times.
 MADE_FOR_A_DEVICE = ("device", "Event", "Generator", "Stream")
@@ -37,7 +47,7 @@ def prepare(native):
     found = _found_host(native)
     _settings = settings.read(found)
     for host in (found, _settings.host):
-        if host != "cpu":
+        if host != "cpu" and not _settings.simulate:
             raise ImportError(
                 f"the shim redirects on a CPU host, and this one has {host}: run without it"
             )
@@ -45,7 +55,10 @@ def prepare(native):
     state.library.configure(
         _settings.host, _settings.mode, _internal_prefixes(version), _settings.log_level
     )
-    cuda_names.fill(native, state.library)
+    if _settings.simulate:
+        simulated.prepare(native, state.library, _settings.simulate, version.git_version)
+    else:
+        cuda_names.fill(native, state.library)
 
 
 def finish(torch):
@@ -56,19 +69,26 @@ def finish(torch):
 
 
 def _finish(torch):
+    if _settings.simulate:
+        simulated.finish(torch, state.library, _settings.simulate)
+    else:
+        _redirect(torch)
+    _follow_processes()
+    record.start(_settings.record, _session(torch))
+    state.finished = True
+
+
+def _redirect(torch):
     state.library.install(
         [getattr(torch, name) for name in MADE_FOR_A_DEVICE],
         [getattr(torch, name) for name in MADE_OF_PARTS if hasattr(torch, name)],
     )
     state.library.include_this_thread(True)
     _follow_threads()
-    _follow_processes()
     remedies.apply(torch, state.library)
     distributed.apply(torch, state.library)
     if torch.cuda.is_available():
         torch.cuda.init()
-    record.start(_settings.record, _session(torch))
-    state.finished = True
 
 
 def activate_late(torch):
@@ -76,7 +96,8 @@ def activate_late(torch):
     with _activating:
         if not state.finished:
             prepare(torch._C)
-            _bind_again(torch)
+            if not _settings.simulate:
+                _bind_again(torch)
             finish(torch)
 
 
@@ -122,7 +143,7 @@ def _session(torch):
         "torch": torch.__version__,
         "host": _settings.host,
         "mode": _settings.mode,
-        "simulated": None,
+        "simulated": _settings.simulate,
         "masquerade": False,
     }
 

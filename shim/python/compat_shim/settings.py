@@ -4,6 +4,8 @@ import os
 import sys
 from typing import NamedTuple, Optional
 
+from . import simulated
+
 MODES = ("missing", "full")
 HOSTS = ("mps", "cuda", "cpu")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -15,6 +17,7 @@ class Settings(NamedTuple):
     log_level: str
     library: Optional[str]
     record: Optional[str]
+    simulate: Optional[str]
 
 
 def asked_for(environ=os.environ):
@@ -24,15 +27,20 @@ def asked_for(environ=os.environ):
 
 def read(found_host, environ=os.environ):
     """The settings of this process; `found_host` is what torch itself can reach."""
-    if environ.get("TORCHDEVICE_SIMULATE"):
-        raise ImportError("TORCHDEVICE_SIMULATE: this shim simulates no accelerator; unset it")
-    host = _word(environ, "TORCHDEVICE_HOST", HOSTS, found_host)
+    simulate = _word(environ, "TORCHDEVICE_SIMULATE", simulated.DEVICES, None)
+    if simulate and found_host != "cpu":
+        raise ImportError(
+            f"TORCHDEVICE_SIMULATE={simulate}: this torch has {found_host} of its own; a device is "
+            "simulated with a CPU build of torch"
+        )
+    host = _word(environ, "TORCHDEVICE_HOST", HOSTS, simulate or found_host)
     return Settings(
         mode=_word(environ, "TORCHDEVICE_MODE", MODES, _default_mode(host, environ)),
         host=host,
         log_level=_word(environ, "TORCHDEVICE_LOG_LEVEL", LOG_LEVELS, "WARNING"),
         library=environ.get("COMPAT_SHIM_LIBRARY") or None,
         record=environ.get("TORCHDEVICE_RECORD") or None,
+        simulate=simulate,
     )
 
 
@@ -44,6 +52,6 @@ def _default_mode(host, environ):
 
 def _word(environ, name, allowed, otherwise):
     value = environ.get(name) or otherwise
-    if value not in allowed:
+    if value is not None and value not in allowed:
         raise ImportError(f"{name}={value}: must be one of {', '.join(allowed)}")
     return value

@@ -1,0 +1,89 @@
+#include "binding/simulate.h"
+
+#include <ATen/ATen.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/utils/device_lazy_init.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/cuda.h"
+#include "simulate/accelerator.h"
+#include "simulate/generator.h"
+#include "simulate/guard.h"
+#include "simulate/memory.h"
+#include "simulate/mps.h"
+
+namespace py = pybind11;
+
+namespace compat::shim {
+namespace {
+
+using namespace simulate;
+
+// Autograd's threads let go of what they hold of Python after the program has its results. One that
+// still waits for the GIL when Python ends takes the process down with it; work of our own that has
+// come back from each shows that they are done.
+void wait_for_autograd() {
+    for (int i = 0; i < device_count(); ++i) {
+        const auto options = at::TensorOptions().device(accelerator().device(i));
+        at::ones({1}, options).requires_grad_().sum().backward();
+    }
+}
+
+py::list default_generators() {
+    static auto* kept = new std::vector<PyObject*>();
+    for (int i = static_cast<int>(kept->size()); i < device_count(); ++i)
+        kept->push_back(THPGenerator_initDefaultGenerator(default_generator(i)));
+    py::list generators;
+    for (PyObject* each : *kept) generators.append(py::reinterpret_borrow<py::object>(each));
+    return generators;
+}
+
+}  // namespace
+
+void bind_simulation(py::module_& module) {
+    module.def(
+        "simulate_mps",
+        [](bool fallback, std::string commit, unsigned macos_major, unsigned macos_minor) {
+            set_mps_answers({fallback, std::move(commit), macos_major, macos_minor});
+            install(mps(), 1);
+        },
+        py::arg("fallback"), py::arg("commit"), py::arg("macos_major"), py::arg("macos_minor"));
+    module.def(
+        "simulate_cuda", [](int devices) { install(cuda(), devices); }, py::arg("devices"));
+    module.def("simulated", []() -> py::object {
+        if (!installed()) return py::none();
+        return py::str(c10::DeviceTypeName(installed()->type(), true));
+    });
+    module.def("wait_for_autograd", &wait_for_autograd, py::call_guard<py::gil_scoped_release>());
+
+    module.def("device_count", &device_count);
+    module.def("current_device", &current_device);
+    module.def("exchange_device", &exchange_device, py::arg("index"));
+    module.def("default_generators", &default_generators);
+    module.def("device_stream", &simulate::current_stream, py::arg("device"));
+    module.def("set_device_stream", &set_current_stream, py::arg("device"), py::arg("stream"));
+    module.def("needs_init_again",
+               [] { torch::utils::set_requires_device_init(accelerator().type(), true); });
+
+    module.def(
+        "device_memory",
+        [](int device) {
+            check_index(device);
+            const DeviceFigures figures = device_figures(device);
+            py::dict result;
+            result["bytes"] = figures.bytes;
+            result["blocks"] = figures.blocks;
+            result["limit"] = figures.limit;
+            return result;
+        },
+        py::arg("device"));
+    module.def("reset_device_peak", &reset_device_peak, py::arg("device"));
+    module.def("reset_device_accumulated", &reset_device_accumulated, py::arg("device"));
+    module.def("set_device_limit", &set_device_limit, py::arg("device"), py::arg("bytes"));
+}
+
+}  // namespace compat::shim

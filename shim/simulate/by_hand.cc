@@ -1,0 +1,183 @@
+#include "simulate/by_hand.h"
+
+#include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/native/Resize.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include <limits>
+#include <optional>
+
+#include "simulate/accelerator.h"
+#include "simulate/memory.h"
+#include "simulate/twins.h"
+
+// Exported by libtorch_cpu, some of them without a public header: they touch a tensor's metadata
+// only, whatever its device.
+namespace at::native {
+TORCH_API Tensor view(const Tensor&, IntArrayRef);
+TORCH_API Tensor _reshape_alias(const Tensor&, IntArrayRef, IntArrayRef);
+TORCH_API Tensor as_strided_tensorimpl(const Tensor&, IntArrayRef, IntArrayRef,
+                                       std::optional<int64_t>);
+TORCH_API Tensor unfold(const Tensor&, int64_t, int64_t, int64_t);
+TORCH_API const Tensor& resize_(const Tensor&, IntArrayRef, std::optional<MemoryFormat>);
+TORCH_API Tensor& set_storage_cpu_(Tensor&, Storage, int64_t, IntArrayRef, IntArrayRef);
+TORCH_API Tensor& set_(Tensor&, Storage);
+TORCH_API Tensor view_as_real(const Tensor&);
+TORCH_API Tensor view_as_complex(const Tensor&);
+TORCH_API int64_t _nnz_sparse(const Tensor&);
+TORCH_API int64_t sparse_dim_sparse(const Tensor&);
+TORCH_API int64_t dense_dim_sparse(const Tensor&);
+TORCH_API Tensor _indices_sparse(const Tensor&);
+TORCH_API Tensor _values_sparse(const Tensor&);
+TORCH_API Tensor indices_sparse(const Tensor&);
+TORCH_API Tensor values_sparse(const Tensor&);
+TORCH_API bool is_coalesced_sparse(const Tensor&);
+TORCH_API Tensor& _coalesced_sparse_(Tensor&, bool);
+TORCH_API Tensor new_with_dims_sparse(int64_t, int64_t, IntArrayRef, std::optional<ScalarType>,
+                                      std::optional<Layout>, std::optional<Device>,
+                                      std::optional<bool>);
+TORCH_API Tensor new_with_dims_and_tensor_sparse_symint(
+    int64_t, int64_t, c10::SymIntArrayRef, const Tensor&, const Tensor&, std::optional<ScalarType>,
+    std::optional<Layout>, std::optional<Device>, std::optional<bool>, std::optional<bool>);
+}  // namespace at::native
+
+namespace compat::shim::simulate {
+namespace {
+
+using at::Tensor;
+
+c10::Device place_for(std::optional<c10::Device> device) {
+    const c10::Device place = with_index(device.value_or(c10::Device(accelerator().type())));
+    check_index(place.index());
+    return place;
+}
+
+Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+             std::optional<c10::Device> device, std::optional<bool> pinned,
+             std::optional<at::MemoryFormat> format) {
+    TORCH_CHECK(!pinned.value_or(false), "Only dense CPU tensors can be pinned");
+    const DeviceScope scope(place_for(device));
+    const at::ScalarType type = at::dtype_or_default(dtype);
+    accelerator().check_empty(type, sizes.size());
+    return at::detail::empty_generic(sizes, &allocator(),
+                                     c10::DispatchKeySet(accelerator().keys().dense), type, format);
+}
+
+Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
+                     std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+                     std::optional<c10::Device> device, std::optional<bool> pinned) {
+    TORCH_CHECK(!pinned.value_or(false), "Only dense CPU tensors can be pinned");
+    const DeviceScope scope(place_for(device));
+    const at::ScalarType type = at::dtype_or_default(dtype);
+    accelerator().check_empty(type, sizes.size());
+    return at::detail::empty_strided_generic(sizes, strides, &allocator(),
+                                             c10::DispatchKeySet(accelerator().keys().dense), type);
+}
+
+Tensor& copy_(Tensor& self, const Tensor& source, bool) {
+    const bool ours = Twins::is_ours(self);
+    if (ours && self.scalar_type() != source.scalar_type())
+        accelerator().check_dtype(self.scalar_type());
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    Twins twins(ours ? self.device() : source.device());
+    Tensor to = twins.to_cpu(self);
+    to.copy_(twins.to_cpu(source));
+    if (ours) {
+        twins.adopt_resized();
+        twins.write_back(self, to);
+    }
+    return self;
+}
+
+Tensor copy_from(const Tensor& self, const Tensor& to, bool non_blocking) {
+    Tensor written = to;
+    return copy_(written, self, non_blocking);
+}
+
+Tensor copy_from_and_resize(const Tensor& self, const Tensor& to) {
+    to.resize_(self.sizes());
+    return copy_from(self, to, false);
+}
+
+const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes,
+                      std::optional<at::MemoryFormat> format) {
+    const DeviceScope scope(self.device());  // where more memory comes from
+    return at::native::resize_(self, sizes, format);
+}
+
+Tensor& set_empty(Tensor& self) {
+    const DeviceScope scope(self.device());
+    const c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), 0, allocator().allocate(0), &allocator(),
+        /*resizable=*/true));
+    return at::native::set_storage_cpu_(self, storage, 0, {0}, {});
+}
+
+Tensor& set_tensor(Tensor& self, const Tensor& source) {
+    return at::native::set_storage_cpu_(self, source.storage(), source.storage_offset(),
+                                        source.sizes(), source.strides());
+}
+
+// The plain computation, on the device's own kernels: the CPU's fused one knows no other device.
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const std::optional<Tensor>& mask, double dropout, bool causal,
+                 std::optional<double> scale, bool grouped) {
+    std::optional<Tensor> bias = mask;
+    if (bias && bias->defined() && bias->scalar_type() == at::kBool)
+        bias = at::zeros_like(*bias, query.options())
+                   .masked_fill(bias->logical_not(), -std::numeric_limits<double>::infinity());
+    return std::get<0>(at::_scaled_dot_product_attention_math(
+        query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
+}
+
+void record_stream(Tensor&, c10::Stream) {}
+
+}  // namespace
+
+void add_dense_kernels(torch::Library& dense, torch::Library& autograd) {
+    dense.impl("empty.memory_format", &empty);
+    dense.impl("empty_strided", &empty_strided);
+    dense.impl("copy_", &copy_);
+    dense.impl("_copy_from", &copy_from);
+    dense.impl("_copy_from_and_resize", &copy_from_and_resize);
+    dense.impl("view", &at::native::view);
+    dense.impl("as_strided", &at::native::as_strided_tensorimpl);
+    dense.impl("_reshape_alias", &at::native::_reshape_alias);
+    dense.impl("unfold", &at::native::unfold);
+    dense.impl("view_as_real", &at::native::view_as_real);
+    dense.impl("view_as_complex", &at::native::view_as_complex);
+    dense.impl("resize_", &resize_);
+    dense.impl("set_", &set_empty);
+    dense.impl("set_.source_Tensor", &set_tensor);
+    dense.impl("set_.source_Storage",
+               static_cast<Tensor& (*)(Tensor&, at::Storage)>(&at::native::set_));
+    dense.impl("set_.source_Storage_storage_offset", &at::native::set_storage_cpu_);
+    dense.impl("record_stream", &record_stream);
+    dense.impl("scaled_dot_product_attention", &attention);
+    autograd.impl("scaled_dot_product_attention", &attention);
+}
+
+void add_sparse_kernels(torch::Library& sparse) {
+    sparse.impl("sparse_dim", &at::native::sparse_dim_sparse);
+    sparse.impl("_dimI", &at::native::sparse_dim_sparse);
+    sparse.impl("dense_dim", &at::native::dense_dim_sparse);
+    sparse.impl("_dimV", &at::native::dense_dim_sparse);
+    sparse.impl("_nnz", &at::native::_nnz_sparse);
+    sparse.impl("_indices", &at::native::_indices_sparse);
+    sparse.impl("_values", &at::native::_values_sparse);
+    sparse.impl("indices", &at::native::indices_sparse);
+    sparse.impl("values", &at::native::values_sparse);
+    sparse.impl("is_coalesced", &at::native::is_coalesced_sparse);
+    sparse.impl("_coalesced_", &at::native::_coalesced_sparse_);
+    sparse.impl("_sparse_coo_tensor_with_dims", &at::native::new_with_dims_sparse);
+    sparse.impl("_sparse_coo_tensor_with_dims_and_tensors",
+                &at::native::new_with_dims_and_tensor_sparse_symint);
+    sparse.impl("copy_", &copy_);
+}
+
+void add_compressed_kernels(torch::Library& compressed) { compressed.impl("copy_", &copy_); }
+
+}  // namespace compat::shim::simulate

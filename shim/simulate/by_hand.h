@@ -1,0 +1,20 @@
+// Kernels that the boxed one (kernel.h) cannot stand for: those that make memory, change a tensor's
+// view of it, cross between the device and the host, or read a sparse tensor's own members.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace torch {
+class Library;
+}
+
+namespace compat::shim::simulate {
+
+void add_dense_kernels(torch::Library& dense, torch::Library& autograd);
+void add_sparse_kernels(torch::Library& sparse);
+void add_compressed_kernels(torch::Library& compressed);
+
+// Those that CUDA has and the CPU has not (cuda_kernels.cc).
+void add_cuda_kernels(torch::Library& dense);
+
+}  // namespace compat::shim::simulate

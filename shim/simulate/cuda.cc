@@ -1,0 +1,131 @@
+// The simulated CUDA devices.
+#include "cuda/cuda.h"
+
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "simulate/accelerator.h"
+#include "simulate/by_hand.h"
+#include "simulate/generator.h"
+#include "simulate/memory.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+std::atomic<std::int64_t> plan_cache_size{4096};  // CUDA's default since 10.0
+
+class Hooks final : public at::CUDAHooksInterface {
+  public:
+    void init() const override {}
+    bool isBuilt() const override { return true; }
+    bool isAvailable() const override { return true; }
+    bool hasCUDA() const override { return true; }
+    bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+    int getNumGPUs() const override { return device_count(); }
+    c10::DeviceIndex deviceCount() const override {
+        return static_cast<c10::DeviceIndex>(device_count());
+    }
+    c10::DeviceIndex current_device() const override { return getCurrentDevice(); }
+    c10::DeviceIndex getCurrentDevice() const override {
+        return static_cast<c10::DeviceIndex>(simulate::current_device());
+    }
+    void setCurrentDevice(c10::DeviceIndex index) const override { (void)exchangeDevice(index); }
+    c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
+        return static_cast<c10::DeviceIndex>(exchange_device(index));
+    }
+    c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
+        return exchangeDevice(index);
+    }
+    c10::Device getDeviceFromPtr(void*) const override {
+        return accelerator().device(simulate::current_device());
+    }
+    void deviceSynchronize(c10::DeviceIndex) const override {}
+    std::string showConfig() const override { return "CUDA simulated by compat_shim\n"; }
+
+    // What preferred_linalg_library and preferred_blas_library may be set to.
+    bool hasCuSOLVER() const override { return true; }
+    bool hasCuBLASLt() const override { return true; }
+
+    // No plan is ever cached; the size of the cache is stored and returned.
+    int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return plan_cache_size; }
+    void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex, int64_t size) const override {
+        plan_cache_size = size;
+    }
+    int64_t cuFFTGetPlanCacheSize(c10::DeviceIndex) const override { return 0; }
+    void cuFFTClearPlanCache(c10::DeviceIndex) const override {}
+
+    const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
+        return default_generator(index);
+    }
+    at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+        return new_generator(c10::Device(c10::kCUDA, index));
+    }
+    c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
+    bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
+    c10::Allocator* getCUDADeviceAllocator() const override { return &allocator(); }
+};
+
+std::string readable_bytes(std::int64_t bytes) {
+    constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
+    char text[32];
+    const double count = static_cast<double>(bytes);
+    std::snprintf(text, sizeof text, count < kGiB ? "%.2f MiB" : "%.2f GiB",
+                  count / (count < kGiB ? kMiB : kGiB));
+    return text;
+}
+
+class Cuda final : public Accelerator {
+  public:
+    Cuda()
+        : Accelerator(c10::kCUDA,
+                      {c10::DispatchKey::CUDA, c10::DispatchKey::AutogradCUDA,
+                       c10::DispatchKey::SparseCUDA, c10::DispatchKey::SparseCsrCUDA,
+                       c10::DispatchKey::NestedTensorCUDA, c10::DispatchKey::QuantizedCUDA}) {}
+
+    std::span<const Operator> operators() const noexcept override { return cuda_operators(); }
+
+    // c10/cuda/CUDAException.cpp, with cudaErrorInvalidDevice.
+    void refuse_index(int) const override {
+        constexpr int kInvalidDevice = 101;
+        throw c10::AcceleratorError(
+            {__func__, __FILE__, __LINE__}, kInvalidDevice,
+            "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have "
+            "enough GPUs?\nCUDA kernel errors might be asynchronously reported at some other API "
+            "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
+            "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+            "assertions.\n");
+    }
+    // c10/cuda/CUDACachingAllocator.cpp
+    void out_of_memory(c10::Device device, std::int64_t wanted, std::int64_t limit,
+                       std::int64_t taken) const override {
+        TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ",
+                         readable_bytes(wanted), ". GPU ", static_cast<int>(device.index()),
+                         " has a total capacity of ", readable_bytes(limit), " of which ",
+                         readable_bytes(limit - taken), " is free. Of the allocated memory ",
+                         readable_bytes(taken),
+                         " is allocated by PyTorch, and 0 bytes is reserved by PyTorch but "
+                         "unallocated.");
+        std::abort();
+    }
+    void add_kernels(torch::Library& dense) const override { add_cuda_kernels(dense); }
+    void install_hooks() const override {
+        static_assert(sizeof(Hooks) == sizeof(at::CUDAHooksInterface));
+        const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
+        ::new (const_cast<at::CUDAHooksInterface*>(&hooks)) Hooks();
+        install_pinned();
+    }
+};
+
+}  // namespace
+
+const Accelerator& cuda() noexcept {
+    static const auto* instance = new Cuda();
+    return *instance;
+}
+
+}  // namespace compat::shim::simulate

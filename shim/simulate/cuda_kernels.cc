@@ -1,0 +1,148 @@
+// Kernels that CUDA has and the CPU has not: fused cells of LSTM and GRU, whose formulas are those
+// of ATen/native/cuda/RNN.cu and which run on the device's own tensors op by op; softmax that makes
+// single precision of half; the question whether cuDNN computes a CTC loss, which it never does
+// here.
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/library.h>
+
+#include <optional>
+#include <tuple>
+
+#include "simulate/by_hand.h"
+#include "simulate/twins.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+
+bool there(const MaybeTensor& tensor) { return tensor && tensor->defined(); }
+
+Tensor sum_of(const Tensor& one, const MaybeTensor& other) {
+    return there(other) ? one + *other : one;
+}
+
+// The workspace holds the gates after their functions: input, forget, cell, output.
+std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates,
+                                             const Tensor& cx, const MaybeTensor& input_bias,
+                                             const MaybeTensor& hidden_bias) {
+    const auto gates =
+        sum_of(sum_of(input_gates + hidden_gates, input_bias), hidden_bias).chunk(4, 1);
+    const Tensor in = gates[0].sigmoid(), forget = gates[1].sigmoid(), cell = gates[2].tanh(),
+                 out = gates[3].sigmoid();
+    const Tensor cy = forget * cx + in * cell;
+    return {out * cy.tanh(), cy, at::cat({in, forget, cell, out}, 1)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const MaybeTensor& grad_hy,
+                                                      const MaybeTensor& grad_cy, const Tensor& cx,
+                                                      const Tensor& cy, const Tensor& workspace,
+                                                      bool has_bias) {
+    const auto gates = workspace.chunk(4, 1);
+    const Tensor &in = gates[0], &forget = gates[1], &cell = gates[2], &out = gates[3];
+    const Tensor squashed = cy.tanh();
+    const Tensor hy = there(grad_hy) ? *grad_hy : at::zeros_like(cx);
+    const Tensor carried = hy * out * (1 - squashed * squashed);
+    const Tensor of_cy = there(grad_cy) ? carried + *grad_cy : carried;
+    const Tensor grad_gates =
+        at::cat({of_cy * cell * in * (1 - in), of_cy * cx * forget * (1 - forget),
+                 of_cy * in * (1 - cell * cell), hy * squashed * out * (1 - out)},
+                1);
+    return {grad_gates, of_cy * forget, has_bias ? grad_gates.sum(0) : Tensor()};
+}
+
+// The workspace holds reset, update and new gates, the hidden state and its new gate's input.
+std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates,
+                                    const Tensor& hx, const MaybeTensor& input_bias,
+                                    const MaybeTensor& hidden_bias) {
+    const auto input = sum_of(input_gates, input_bias).chunk(3, 1);
+    const auto hidden = sum_of(hidden_gates, hidden_bias).chunk(3, 1);
+    const Tensor reset = (input[0] + hidden[0]).sigmoid(),
+                 update = (input[1] + hidden[1]).sigmoid(),
+                 fresh = (input[2] + reset * hidden[2]).tanh();
+    return {fresh + update * (hx - fresh), at::cat({reset, update, fresh, hx, hidden[2]}, 1)};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tensor& grad_hy,
+                                                                     const Tensor& workspace,
+                                                                     bool has_bias) {
+    const auto parts = workspace.chunk(5, 1);
+    const Tensor &reset = parts[0], &update = parts[1], &fresh = parts[2], &hx = parts[3],
+                 &hidden = parts[4];
+    const Tensor of_fresh = grad_hy * (1 - update) * (1 - fresh * fresh);
+    const Tensor of_update = grad_hy * (hx - fresh) * update * (1 - update);
+    const Tensor of_reset = of_fresh * hidden * reset * (1 - reset);
+    const Tensor input = at::cat({of_reset, of_update, of_fresh}, 1);
+    const Tensor hidden_gates = at::cat({of_reset, of_update, of_fresh * reset}, 1);
+    return {input, hidden_gates, grad_hy * update, has_bias ? input.sum(0) : Tensor(),
+            has_bias ? hidden_gates.sum(0) : Tensor()};
+}
+
+template <class Compute>
+Tensor on_cpu(const Tensor& one, const Tensor& other, Compute compute) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    Twins twins(one.device());
+    const Tensor first = twins.to_cpu(one), second = twins.to_cpu(other);
+    return twins.to_device(compute(first, second));
+}
+
+Tensor widened(const Tensor& tensor, bool half_to_float) {
+    return half_to_float ? tensor.to(at::kFloat) : tensor;
+}
+
+Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
+    return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
+        return at::_softmax(widened(input, half_to_float), dim, false);
+    });
+}
+
+Tensor log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
+    return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
+        return at::_log_softmax(widened(input, half_to_float), dim, false);
+    });
+}
+
+Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
+                        at::ScalarType input_type) {
+    return on_cpu(grad, output, [&](const Tensor& gradient, const Tensor& result) {
+        return at::_softmax_backward_data(gradient, result, dim, gradient.scalar_type())
+            .to(input_type);
+    });
+}
+
+Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
+                            at::ScalarType input_type) {
+    return on_cpu(grad, output, [&](const Tensor& gradient, const Tensor& result) {
+        return at::_log_softmax_backward_data(gradient, result, dim, gradient.scalar_type())
+            .to(input_type);
+    });
+}
+
+bool never_cudnn(const Tensor&, const Tensor&, at::IntArrayRef, at::IntArrayRef, int64_t) {
+    return false;
+}
+
+bool never_cudnn_by_tensors(const Tensor&, const Tensor&, const Tensor&, const Tensor&, int64_t) {
+    return false;
+}
+
+}  // namespace
+
+void add_cuda_kernels(torch::Library& dense) {
+    dense.impl("_softmax", &softmax);
+    dense.impl("_log_softmax", &log_softmax);
+    dense.impl("_softmax_backward_data", &softmax_backward);
+    dense.impl("_log_softmax_backward_data", &log_softmax_backward);
+    dense.impl("_use_cudnn_ctc_loss", &never_cudnn);
+    dense.impl("_use_cudnn_ctc_loss.Tensor", &never_cudnn_by_tensors);
+    dense.impl("_use_miopen_ctc_loss", &never_cudnn);
+    dense.impl("_use_miopen_ctc_loss.Tensor", &never_cudnn_by_tensors);
+    dense.impl("_thnn_fused_lstm_cell", &lstm_cell);
+    dense.impl("_thnn_fused_lstm_cell_backward_impl", &lstm_cell_backward);
+    dense.impl("_thnn_fused_gru_cell", &gru_cell);
+    dense.impl("_thnn_fused_gru_cell_backward", &gru_cell_backward);
+}
+
+}  // namespace compat::shim::simulate

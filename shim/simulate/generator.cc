@@ -1,0 +1,115 @@
+#include "simulate/generator.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Utils.h>
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "simulate/accelerator.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+constexpr std::uint64_t kDraw = 4;  // a Philox offset moves in steps of four
+
+// splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014): seeds that
+// differ by one give sequences that have nothing in common.
+std::uint64_t mixed(std::uint64_t value) noexcept {
+    value += 0x9E3779B97F4A7C15U;
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9U;
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EBU;
+    return value ^ (value >> 31);
+}
+
+class DeviceGenerator final : public c10::GeneratorImpl {
+  public:
+    explicit DeviceGenerator(c10::Device device, std::uint64_t seed = c10::default_rng_seed_val)
+        : GeneratorImpl(device, c10::DispatchKeySet(accelerator().keys().dense)), seed_(seed) {}
+
+    void set_current_seed(std::uint64_t seed) override {
+        seed_ = seed;
+        offset_ = 0;
+    }
+    void set_offset(std::uint64_t offset) override { offset_ = offset; }
+    std::uint64_t get_offset() const override { return offset_; }
+    std::uint64_t current_seed() const override { return seed_; }
+    std::uint64_t seed() override {
+        set_current_seed(c10::detail::getNonDeterministicRandom(true));
+        return seed_;
+    }
+    // Seed and offset, as CUDAGeneratorImpl and MPSGeneratorImpl end theirs with.
+    void set_state(const c10::TensorImpl& state) override {
+        std::array<std::uint64_t, 2> words{};
+        const std::size_t bytes = static_cast<std::size_t>(state.numel());
+        TORCH_CHECK_TYPE(
+            state.device().is_cpu() && state.dtype() == at::kByte && state.layout() == at::kStrided,
+            "RNG state must be a torch.ByteTensor");
+        TORCH_CHECK(bytes == sizeof words || bytes == sizeof words / 2, "RNG state is wrong size");
+        std::memcpy(words.data(), state.data(), bytes);
+        seed_ = words[0];
+        offset_ = words[1];
+    }
+    c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+        const std::array<std::uint64_t, 2> words{seed_, offset_};
+        at::Tensor state = at::detail::empty_cpu({sizeof words}, at::kByte, {}, {}, {}, {});
+        std::memcpy(state.mutable_data_ptr(), words.data(), sizeof words);
+        return state.getIntrusivePtr();
+    }
+    at::Generator lend() {
+        const std::uint64_t seed = mixed(seed_ ^ mixed(offset_));
+        offset_ += kDraw;
+        return at::detail::createCPUGenerator(seed);
+    }
+
+  private:
+    GeneratorImpl* clone_impl() const override {
+        auto* copy = new DeviceGenerator(device(), seed_);
+        copy->offset_ = offset_;
+        return copy;
+    }
+
+    std::uint64_t seed_, offset_ = 0;
+};
+
+thread_local const at::Generator* drawn_from = nullptr;
+
+}  // namespace
+
+DrawFrom::DrawFrom(const at::Generator& generator) noexcept : before_(drawn_from) {
+    drawn_from = &generator;
+}
+
+DrawFrom::~DrawFrom() { drawn_from = before_; }
+
+const at::Generator* DrawFrom::active() noexcept { return drawn_from; }
+
+at::Generator new_generator(c10::Device device) {
+    return at::make_generator<DeviceGenerator>(with_index(device));
+}
+
+const at::Generator& default_generator(int device) {
+    static const auto* all = [] {
+        auto* generators = new std::vector<at::Generator>();
+        for (int i = 0; i < kMaxDevices; ++i)
+            generators->push_back(at::make_generator<DeviceGenerator>(accelerator().device(i)));
+        return generators;
+    }();
+    if (device < 0) device = current_device();
+    check_index(device);
+    return (*all)[static_cast<std::size_t>(device)];
+}
+
+at::Generator lend(const at::Generator& generator) {
+    TORCH_CHECK(generator.device().type() == accelerator().type(), "Expected a '",
+                c10::DeviceTypeName(accelerator().type(), true),
+                "' device type for generator but found '",
+                c10::DeviceTypeName(generator.device().type(), true), "'");
+    auto* own = static_cast<DeviceGenerator*>(generator.unsafeGetGeneratorImpl());
+    const std::lock_guard lock(own->mutex_);
+    return own->lend();
+}
+
+}  // namespace compat::shim::simulate

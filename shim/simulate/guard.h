@@ -1,0 +1,15 @@
+// What guard.cc keeps for each thread, for those who ask otherwise than through torch's guard.
+#pragma once
+
+#include <c10/core/Stream.h>
+
+namespace compat::shim::simulate {
+
+// 0 is the device's default stream. Ids of others are new_stream's (cuda/cuda.h).
+[[nodiscard]] c10::StreamId current_stream(int device) noexcept;
+void set_current_stream(int device, c10::StreamId stream);
+
+// Called by install.
+void install_guard();
+
+}  // namespace compat::shim::simulate

@@ -1,0 +1,355 @@
+#include "simulate/kernel.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/op_registration/adaption.h>
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulate/generator.h"
+#include "simulate/twins.h"
+#include "simulate/wider.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+using Arguments = c10::ArrayRef<Kernel::Argument>;
+
+c10::SmallVector<Kernel::Argument, 12> arguments_of(const c10::FunctionSchema& schema) {
+    c10::SmallVector<Kernel::Argument, 12> arguments;
+    for (const auto& each : schema.arguments()) {
+        const c10::Type* type = each.type().get();
+        if (type->kind() == c10::TypeKind::OptionalType) type = type->containedTypes()[0].get();
+        Kernel::Argument argument;
+        switch (type->kind()) {
+            case c10::TypeKind::TensorType:
+                argument.kind = Kernel::Kind::tensor;
+                break;
+            case c10::TypeKind::ListType: {
+                const c10::Type* item = type->containedTypes()[0].get();
+                if (item->kind() == c10::TypeKind::OptionalType)
+                    item = item->containedTypes()[0].get();
+                if (item->kind() == c10::TypeKind::TensorType)
+                    argument.kind = Kernel::Kind::tensors;
+                break;
+            }
+            case c10::TypeKind::DeviceObjType:
+                argument.kind = Kernel::Kind::device;
+                break;
+            case c10::TypeKind::GeneratorType:
+                argument.kind = Kernel::Kind::generator;
+                break;
+            default:
+                break;
+        }
+        argument.written = each.alias_info() && each.alias_info()->isWrite();
+        arguments.push_back(argument);
+    }
+    return arguments;
+}
+
+bool draws_without_generator(const c10::OperatorHandle& op, Arguments arguments) {
+    for (const auto& argument : arguments)
+        if (argument.kind == Kernel::Kind::generator) return false;
+    return op.hasTag(at::Tag::nondeterministic_seeded);
+}
+
+// Every tensor of a value, also those in lists.
+template <class See>
+void each_tensor(const c10::IValue& value, See see) {
+    if (value.isTensor()) {
+        if (value.toTensor().defined()) see(value.toTensor());
+    } else if (value.isTensorList()) {
+        for (const at::Tensor& tensor : value.toTensorList())
+            if (tensor.defined()) see(tensor);
+    } else if (value.isOptionalTensorList()) {
+        for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList())
+            if (tensor && tensor->defined()) see(*tensor);
+    }
+}
+
+// The value with every tensor replaced, `change(tensor, position in its list)`.
+template <class Change>
+void change_tensors(c10::IValue& value, Change change) {
+    if (value.isTensor()) {
+        if (value.toTensor().defined()) value = change(value.toTensor(), 0);
+    } else if (value.isTensorList()) {
+        c10::List<at::Tensor> list;
+        std::size_t position = 0;
+        for (const at::Tensor& tensor : value.toTensorVector())
+            list.push_back(tensor.defined() ? change(tensor, position++) : tensor);
+        value = std::move(list);
+    } else if (value.isOptionalTensorList()) {
+        c10::List<std::optional<at::Tensor>> list;
+        std::size_t position = 0;
+        for (const auto& tensor : value.toOptionalTensorVector())
+            list.push_back(tensor && tensor->defined()
+                               ? std::optional<at::Tensor>(change(*tensor, position++))
+                               : tensor);
+        value = std::move(list);
+    }
+}
+
+[[noreturn]] void refuse_two_devices(c10::Device one, c10::Device other) {
+    TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two ",
+                "devices, ", one, " and ", other, "!");
+    std::abort();
+}
+
+// One call of one operator: the values it was given, and what is known of them.
+class Call {
+  public:
+    Call(const c10::OperatorHandle& op, torch::jit::Stack& stack, Arguments arguments)
+        : op_(op),
+          stack_(stack),
+          arguments_(arguments),
+          base_(stack.size() - arguments.size()),
+          results_(accelerator().device(current_device())),
+          twins_(results_) {}
+
+    void check(const Operator& row);
+    void choose_results_device();
+    void to_cpu();
+    void run(bool seeded, bool dense);
+    void to_device();
+
+  private:
+    struct Given {
+        at::Tensor tensor, twin;
+        bool written;
+    };
+
+    [[nodiscard]] c10::IValue& value(std::size_t position) { return stack_[base_ + position]; }
+    void check_one_device(const Operator& row);
+    void check_indices();
+    void check_types();
+    void note_items();
+
+    const c10::OperatorHandle& op_;
+    torch::jit::Stack& stack_;
+    Arguments arguments_;
+    std::size_t base_;
+    std::optional<c10::Device> common_;
+    c10::SmallVector<c10::Device, 4> items_;  // of the first list, where each may be elsewhere
+    c10::Device results_;
+    std::optional<c10::ScalarType> narrow_;
+    Twins twins_;
+    c10::SmallVector<Given, 6> given_;
+};
+
+void Call::check(const Operator& row) {
+    switch (row.check) {
+        case Check::common:
+        case Check::strict:
+            return check_one_device(row);
+        case Check::indices:
+            return check_indices();
+        case Check::types:
+            return check_types();
+        case Check::per_item:
+            return note_items();
+    }
+}
+
+void Call::check_one_device(const Operator& row) {
+    const bool strict = row.check == Check::strict;
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+        if (arguments_[i].kind != Kernel::Kind::tensor &&
+            arguments_[i].kind != Kernel::Kind::tensors)
+            continue;
+        each_tensor(value(i), [&](const at::Tensor& tensor) {
+            const c10::Device device = tensor.device();
+            if (!strict && tensor.dim() == 0 && device.is_cpu()) return;
+            if (!common_) {
+                common_ = device;
+            } else if (*common_ != device) {
+                if (strict)
+                    c10::impl::common_device_check_failure(
+                        *common_, tensor, std::string(row.wrapper).c_str(),
+                        op_.schema().arguments()[i].name().c_str());
+                if (common_->is_cpu()) refuse_two_devices(device, *common_);
+                refuse_two_devices(*common_, device);
+            }
+        });
+    }
+}
+
+void Call::check_indices() {
+    const at::Tensor& self = value(0).toTensor();
+    common_ = self.device();
+    if (arguments_.size() < 2 || !value(1).isOptionalTensorList()) return;
+    each_tensor(value(1), [&](const at::Tensor& index) {
+        TORCH_CHECK(index.device().is_cpu() || index.device() == self.device(),
+                    "indices should be either on ", at::kCPU,
+                    " or on the same device as the indexed tensor (", self.device(), ")");
+    });
+}
+
+// As check_input_same_type_as_parameters of ATen/native/Convolution.cpp.
+void Call::check_types() {
+    const at::Tensor& input = value(0).toTensor();
+    constexpr std::string_view kNames[] = {"input", "weight", "bias"};
+    for (std::size_t i = 1; i < 3 && i < arguments_.size(); ++i) {
+        if (!value(i).isTensor() || !value(i).toTensor().defined()) continue;
+        const at::Tensor& other = value(i).toTensor();
+        TORCH_CHECK(input.options().type_equal(other.options()), "Input type (", input.toString(),
+                    ") and ", kNames[i], " type (", other.toString(), ") should be the same");
+    }
+    common_ = input.device();
+}
+
+void Call::note_items() {
+    for (std::size_t i = 0; i < arguments_.size() && items_.empty(); ++i)
+        if (value(i).isTensorList())
+            for (const at::Tensor& tensor : value(i).toTensorList())
+                items_.push_back(tensor.device());
+    if (!items_.empty()) common_ = items_[0];
+}
+
+void Call::choose_results_device() {
+    const c10::DeviceType ours = accelerator().type();
+    if (common_ && common_->type() == ours) results_ = *common_;
+    if (!common_)
+        for (std::size_t i = 0; i < arguments_.size(); ++i)
+            each_tensor(value(i), [&](const at::Tensor& tensor) {
+                if (Twins::is_ours(tensor)) results_ = tensor.device();
+            });
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+        if (arguments_[i].kind != Kernel::Kind::device || !value(i).isDevice()) continue;
+        const c10::Device asked = value(i).toDevice();
+        if (asked.type() == ours) {
+            results_ = with_index(asked);
+            check_index(results_.index());
+        } else if (asked.is_cpu()) {
+            results_ = asked;
+        }
+        break;
+    }
+    twins_.results_go_to(results_);
+}
+
+void Call::to_cpu() {
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+        c10::IValue& each = value(i);
+        switch (arguments_[i].kind) {
+            case Kernel::Kind::tensor:
+            case Kernel::Kind::tensors:
+                change_tensors(each, [&](const at::Tensor& tensor, std::size_t) -> at::Tensor {
+                    if (!Twins::is_ours(tensor)) return tensor;
+                    if (is_narrow(tensor.scalar_type())) narrow_ = tensor.scalar_type();
+                    at::Tensor twin = twins_.to_cpu(tensor);
+                    given_.push_back({tensor, twin, arguments_[i].written});
+                    return twin;
+                });
+                break;
+            case Kernel::Kind::device:
+                if (each.isDevice() && each.toDevice().type() == accelerator().type())
+                    each = kHostDevice;
+                break;
+            case Kernel::Kind::generator:
+                if (!results_.is_cpu())
+                    each = lend(each.isGenerator() ? each.toGenerator()
+                                                   : default_generator(results_.index()));
+                break;
+            case Kernel::Kind::other:
+                break;
+        }
+    }
+}
+
+void Call::run(bool seeded, bool dense) {
+    std::optional<at::Generator> lent;
+    std::optional<DrawFrom> drawing;
+    if (seeded && !results_.is_cpu()) {
+        lent = lend(default_generator(results_.index()));
+        drawing.emplace(*lent);
+    }
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto call = [&] {
+        if (dense && !twins_.rebuilt())
+            op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
+        else
+            op_.callBoxed(&stack_);
+    };
+    if (!narrow_) return call();
+    std::vector<c10::IValue> before(stack_.begin() + static_cast<std::ptrdiff_t>(base_),
+                                    stack_.end());
+    try {
+        call();
+    } catch (const c10::Error& error) {
+        if (!lacks_dtype(error)) throw;
+        stack_.resize(base_);
+        run_wider(op_, stack_, std::move(before), *narrow_);
+    }
+}
+
+void Call::to_device() {
+    twins_.adopt_resized();
+    for (const Given& each : given_)
+        if (each.written) twins_.write_back(each.tensor, each.twin);
+    const std::size_t returns = op_.schema().returns().size();
+    for (std::size_t i = stack_.size() - returns; i < stack_.size(); ++i)
+        change_tensors(stack_[i], [&](const at::Tensor& result, std::size_t k) -> at::Tensor {
+            for (const Given& each : given_)
+                if (each.twin.is_same(result)) return each.tensor;
+            const c10::Device device = k < items_.size() ? items_[k] : results_;
+            if (device.is_cpu()) return result;
+            twins_.results_go_to(device);
+            return twins_.to_device(result);
+        });
+}
+
+}  // namespace
+
+Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
+    : row_(row),
+      arguments_(arguments_of(op.schema())),
+      seeded_(draws_without_generator(op, arguments_)) {}
+
+void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
+                        torch::jit::Stack* stack) const {
+    Call call(op, *stack, arguments_);
+    call.check(row_);
+    call.choose_results_device();
+    call.to_cpu();
+    call.run(seeded_, row_.key == accelerator().keys().dense);
+    call.to_device();
+}
+
+int register_operators(std::span<const Operator> operators) {
+    auto& dispatcher = c10::Dispatcher::singleton();
+    // Never destroyed: taking kernels out while the process ends would race with its last ops.
+    static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
+    int count = 0;
+    for (const Operator& row : operators) {
+        const std::size_t dot = row.name.find('.');
+        const c10::OperatorName name(
+            "aten::" + std::string(row.name.substr(0, dot)),
+            dot == std::string_view::npos ? "" : std::string(row.name.substr(dot + 1)));
+        const auto op = dispatcher.findSchema(name);
+        if (!op || op->hasKernelForDispatchKey(row.key)) continue;
+        handles->push_back(dispatcher.registerImpl(
+            name, row.key,
+            c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(row, *op)),
+            std::nullopt, nullptr, "compat_shim simulate"));
+        ++count;
+    }
+    return count;
+}
+
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    const auto arguments = arguments_of(op.schema());
+    Call call(op, *stack, arguments);
+    call.choose_results_device();
+    call.to_cpu();
+    call.run(draws_without_generator(op, arguments), /*dense=*/true);
+    call.to_device();
+}
+
+}  // namespace compat::shim::simulate

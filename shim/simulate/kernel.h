@@ -1,0 +1,40 @@
+// The boxed kernel that stands for one of the accelerator's: checks devices as upstream's wrapper
+// does, runs the CPU's kernel on twins of the tensors, and gives its results back on the device.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/SmallVector.h>
+
+#include <span>
+
+#include "simulate/accelerator.h"
+
+namespace compat::shim::simulate {
+
+class Kernel final : public c10::OperatorKernel {
+  public:
+    Kernel(const Operator& row, const c10::OperatorHandle& op);
+    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack) const;
+
+    enum class Kind : std::uint8_t { other, tensor, tensors, device, generator };
+    struct Argument {
+        Kind kind = Kind::other;
+        bool written = false;
+    };
+
+  private:
+    Operator row_;
+    c10::SmallVector<Argument, 12> arguments_;
+    bool seeded_;  // draws random numbers and has no Generator argument
+};
+
+// Registers a kernel for each operator that this torch knows and that has none under its key yet;
+// returns how many.
+int register_operators(std::span<const Operator> operators);
+
+// Runs `op` on the CPU whatever devices its tensors are on, and gives the results back on the
+// accelerator: upstream's fallback to the CPU.
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+}  // namespace compat::shim::simulate

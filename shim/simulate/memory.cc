@@ -1,0 +1,151 @@
+#include "simulate/memory.h"
+
+#include <c10/core/CPUAllocator.h>
+
+#include <array>
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "cuda/counter.h"
+#include "simulate/accelerator.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+constexpr std::int64_t kGranule = 512;  // bytes; CUDACachingAllocator's kMinBlockSize
+
+struct Device {
+    Counter bytes, blocks;
+    std::atomic<std::int64_t> limit{std::numeric_limits<std::int64_t>::max()};
+};
+
+// Never destroyed: tensors outlive statics.
+std::array<Device, kMaxDevices>& devices() {
+    static auto* all = new std::array<Device, kMaxDevices>();
+    return *all;
+}
+
+Device& at(int index) { return devices()[static_cast<std::size_t>(index)]; }
+
+struct Block {
+    c10::DataPtr own;   // memory that was allocated for the device,
+    c10::Storage host;  // or taken over from this
+    std::int64_t bytes = 0;
+    int device = 0;
+};
+
+void release(void* context) {
+    const std::unique_ptr<Block> block(static_cast<Block*>(context));
+    at(block->device).bytes.remove(block->bytes);
+    if (block->bytes > 0) at(block->device).blocks.remove(1);
+}
+
+c10::DataPtr counted(void* data, std::unique_ptr<Block> block) {
+    Device& device = at(block->device);
+    device.bytes.add(block->bytes);
+    if (block->bytes > 0) device.blocks.add(1);
+    const c10::Device place = accelerator().device(block->device);
+    return {data, block.release(), &release, place};
+}
+
+std::int64_t rounded(std::size_t bytes) {
+    return (static_cast<std::int64_t>(bytes) + kGranule - 1) / kGranule * kGranule;
+}
+
+void check_limit(std::int64_t wanted, int index) {
+    const std::int64_t limit = at(index).limit;
+    const std::int64_t taken = at(index).bytes.figure().current;
+    if (wanted > limit - taken)
+        accelerator().out_of_memory(accelerator().device(index), wanted, limit, taken);
+}
+
+void fill(c10::CachingAllocator::StatArray& stats, const Figure& figure) {
+    auto& all = stats[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+    all.current = figure.current;
+    all.peak = figure.peak;
+    all.allocated = figure.allocated;
+    all.freed = figure.freed;
+}
+
+class Allocator final : public c10::DeviceAllocator {
+  public:
+    c10::DataPtr allocate(std::size_t bytes) override {
+        const int index = current_device();
+        check_limit(rounded(bytes), index);
+        auto block = std::make_unique<Block>();
+        block->own = bytes > 0 ? c10::GetCPUAllocator()->allocate(bytes)
+                               : c10::DataPtr(nullptr, kHostDevice);
+        block->bytes = rounded(bytes);
+        block->device = index;
+        void* data = block->own.get();
+        return counted(data, std::move(block));
+    }
+    c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+    void copy_data(void* to, const void* from, std::size_t bytes) const override {
+        default_copy_data(to, from, bytes);
+    }
+    bool initialized() override { return true; }
+    void emptyCache(c10::MempoolId_t) override {}
+    void recordStream(const c10::DataPtr&, c10::Stream) override {}
+    c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+        const DeviceFigures figures = device_figures(index);
+        c10::CachingDeviceAllocator::DeviceStats stats;
+        for (auto* stat : {&stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
+                           &stats.requested_bytes})
+            fill(*stat, figures.bytes);
+        for (auto* stat : {&stats.allocation, &stats.segment, &stats.active})
+            fill(*stat, figures.blocks);
+        return stats;
+    }
+    void resetAccumulatedStats(c10::DeviceIndex index) override { reset_device_accumulated(index); }
+    void resetPeakStats(c10::DeviceIndex index) override { reset_device_peak(index); }
+    std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex index) override {
+        const DeviceFigures figures = device_figures(index);
+        return {static_cast<std::size_t>(figures.limit - figures.bytes.current),
+                static_cast<std::size_t>(figures.limit)};
+    }
+};
+
+}  // namespace
+
+c10::DeviceAllocator& allocator() noexcept {
+    static auto* instance = new Allocator();
+    return *instance;
+}
+
+c10::DataPtr adopt_memory(const c10::Storage& host, c10::Device device) {
+    auto block = std::make_unique<Block>();
+    block->host = host;
+    block->bytes = rounded(host.nbytes());
+    block->device = device.index();
+    return counted(host.unsafeGetStorageImpl()->mutable_data(), std::move(block));
+}
+
+c10::Storage adopt(const c10::Storage& host, c10::Device device) {
+    return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), host.nbytes(), adopt_memory(host, device),
+        &allocator(), /*resizable=*/true));
+}
+
+DeviceFigures device_figures(int device) {
+    return {at(device).bytes.figure(), at(device).blocks.figure(), at(device).limit};
+}
+
+void reset_device_peak(int device) {
+    at(device).bytes.reset_peak();
+    at(device).blocks.reset_peak();
+}
+
+void reset_device_accumulated(int device) {
+    at(device).bytes.reset_accumulated();
+    at(device).blocks.reset_accumulated();
+}
+
+void set_device_limit(int device, std::int64_t bytes) {
+    TORCH_CHECK(bytes >= 0, "a device has no less than 0 bytes");
+    at(device).limit = bytes;
+}
+
+}  // namespace compat::shim::simulate

@@ -1,0 +1,256 @@
+// The simulated MPS device. Texts are upstream's, from the files named at each.
+#include "simulate/mps.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/op_registration/op_registration.h>
+#include <ATen/detail/MPSHooksInterface.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+#include "fork_safe_mutex.h"
+#include "record/recorder.h"
+#include "simulate/accelerator.h"
+#include "simulate/generator.h"
+#include "simulate/kernel.h"
+#include "simulate/memory.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+// aten/src/ATen/mps/EmptyTensor.cpp
+constexpr const char* kNoDouble =
+    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
+    "Please use float32 instead.";
+constexpr std::size_t kMaxDimensions = 16;
+
+// What upstream sends to the CPU by hand, with a warning, whatever the variable says
+// (aten/src/ATen/mps/MPSFallback.mm); native_functions.yaml does not list them for MPS.
+constexpr const char* kAlwaysOnCpu[] = {"embedding_renorm_", "linalg_svd", "linalg_svd.U"};
+
+// aten/src/ATen/native/mps/OperationUtils.mm, getMPSDataType; float64 has a text of its own.
+bool has_dtype(c10::ScalarType dtype) {
+    switch (dtype) {
+        case c10::ScalarType::Float:
+        case c10::ScalarType::Half:
+        case c10::ScalarType::BFloat16:
+        case c10::ScalarType::Int:
+        case c10::ScalarType::Long:
+        case c10::ScalarType::Short:
+        case c10::ScalarType::Char:
+        case c10::ScalarType::Byte:
+        case c10::ScalarType::Bool:
+        case c10::ScalarType::ComplexHalf:
+        case c10::ScalarType::ComplexFloat:
+        case c10::ScalarType::UInt64:
+        case c10::ScalarType::UInt32:
+        case c10::ScalarType::UInt16:
+            return true;
+        default:
+            return false;
+    }
+}
+
+MpsAnswers answers;
+
+// The recorder knows ops by numbers that it gives out under the GIL. A thread of autograd's has to
+// wait for it here, which a fallback to the CPU costs on the device, too.
+void note(EventKind kind, const c10::OperatorHandle& op) {
+    if (!Py_IsInitialized()) return;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    auto& recorder = Recorder::instance();
+    recorder.note({recorder.op_id(c10::toString(op.operator_name())), kind,
+                   c10::Device(c10::kMPS, 0), kHostDevice});
+    PyGILState_Release(state);
+}
+
+void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    TORCH_WARN_ONCE("The operator '", op.schema().operator_name(),
+                    "' is not currently supported on the MPS backend and will fall back to run on "
+                    "the CPU. This may have performance implications.");
+    note(EventKind::fallback, op);
+    run_on_cpu(op, stack);
+}
+
+void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
+    note(EventKind::refusal, op);
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        false, "The operator '", op.schema().operator_name(),
+        "' is not currently implemented for the MPS device. If you want this op to be considered "
+        "for addition please comment on https://github.com/pytorch/pytorch/issues/141287 and "
+        "mention use-case, that resulted in missing op as well as commit hash ",
+        answers.commit,
+        ". As a temporary fix, you can set the environment variable "
+        "`PYTORCH_ENABLE_MPS_FALLBACK=1` to use the CPU as a fallback for this op. WARNING: this "
+        "will be slower than running natively on MPS.");
+}
+
+// The device's default is all that it has of streams; events are numbers to their callers.
+class Events {
+  public:
+    std::uint32_t acquire() {
+        const std::lock_guard lock(mutex_);
+        recorded_[++last_] = {};
+        return last_;
+    }
+    void release(std::uint32_t id) {
+        const std::lock_guard lock(mutex_);
+        recorded_.erase(id);
+    }
+    void record(std::uint32_t id) {
+        const std::lock_guard lock(mutex_);
+        recorded_[id] = std::chrono::steady_clock::now();
+    }
+    double elapsed_ms(std::uint32_t from, std::uint32_t to) {
+        const std::lock_guard lock(mutex_);
+        return std::chrono::duration<double, std::milli>(recorded_[to] - recorded_[from]).count();
+    }
+
+  private:
+    ForkSafeMutex mutex_;
+    std::unordered_map<std::uint32_t, std::chrono::steady_clock::time_point> recorded_;
+    std::uint32_t last_ = 0;
+};
+
+Events& events() {
+    static auto* instance = new Events();
+    return *instance;
+}
+
+class Hooks final : public at::MPSHooksInterface {
+  public:
+    void init() const override {}
+    bool isBuilt() const override { return true; }
+    bool isAvailable() const override { return true; }
+    bool hasMPS() const override { return true; }
+    bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+    bool isOnMacOSorNewer(unsigned major, unsigned minor) const override {
+        return answers.macos_major > major ||
+               (answers.macos_major == major && answers.macos_minor >= minor);
+    }
+    c10::DeviceIndex deviceCount() const override { return 1; }
+    c10::DeviceIndex getCurrentDevice() const override { return 0; }
+    void setCurrentDevice(c10::DeviceIndex) const override {}
+    c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return 0; }
+    c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
+    c10::Device getDeviceFromPtr(void*) const override { return {c10::kMPS, 0}; }
+
+    const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+        return default_generator(0);
+    }
+    at::Generator getNewGenerator(c10::DeviceIndex) const override {
+        return new_generator({c10::kMPS, 0});
+    }
+    c10::Allocator* getMPSDeviceAllocator() const override { return &allocator(); }
+    c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
+    bool isPinnedPtr(const void*) const override { return false; }
+
+    void deviceSynchronize() const override {}
+    void commitStream() const override {}
+    void emptyCache() const override {}
+    void setMemoryFraction(double) const override {}
+    std::size_t getCurrentAllocatedMemory() const override {
+        return static_cast<std::size_t>(device_figures(0).bytes.current);
+    }
+    std::size_t getDriverAllocatedMemory() const override { return getCurrentAllocatedMemory(); }
+    std::size_t getRecommendedMaxMemory() const override {
+        return static_cast<std::size_t>(memory_figures().total);
+    }
+    std::size_t getMaxBufferLength() const override { return getRecommendedMaxMemory(); }
+    void profilerStartTrace(const std::string&, bool) const override {}
+    void profilerStopTrace() const override {}
+
+    std::uint32_t acquireEvent(bool) const override { return events().acquire(); }
+    void releaseEvent(std::uint32_t id) const override { events().release(id); }
+    void recordEvent(std::uint32_t id) const override { events().record(id); }
+    void waitForEvent(std::uint32_t) const override {}
+    void synchronizeEvent(std::uint32_t) const override {}
+    bool queryEvent(std::uint32_t) const override { return true; }
+    double elapsedTimeOfEvents(std::uint32_t from, std::uint32_t to) const override {
+        return events().elapsed_ms(from, to);
+    }
+};
+
+at::Tensor over_rows(const at::Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); }
+
+// What autograd asks for on MPS only, where `linear` has a kernel of its own.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input,
+                                                               const at::Tensor& grad,
+                                                               const at::Tensor& weight,
+                                                               std::array<bool, 3> wanted) {
+    const at::Tensor rows = over_rows(grad);
+    return {wanted[0] ? at::matmul(grad, weight) : at::Tensor(),
+            wanted[1] ? at::mm(rows.t(), over_rows(input)) : at::Tensor(),
+            wanted[2] ? rows.sum(0) : at::Tensor()};
+}
+
+class Mps final : public Accelerator {
+  public:
+    Mps()
+        : Accelerator(c10::kMPS,
+                      {c10::DispatchKey::MPS, c10::DispatchKey::AutogradMPS,
+                       c10::DispatchKey::SparseMPS, c10::DispatchKey::SparseCsrMPS,
+                       c10::DispatchKey::NestedTensorMPS, c10::DispatchKey::QuantizedMPS}) {}
+
+    std::span<const Operator> operators() const noexcept override { return mps_operators(); }
+
+    void check_dtype(c10::ScalarType dtype) const override {
+        TORCH_CHECK_TYPE(dtype != c10::ScalarType::Double, kNoDouble);
+        TORCH_CHECK_TYPE(has_dtype(dtype), "Trying to convert ", dtype,
+                         " to the MPS backend but it does not have support for that dtype.");
+    }
+    void check_empty(c10::ScalarType dtype, std::size_t dimensions) const override {
+        TORCH_CHECK_TYPE(dtype != c10::ScalarType::Double, kNoDouble);
+        TORCH_CHECK(dimensions <= kMaxDimensions,
+                    "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ",
+                    dimensions, ".");
+    }
+    void refuse_index(int index) const override {
+        TORCH_CHECK(false, "Expected a MPS device with index 0, but got mps:", index);
+        std::abort();
+    }
+    void out_of_memory(c10::Device, std::int64_t wanted, std::int64_t limit,
+                       std::int64_t taken) const override {
+        TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", taken,
+                    " bytes, max allowed: ", limit, " bytes). Tried to allocate ", wanted,
+                    " bytes on private pool.");
+        std::abort();
+    }
+    void add_kernels(torch::Library& dense) const override {
+        dense.impl("linear_backward", &linear_backward);
+        for (const char* name : kAlwaysOnCpu)
+            dense.impl(name, torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+    }
+    void add_fallback() const override {
+        auto* any = new torch::Library(torch::Library::IMPL, "_", keys().dense, __FILE__, __LINE__);
+        if (answers.fallback)
+            any->fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+        else
+            any->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
+    }
+    // torch made its hooks object, the one that answers "no MPS", at the first question and keeps a
+    // reference to it for good. Neither class has data, so that the object can become ours in
+    // place.
+    void install_hooks() const override {
+        static_assert(sizeof(Hooks) == sizeof(at::MPSHooksInterface));
+        const at::MPSHooksInterface& hooks = at::detail::getMPSHooks();
+        ::new (const_cast<at::MPSHooksInterface*>(&hooks)) Hooks();
+    }
+};
+
+}  // namespace
+
+const Accelerator& mps() noexcept {
+    static const auto* instance = new Mps();
+    return *instance;
+}
+
+void set_mps_answers(MpsAnswers given) { answers = std::move(given); }
+
+}  // namespace compat::shim::simulate

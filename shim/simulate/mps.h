@@ -1,0 +1,17 @@
+// What the simulated MPS device is told of the process it is in.
+#pragma once
+
+#include <string>
+
+namespace compat::shim::simulate {
+
+struct MpsAnswers {
+    bool fallback = false;  // PYTORCH_ENABLE_MPS_FALLBACK
+    std::string commit;     // of torch's, as the refusal of an operator names it
+    unsigned macos_major = 15, macos_minor = 0;
+};
+
+// Before `install(mps(), 1)`.
+void set_mps_answers(MpsAnswers answers);
+
+}  // namespace compat::shim::simulate

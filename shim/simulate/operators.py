@@ -1,0 +1,131 @@
+"""Writes the table of kernels that upstream has for MPS and CUDA, as C++: operators.py OUTPUT.
+
+From the native_functions.yaml inside the torch that the shim is built for, read by torchgen, which
+is in that torch too; torchgen needs PyYAML. Run by CMakeLists.txt.
+"""
+
+import os
+import sys
+
+import torchgen
+from torchgen.api import cpp
+from torchgen.gen import parse_native_yaml
+from torchgen.model import DeviceCheckType, DispatchKey
+
+# Keys of an accelerator's tensors, dense first. Those that this torchgen does not know are left out.
+ACCELERATORS = {
+    "mps": ("MPS", "SparseMPS", "SparseCsrMPS", "NestedTensorMPS", "QuantizedMPS"),
+    "cuda": ("CUDA", "SparseCUDA", "SparseCsrCUDA", "NestedTensorCUDA", "QuantizedCUDA"),
+}
+
+# Composite ops whose CPU kernels choose by device inside, so that they must be met as a whole. Not
+# `convolution`: the tracer of TorchScript records the call below it.
+WHOLE = {
+    "mps": ("_convolution", "convolution_backward", "linear"),
+    "cuda": ("_convolution", "convolution_backward"),
+}
+
+CONVOLUTIONS = ("_convolution",)
+INDEXING = (
+    "index.Tensor",
+    "index.Tensor_out",
+    "index_put",
+    "index_put_",
+    "_index_put_impl_",
+    "_unsafe_index.Tensor",
+    "_unsafe_index_put",
+    "_unsafe_masked_index",
+    "_unsafe_masked_index_put_accumulate",
+)
+ANYWHERE = ("is_set_to",)
+# Lists of tensors, each item with its own device.
+PER_ITEM = ("_foreach_", "_fused_adam", "_fused_sgd", "_fused_adagrad", "_amp_foreach", "_chunk_cat")
+
+
+def read():
+    folder = os.path.join(os.path.dirname(torchgen.__file__), "packaged", "ATen", "native")
+    return parse_native_yaml(
+        os.path.join(folder, "native_functions.yaml"), os.path.join(folder, "tags.yaml")
+    )
+
+
+def wrapper(function, key):
+    """As torchgen names the function that checks devices (dest/register_dispatch_key.py)."""
+    name, overload = cpp.name(function.func), function.func.name.overload_name
+    if function.structured or function.structured_delegate is not None:
+        return f"wrapper_{key}_{overload}_{name}" if overload else f"wrapper_{key}_{name}"
+    return f"wrapper_{key}_{overload}_{name}"
+
+
+def check(name, function, strict):
+    if name in CONVOLUTIONS:
+        return "types"
+    if name.startswith(PER_ITEM) or name in ANYWHERE:
+        return "per_item"
+    if name in INDEXING:
+        return "indices"
+    if strict and name not in WHOLE["cuda"] and function.device_check != DeviceCheckType.NoCheck:
+        return "strict"
+    return "common"
+
+
+class Table:
+    def __init__(self, parsed):
+        self.functions = {str(each.func.name): each for each in parsed.native_functions}
+        self.indices = parsed.backend_indices
+
+    def has(self, function, key):
+        index = self.indices.get(getattr(DispatchKey, key, None))
+        return index is not None and index.has_kernel(function)
+
+    def has_dense(self, function, key):
+        """A kernel of its own, or that of the structured function that it delegates to."""
+        delegate = function.structured_delegate
+        return self.has(function, key) or (
+            delegate is not None and self.has(self.functions[str(delegate)], key)
+        )
+
+    def runs_on_cpu(self, function):
+        """What a CPU tensor can be given to. An op of which the CPU has only the composite of
+        autograd stays the composite on the accelerator: its parts are met one by one."""
+        return (
+            self.has_dense(function, "CPU")
+            or function.has_composite_explicit_autograd_kernel
+            and not function.has_composite_implicit_autograd_kernel
+        )
+
+    def rows(self, keys, whole):
+        dense, *others = keys
+        for name, function in self.functions.items():
+            if name in whole or self.has_dense(function, dense) and self.runs_on_cpu(function):
+                yield name, function, dense
+            for key in others:
+                if self.has(function, key):
+                    yield name, function, key
+
+
+def main():
+    (output,) = sys.argv[1:]
+    table = Table(read())
+    lines = ["// Made by operators.py.", '#include "simulate/accelerator.h"', ""]
+    lines += ["namespace compat::shim::simulate {", "namespace {", ""]
+    for accelerator, keys in ACCELERATORS.items():
+        lines.append(f"constexpr Operator k_{accelerator}[] = {{")
+        for name, function, key in table.rows(keys, WHOLE[accelerator]):
+            lines.append(
+                f'    {{"{name}", "{wrapper(function, key)}", c10::DispatchKey::{key}, '
+                f'Check::{check(name, function, accelerator == "cuda")}}},'
+            )
+        lines += ["};", ""]
+    lines += ["}  // namespace", ""]
+    for accelerator in ACCELERATORS:
+        lines += [
+            f"std::span<const Operator> {accelerator}_operators() noexcept {{ return k_{accelerator}; }}"
+        ]
+    lines += ["", "}  // namespace compat::shim::simulate", ""]
+    with open(output, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

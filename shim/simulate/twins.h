@@ -1,0 +1,49 @@
+// What a CPU kernel works on in place of the device's tensors, during one call: CPU tensors over
+// the same memory, and the way back. Nothing is copied. Sparse, nested and quantized tensors are
+// rebuilt from twins of their members.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
+namespace compat::shim::simulate {
+
+class Twins {
+  public:
+    // `results`: where tensors that the kernel makes are to be.
+    explicit Twins(c10::Device results) : results_(results) {}
+
+    void results_go_to(c10::Device device) { results_ = device; }
+
+    // The tensor itself where it is not on the accelerator.
+    [[nodiscard]] at::Tensor to_cpu(const at::Tensor& tensor);
+    // A view of the device's storage where the kernel gave a view of its twin; else the kernel's
+    // memory, taken over. Throws where the accelerator has no tensors of the dtype.
+    [[nodiscard]] at::Tensor to_device(const at::Tensor& tensor);
+
+    // After the kernel: storages whose twins were resized get the new memory.
+    void adopt_resized();
+    // Sizes and strides, or members, that the kernel has given the twin of an argument it writes.
+    void write_back(const at::Tensor& tensor, const at::Tensor& twin);
+
+    // Whether a tensor had to be rebuilt: its twin's dispatch key is then not the dense CPU's.
+    [[nodiscard]] bool rebuilt() const noexcept { return rebuilt_; }
+
+    [[nodiscard]] static bool is_ours(const at::Tensor& tensor);
+
+  private:
+    struct Twin {
+        c10::Storage device, host;
+        const void* data;
+        std::size_t bytes;
+    };
+    [[nodiscard]] const c10::Storage& twin_of(const c10::Storage& storage);
+    template <class Member>
+    [[nodiscard]] at::Tensor rebuild(const at::Tensor& tensor, c10::Device device, Member member);
+
+    c10::SmallVector<Twin, 8> twins_;
+    c10::Device results_;
+    bool rebuilt_ = false;
+};
+
+}  // namespace compat::shim::simulate

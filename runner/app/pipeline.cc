@@ -62,6 +62,7 @@ store::RunInfo run_info(const RunCommand& command, const Invocation& invocation,
     info.shim = !prepared.shim_library.empty();
     if (info.shim) info.policy = ready.child.policy;
     info.device = prepared.accelerator;
+    if (!ready.child.simulate.empty()) info.simulated = ready.child.simulate;
     info.fallback = ready.child.fallback;
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;

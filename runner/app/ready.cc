@@ -47,6 +47,26 @@ prepare::Options prepare_options(const Settings& settings) {
     return options;
 }
 
+namespace {
+
+// What is simulated is tensors of a Python's torch; a device of its own is no CPU build's.
+Expected<void> check_simulation(const Ready& ready) {
+    const auto& simulate = ready.child.simulate;
+    if (simulate.empty()) return {};
+    const std::string& origin = ready.settings[Setting::simulate].origin;
+    if (ready.child.shim_library.empty())
+        return fail(ErrorKind::usage, "the shim simulates accelerators, and it is off here",
+                    "leave --shim on, with a suite of Python tests that has torch", origin);
+    if (ready.prepared.accelerator != "cpu")
+        return fail(
+            ErrorKind::usage,
+            fmt::format("the environment's torch has {} of its own", ready.prepared.accelerator),
+            "simulate with a CPU build of torch", origin);
+    return {};
+}
+
+}  // namespace
+
 Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
     prepare::Options options = prepare_options(ready.settings);
     options.source_only = need == Need::modules;
@@ -63,10 +83,11 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
     child.activation = ready.share.shim / "python" / "activate";
     child.shim_library = ready.prepared.shim_library;
     child.policy = ready.settings.text(Setting::policy);
+    child.simulate = ready.settings.simulated();
     child.fallback = ready.settings.on(Setting::fallback);
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();
-    return {};
+    return check_simulation(ready);
 }
 
 Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,

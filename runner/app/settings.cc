@@ -59,6 +59,8 @@ std::string default_of(Setting setting, const suites::Suite* suite) {
             return "on";
         case Setting::policy:
             return "missing";
+        case Setting::simulate:
+            return "off";
         case Setting::name:
             return suite ? suite->name : "";
         case Setting::framework:

@@ -22,6 +22,7 @@ enum class Setting {
     shim,
     warm,
     policy,
+    simulate,
     fallback,
     python,
     root,
@@ -44,7 +45,7 @@ struct SettingRow {
     std::string_view help;
 };
 
-inline constexpr std::array<SettingRow, 18> kSettings{{
+inline constexpr std::array<SettingRow, 19> kSettings{{
     {Setting::jobs, "jobs", "-j,--jobs", "COMPAT_JOBS", "", "",
      "modules that run at the same time"},
     {Setting::timeout, "timeout", "--timeout", "COMPAT_TIMEOUT", "limits.module_timeout", "",
@@ -60,6 +61,8 @@ inline constexpr std::array<SettingRow, 18> kSettings{{
      "modules as forks of one process that has imported the suite's preload"},
     {Setting::policy, "policy", "--policy", "COMPAT_POLICY", "", "missing|full",
      "what is redirected: only devices that the host lacks, or every request"},
+    {Setting::simulate, "simulated device", "--simulate", "COMPAT_SIMULATE", "", "off|mps|cuda",
+     "an accelerator that a CPU build of torch is given in the children"},
     {Setting::fallback, "fallback", "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled",
      "on|off", "PYTORCH_ENABLE_MPS_FALLBACK in the children"},
     {Setting::python, "python", "--python", "COMPAT_PYTHON", "", "",
@@ -100,6 +103,10 @@ class Settings {
         return values_.at(setting).text;
     }
     [[nodiscard]] bool on(Setting setting) const { return text(setting) == "on"; }
+    // "mps" or "cuda"; empty: no accelerator is simulated.
+    [[nodiscard]] std::string simulated() const {
+        return text(Setting::simulate) == "off" ? "" : text(Setting::simulate);
+    }
     [[nodiscard]] int jobs() const { return jobs_; }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
     [[nodiscard]] std::chrono::milliseconds test_timeout() const { return test_timeout_; }

@@ -11,12 +11,13 @@ namespace fs = std::filesystem;
 
 std::string settings_words(const Ready& ready) {
     const auto& environment = ready.prepared.environment;
-    return fmt::format("shim {}, torch {}, Python {}, device {}",
-                       ready.prepared.shim_library.empty()
-                           ? "off"
-                           : fmt::format("on (policy {})", ready.child.policy),
-                       environment.torch_version.empty() ? "none" : environment.torch_version,
-                       environment.version, ready.prepared.accelerator);
+    return fmt::format(
+        "shim {}, torch {}, Python {}, device {}",
+        ready.prepared.shim_library.empty() ? "off"
+                                            : fmt::format("on (policy {})", ready.child.policy),
+        environment.torch_version.empty() ? "none" : environment.torch_version, environment.version,
+        ready.child.simulate.empty() ? ready.prepared.accelerator
+                                     : ready.child.simulate + " (simulated)");
 }
 
 void print_closing(const reports::ReportModel& model, const fs::path& report) {
@@ -41,7 +42,9 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
         print(
             "devices: {} exercised an accelerator (device {}), {} redirected, {} touched no "
             "device\n",
-            counted(totals.device, "test"), model.run.device, totals.redirected, totals.untouched);
+            counted(totals.device, "test"),
+            model.run.simulated ? *model.run.simulated + ", simulated" : model.run.device,
+            totals.redirected, totals.untouched);
     else
         print("devices: nobody looked, {}\n",
               model.run.imported ? "the results were imported" : "the shim was off");

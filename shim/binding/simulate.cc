@@ -13,6 +13,7 @@
 #include "simulate/accelerator.h"
 #include "simulate/generator.h"
 #include "simulate/guard.h"
+#include "simulate/kernel.h"
 #include "simulate/memory.h"
 #include "simulate/mps.h"
 
@@ -57,6 +58,13 @@ void bind_simulation(py::module_& module) {
     module.def("simulated", []() -> py::object {
         if (!installed()) return py::none();
         return py::str(c10::DeviceTypeName(installed()->type(), true));
+    });
+    // By type of device; empty where none is simulated.
+    module.def("take_kernel_counts", [] {
+        py::dict counts;
+        if (installed())
+            counts[c10::DeviceTypeName(installed()->type(), true).c_str()] = take_kernel_count();
+        return counts;
     });
     module.def("wait_for_autograd", &wait_for_autograd, py::call_guard<py::gil_scoped_release>());
 

@@ -6,6 +6,7 @@
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -305,6 +306,8 @@ void Call::to_device() {
         });
 }
 
+std::atomic<std::uint64_t> kernels{0};
+
 }  // namespace
 
 Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
@@ -314,6 +317,7 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                         torch::jit::Stack* stack) const {
+    kernels.fetch_add(1, std::memory_order_relaxed);
     Call call(op, *stack, arguments_);
     call.check(row_);
     call.choose_results_device();
@@ -321,6 +325,8 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     call.run(seeded_, row_.key == accelerator().keys().dense);
     call.to_device();
 }
+
+std::uint64_t take_kernel_count() noexcept { return kernels.exchange(0); }
 
 int register_operators(std::span<const Operator> operators) {
     auto& dispatcher = c10::Dispatcher::singleton();

@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/SmallVector.h>
 
+#include <cstdint>
 #include <span>
 
 #include "simulate/accelerator.h"
@@ -32,6 +33,9 @@ class Kernel final : public c10::OperatorKernel {
 // Registers a kernel for each operator that this torch knows and that has none under its key yet;
 // returns how many.
 int register_operators(std::span<const Operator> operators);
+
+// Kernels of the accelerator's that ran since the last call, in all threads.
+[[nodiscard]] std::uint64_t take_kernel_count() noexcept;
 
 // Runs `op` on the CPU whatever devices its tensors are on, and gives the results back on the
 // accelerator: upstream's fallback to the CPU.

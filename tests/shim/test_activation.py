@@ -214,7 +214,7 @@ REFUSALS = {
     "a file that is no library": ({"COMPAT_SHIM_LIBRARY": __file__}, "is not the shim's library"),
     "an unknown mode": ({"TORCHDEVICE_MODE": "some"}, "must be one of missing, full"),
     "an unknown level": ({"TORCHDEVICE_LOG_LEVEL": "LOUD"}, "must be one of DEBUG, INFO"),
-    "a simulated device": ({"TORCHDEVICE_SIMULATE": "mps"}, "simulates no accelerator"),
+    "a device that cannot be simulated": ({"TORCHDEVICE_SIMULATE": "xpu"}, "must be one of mps"),
     "another host": ({"TORCHDEVICE_HOST": "mps"}, "this one has mps"),
 }
 

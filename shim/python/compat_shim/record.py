@@ -47,6 +47,7 @@ def begin_test(test_id):
     global _test
     flush()
     _written.clear()
+    _take_kernels()
     _test = _text(test_id)
 
 
@@ -55,9 +56,14 @@ def end_test():
     global _test
     if _test is None:
         return
-    flush([{"event": "test", "test": _test}])
+    kernels = _take_kernels()
+    flush([{"event": "test", "test": _test, **({"kernels": kernels} if kernels else {})}])
     _written.clear()
     _test = None
+
+
+def _take_kernels():
+    return state.library.take_kernel_counts() if state.library is not None else {}
 
 
 def flush(closing=()):
@@ -115,6 +121,7 @@ def after_fork_in_child():
     _taken.clear()
     _written.clear()
     state.library.clear_rows()
+    state.library.take_kernel_counts()
 
 
 def _row(row):

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHIM = ROOT / "shim"
+ELSEWHERE = "9.9.9+elsewhere"
 ACTIVATE = SHIM / "python" / "activate"
 
 
@@ -27,7 +29,7 @@ def pytest_configure(config):
     )
 
 
-def build(name, **definitions):
+def build(name):
     """Configure, build and install; the library's path."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip(f"no torch in {sys.executable}")
@@ -37,8 +39,7 @@ def build(name, **definitions):
     commands = (
         ["cmake", "-S", str(SHIM), "-B", str(folder / "build"), "-G", "Ninja"]
         + ["-DCMAKE_BUILD_TYPE=Release", f"-DPython_EXECUTABLE={sys.executable}"]
-        + [f"-DCMAKE_INSTALL_PREFIX={folder / 'lib'}"]
-        + [f"-D{key}={value}" for key, value in definitions.items()],
+        + [f"-DCMAKE_INSTALL_PREFIX={folder / 'lib'}"],
         ["cmake", "--build", str(folder / "build")],
         ["cmake", "--install", str(folder / "build")],
     )
@@ -55,8 +56,16 @@ def library():
 
 
 @pytest.fixture(scope="session")
-def foreign_library():
-    return build("foreign", CLAIMED_TORCH_VERSION="9.9.9+elsewhere")
+def foreign_library(library, tmp_path_factory):
+    """Our own, which says that it is another torch's."""
+    path = tmp_path_factory.mktemp("foreign") / pathlib.Path(library).name
+    says = re.compile(rb"(compat_shim built for \{torch=)[^;]*")
+    content, found = says.subn(
+        lambda match: match[1] + ELSEWHERE.encode(), pathlib.Path(library).read_bytes()
+    )
+    assert found == 1
+    path.write_bytes(content)
+    return str(path)
 
 
 class Child:

@@ -243,7 +243,6 @@ print(json.dumps(messages))
     assert len(messages) == 3 and len(set(messages)) == 1
 
 
-@pytest.mark.unsanitized(reason="builds a library, whose compiler would be preloaded, too")
 def test_a_library_for_another_torch_is_refused_by_both_names(child, foreign_library):
     import torch
 

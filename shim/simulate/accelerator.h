@@ -43,6 +43,9 @@ struct Operator {
 [[nodiscard]] std::span<const Operator> mps_operators() noexcept;
 [[nodiscard]] std::span<const Operator> cuda_operators() noexcept;
 
+struct Refusal;
+struct Computed;
+
 class Accelerator {
   public:
     // Keys of its dense tensors, of autograd on them, and of the layouts that share their tensors'
@@ -63,6 +66,9 @@ class Accelerator {
     }
 
     [[nodiscard]] virtual std::span<const Operator> operators() const noexcept = 0;
+    // What its kernels refuse, and dtypes that they compute where the CPU's may not (refusals.h).
+    [[nodiscard]] virtual std::span<const Refusal> refusals() const noexcept;
+    [[nodiscard]] virtual std::span<const Computed> computed() const noexcept;
     // Throw in upstream's words where the accelerator has no tensors of this kind.
     virtual void check_dtype(c10::ScalarType) const {}
     virtual void check_empty(c10::ScalarType, std::size_t) const {}

@@ -116,7 +116,8 @@ class Call {
 
     void check(const Operator& row);
     void choose_results_device();
-    void to_cpu();
+    [[nodiscard]] Values values() const { return Values(stack_).slice(base_, arguments_.size()); }
+    void to_cpu(const Rules* rules);
     void run(bool seeded, bool dense);
     void to_device();
 
@@ -139,7 +140,7 @@ class Call {
     std::optional<c10::Device> common_;
     c10::SmallVector<c10::Device, 4> items_;  // of the first list, where each may be elsewhere
     c10::Device results_;
-    std::optional<c10::ScalarType> narrow_;
+    std::optional<Widening> wider_;
     Twins twins_;
     c10::SmallVector<Given, 6> given_;
 };
@@ -235,7 +236,7 @@ void Call::choose_results_device() {
     twins_.results_go_to(results_);
 }
 
-void Call::to_cpu() {
+void Call::to_cpu(const Rules* rules) {
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
         c10::IValue& each = value(i);
         switch (arguments_[i].kind) {
@@ -243,7 +244,9 @@ void Call::to_cpu() {
             case Kernel::Kind::tensors:
                 change_tensors(each, [&](const at::Tensor& tensor, std::size_t) -> at::Tensor {
                     if (!Twins::is_ours(tensor)) return tensor;
-                    if (is_narrow(tensor.scalar_type())) narrow_ = tensor.scalar_type();
+                    if (const auto found = widening(tensor.scalar_type(), rules);
+                        found && (!wider_ || c10::isFloatingType(found->narrow)))
+                        wider_ = found;
                     at::Tensor twin = twins_.to_cpu(tensor);
                     given_.push_back({tensor, twin, arguments_[i].written});
                     return twin;
@@ -278,7 +281,7 @@ void Call::run(bool seeded, bool dense) {
         else
             op_.callBoxed(&stack_);
     };
-    if (!narrow_) return call();
+    if (!wider_) return call();
     std::vector<c10::IValue> before(stack_.begin() + static_cast<std::ptrdiff_t>(base_),
                                     stack_.end());
     try {
@@ -286,7 +289,7 @@ void Call::run(bool seeded, bool dense) {
     } catch (const c10::Error& error) {
         if (!lacks_dtype(error)) throw;
         stack_.resize(base_);
-        run_wider(op_, stack_, std::move(before), *narrow_);
+        run_wider(op_, stack_, before, *wider_);
     }
 }
 
@@ -313,6 +316,7 @@ std::atomic<std::uint64_t> kernels{0};
 Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
     : row_(row),
       arguments_(arguments_of(op.schema())),
+      rules_(accelerator().refusals(), accelerator().computed(), row.name, op.schema()),
       seeded_(draws_without_generator(op, arguments_)) {}
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
@@ -320,8 +324,9 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     kernels.fetch_add(1, std::memory_order_relaxed);
     Call call(op, *stack, arguments_);
     call.check(row_);
+    rules_.check(op, call.values());
     call.choose_results_device();
-    call.to_cpu();
+    call.to_cpu(&rules_);
     call.run(seeded_, row_.key == accelerator().keys().dense);
     call.to_device();
 }
@@ -353,7 +358,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const auto arguments = arguments_of(op.schema());
     Call call(op, *stack, arguments);
     call.choose_results_device();
-    call.to_cpu();
+    call.to_cpu(nullptr);
     call.run(draws_without_generator(op, arguments), /*dense=*/true);
     call.to_device();
 }

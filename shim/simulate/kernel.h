@@ -9,6 +9,7 @@
 #include <span>
 
 #include "simulate/accelerator.h"
+#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 
@@ -27,6 +28,7 @@ class Kernel final : public c10::OperatorKernel {
   private:
     Operator row_;
     c10::SmallVector<Argument, 12> arguments_;
+    Rules rules_;
     bool seeded_;  // draws random numbers and has no Generator argument
 };
 

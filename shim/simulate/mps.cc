@@ -15,11 +15,12 @@
 #include <unordered_map>
 
 #include "fork_safe_mutex.h"
-#include "record/recorder.h"
 #include "simulate/accelerator.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
+#include "simulate/note.h"
+#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -58,17 +59,6 @@ bool has_dtype(c10::ScalarType dtype) {
 }
 
 MpsAnswers answers;
-
-// The recorder knows ops by numbers that it gives out under the GIL. A thread of autograd's has to
-// wait for it here, which a fallback to the CPU costs on the device, too.
-void note(EventKind kind, const c10::OperatorHandle& op) {
-    if (!Py_IsInitialized()) return;
-    const PyGILState_STATE state = PyGILState_Ensure();
-    auto& recorder = Recorder::instance();
-    recorder.note({recorder.op_id(c10::toString(op.operator_name())), kind,
-                   c10::Device(c10::kMPS, 0), kHostDevice});
-    PyGILState_Release(state);
-}
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     TORCH_WARN_ONCE("The operator '", op.schema().operator_name(),
@@ -199,6 +189,8 @@ class Mps final : public Accelerator {
                        c10::DispatchKey::NestedTensorMPS, c10::DispatchKey::QuantizedMPS}) {}
 
     std::span<const Operator> operators() const noexcept override { return mps_operators(); }
+    std::span<const Refusal> refusals() const noexcept override { return mps_refusals(); }
+    std::span<const Computed> computed() const noexcept override { return mps_computed(); }
 
     void check_dtype(c10::ScalarType dtype) const override {
         TORCH_CHECK_TYPE(dtype != c10::ScalarType::Double, kNoDouble);

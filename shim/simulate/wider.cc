@@ -8,16 +8,23 @@
 #include <string_view>
 #include <utility>
 
+#include "simulate/refusals.h"
+
 namespace compat::shim::simulate {
 namespace {
 
 // Of AT_DISPATCH's macros and of kernels that check by hand.
-constexpr std::array<std::string_view, 3> kLacking{"not implemented for '", "not supported on CPU",
-                                                   "support for 'Half'"};
+constexpr std::array<std::string_view, 5> kLacking{
+    "not implemented for '", "not supported on CPU", "support for 'Half'",
+    "Boolean inputs not supported", "MKL FFT doesn't support tensors of type"};
 
-c10::ScalarType wider_than(c10::ScalarType narrow) {
-    return narrow == c10::ScalarType::ComplexHalf ? c10::ScalarType::ComplexFloat
-                                                  : c10::ScalarType::Float;
+// Half precision comes in two, real and complex, that one op can have both of.
+c10::ScalarType counterpart(c10::ScalarType dtype, c10::ScalarType narrow, c10::ScalarType wide) {
+    if (dtype == narrow) return wide;
+    const bool half = narrow == c10::ScalarType::Half || narrow == c10::ScalarType::ComplexHalf;
+    if (half && dtype == c10::ScalarType::Half) return c10::ScalarType::Float;
+    if (half && dtype == c10::ScalarType::ComplexHalf) return c10::ScalarType::ComplexFloat;
+    return dtype;
 }
 
 template <class Change>
@@ -31,34 +38,24 @@ void change_each(c10::IValue& value, Change change) {
     }
 }
 
-}  // namespace
-
-bool is_narrow(c10::ScalarType dtype) noexcept {
-    return dtype == c10::ScalarType::Half || dtype == c10::ScalarType::BFloat16 ||
-           dtype == c10::ScalarType::ComplexHalf;
-}
-
-bool lacks_dtype(const c10::Error& error) {
-    const std::string_view text = error.what_without_backtrace();
-    for (const auto part : kLacking)
-        if (text.find(part) != std::string_view::npos) return true;
-    return false;
-}
-
-void run_wider(const c10::OperatorHandle& op, torch::jit::Stack& stack,
-               std::vector<c10::IValue> arguments, c10::ScalarType narrow) {
-    const c10::ScalarType wide = wider_than(narrow);
+void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
+                 std::vector<c10::IValue> arguments, const Widening& widening,
+                 c10::ScalarType wide) {
+    const c10::ScalarType narrow = widening.narrow;
     std::vector<std::pair<at::Tensor, at::Tensor>> written;
     const auto& schema = op.schema().arguments();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         c10::IValue& value = arguments[i];
         const bool writes = schema[i].alias_info() && schema[i].alias_info()->isWrite();
-        change_each(value, [&](const at::Tensor& tensor) -> at::Tensor {
-            if (!tensor.defined() || tensor.scalar_type() != narrow) return tensor;
-            at::Tensor wider = tensor.to(wide);
-            if (writes) written.emplace_back(tensor, wider);
-            return wider;
-        });
+        if (schema[i].name() != widening.keep)
+            change_each(value, [&](const at::Tensor& tensor) -> at::Tensor {
+                if (!tensor.defined()) return tensor;
+                const auto dtype = counterpart(tensor.scalar_type(), narrow, wide);
+                if (dtype == tensor.scalar_type()) return tensor;
+                at::Tensor wider = tensor.to(dtype);
+                if (writes) written.emplace_back(tensor, wider);
+                return wider;
+            });
         if (value.isInt() && schema[i].name() == "dtype" &&
             value.toInt() == static_cast<std::int64_t>(narrow))
             value = static_cast<std::int64_t>(wide);
@@ -69,12 +66,54 @@ void run_wider(const c10::OperatorHandle& op, torch::jit::Stack& stack,
         if (tensor.sizes() != wider.sizes()) tensor.resize_(wider.sizes());
         tensor.copy_(wider);
     }
+    const bool half = narrow == c10::ScalarType::Half;
     for (std::size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i)
         change_each(stack[i], [&](const at::Tensor& result) -> at::Tensor {
             for (const auto& [tensor, wider] : written)
                 if (wider.is_same(result)) return tensor;
-            return result.defined() && result.scalar_type() == wide ? result.to(narrow) : result;
+            if (!result.defined()) return result;
+            if (result.scalar_type() == wide) return result.to(narrow);
+            if (half && result.scalar_type() == c10::ScalarType::ComplexFloat)
+                return result.to(c10::ScalarType::ComplexHalf);
+            return result;
         });
+}
+
+}  // namespace
+
+std::optional<Widening> widening(c10::ScalarType dtype, const Rules* rules) noexcept {
+    switch (dtype) {
+        case c10::ScalarType::Half:
+        case c10::ScalarType::BFloat16:
+            return Widening{dtype, c10::ScalarType::Float, c10::ScalarType::Float, {}};
+        case c10::ScalarType::ComplexHalf:
+            return Widening{
+                dtype, c10::ScalarType::ComplexFloat, c10::ScalarType::ComplexFloat, {}};
+        default:
+            break;
+    }
+    const Computed* row = rules ? rules->computed(dtype) : nullptr;
+    if (!row) return std::nullopt;
+    return Widening{dtype, row->first, row->second, row->keep};
+}
+
+bool lacks_dtype(const c10::Error& error) {
+    const std::string_view text = error.what_without_backtrace();
+    for (const auto part : kLacking)
+        if (text.find(part) != std::string_view::npos) return true;
+    return false;
+}
+
+void run_wider(const c10::OperatorHandle& op, torch::jit::Stack& stack,
+               const std::vector<c10::IValue>& arguments, const Widening& widening) {
+    const std::size_t base = stack.size();
+    try {
+        return run_through(op, stack, arguments, widening, widening.first);
+    } catch (const c10::Error& error) {
+        if (widening.first == widening.second || !lacks_dtype(error)) throw;
+    }
+    stack.resize(base);
+    run_through(op, stack, arguments, widening, widening.second);
 }
 
 }  // namespace compat::shim::simulate

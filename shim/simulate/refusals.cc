@@ -1,0 +1,199 @@
+#include "simulate/refusals.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "simulate/accelerator.h"
+#include "simulate/note.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+// As scalarToMetalTypeString of OperationUtils.mm.
+std::string_view metal_type(c10::ScalarType dtype) {
+    switch (dtype) {
+        case c10::ScalarType::Float:
+            return "float";
+        case c10::ScalarType::Half:
+            return "half";
+        case c10::ScalarType::BFloat16:
+            return "bfloat";
+        case c10::ScalarType::Int:
+            return "int";
+        case c10::ScalarType::Long:
+            return "long";
+        case c10::ScalarType::Short:
+            return "short";
+        case c10::ScalarType::Char:
+            return "char";
+        case c10::ScalarType::Byte:
+            return "uchar";
+        case c10::ScalarType::Bool:
+            return "bool";
+        case c10::ScalarType::ComplexHalf:
+            return "half2";
+        case c10::ScalarType::ComplexFloat:
+            return "float2";
+        default:
+            return "undefined";
+    }
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at))
+        text.replace(at, what.size(), with);
+}
+
+const c10::IValue* named(const c10::FunctionSchema& schema, Values values, std::string_view name) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (schema.arguments()[i].name() == name) return &values[i];
+    return nullptr;
+}
+
+bool is_tensor(const c10::IValue& value) { return value.isTensor() && value.toTensor().defined(); }
+
+std::string filled(const Refusal& rule, const c10::FunctionSchema& schema, Values values,
+                   const at::Tensor* tensor) {
+    std::string text(rule.text);
+    if (tensor) {
+        replace_all(text, "{dtype}", c10::toString(tensor->scalar_type()));
+        replace_all(text, "{metal}", metal_type(tensor->scalar_type()));
+    }
+    const c10::IValue* reduce = named(schema, values, "reduce");
+    if (reduce && reduce->isString()) replace_all(text, "{reduce}", reduce->toStringRef());
+    return text;
+}
+
+}  // namespace
+
+std::span<const Refusal> Accelerator::refusals() const noexcept { return {}; }
+
+std::span<const Computed> Accelerator::computed() const noexcept { return {}; }
+
+Rules::Rules(std::span<const Refusal> refusals, std::span<const Computed> computed,
+             std::string_view op, const c10::FunctionSchema& schema) {
+    for (const Refusal& rule : std::ranges::equal_range(refusals, op, {}, &Refusal::op)) {
+        int argument = -1;
+        for (std::size_t i = 0; i < schema.arguments().size(); ++i)
+            if (schema.arguments()[i].name() == rule.argument) argument = static_cast<int>(i);
+        TORCH_INTERNAL_ASSERT(rule.argument.empty() || argument >= 0, op, " has no argument ",
+                              rule.argument);
+        refusals_.push_back({&rule, argument});
+    }
+    computed_ =
+        std::span<const Computed>(std::ranges::equal_range(computed, op, {}, &Computed::op));
+}
+
+void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
+    for (const auto& [rule, position] : refusals_) {
+        const at::Tensor* tensor = nullptr;
+        if (position >= 0) {
+            const c10::IValue& value = values[static_cast<std::size_t>(position)];
+            if (!is_tensor(value)) continue;
+            tensor = &value.toTensor();
+            if (rule->dtypes != 0 && (rule->dtypes & bit(tensor->scalar_type())) == 0) continue;
+            if (rule->kernel && tensor->numel() == 0) continue;
+        }
+        if (rule->condition && !rule->condition(op.schema(), values)) continue;
+        note(EventKind::refusal, op);
+        TORCH_CHECK(false, filled(*rule, op.schema(), values, tensor));
+    }
+}
+
+const Computed* Rules::computed(c10::ScalarType dtype) const noexcept {
+    for (const Computed& each : computed_)
+        if (each.dtype == dtype) return &each;
+    return nullptr;
+}
+
+namespace conditions {
+namespace {
+
+// Height and width, of the input and of the output that is asked for.
+struct Sizes {
+    std::int64_t in_height, in_width, out_height, out_width;
+
+    [[nodiscard]] bool shrinks() const { return in_height >= out_height && in_width >= out_width; }
+    [[nodiscard]] bool grows() const { return in_height <= out_height && in_width <= out_width; }
+};
+
+std::optional<Sizes> pooled(const c10::FunctionSchema& schema, Values values) {
+    const c10::IValue* output = named(schema, values, "output_size");
+    if (!output || !is_tensor(values[0])) return std::nullopt;
+    const at::Tensor& input = values[0].toTensor();
+    const auto size = output->toIntVector();
+    if (input.dim() < 2 || size.size() != 2) return std::nullopt;
+    const Sizes sizes{input.size(-2), input.size(-1), size[0], size[1]};
+    if (std::min({sizes.in_height, sizes.in_width, sizes.out_height, sizes.out_width}) <= 0)
+        return std::nullopt;
+    return sizes;
+}
+
+bool reduces_by(const c10::FunctionSchema& schema, Values values,
+                std::initializer_list<std::string_view> words) {
+    const c10::IValue* reduce = named(schema, values, "reduce");
+    return reduce && reduce->isString() &&
+           std::ranges::find(words, std::string_view(reduce->toStringRef())) != words.end();
+}
+
+bool is(const c10::FunctionSchema& schema, Values values, std::string_view name, bool answer) {
+    const c10::IValue* value = named(schema, values, name);
+    return value && value->isBool() && value->toBool() == answer;
+}
+
+}  // namespace
+
+bool bool_exponent(const c10::FunctionSchema& schema, Values values) {
+    const c10::IValue* exponent = named(schema, values, "exponent");
+    return exponent && exponent->isBool();
+}
+
+bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values) {
+    const auto sizes = pooled(schema, values);
+    return sizes && !sizes->shrinks() && !sizes->grows();
+}
+
+bool grows_unevenly(const c10::FunctionSchema& schema, Values values) {
+    const auto sizes = pooled(schema, values);
+    return sizes && sizes->grows() && sizes->in_height < sizes->out_height &&
+           (sizes->out_height % sizes->in_height != 0 || sizes->out_width % sizes->in_width != 0);
+}
+
+bool half_to_float(const c10::FunctionSchema& schema, Values values) {
+    return is(schema, values, "half_to_float", true);
+}
+
+bool no_pivot(const c10::FunctionSchema& schema, Values values) {
+    return is(schema, values, "pivot", false);
+}
+
+bool reduces_by_mean(const c10::FunctionSchema& schema, Values values) {
+    return reduces_by(schema, values, {"mean"});
+}
+
+bool reduces_by_product(const c10::FunctionSchema& schema, Values values) {
+    return reduces_by(schema, values, {"prod", "multiply"});
+}
+
+bool rounds_decimals(const c10::FunctionSchema& schema, Values values) {
+    const c10::IValue* decimals = named(schema, values, "decimals");
+    return decimals && decimals->isInt() && decimals->toInt() != 0;
+}
+
+// Upstream asks for the height alone whether the output is the smaller one.
+bool shrinks_unevenly(const c10::FunctionSchema& schema, Values values) {
+    const auto sizes = pooled(schema, values);
+    return sizes && (sizes->shrinks() || sizes->grows()) && sizes->in_height >= sizes->out_height &&
+           (sizes->in_height % sizes->out_height != 0 || sizes->in_width % sizes->out_width != 0);
+}
+
+bool transposed_3d(const c10::FunctionSchema& schema, Values values) {
+    return is(schema, values, "transposed", true) && values[0].toTensor().dim() == 5;
+}
+
+}  // namespace conditions
+}  // namespace compat::shim::simulate

@@ -1,0 +1,121 @@
+"""Writes the rules of mps_refusals.json as C++, one row an operator: refusals.py RULES OUTPUT.
+
+An op of a rule is a name with its overload, or a name that stands for all its overloads. Either stands
+for the forms in place and with `out`, too. Which ops there are is read from the torch that the shim is
+built for (operators.py): rules for ops that it lacks are left out. Run by CMakeLists.txt.
+"""
+
+import json
+import sys
+
+from operators import read
+
+SCALAR_TYPES = {
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float16": "Half",
+    "float32": "Float",
+    "float64": "Double",
+    "complex32": "ComplexHalf",
+    "complex64": "ComplexFloat",
+    "bool": "Bool",
+    "bfloat16": "BFloat16",
+}
+# MetalShaderLibrary's words for a kernel that its library does not have (OperationUtils.mm).
+MISSING = "Failed to create function state object for: "
+# What computes a dtype on the CPU that has no kernel for it, in turn. A double holds every integer
+# of 32 bits, and one of 64 bits up to 2**53.
+THROUGH = {"bool": ("uint8", "float64")}
+THROUGH_INTEGER = ("float64",)
+
+
+def names(functions, op):
+    """Of all forms of an op: `lerp.Scalar` is lerp_.Scalar and lerp.Scalar_out, too."""
+    base, _, overload = op.partition(".")
+    for function in functions:
+        name = function.func.name
+        if name.name.base != base.removesuffix("_") or base.endswith("_") and not name.name.inplace:
+            continue
+        given = name.overload_name
+        if not overload or given in (overload, f"{overload}_out") or given == "out" and not overload:
+            yield str(name)
+
+
+def dtypes(rule, groups):
+    for name in rule.get("dtypes", ()):
+        yield from groups.get(name, (name,))
+
+
+def mask(chosen):
+    return " | ".join(f"bit(c10::ScalarType::{SCALAR_TYPES[each]})" for each in chosen) or "0"
+
+
+def quoted(text):
+    return json.dumps(text, ensure_ascii=True)
+
+
+def refusals(rules, functions):
+    for section in rules["refusals"]:
+        for rule in section["rules"]:
+            text = rule["text"] if "text" in rule else MISSING + rule["kernel"]
+            for op in rule["ops"]:
+                for name in names(functions, op):
+                    condition = rule.get("condition")
+                    yield name, (
+                        f'    {{"{name}", "{rule.get("argument", "")}", '
+                        f'{mask(dtypes(rule, rules["groups"]))}, '
+                        f'{"&" + condition if condition else "nullptr"}, '
+                        f'{"true" if "kernel" in rule else "false"}, {quoted(text)}}},'
+                    )
+
+
+def through(dtype):
+    return THROUGH.get(dtype, THROUGH_INTEGER)
+
+
+def computed(rules, functions):
+    for section in rules["computed"]:
+        for rule in section["rules"]:
+            for dtype in dtypes(rule, rules["groups"]):
+                steps = rule.get("through") or through(dtype)
+                first, second = steps[0], steps[-1]
+                for op in rule["ops"]:
+                    for name in names(functions, op):
+                        yield name, (
+                            f'    {{"{name}", c10::ScalarType::{SCALAR_TYPES[dtype]}, '
+                            f"c10::ScalarType::{SCALAR_TYPES[first]}, "
+                            f'c10::ScalarType::{SCALAR_TYPES[second]}, "{rule.get("keep", "")}"}},'
+                        )
+
+
+def table(kind, name, rows):
+    yield f"constexpr {kind} {name}[] = {{"
+    # Stable: of an op's rules the first that is met decides.
+    yield from (line for _, line in sorted(rows, key=lambda row: row[0]))
+    yield "};"
+    yield ""
+
+
+def main():
+    rules_path, output = sys.argv[1:]
+    with open(rules_path, encoding="utf-8") as file:
+        rules = json.load(file)
+    functions = read().native_functions
+    lines = ["// Made by refusals.py.", '#include "simulate/refusals.h"', ""]
+    lines += ["namespace compat::shim::simulate {", "namespace {", ""]
+    lines += ["using namespace conditions;", ""]
+    lines += table("Refusal", "k_refusals", refusals(rules, functions))
+    lines += table("Computed", "k_computed", computed(rules, functions))
+    lines += ["}  // namespace", ""]
+    lines += ["std::span<const Refusal> mps_refusals() noexcept { return k_refusals; }"]
+    lines += ["std::span<const Computed> mps_computed() noexcept { return k_computed; }"]
+    lines += ["", "}  // namespace compat::shim::simulate", ""]
+    with open(output, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -52,7 +52,8 @@ void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
                 if (!tensor.defined()) return tensor;
                 const auto dtype = counterpart(tensor.scalar_type(), narrow, wide);
                 if (dtype == tensor.scalar_type()) return tensor;
-                at::Tensor wider = tensor.to(dtype);
+                const bool real = tensor.is_complex() && !c10::isComplexType(dtype);
+                at::Tensor wider = (real ? at::real(tensor) : tensor).to(dtype, false, true);
                 if (writes) written.emplace_back(tensor, wider);
                 return wider;
             });

@@ -1,0 +1,177 @@
+"""What opinfo.py runs in a process with a simulated device: child.py TASK DTYPES LIMIT OUTPUT DONE.
+
+Appends a line of JSON a case, an op with a dtype: first that it begins, then what came of it. Cases
+before the DONE-th are passed over, so that a process that dies can be followed by another."""
+
+import itertools
+import json
+import sys
+import time
+import warnings
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+SECONDS = 6  # a case, over all its samples
+# Kernels that are compiled for CUDA while the program runs: no other device has them.
+LEFT_OUT = ("jiterator",)
+
+
+def cases(dtypes, device):
+    for op in op_db:
+        if op.name.startswith(LEFT_OUT):
+            continue
+        for dtype in dtypes:
+            if dtype in op.supported_dtypes(device):
+                yield op, dtype
+
+
+def samples(op, dtype, device, limit, requires_grad=False):
+    begun = time.monotonic()
+    given = op.sample_inputs(device, dtype, requires_grad=requires_grad)
+    for sample in itertools.islice(given, limit):
+        yield sample
+        if time.monotonic() - begun > SECONDS:
+            return
+
+
+def describe(error):
+    return f"{type(error).__name__}: {error}"[:600]
+
+
+def predict(op, dtype, limit):
+    """Whether the op takes samples that are made on the device, as upstream's own suite makes them."""
+    count, error = 0, None
+    try:
+        for sample in samples(op, dtype, "mps:0", limit):
+            count += 1
+            args = list(sample.args)
+            # Its sample puts a tensor on the device that the op wants on the host, whatever the device.
+            if op.name == "tensor_split" and isinstance(args[0], torch.Tensor):
+                args[0] = args[0].cpu()
+            op(sample.input, *args, **sample.kwargs)
+    except Exception as caught:
+        error, count = describe(caught), max(count, 1)
+    return {"samples": count, "error": error}
+
+
+def flat(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from flat(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from flat(each)
+
+
+def moved(value, device):
+    """The same on the device: tensors, and the device where an argument is one."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone().to(device).requires_grad_(value.requires_grad)
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        made = [moved(each, device) for each in value]
+        return made if isinstance(value, list) else type(value)(made)
+    if isinstance(value, dict):
+        return {name: moved(each, device) for name, each in value.items()}
+    if isinstance(value, (str, torch.device)) and str(value).split(":")[0] == "cpu":
+        return device
+    return value
+
+
+def run(op, sample, device, backward):
+    torch.manual_seed(7)
+    given = moved((sample.input, sample.args, sample.kwargs), device)
+    results = op(given[0], *given[1], **given[2])
+    results = list(flat(results))
+    if not backward:
+        return results
+    parts = [each for each in results if each.requires_grad]
+    leaves = [each for each in flat(given) if each.requires_grad]
+    if not parts or not leaves:
+        return []
+    total = sum(torch.view_as_real(each).sum() if each.is_complex() else each.sum() for each in parts)
+    return list(torch.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True))
+
+
+def difference(expected, actual):
+    if len(expected) != len(actual):
+        return f"{len(actual)} results, not {len(expected)}"
+    for one, other in zip(expected, actual):
+        try:
+            if one.layout != torch.strided:
+                one, other = one.to_dense(), other.to_dense()
+            torch.testing.assert_close(other.cpu(), one, rtol=1e-4, atol=1e-5, equal_nan=True)
+        except AssertionError as error:
+            return " ".join(str(error).split())[:200]
+    return None
+
+
+def values(op, dtype, limit, backward=False):
+    """Compared with the CPU: equal, random, refused, differs or nothing to compare."""
+    if backward and not op.supports_autograd:
+        return {"state": "nothing"}
+    state, count = "nothing", 0
+    try:
+        for sample in samples(op, dtype, "cpu", limit, requires_grad=backward):
+            try:
+                expected = run(op, sample, "cpu", backward)
+            except Exception:
+                continue  # not a sample that the CPU takes with gradients
+            if not expected:
+                continue
+            count += 1
+            torch.rand(3)
+            random = difference(expected, shifted(op, sample, backward)) is not None
+            try:
+                actual = run(op, sample, "mps", backward)
+            except (NotImplementedError, RuntimeError, TypeError) as error:
+                return {"state": "refused", "why": describe(error), "samples": count}
+            if random:
+                state = "random"
+                if [each.shape for each in expected] != [each.shape for each in actual]:
+                    return {"state": "differs", "why": "shapes of random results", "samples": count}
+                continue
+            why = difference(expected, actual)
+            if why:
+                return {"state": "differs", "why": why, "samples": count}
+            if state == "nothing":
+                state = "equal"
+    except Exception as error:
+        return {"state": "differs", "why": describe(error), "samples": count}
+    return {"state": state, "samples": count}
+
+
+def shifted(op, sample, backward):
+    """The same on the CPU from other random numbers: what differs from `run` draws some."""
+    seed, torch.manual_seed = torch.manual_seed, lambda _: None
+    try:
+        seed(11)
+        return run(op, sample, "cpu", backward)
+    finally:
+        torch.manual_seed = seed
+
+
+def gradients(op, dtype, limit):
+    return values(op, dtype, limit, backward=True)
+
+
+TASKS = {"predict": (predict, "mps"), "values": (values, "cpu"), "gradients": (gradients, "cpu")}
+
+
+def main():
+    task, dtypes, limit, output, done = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    work, device = TASKS[task]
+    chosen = [getattr(torch, name) for name in dtypes.split(",")]
+    with open(output, "a", encoding="utf-8", buffering=1) as file:
+        for op, dtype in itertools.islice(cases(chosen, device), int(done), None):
+            case = {"op": op.name + op.variant_test_name, "dtype": str(dtype).split(".")[1]}
+            file.write(json.dumps({**case, "begins": True}) + "\n")
+            file.write(json.dumps({**case, **work(op, dtype, int(limit))}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

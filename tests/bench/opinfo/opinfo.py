@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""How well a simulated MPS device predicts what a Mac refuses, and whether its values are the CPU's.
+
+    opinfo.py predict [--dtypes LIST] [--samples N] [--json FILE]
+    opinfo.py values | gradients [--samples N] [--json FILE]
+    opinfo.py score FILE
+
+All from the installed torch: its OpInfo samples, run on the simulated device, and its lists of what
+its own suite expects to fail on a Mac (torch.testing._internal.common_mps, and OpInfo's decorators for
+TestConsistency). `predict` holds the two against each other in a table of Markdown, once with every
+error counted and once with those alone that have a text of MPS's. `values` and `gradients` compare
+float32 samples with the CPU. `score` prints the tables of an earlier run's FILE.
+
+The lists are the truth that is measured with: no rule of the simulation may come from them.
+
+The Python that runs this has torch and expecttest. COMPAT_SHIM_LIBRARY is the shim's library for that
+torch, as `runner prepare suites/conformance --python PYTHON` names it.
+"""
+
+import argparse
+import ast
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+DTYPES = "float32,float16,bfloat16,int64,int32,int16,int8,uint8,bool,complex64"
+RESTARTS = 20
+
+
+def environ():
+    ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "PYTORCH_", "CUDA_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    path = [str(ROOT / "shim/python/activate"), kept.get("PYTHONPATH", "")]
+    kept.update(
+        OMP_NUM_THREADS="1",
+        PYTHONDONTWRITEBYTECODE="1",
+        PYTHONPATH=os.pathsep.join(filter(None, path)),
+        ACTIVATE_TORCH_DEVICE="1",
+        TORCHDEVICE_SIMULATE="mps",
+        COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
+    )
+    return kept
+
+
+def run(task, dtypes, limit):
+    """Every case's line; one that its process did not outlive is an error of its own."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder) / "cases"
+        for _ in range(RESTARTS):
+            command = [sys.executable, str(HERE / "child.py"), task, dtypes, str(limit), str(output)]
+            done = subprocess.run([*command, str(len(rows))], env=environ())
+            lines = [json.loads(line) for line in output.read_text().splitlines()]
+            rows += [line for line in lines if "begins" not in line]
+            output.unlink()
+            if done.returncode == 0:
+                return rows
+            if not lines or "begins" not in lines[-1]:
+                sys.exit(f"{task}: exit {done.returncode} outside any case")
+            died = f"the process ended with {done.returncode}"
+            rows.append({**lines[-1], "samples": 1, "error": died, "state": "differs", "why": died})
+    sys.exit(f"{task}: more than {RESTARTS} processes died")
+
+
+def lists():
+    """The names of common_mps.py that are tables of their own, whichever function they are in."""
+    import torch
+    from torch.testing._internal import common_mps
+
+    found = {}
+    for node in ast.walk(ast.parse(pathlib.Path(common_mps.__file__).read_text())):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if (
+            isinstance(target, ast.Name)
+            and target.id.isupper()
+            and isinstance(node.value, (ast.Dict, ast.Set))
+        ):
+            value = compile(ast.Expression(node.value), common_mps.__file__, "eval")
+            found.setdefault(target.id, eval(value, {"torch": torch}))
+    return found
+
+
+class Truth:
+    """What upstream's suite says of an op and a dtype: True, it fails; False; None, it is not run."""
+
+    def __init__(self):
+        import torch
+        from torch.testing._internal.common_methods_invocations import op_db
+
+        self.torch = torch
+        self.lists = lists()
+        self.ops = {op.name + op.variant_test_name: op for op in op_db}
+
+    def listed(self, name, op, dtype):
+        table = self.lists[name]
+        return op in table and (table[op] is None or dtype in table[op])
+
+    def decorated(self, op, dtype):
+        said = None
+        for each in self.ops[op].decorators:
+            active = getattr(each, "is_active", None)
+            if not active or not active("TestConsistency", "test_output_match", "mps", dtype, {}):
+                continue
+            if any(mark is unittest.expectedFailure for mark in each.decorators):
+                return "fails"
+            if any("skip" in getattr(mark, "__qualname__", "") for mark in each.decorators):
+                said = "skipped"
+        return said
+
+    def __call__(self, op, dtype_name):
+        dtype = getattr(self.torch, dtype_name)
+        decorated = self.decorated(op, dtype)
+        unrun = ("SKIPLIST", "EMPTY_OPS_SKIPLIST", "UNDEFINED_XFAILLIST")
+        if decorated == "skipped" or any(self.listed(name, op, dtype) for name in unrun):
+            return None
+        return (
+            decorated == "fails"
+            or self.listed("UNIMPLEMENTED_XFAILLIST", op, dtype)
+            or self.listed("ON_MPS_XFAILLIST", op, dtype)
+            or dtype.is_complex
+            and op not in self.lists["SUPPORTED_COMPLEX_OPS"]
+        )
+
+
+def mps_texts():
+    """What tells an error of the device from one of the CPU's kernel below it."""
+    rules = json.loads((ROOT / "shim/simulate/mps_refusals.json").read_text())
+    texts = [
+        re.escape(rule["text"]) for section in rules["refusals"] for rule in section["rules"] if "text" in rule
+    ]
+    texts = [re.sub(r"\\\{\w+\\\}", ".*", text) for text in texts]
+    return re.compile("|".join(["MPS", "Failed to create function state object", *texts]))
+
+
+def table(rows, counts_error):
+    truth = Truth()
+    figures = collections.defaultdict(collections.Counter)
+    wrong = []
+    for row in rows:
+        expected = truth(row["op"], row["dtype"]) if row["samples"] else None
+        if expected is None:
+            continue
+        said = counts_error(row["error"])
+        kind = ("tn", "fn")[expected] if not said else ("fp", "tp")[expected]
+        figures[row["dtype"]][kind] += 1
+        figures["all"][kind] += 1
+        if kind in ("fp", "fn"):
+            wrong.append((kind, row))
+    return figures, wrong
+
+
+def rate(part, whole):
+    return f"{part / whole:.3f}" if whole else "–"
+
+
+def print_prediction(rows, detail):
+    known = mps_texts()
+    readings = (
+        ("any error", lambda error: error is not None),
+        ("errors with a text of MPS's alone", lambda error: bool(error and known.search(error))),
+    )
+    for title, counts_error in readings:
+        figures, wrong = table(rows, counts_error)
+        print(f"\n{title}\n")
+        print("| dtype | precision | recall | hits | false alarms | misses | rightly silent |")
+        print("|---|---|---|---|---|---|---|")
+        for dtype in [*DTYPES.split(","), "all"]:
+            count = figures[dtype]
+            if not count:
+                continue
+            hits, alarms, misses = count["tp"], count["fp"], count["fn"]
+            print(
+                f"| {dtype} | {rate(hits, hits + alarms)} | {rate(hits, hits + misses)} "
+                f"| {hits} | {alarms} | {misses} | {count['tn']} |"
+            )
+        if detail:
+            for kind, row in sorted(wrong, key=lambda each: (each[0], each[1]["op"])):
+                print(f"{kind} {row['op']} {row['dtype']} {(row['error'] or '')[:100]}")
+
+
+def print_values(rows):
+    count = collections.Counter(row["state"] for row in rows)
+    compared = count["equal"] + count["random"] + count["differs"]
+    print(f"\n{compared} ops compared: {count['equal']} equal, {count['random']} random, of equal shape,")
+    print(f"{count['differs']} not; {count['refused']} refused, {count['nothing']} with nothing to compare")
+    print(f"\nequal or random: {rate(count['equal'] + count['random'], compared)}\n")
+    for row in rows:
+        if row["state"] == "differs":
+            print(f"- {row['op']}: {row['why']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("task", choices=("predict", "values", "gradients", "score"))
+    parser.add_argument("file", nargs="?", help="of an earlier run, for score")
+    parser.add_argument("--dtypes", default=None)
+    parser.add_argument("--samples", type=int, default=200, help="at most, a case")
+    parser.add_argument("--json", help="where the cases go, one a line")
+    parser.add_argument("--detail", action="store_true", help="each case that the lists see otherwise")
+    options = parser.parse_args()
+    if options.task == "score":
+        lines = pathlib.Path(options.file).read_text().splitlines()
+        rows = [json.loads(line) for line in lines]
+    else:
+        dtypes = options.dtypes or (DTYPES if options.task == "predict" else "float32")
+        rows = run(options.task, dtypes, options.samples)
+        if options.json:
+            pathlib.Path(options.json).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if "state" in rows[0]:
+        print_values(rows)
+    else:
+        print_prediction(rows, options.detail)
+
+
+if __name__ == "__main__":
+    main()

@@ -323,8 +323,8 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                         torch::jit::Stack* stack) const {
     kernels.fetch_add(1, std::memory_order_relaxed);
     Call call(op, *stack, arguments_);
-    call.check(row_);
     rules_.check(op, call.values());
+    call.check(row_);
     call.choose_results_device();
     call.to_cpu(&rules_);
     call.run(seeded_, row_.key == accelerator().keys().dense);

@@ -61,6 +61,7 @@ std::string filled(const Refusal& rule, const c10::FunctionSchema& schema, Value
     std::string text(rule.text);
     if (tensor) {
         replace_all(text, "{dtype}", c10::toString(tensor->scalar_type()));
+        replace_all(text, "{device}", tensor->device().str());
         replace_all(text, "{metal}", metal_type(tensor->scalar_type()));
     }
     const c10::IValue* reduce = named(schema, values, "reduce");
@@ -96,6 +97,7 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
             if (!is_tensor(value)) continue;
             tensor = &value.toTensor();
             if (rule->dtypes != 0 && (rule->dtypes & bit(tensor->scalar_type())) == 0) continue;
+            if (rule->elsewhere && tensor->device().type() == accelerator().type()) continue;
             if (rule->kernel && tensor->numel() == 0) continue;
         }
         if (rule->condition && !rule->condition(op.schema(), values)) continue;

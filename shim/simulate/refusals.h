@@ -23,15 +23,17 @@ using Condition = bool (*)(const c10::FunctionSchema& schema, Values values);
     return std::uint64_t{1} << static_cast<unsigned>(dtype);
 }
 
-// One op's rule; both of dtypes and condition have to be met.
+// One op's rule: all that it asks for has to be met.
 struct Refusal {
     std::string_view op;        // with the overload
     std::string_view argument;  // whose dtype is asked for
     std::uint64_t dtypes;       // bits; 0: of any
+    bool elsewhere;             // met only by an argument that is not on the device
     Condition condition;        // null: always
     // A kernel that the device's library lacks, which is looked for only where there are elements.
     bool kernel;
-    std::string_view text;  // upstream's; {dtype}, {metal} and {reduce} are the argument's
+    std::string_view
+        text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the argument's
 };
 
 // A dtype that upstream computes and that the CPU's kernel may lack, and what the CPU is given in

@@ -67,6 +67,7 @@ def refusals(rules, functions):
                     yield name, (
                         f'    {{"{name}", "{rule.get("argument", "")}", '
                         f'{mask(dtypes(rule, rules["groups"]))}, '
+                        f'{"true" if rule.get("elsewhere") else "false"}, '
                         f'{"&" + condition if condition else "nullptr"}, '
                         f'{"true" if "kernel" in rule else "false"}, {quoted(text)}}},'
                     )

@@ -39,20 +39,32 @@ def describe(error):
     return f"{type(error).__name__}: {error}"[:600]
 
 
+def call(op, sample, device):
+    """On the device that the sample is on; on the CPU with a copy."""
+    given = (sample.input, list(sample.args), sample.kwargs)
+    if device == "cpu":
+        given = moved(given, "cpu")
+    # Its sample puts a tensor on the device that the op wants on the host, whatever the device.
+    if op.name == "tensor_split" and isinstance(given[1][0], torch.Tensor):
+        given[1][0] = given[1][0].cpu()
+    op(given[0], *given[1], **given[2])
+
+
 def predict(op, dtype, limit):
-    """Whether the op takes samples that are made on the device, as upstream's own suite makes them."""
-    count, error = 0, None
+    """Whether the op takes samples that are made on the device, as upstream's own suite makes them; and
+    where it does, whether the CPU takes them, with which that suite compares."""
+    row = {"samples": 0, "error": None, "cpu_error": None}
     try:
         for sample in samples(op, dtype, "mps:0", limit):
-            count += 1
-            args = list(sample.args)
-            # Its sample puts a tensor on the device that the op wants on the host, whatever the device.
-            if op.name == "tensor_split" and isinstance(args[0], torch.Tensor):
-                args[0] = args[0].cpu()
-            op(sample.input, *args, **sample.kwargs)
+            row["samples"] += 1
+            call(op, sample, "mps")
+            try:
+                call(op, sample, "cpu")
+            except Exception as caught:
+                row["cpu_error"] = row["cpu_error"] or describe(caught)
     except Exception as caught:
-        error, count = describe(caught), max(count, 1)
-    return {"samples": count, "error": error}
+        row["error"], row["samples"] = describe(caught), max(row["samples"], 1)
+    return row
 
 
 def flat(value):
@@ -75,7 +87,7 @@ def moved(value, device):
         return made if isinstance(value, list) else type(value)(made)
     if isinstance(value, dict):
         return {name: moved(each, device) for name, each in value.items()}
-    if isinstance(value, (str, torch.device)) and str(value).split(":")[0] == "cpu":
+    if isinstance(value, (str, torch.device)) and str(value).split(":")[0] in ("cpu", "mps"):
         return device
     return value
 

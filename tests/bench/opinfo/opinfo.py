@@ -7,8 +7,9 @@
 
 All from the installed torch: its OpInfo samples, run on the simulated device, and its lists of what
 its own suite expects to fail on a Mac (torch.testing._internal.common_mps, and OpInfo's decorators for
-TestConsistency). `predict` holds the two against each other in a table of Markdown, once with every
-error counted and once with those alone that have a text of MPS's. `values` and `gradients` compare
+TestConsistency). That suite compares a Mac with the CPU: a case is listed where either refuses, or where
+the values differ. `predict` holds the two against each other in tables of Markdown: the device or the CPU
+refuses, as in that suite; the device alone; and the device with a text of MPS's. `values` and `gradients` compare
 float32 samples with the CPU. `score` prints the tables of an earlier run's FILE.
 
 The lists are the truth that is measured with: no rule of the simulation may come from them.
@@ -142,7 +143,7 @@ def mps_texts():
     return re.compile("|".join(["MPS", "Failed to create function state object", *texts]))
 
 
-def table(rows, counts_error):
+def table(rows, fails):
     truth = Truth()
     figures = collections.defaultdict(collections.Counter)
     wrong = []
@@ -150,7 +151,7 @@ def table(rows, counts_error):
         expected = truth(row["op"], row["dtype"]) if row["samples"] else None
         if expected is None:
             continue
-        said = counts_error(row["error"])
+        said = fails(row)
         kind = ("tn", "fn")[expected] if not said else ("fp", "tp")[expected]
         figures[row["dtype"]][kind] += 1
         figures["all"][kind] += 1
@@ -166,11 +167,12 @@ def rate(part, whole):
 def print_prediction(rows, detail):
     known = mps_texts()
     readings = (
-        ("any error", lambda error: error is not None),
-        ("errors with a text of MPS's alone", lambda error: bool(error and known.search(error))),
+        ("What the lists' test runs: the device or the CPU refuses", lambda row: bool(row["error"] or row["cpu_error"])),
+        ("The device refuses", lambda row: bool(row["error"])),
+        ("The device refuses with a text of MPS's", lambda row: bool(row["error"] and known.search(row["error"]))),
     )
-    for title, counts_error in readings:
-        figures, wrong = table(rows, counts_error)
+    for title, fails in readings:
+        figures, wrong = table(rows, fails)
         print(f"\n{title}\n")
         print("| dtype | precision | recall | hits | false alarms | misses | rightly silent |")
         print("|---|---|---|---|---|---|---|")

@@ -1,0 +1,244 @@
+"""The rules of what MPS refuses though it has the op (shim/simulate/mps_refusals.json): every rule is
+met by a real call, in its words, and counted; and dtypes that only the CPU lacks are computed."""
+
+import json
+import re
+
+import pytest
+
+from conftest import SHIM
+
+RULES = json.loads((SHIM / "simulate" / "mps_refusals.json").read_text())
+MISSING = "Failed to create function state object for: "
+
+# Expressions, each of which is refused. `t(dtype, *sizes)` is a tensor of ones on the device.
+CALLS = """
+t(f32, 2, 2) @ torch.ones(2, 2)
+torch.ones(2, 2) @ t(f32, 2, 2)
+torch.addmm(torch.ones(2, 2), t(f32, 2, 2), t(f32, 2, 2))
+torch.addmm(t(f32, 2, 2), torch.ones(2, 2), t(f32, 2, 2))
+torch.addmm(t(f32, 2, 2), t(f32, 2, 2), torch.ones(2, 2))
+torch.bmm(t(f32, 1, 2, 2), torch.ones(1, 2, 2))
+torch.bmm(torch.ones(1, 2, 2), t(f32, 1, 2, 2))
+F.linear(torch.ones(1, 2), t(f32, 3, 2))
+F.linear(t(f32, 1, 2), torch.ones(3, 2))
+F.linear(t(f32, 1, 2), t(f32, 3, 2), torch.ones(3))
+F.embedding(z(i64, 2), torch.ones(3, 2))
+F.embedding(torch.zeros(2, dtype=i64), t(f32, 3, 2))
+F.layer_norm(t(f32, 2, 2), [2], torch.ones(2))
+torch.linalg.det(t(c64, 2, 2))
+torch.linalg.lu(t(f32, 2, 2), pivot=False)
+torch.addr(t(i64, 2, 2), t(i64, 2), t(i64, 2))
+torch.linalg.lu_factor(t(c64, 2, 2))
+torch.linalg.lu_factor(t(f32, 2, 2), pivot=False)
+torch.linalg.solve(t(c64, 2, 2), t(c64, 2, 2))
+torch.linalg.inv(t(c64, 2, 2))
+torch.linalg.solve_triangular(t(c64, 2, 2), t(c64, 2, 2), upper=True)
+torch.triangular_solve(t(c64, 2, 2), t(c64, 2, 2))
+torch.linalg.qr(t(c64, 2, 2))
+torch.cholesky_inverse(t(c64, 2, 2))
+t(bool_, 2, 2) @ t(bool_, 2, 2)
+torch.addmm(t(bool_, 2, 2), t(bool_, 2, 2), t(bool_, 2, 2))
+torch.bmm(t(bool_, 1, 2, 2), t(bool_, 1, 2, 2))
+torch.baddbmm(t(bool_, 1, 2, 2), t(bool_, 1, 2, 2), t(bool_, 1, 2, 2))
+torch.addbmm(t(bool_, 2, 2), t(bool_, 1, 2, 2), t(bool_, 1, 2, 2))
+F.linear(t(i64, 1, 2), t(i64, 3, 2))
+F.linear(t(f32, 1, 2), t(i64, 3, 2))
+F.linear(t(f32, 1, 2), t(f32, 3, 2), t(i64, 3))
+F.conv2d(t(i64, 1, 1, 3, 3), t(i64, 1, 1, 2, 2))
+F.conv_transpose3d(t(f16, 1, 1, 2, 2, 2), t(f16, 1, 1, 2, 2, 2))
+F.adaptive_avg_pool2d(t(f32, 1, 1, 7, 6), (3, 2))
+F.adaptive_avg_pool1d(t(f32, 1, 1, 7), 3)
+F.adaptive_avg_pool2d(t(f32, 1, 1, 3, 3), (4, 4))
+F.adaptive_max_pool2d(t(f32, 1, 1, 3, 7), (4, 4))
+torch.ops.aten.max_pool2d_with_indices_backward(t(i32, 1, 1, 1), t(i32, 1, 2, 2), 2, 2, 0, 1, False, t(i64, 1, 1, 1))
+torch.ops.aten.avg_pool2d_backward(t(i32, 1, 1, 1), t(i32, 1, 2, 2), 2, 2, 0, False, True, None)
+torch.ops.aten.max_pool2d_with_indices(t(c64, 1, 2, 2), 2)
+torch.ops.aten.avg_pool2d(t(c64, 1, 2, 2), 2)
+t(i64, 3).index_reduce(0, z(i64, 1), t(i64, 1), "prod")
+t(c64, 3).index_reduce(0, z(i64, 1), t(c64, 1), "prod")
+t(bool_, 3).index_reduce(0, z(i64, 1), t(bool_, 1), "amax")
+t(i64, 3).scatter_reduce(0, z(i64, 1), t(i64, 1), "prod")
+t(i64, 3).scatter(0, z(i64, 1), t(i64, 1), reduce="multiply")
+t(bool_, 3).scatter_reduce(0, z(i64, 1), t(bool_, 1), "mean")
+F.silu(t(c64, 2))
+F.silu(t(i64, 2))
+F.silu(t(i64, 2), inplace=True)
+F.relu(t(c64, 2))
+F.log_softmax(t(i64, 2), 0)
+F.log_softmax(t(c64, 2), 0)
+F.log_softmax(t(bool_, 2), 0)
+F.softplus(t(i64, 2))
+F.mish(t(c64, 2))
+F.softmax(t(i64, 2), 0)
+torch.ops.aten._softmax(t(f16, 2), 0, True)
+torch.cumsum(t(c64, 2), 0)
+torch.round(t(i64, 2), decimals=1)
+t(bool_, 2).pow(True)
+torch.frac(t(i64, 2))
+torch.lerp(t(i32, 2), t(i32, 2), t(i32, 2))
+torch.renorm(t(c64, 2, 2), 2, 0, 1)
+F.fold(t(c64, 1, 4, 1), (2, 2), (2, 2))
+F.interpolate(t(u8, 1, 1, 2, 2), scale_factor=2, mode="bicubic")
+torch.ops.aten.upsample_linear1d(t(u8, 1, 1, 2), [4], False)
+F.interpolate(t(u8, 1, 1, 4, 4), size=2, mode="bilinear", antialias=True)
+F.interpolate(t(u8, 1, 1, 4, 4), size=2, mode="bicubic", antialias=True)
+F.interpolate(t(c64, 1, 1, 2, 2), scale_factor=2, mode="nearest")
+torch.ops.aten.native_batch_norm(t(i64, 2, 1), None, None, None, None, True, 0.1, 1e-5)
+torch.ops.aten.native_batch_norm(t(c64, 2, 1), None, None, None, None, True, 0.1, 1e-5)
+torch.native_layer_norm(t(i64, 2, 2), [2], None, None, 1e-5)
+F.huber_loss(t(i64, 2), t(i64, 2))
+F.huber_loss(t(c64, 2), t(c64, 2))
+F.mse_loss(t(i64, 2), t(i64, 2))
+F.nll_loss(t(c64, 2, 2), z(i64, 2))
+torch.ops.aten.grid_sampler_2d(t(c64, 1, 1, 2, 2), t(c64, 1, 2, 2, 2), 0, 0, False)
+torch.native_dropout(t(i64, 2), 0.5, True)
+torch.histogram(t(f16, 4), 2)
+torch.ops.aten._fft_r2c(t(bf16, 4), [0], 0, True)
+""".strip().splitlines()
+
+SETUP = """
+import json, torch
+from torch.nn import functional as F
+f32, f16, bf16, c64, bool_ = torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.bool
+u8, i32, i64 = torch.uint8, torch.int32, torch.int64
+def t(dtype, *sizes): return torch.ones(sizes, dtype=dtype, device="mps")
+def z(dtype, *sizes): return torch.zeros(sizes, dtype=dtype, device="mps")
+"""
+
+
+@pytest.fixture
+def on_mps(child):
+    def run(script, **env):
+        return child(SETUP + script, env={"TORCHDEVICE_SIMULATE": "mps", **env})
+
+    return run
+
+
+def pattern(rule):
+    text = re.escape(rule["text"] if "text" in rule else MISSING + rule["kernel"])
+    return re.compile(re.sub(r"\\\{\w+\\\}", r"[\w:]+", text))
+
+
+ALL = [rule for section in RULES["refusals"] for rule in section["rules"]]
+
+
+def test_every_rule_is_met_by_a_call_in_its_words_and_counted(on_mps):
+    ran = on_mps(
+        f"""
+answers = []
+for call in {CALLS!r}:
+    try:
+        eval(call)
+        answers.append([None, None])
+    except Exception as error:
+        answers.append([type(error).__name__, str(error)])
+print(json.dumps(answers))
+"""
+    )
+    answers = dict(zip(CALLS, ran.answer))
+    foreign = {
+        call: said
+        for call, said in answers.items()
+        if said[0] != "RuntimeError" or not any(pattern(rule).fullmatch(said[1]) for rule in ALL)
+    }
+    assert foreign == {}
+    said = [text for _, text in answers.values()]
+    unmet = [rule for rule in ALL if not any(pattern(rule).fullmatch(text) for text in said)]
+    assert unmet == []
+    counted = sum(line["count"] for line in ran.devices(kind="refusal"))
+    assert counted == len(CALLS)
+
+
+def test_the_fallback_to_the_cpu_does_not_help_an_op_that_has_a_kernel(on_mps):
+    script = """
+try: F.linear(t(i64, 1, 2), t(i64, 3, 2))
+except RuntimeError as error: print(json.dumps(str(error)))
+"""
+    assert on_mps(script, PYTORCH_ENABLE_MPS_FALLBACK="1").answer == (
+        "MPS device does not support linear for non-float inputs"
+    )
+
+
+def test_what_is_next_to_a_rule_is_not_refused(on_mps):
+    ran = on_mps(
+        """
+t(i64, 3).scatter_reduce(0, z(i64, 1), t(i64, 1), "sum")
+t(i32, 3).scatter_reduce(0, z(i64, 1), t(i32, 1), "prod")
+torch.cumsum(torch.empty(0, dtype=c64, device="mps"), 0)
+F.conv_transpose2d(t(f16, 1, 1, 2, 2), t(f16, 1, 1, 2, 2))
+F.conv2d(t(c64, 1, 1, 3, 3), t(c64, 1, 1, 2, 2))
+F.linear(t(c64, 1, 2), t(c64, 3, 2))
+F.adaptive_avg_pool2d(t(f32, 1, 1, 6, 4), (3, 2))
+F.adaptive_avg_pool2d(t(f32, 1, 1, 3, 2), (6, 4))
+F.adaptive_avg_pool2d(t(f32, 1, 1, 7, 5), 1)
+F.adaptive_max_pool2d(t(f32, 1, 1, 7, 5), (3, 2))
+torch.round(t(i64, 2), decimals=0)
+torch.lerp(t(i32, 2), t(i32, 2), 0.5)
+F.fold(t(f32, 1, 4, 1), (2, 2), (2, 2))
+print(json.dumps(True))
+"""
+    )
+    assert ran.answer is True
+    assert ran.devices(kind="refusal") == []
+
+
+def test_dtypes_that_only_the_cpu_lacks_are_computed(on_mps):
+    """Expected values are arithmetic's, since no kernel of the CPU has them."""
+    ran = on_mps(
+        """
+def on(values, dtype=None): return torch.tensor(values, dtype=dtype, device="mps")
+grid = torch.arange(16, dtype=i32, device="mps").view(1, 1, 4, 4)
+best, places = F.max_pool2d(grid, 2, return_indices=True)
+answers = {
+    "remainder": on([True, False]).remainder(on([True, True])),
+    "power": on([True, False]) ** on([False, True]),
+    "floor": on([True, False]).floor(),
+    "dot": t(bool_, 256).dot(t(bool_, 256)),
+    "trace": torch.trace(t(bool_, 3, 3)),
+    "largest": best,
+    "unpooled": F.max_unpool2d(best, places, 2).sum(),
+    "mean": F.avg_pool2d(grid, 2),
+    "padded": F.pad(on([[[True, False, False]]]), (1, 1), mode="reflect"),
+    "kth": on([True, False, True]).kthvalue(1)[0],
+    "histogram": torch.histc(on([1, 2, 2]), bins=2),
+    "relu": F.relu(on([True, False])),
+    "linspace": torch.linspace(0, 1, 3, dtype=bool_, device="mps"),
+    "loss": F.nll_loss(on([[1, 2], [3, 4]], i32), on([1, 0])),
+    "threshold": F.threshold(on([True, False]), 0, 1),
+}
+print(json.dumps({name: [str(each.dtype), each.device.type, each.tolist()] for name, each in answers.items()}))
+"""
+    )
+    boolean, whole = ("torch.bool", "mps"), ("torch.int32", "mps")
+    assert {name: tuple(each) for name, each in ran.answer.items()} == {
+        "remainder": (*boolean, [False, False]),
+        "power": (*boolean, [True, False]),
+        "floor": (*boolean, [True, False]),
+        "dot": (*boolean, True),
+        "trace": ("torch.int64", "mps", 3),
+        "largest": (*whole, [[[[5, 7], [13, 15]]]]),
+        "unpooled": ("torch.int64", "mps", 40),
+        "mean": (*whole, [[[[2, 4], [10, 12]]]]),
+        "padded": (*boolean, [[[False, True, False, False, False]]]),
+        "kth": (*boolean, False),
+        "histogram": ("torch.int64", "mps", [1, 2]),
+        "relu": (*boolean, [True, False]),
+        "linspace": (*boolean, [False, False, True]),
+        "loss": (*whole, -2),
+        "threshold": (*boolean, [True, True]),
+    }
+
+
+def test_complex_dropout_and_half_polar_coordinates(on_mps):
+    ran = on_mps(
+        """
+import warnings; warnings.simplefilter("ignore")
+kept = F.dropout(t(c64, 100)).real.unique().tolist()
+turned = torch.polar(t(f16, 2), z(f16, 2))
+spectrum = torch.ops.aten._fft_r2c(t(f16, 4), [0], 0, True)
+print(json.dumps([kept, str(turned.dtype), turned.cpu().to(c64).real.tolist(), str(spectrum.dtype)]))
+"""
+    )
+    assert ran.answer == [[0.0, 2.0], "torch.complex32", [1.0, 1.0], "torch.complex32"]
+    assert "discards the imaginary part" not in ran.stderr

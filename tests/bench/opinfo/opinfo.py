@@ -137,9 +137,8 @@ class Truth:
 def mps_texts():
     """What tells an error of the device from one of the CPU's kernel below it."""
     rules = json.loads((ROOT / "shim/simulate/mps_refusals.json").read_text())
-    texts = [
-        re.escape(rule["text"]) for section in rules["refusals"] for rule in section["rules"] if "text" in rule
-    ]
+    found = [rule for section in rules["refusals"] for rule in section["rules"]]
+    texts = [re.escape(rule["text"]) for rule in found if "text" in rule]
     texts = [re.sub(r"\\\{\w+\\\}", ".*", text) for text in texts]
     return re.compile("|".join(["MPS", "Failed to create function state object", *texts]))
 

@@ -33,14 +33,14 @@ THROUGH_INTEGER = ("float64",)
 
 
 def names(functions, op):
-    """Of all forms of an op: `lerp.Scalar` is lerp_.Scalar and lerp.Scalar_out, too."""
+    """Of all forms of an op: `lerp.Scalar` is lerp_.Scalar and lerp.Scalar_out, too. A base name that
+    ends in _ is of the form in place alone."""
     base, _, overload = op.partition(".")
     for function in functions:
         name = function.func.name
         if name.name.base != base.removesuffix("_") or base.endswith("_") and not name.name.inplace:
             continue
-        given = name.overload_name
-        if not overload or given in (overload, f"{overload}_out") or given == "out" and not overload:
+        if not overload or name.overload_name in (overload, f"{overload}_out"):
             yield str(name)
 
 

@@ -174,13 +174,13 @@ def print_prediction(rows, detail):
 
     readings = (
         (
-            "The lists' test fails: the device refuses, or the CPU does and there is nothing to compare with",
+            "The lists' test fails: the device refuses, or there is nothing to compare with",
             rows,
             lambda row: bool(row["error"] or row["cpu_error"]),
         ),
         ("The device refuses", rows, lambda row: bool(row["error"])),
         ("The device refuses with a text of MPS's", rows, device_says_so),
-        ("The same, of the cases that there is something to compare with in", comparable, device_says_so),
+        ("The same, where there is something to compare with", comparable, device_says_so),
     )
     for title, chosen, fails in readings:
         figures, wrong = table(chosen, fails)

@@ -1,0 +1,80 @@
+"""`--simulate` of the installed runner, with a real torch: a suite on a simulated MPS device, what the run's report and the gap log say of
+it, and a program of one's own. What the device itself does: tests/shim/test_simulate_*.py."""
+import json
+import sys
+
+import pytest
+
+SUITE = '{"format": 1, "name": "mac", "framework": "unittest", "layout": {"pythonpath": ["."]}}'
+TESTS = """
+import unittest
+import torch
+
+DEVICE = "mps" if torch.backends.mps.is_available() else "cpu"
+
+class OnTheDevice(unittest.TestCase):
+    def test_sum(self):
+        self.assertEqual(torch.ones(3, device=DEVICE).sum().item(), 3)
+
+    def test_eigenvalues(self):
+        torch.linalg.eigvalsh(torch.eye(3, device=DEVICE))
+
+    def test_double(self):
+        torch.ones(2, dtype=torch.float64, device=DEVICE)
+
+    def test_host(self):
+        self.assertEqual(torch.ones(3).sum().item(), 3)
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    folder = tmp_path / "suite"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "tests/__init__.py").touch()
+    (folder / "suite.json").write_text(SUITE)
+    (folder / "tests/test_device.py").write_text(TESTS)
+    return folder
+
+
+def run(runner, suite, python, *words):
+    ran = runner(suite, "--python", python, *words)
+    tests = {t["id"].rsplit("::", 1)[1]: t for module in ran.report["modules"] for t in module["tests"]}
+    return ran, {name: test["state"] for name, test in tests.items()}, tests
+
+
+def test_a_suite_on_a_simulated_mac(runner, python, suite):
+    plain, states, _ = run(runner, suite, python)
+    assert plain.code == 0 and set(states.values()) == {"passed"}
+
+    ran, states, tests = run(runner, suite, python, "--simulate", "mps", "--fallback", "off")
+    assert ran.code == 1, ran.out + ran.err
+    assert "device mps (simulated)" in ran.out
+    assert states == {"test_sum": "passed", "test_eigenvalues": "errored", "test_double": "errored", "test_host": "passed"}
+    assert "devices: 1 test exercised an accelerator (device mps, simulated)" in ran.out
+    assert (ran.report["run"]["simulated"], "mps (simulated)" in (ran.folder / "report.md").read_text()) == ("mps", True)
+    assert tests["test_eigenvalues"]["failure"]["cause"] == "missing_operator"
+    gaps = json.loads(runner("gaps", "list", "--json", "--status", "all").out)["gaps"]
+    (missing,) = [gap for gap in gaps if gap["symbol"].startswith("aten::_linalg_eigh")]
+    assert (missing["device"], missing["simulated"], missing["tests"]) == ("mps", True, 1)
+
+    # With the fallback the operator runs on the CPU, and the report says which test depends on it.
+    ran, states, tests = run(runner, suite, python, "--simulate", "mps")
+    assert states == {"test_sum": "passed", "test_eigenvalues": "passed", "test_double": "errored", "test_host": "passed"}
+    assert "fallback" in tests["test_eigenvalues"]["marks"]
+
+
+def test_a_program_on_a_simulated_mac(runner, python, tmp_path):
+    (tmp_path / "program.py").write_text("import torch\nprint(torch.eye(2, device='mps').sum())\n")
+    ran = runner("exec", "--simulate", "mps", "--", python, "program.py")
+    assert ran.code == 0 and "tensor(2., device='mps:0')" in ran.out
+    assert "mps (simulated)" in ran.err
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--simulate", "tpu"], "use one of off|mps|cuda"),
+    (["--simulate", "mps", "--shim", "off"], "the shim simulates accelerators, and it is off here"),
+])
+def test_what_cannot_be_simulated(runner, python, suite, words, message):
+    ran = runner(suite, "--python", python, *words)
+    assert ran.code == 2 and message in ran.err

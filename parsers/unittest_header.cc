@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 
 namespace compat::parsers {
@@ -88,8 +89,13 @@ std::optional<UnittestHeader> header_within(std::string_view line) {
                                                          kMethod) == 0;
                                              }) -
                                 before.rbegin());
-        begin = before.find("test", word);
+        constexpr std::string_view kTest = "test";
+        begin = before.find(kTest, word);
         if (begin == std::string_view::npos) return std::nullopt;
+        // No part of another word ("latest", "contested").
+        const std::string_view rest = before.substr(begin + kTest.size());
+        if (rest.empty() || std::islower(static_cast<unsigned char>(rest.front())))
+            return std::nullopt;
     }
     return header_of(line.substr(begin));
 }

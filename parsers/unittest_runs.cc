@@ -39,6 +39,11 @@ bool ends_with_characters(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), is_progress);
 }
 
+bool has_captured(std::string_view text) {
+    return text.find("\nStdout:\n") != std::string_view::npos ||
+           text.find("\nStderr:\n") != std::string_view::npos;
+}
+
 }  // namespace
 
 bool UnittestScanner::take_closing(LogLines& lines) {
@@ -184,14 +189,16 @@ size_t UnittestScanner::enclosed_by(const Closing& closing) const {
     for (const bool verbose : {true, false}) {
         std::int64_t least = verbose ? headers_ : characters;
         std::int64_t most = verbose ? headers_ : characters + printed;
+        bool encloses = false;  // what ended in order; a run that broke off is none of this one
         for (size_t n = 1; n <= earlier_.size() && least <= begun; ++n) {
             const Earlier& run = earlier_[earlier_.size() - n];
+            encloses |= run.closed;
             if (run.most == 0) continue;
             if (run.verbose != verbose && !run.closed) break;
             if (run.verbose != verbose) continue;
             least += run.least;
             most += run.most;
-            if (least <= begun && ran <= most) return n;
+            if (encloses && least <= begun && ran <= most) return n;
         }
     }
     return 0;
@@ -217,31 +224,38 @@ void UnittestScanner::read_again(size_t runs) {
 void UnittestScanner::fold_sections(const Closing& closing) {
     std::int64_t more = -counted(closing, "failures") - counted(closing, "errors");
     for (const Section& section : sections_) more += section.state != State::xpassed;
-    for (const bool captured : {false, true})
-        for (size_t i = 1; i < sections_.size() && more > 0; ++i) {
-            const Section& section = sections_[i];
-            Section& before = sections_[i - 1];
-            if (section.state == State::xpassed) continue;
-            const auto header = header_of(section.heading);
-            const bool named =
-                header && (!verbose_ || unittest_fixture_of(header->method) || find(*header));
-            const std::string_view text = log_.text.substr(before.body, before.end - before.body);
-            if (!captured && !verbose_ && !section.apart && ends_with_characters(text)) {
+    const auto text_of = [&](const Section& section) {
+        return log_.text.substr(section.body, section.end - section.body);
+    };
+    for (const bool captured : {false, true}) {
+        if (sections_.size() < 2 || more <= 0) return;
+        size_t kept = 0;  // the last one of those that stay
+        bool captures = captured && has_captured(text_of(sections_[0]));
+        for (size_t i = 1; i < sections_.size(); ++i) {
+            Section& section = sections_[i];
+            Section& before = sections_[kept];
+            const bool may_go = more > 0 && section.state != State::xpassed;
+            if (may_go && !captured && !verbose_ && !section.apart &&
+                ends_with_characters(text_of(before))) {
                 // Results again: a test had printed the sections before.
-                sections_.erase(sections_.begin(),
-                                sections_.begin() + static_cast<std::ptrdiff_t>(i));
-                more -= static_cast<std::int64_t>(i);
-                i = 0;
-                continue;
+                more -= static_cast<std::int64_t>(kept) + 1;
+                sections_[kept = 0] = std::move(section);
+            } else if (may_go && (captured ? captures : !section.apart || !is_named(section))) {
+                before.end = section.end;
+                --more;
+            } else {
+                captures = captured && has_captured(text_of(section));
+                if (++kept != i) sections_[kept] = std::move(section);
             }
-            if (captured ? text.find("\nStdout:\n") == std::string_view::npos &&
-                               text.find("\nStderr:\n") == std::string_view::npos
-                         : named && section.apart)
-                continue;
-            before.end = section.end;
-            sections_.erase(sections_.begin() + static_cast<std::ptrdiff_t>(i--));
-            --more;
         }
+        sections_.resize(kept + 1);
+    }
+}
+
+// Whether its heading is a test's or a fixture's of this run.
+bool UnittestScanner::is_named(const Section& section) {
+    const auto header = header_of(section.heading);
+    return header && (!verbose_ || unittest_fixture_of(header->method) || find(*header));
 }
 
 // Where more tests have lines than the closing counts: one with two statuses in a test without any
@@ -319,9 +333,10 @@ bool UnittestScanner::is_of_run(const Closing& closing, bool after_broken_off) c
     if (one_module()) return true;
     const std::int64_t ran = counted(closing, {});
     if (verbose_) return !current_ || has_ended(*current_) || ran == headers_ || after_broken_off;
-    // Without names: it cannot have run more tests than have left a trace.
+    // Without names: it cannot have run more tests than have left a trace. With -q none does,
+    // whatever they print.
     const auto traces = static_cast<std::int64_t>(characters_.size() + inside_ + sections_.size());
-    return traces == 0 || ran <= traces;
+    return characters_.empty() || ran <= traces;
 }
 
 // Whether the closing counts all that began: up to 3.12.0 and since 3.12.2 with what was skipped.
@@ -404,6 +419,7 @@ size_t UnittestScanner::characters_before(const Closing& closing) const {
 
 void UnittestScanner::drop_sections() {
     sections_.clear();
+    own_section_ = false;
     open_section_ = false;
     within_test_ = false;
     status_within_.reset();
@@ -412,11 +428,7 @@ void UnittestScanner::drop_sections() {
 // Sections that the current test printed itself, reporting on tests that are none of this run: what
 // follows them is results again.
 bool UnittestScanner::leave_sections() {
-    const bool own = std::any_of(sections_.begin(), sections_.end(), [&](const Section& section) {
-        const auto header = header_of(section.heading);
-        return header && find(*header);
-    });
-    if (own) {
+    if (own_section_) {
         within_test_ = false;
         status_within_.reset();
         return false;

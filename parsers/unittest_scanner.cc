@@ -117,8 +117,10 @@ UnittestScanner::Read UnittestScanner::read(size_t from, size_t to) {
         const std::string_view line = lines.line();
         if (!one_module() && offset_ >= whole_until_) {
             if (take_marker(lines)) {
-                next_ = has_content() ? offset_ : lines.after();
-                if (!has_content()) continue;
+                const bool begun = has_content() || !characters_.empty();
+                next_ = begun ? offset_ : lines.after();
+                earlier_.clear();  // of another program's
+                if (!begun) continue;
                 end_run(std::nullopt, offset_);
                 return Read::run_ended;
             }
@@ -212,7 +214,8 @@ bool UnittestScanner::take_marker(const LogLines& lines) {
     const std::string_view line = lines.line();
     if (!line.starts_with("Running ")) return false;
     if (const std::string_view file = announced_file(line); !file.empty()) {
-        if (!has_content()) fallback_ = valid_utf8(fmt::format("{}.py", file));
+        if (!has_content() && characters_.empty())
+            fallback_ = valid_utf8(fmt::format("{}.py", file));
         return true;
     }
     if (line != kRunningTests) return false;
@@ -236,6 +239,8 @@ bool UnittestScanner::take_title(LogLines& lines) {
     rule_.reset();
     sections_.push_back({title->state, title->duration_s, std::string(title->heading), offset_,
                          ahead.after(), ahead.after()});
+    const auto header = header_of(sections_.back().heading);
+    own_section_ |= header && find(*header);
     lines = ahead;
     // Nothing stands under the title of an unexpected success.
     if (title->state == State::xpassed) return true;

@@ -127,6 +127,7 @@ class UnittestScanner {
     [[nodiscard]] Next next_after(LogLines lines) const;
     [[nodiscard]] bool has_ended(size_t i) const;
     [[nodiscard]] std::optional<size_t> broken_off_before(const Closing& closing) const;
+    [[nodiscard]] bool is_named(const Section& section);
     [[nodiscard]] size_t characters_before(const Closing& closing) const;
     void break_off_before(size_t i);
     void break_off_after(size_t characters);
@@ -201,6 +202,7 @@ class UnittestScanner {
     size_t documented_at_ = 0;
     size_t begins_at_ = 0;  // the test that is being added
     std::vector<Section> sections_;
+    bool own_section_ = false;  // one of them is a test's of this run
     std::vector<Said> said_;
     std::vector<Progress> progress_;
     NameIndex by_id_;

@@ -363,6 +363,76 @@ TEST(UnittestForeign, ManySubTestsAndClosingsAreReadInTime) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
+std::int64_t in_state(const Read& out, State state) {
+    std::int64_t count = 0;
+    for (const auto& part : out.parts)
+        for (const auto& c : part.cases) count += c.state == state;
+    return count;
+}
+
+// What another program announces is a run of its own, however little the one before left.
+TEST(UnittestForeign, ARunThatBrokeOffIsNoPartOfTheNextProgramsRun) {
+    const Read quiet = read(
+        "Running test_a ... [2024-05-01 12:34:56.1]\n..F\nSegmentation fault (core dumped)\n"
+        "Running test_b ... [2024-05-01 12:34:56.1]\n" +
+        std::string(70, '-') + "\nRan 3 tests in 0.001s\n\nOK\n");
+    ASSERT_EQ(quiet.parts.size(), 2U);
+    EXPECT_FALSE(quiet.parts[0].finished);
+    EXPECT_EQ(quiet.parts[1].path, "test_b.py");
+    EXPECT_EQ(quiet.parts[1].cases.size(), 3U);
+
+    const Read killed = read(
+        "Running a ... [2024-05-01 12:34:56.1]\n..F..FFF\nKilled\n"
+        "Running b ... [2024-05-01 12:34:56.1]\nhello.world..\n" +
+        std::string(70, '-') + "\nRan 8 tests in 0.001s\n\nOK\n");
+    ASSERT_EQ(killed.parts.size(), 2U);
+    EXPECT_FALSE(killed.parts[0].finished);
+
+    const Read named = read(
+        "Running test_a ... [2024-05-01 12:34:56.1]\n"
+        "test_crash (__main__.A.test_crash) ... Segmentation fault (core dumped)\n"
+        "Running test_b ... [2024-05-01 12:34:57.1]\ntest_x (__main__.B.test_x) ... ok\n"
+        "test y (__main__.B) ... ok\n\n" +
+        std::string(70, '-') + "\nRan 2 tests in 0.001s\n\nOK\n");
+    ASSERT_EQ(named.parts.size(), 2U);
+    EXPECT_EQ(named.parts[0].cases.at(0).state, State::crashed);
+    EXPECT_EQ(in_state(named, State::not_run), 0);
+}
+
+// `python -m unittest -q` prints no characters; what looks like one is in what the tests print.
+TEST(UnittestForeign, WithoutCharactersTheClosingAloneCounts) {
+    const std::string closing = std::string(70, '-') + "\nRan 6 tests in 0.001s\n\nOK\n";
+    const Read out = read("loss 0.5 after 3 steps\n" + closing + "epoch 1. E\n" + closing);
+    ASSERT_EQ(out.parts.size(), 2U);
+    EXPECT_EQ(in_state(out, State::passed), 12);
+}
+
+TEST(UnittestForeign, NoTestIsFoundWithinAWord) {
+    const Read out = read(
+        "test_a (m.T.test_a) ... ok\nFetching latest (v1.2) ... done\n"
+        "Loaded mytestdata (torch.nn) ... ok\ntest_b (m.T.test_b) ... ok\n\n" +
+        std::string(70, '-') + "\nRan 2 tests in 0.001s\n\nOK\n");
+    ASSERT_EQ(out.parts.size(), 1U);
+    EXPECT_EQ(out.parts[0].cases.size(), 2U);
+    EXPECT_THAT(mismatches(out.parts[0]), IsEmpty());
+}
+
+// One test that failed, and sections without end that it printed.
+TEST(UnittestForeign, ManySectionsAreReadInTime) {
+    const std::string rule(70, '='), thin(70, '-');
+    std::string folded = "F\n" + rule + "\nFAIL: test_a (m.T)\n" + thin + "\ntext\n\n";
+    std::string left = "test_a (m.T.test_a) ... FAIL\n\n";
+    for (int i = 0; i < 20'000; ++i) {
+        folded += fmt::format("{}\nFAIL: test_{} (other.T)\n{}\ntext\n", rule, i, thin);
+        left += fmt::format("ok\n{}\nFAIL: test_{} (other.T)\n{}\ntext\n", rule, i, thin);
+    }
+    const std::string closing = thin + "\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n";
+    const auto begun = std::chrono::steady_clock::now();
+    for (const std::string& text : {folded + closing, left + closing})
+        EXPECT_GE(read(text).parts.size(), 1U);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+}
+
 TEST(UnittestForeign, OffsetsAreThoseOfTheFile) {
     const std::string text =
         wrapped("test_x (m.A.test_x) ... ok\nRan away\n" + std::string(kDoubleRule) +

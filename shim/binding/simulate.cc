@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/utils/device_lazy_init.h>
 
@@ -70,7 +71,8 @@ void bind_simulation(py::module_& module) {
 
     module.def("device_count", &device_count);
     module.def("current_device", &current_device);
-    module.def("exchange_device", &exchange_device, py::arg("index"));
+    module.def("exchange_device", torch::wrap_pybind_function(&exchange_device), py::arg("index"));
+    module.def("check_index", torch::wrap_pybind_function(&check_index), py::arg("index"));
     module.def("default_generators", &default_generators);
     module.def("device_stream", &simulate::current_stream, py::arg("device"));
     module.def("set_device_stream", &set_current_stream, py::arg("device"), py::arg("stream"));

@@ -180,4 +180,6 @@ void add_sparse_kernels(torch::Library& sparse) {
 
 void add_compressed_kernels(torch::Library& compressed) { compressed.impl("copy_", &copy_); }
 
+void add_quantized_kernels(torch::Library& quantized) { quantized.impl("copy_", &copy_); }
+
 }  // namespace compat::shim::simulate

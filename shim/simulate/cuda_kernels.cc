@@ -1,7 +1,7 @@
 // Kernels that CUDA has and the CPU has not: fused cells of LSTM and GRU, whose formulas are those
 // of ATen/native/cuda/RNN.cu and which run on the device's own tensors op by op; softmax that makes
-// single precision of half; the question whether cuDNN computes a CTC loss, which it never does
-// here.
+// single precision of half; products of matrices in another dtype; the question whether cuDNN
+// computes a CTC loss, which it never does here.
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/library.h>
@@ -120,6 +120,73 @@ Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t di
     });
 }
 
+// ATen/native/cuda/Blas.cpp
+void check_out_dtype(const Tensor& self, at::ScalarType out_dtype) {
+    const at::ScalarType own = self.scalar_type();
+    TORCH_CHECK(
+        out_dtype == own || (out_dtype == at::kFloat && (own == at::kHalf || own == at::kBFloat16)),
+        "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
+}
+
+void check_out(const Tensor& out, at::ScalarType out_dtype) {
+    TORCH_CHECK(out.scalar_type() == out_dtype,
+                "out_dtype must be the same as the dtype of the provided out tensor");
+}
+
+Tensor mm_dtype(const Tensor& self, const Tensor& other, at::ScalarType out_dtype) {
+    check_out_dtype(self, out_dtype);
+    return at::mm(self.to(out_dtype), other.to(out_dtype));
+}
+
+Tensor& mm_dtype_out(const Tensor& self, const Tensor& other, at::ScalarType out_dtype,
+                     Tensor& out) {
+    check_out_dtype(self, out_dtype);
+    check_out(out, out_dtype);
+    return at::mm_out(out, self.to(out_dtype), other.to(out_dtype));
+}
+
+Tensor bmm_dtype(const Tensor& self, const Tensor& other, at::ScalarType out_dtype) {
+    check_out_dtype(self, out_dtype);
+    return at::bmm(self.to(out_dtype), other.to(out_dtype));
+}
+
+Tensor& bmm_dtype_out(const Tensor& self, const Tensor& other, at::ScalarType out_dtype,
+                      Tensor& out) {
+    check_out_dtype(self, out_dtype);
+    check_out(out, out_dtype);
+    return at::bmm_out(out, self.to(out_dtype), other.to(out_dtype));
+}
+
+Tensor addmm_dtype(const Tensor& self, const Tensor& one, const Tensor& other,
+                   at::ScalarType out_dtype, const at::Scalar& beta, const at::Scalar& alpha) {
+    check_out_dtype(one, out_dtype);
+    return at::addmm(self.to(out_dtype), one.to(out_dtype), other.to(out_dtype), beta, alpha);
+}
+
+Tensor& addmm_dtype_out(const Tensor& self, const Tensor& one, const Tensor& other,
+                        at::ScalarType out_dtype, const at::Scalar& beta, const at::Scalar& alpha,
+                        Tensor& out) {
+    check_out_dtype(one, out_dtype);
+    check_out(out, out_dtype);
+    return at::addmm_out(out, self.to(out_dtype), one.to(out_dtype), other.to(out_dtype), beta,
+                         alpha);
+}
+
+Tensor baddbmm_dtype(const Tensor& self, const Tensor& one, const Tensor& other,
+                     at::ScalarType out_dtype, const at::Scalar& beta, const at::Scalar& alpha) {
+    check_out_dtype(one, out_dtype);
+    return at::baddbmm(self.to(out_dtype), one.to(out_dtype), other.to(out_dtype), beta, alpha);
+}
+
+Tensor& baddbmm_dtype_out(const Tensor& self, const Tensor& one, const Tensor& other,
+                          at::ScalarType out_dtype, const at::Scalar& beta, const at::Scalar& alpha,
+                          Tensor& out) {
+    check_out_dtype(one, out_dtype);
+    check_out(out, out_dtype);
+    return at::baddbmm_out(out, self.to(out_dtype), one.to(out_dtype), other.to(out_dtype), beta,
+                           alpha);
+}
+
 bool never_cudnn(const Tensor&, const Tensor&, at::IntArrayRef, at::IntArrayRef, int64_t) {
     return false;
 }
@@ -135,6 +202,14 @@ void add_cuda_kernels(torch::Library& dense) {
     dense.impl("_log_softmax", &log_softmax);
     dense.impl("_softmax_backward_data", &softmax_backward);
     dense.impl("_log_softmax_backward_data", &log_softmax_backward);
+    dense.impl("mm.dtype", &mm_dtype);
+    dense.impl("mm.dtype_out", &mm_dtype_out);
+    dense.impl("bmm.dtype", &bmm_dtype);
+    dense.impl("bmm.dtype_out", &bmm_dtype_out);
+    dense.impl("addmm.dtype", &addmm_dtype);
+    dense.impl("addmm.dtype_out", &addmm_dtype_out);
+    dense.impl("baddbmm.dtype", &baddbmm_dtype);
+    dense.impl("baddbmm.dtype_out", &baddbmm_dtype_out);
     dense.impl("_use_cudnn_ctc_loss", &never_cudnn);
     dense.impl("_use_cudnn_ctc_loss.Tensor", &never_cudnn_by_tensors);
     dense.impl("_use_miopen_ctc_loss", &never_cudnn);
@@ -143,6 +218,8 @@ void add_cuda_kernels(torch::Library& dense) {
     dense.impl("_thnn_fused_lstm_cell_backward_impl", &lstm_cell_backward);
     dense.impl("_thnn_fused_gru_cell", &gru_cell);
     dense.impl("_thnn_fused_gru_cell_backward", &gru_cell_backward);
+    add_lu_kernels(dense);
+    add_recurrent_kernels(dense);
 }
 
 }  // namespace compat::shim::simulate

@@ -50,6 +50,7 @@ void install(const Accelerator& accelerator, int count) {
     add_dense_kernels(dense, library(keys.autograd));
     add_sparse_kernels(library(keys.sparse));
     add_compressed_kernels(library(keys.sparse_csr));
+    add_quantized_kernels(library(keys.quantized));
     register_operators(accelerator.operators());
     accelerator.add_fallback();
 }

@@ -133,6 +133,8 @@ void Twins::write_back(const at::Tensor& tensor, const at::Tensor& twin) {
             to_device(from->values()), twin.sizes());
         return;
     }
+    if (tensor.is_quantized())
+        at::get_qtensorimpl(tensor)->set_quantizer_(at::get_qtensorimpl(twin)->quantizer());
     if (tensor.sizes() != twin.sizes() || tensor.strides() != twin.strides() ||
         tensor.storage_offset() != twin.storage_offset())
         tensor.unsafeGetTensorImpl()->set_sizes_and_strides(twin.sizes(), twin.strides(),

@@ -214,7 +214,11 @@ REFUSALS = {
     "a file that is no library": ({"COMPAT_SHIM_LIBRARY": __file__}, "is not the shim's library"),
     "an unknown mode": ({"TORCHDEVICE_MODE": "some"}, "must be one of missing, full"),
     "an unknown level": ({"TORCHDEVICE_LOG_LEVEL": "LOUD"}, "must be one of DEBUG, INFO"),
-    "a device that cannot be simulated": ({"TORCHDEVICE_SIMULATE": "xpu"}, "must be one of mps"),
+    "no device to simulate": ({"TORCHDEVICE_SIMULATE": "xpu"}, "must be one of mps, cuda"),
+    "too many devices": (
+        {"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_DEVICES": "9"},
+        "TORCHDEVICE_DEVICES=9: must be one of 1, 2",
+    ),
     "another host": ({"TORCHDEVICE_HOST": "mps"}, "this one has mps"),
 }
 
@@ -226,6 +230,41 @@ def test_refused_in_one_clear_line(child, case):
     assert ran.returncode == 1
     last = ran.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: ") and message in last
+
+
+@pytest.mark.parametrize("device", ["mps", "cuda"])
+def test_a_device_is_simulated(child, device):
+    script = f"""
+import json, torch
+print(json.dumps(str(torch.ones(2, device="{device}").device)))
+"""
+    ran = child(script, env={"TORCHDEVICE_SIMULATE": device})
+    assert ran.answer == f"{device}:0"
+    assert ran.record[1]["simulated"] == device and ran.record[1]["host"] == device
+
+
+@pytest.mark.parametrize("device", ["mps", "cuda"])
+@pytest.mark.parametrize(
+    "flags, found",
+    [("_has_mps = True, _mps_is_available = lambda: True", "mps"),
+     ("_cuda_getDeviceCount = lambda: 1", "cuda")],
+)
+def test_no_device_is_simulated_beside_an_accelerator_of_torchs_own(child, device, flags, found):
+    """torch._C as it would be there: the flags are set before anything looks at them."""
+    script = f"""
+from compat_shim import hook
+act = hook._ACTIONS["torch._C"]
+def with_flags(module):
+    for name, value in dict({flags}).items():
+        setattr(module, name, value)
+    act(module)
+hook._ACTIONS["torch._C"] = with_flags
+import torch
+"""
+    ran = child(script, env={"TORCHDEVICE_SIMULATE": device})
+    assert ran.returncode == 1
+    last = ran.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ") and f"this torch has {found} of its own" in last
 
 
 def test_a_refusal_is_the_same_when_torch_is_asked_for_again(child):

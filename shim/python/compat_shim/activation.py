@@ -11,6 +11,7 @@ import sys
 import threading
 
 from . import (
+    cuda_devices,
     cuda_names,
     cuda_tables,
     distributed,
@@ -39,7 +40,7 @@ _activating = threading.RLock()
 
 def prepare(native):
     """Load the library and give torch._C what a CUDA build has."""
-    global _settings
+    global _settings, _host
     if state.library is not None:
         return
     from torch import version
@@ -56,9 +57,10 @@ def prepare(native):
         _settings.host, _settings.mode, _internal_prefixes(version), _settings.log_level
     )
     if _settings.simulate:
-        simulated.prepare(native, state.library, _settings.simulate, version.git_version)
+        simulated.prepare(native, state.library, _settings, version.git_version)
     else:
-        cuda_names.fill(native, state.library)
+        _host = cuda_devices.HostAsCuda(state.library)
+        cuda_names.fill(native, state.library, _host)
 
 
 def finish(torch):
@@ -70,7 +72,7 @@ def finish(torch):
 
 def _finish(torch):
     if _settings.simulate:
-        simulated.finish(torch, state.library, _settings.simulate)
+        simulated.finish(torch, state.library)
     else:
         _redirect(torch)
     _follow_processes()
@@ -85,7 +87,7 @@ def _redirect(torch):
     )
     state.library.include_this_thread(True)
     _follow_threads()
-    remedies.apply(torch, state.library)
+    remedies.apply(torch, state.library, _host)
     distributed.apply(torch, state.library)
     if torch.cuda.is_available():
         torch.cuda.init()
@@ -96,7 +98,7 @@ def activate_late(torch):
     with _activating:
         if not state.finished:
             prepare(torch._C)
-            if not _settings.simulate:
+            if _settings.simulate != "mps":
                 _bind_again(torch)
             finish(torch)
 

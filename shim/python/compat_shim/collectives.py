@@ -1,55 +1,48 @@
-"""torch.cuda.comm between one device and itself: torch._C's functions, and the Python that asks
-where its tensors are. A device that is not there is CUDA's error, as everywhere."""
-
-from .device import check_index
+"""torch.cuda.comm: torch._C's functions, and the Python that asks where its tensors are. A device
+that is not there is CUDA's error, as everywhere."""
 
 
-def _at(index):
-    return "cpu" if index == -1 else "cuda" if check_index(index) else None
+def functions(devices):
+    """`devices`: cuda_devices.py."""
 
+    def at(index):
+        return "cpu" if index == -1 else devices.place(index)
 
-def _broadcast(tensor, devices):
-    return [tensor.to(_at(index)) for index in devices]
+    def _broadcast(tensor, where):
+        return [tensor.to(at(index)) for index in where]
 
+    def _broadcast_out(tensor, out):
+        for each in out:
+            each.copy_(tensor)
+        return list(out)
 
-def _broadcast_out(tensor, out):
-    for each in out:
-        each.copy_(tensor)
-    return list(out)
+    def _broadcast_coalesced(tensors, where, buffer_size):
+        return [[tensor.to(at(index)) for tensor in tensors] for index in where]
 
+    def _scatter(tensor, where, chunk_sizes=None, dim=0, streams=None):
+        if chunk_sizes is None:
+            chunks = tensor.chunk(len(where), dim)
+        else:
+            chunks = tensor.split(chunk_sizes, dim)
+        return [chunk.to(at(index)) for chunk, index in zip(chunks, where)]
 
-def _broadcast_coalesced(tensors, devices, buffer_size):
-    return [[tensor.to(_at(index)) for tensor in tensors] for index in devices]
+    def _scatter_out(tensor, out, dim=0, streams=None):
+        chunks = tensor.split([each.size(dim) for each in out], dim)
+        for each, chunk in zip(out, chunks):
+            each.copy_(chunk)
+        return list(out)
 
+    def _gather(tensors, dim, destination=None):
+        import torch
 
-def _scatter(tensor, devices, chunk_sizes=None, dim=0, streams=None):
-    if chunk_sizes is None:
-        chunks = tensor.chunk(len(devices), dim)
-    else:
-        chunks = tensor.split(chunk_sizes, dim)
-    return [chunk.to(_at(index)) for chunk, index in zip(chunks, devices)]
+        place = at(devices.current() if destination is None else destination)
+        return torch.cat([each.to(place) for each in tensors], dim)
 
+    def _gather_out(tensors, out, dim):
+        import torch
 
-def _scatter_out(tensor, out, dim=0, streams=None):
-    chunks = tensor.split([each.size(dim) for each in out], dim)
-    for each, chunk in zip(out, chunks):
-        each.copy_(chunk)
-    return list(out)
+        return out.copy_(torch.cat([each.to(out.device) for each in tensors], dim))
 
-
-def _gather(tensors, dim, destination=None):
-    import torch
-
-    return torch.cat(tensors, dim).to(_at(0 if destination is None else destination))
-
-
-def _gather_out(tensors, out, dim):
-    import torch
-
-    return out.copy_(torch.cat(tensors, dim))
-
-
-def functions():
     return {
         function.__name__: function
         for function in (
@@ -64,21 +57,25 @@ def functions():
     }
 
 
-def reduce_add(inputs, destination=None):
-    """The sum of `inputs`. torch's own refuses tensors on the CPU, where all of ours are."""
-    from torch._utils import _get_device_index
+def reduce_add(devices):
+    """torch's own refuses tensors on the CPU, where all of the host's are."""
 
-    check_index(_get_device_index(destination, optional=True))
-    size = inputs[0].size()
-    for position, each in enumerate(inputs):
-        if each.size() != size:
-            raise ValueError(
-                f"input {position} has invalid size: got {'x'.join(map(str, each.size()))}, "
-                f"but expected {'x'.join(map(str, size))}"
-            )
-    if len(inputs) == 1:
-        return inputs[0]
-    result = inputs[0] + inputs[1]
-    for each in inputs[2:]:
-        result.add_(each)
-    return result
+    def reduce_add(inputs, destination=None):
+        from torch._utils import _get_device_index
+
+        devices.check(_get_device_index(destination, optional=True))
+        size = inputs[0].size()
+        for position, each in enumerate(inputs):
+            if each.size() != size:
+                raise ValueError(
+                    f"input {position} has invalid size: got {'x'.join(map(str, each.size()))}, "
+                    f"but expected {'x'.join(map(str, size))}"
+                )
+        if len(inputs) == 1:
+            return inputs[0]
+        result = inputs[0] + inputs[1]
+        for each in inputs[2:]:
+            result.add_(each)
+        return result
+
+    return reduce_add

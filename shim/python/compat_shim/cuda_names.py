@@ -12,8 +12,8 @@ import types
 from . import collectives, cuda_tables, device, refusal, streams
 
 
-def fill(native, library):
-    """Give `native`, which is torch._C, every name of the tables."""
+def fill(native, library, devices):
+    """Give `native`, which is torch._C, every name of the tables. `devices`: cuda_devices.py."""
     names = {name: _constant(name, None) for name in cuda_tables.DONE}
     names.update((name, _constant(name, value)) for name, value in cuda_tables.CONSTANTS.items())
     names.update(
@@ -28,8 +28,9 @@ def fill(native, library):
         names[name] = refusal.a_class(
             library, name, refused.names[name], refused.why, refused.instead, statics
         )
-    names.update(_actions(native, library))
-    names.update(collectives.functions())
+    names.update(_actions(native, library, devices))
+    names.update(collectives.functions(devices))
+    names.update(devices.functions())
     for name, value in names.items():
         setattr(native, name, value)
     native._has_cuda = native._has_cudnn = True
@@ -75,73 +76,79 @@ def _stored(library, setting):
     return functions
 
 
-def _actions(native, library):
-    properties = device.Properties(library)
+def _actions(native, library, devices):
+    properties = {}
 
-    def device_count():
-        import torch
-
-        # torch reads CUDA_VISIBLE_DEVICES as the driver does.
-        return min(1, len(torch.cuda._parse_visible_devices()))
+    def properties_of(index):
+        if index not in properties:
+            properties[index] = device.Properties(devices, index)
+        return properties[index]
 
     def initialize():
         import torch
 
-        if device_count() == 0:
+        if devices.count() == 0:
             raise RuntimeError("No CUDA GPUs are available")
-        torch.cuda.default_generators = (library.default_generator(),)
+        torch.cuda.default_generators = devices.generators()
         torch.cuda._get_device_properties = native._get_device_properties
+        devices.initialized()
+
+    def set_device(index):
+        devices.exchange(index)
 
     def of_device(answer):
         """A question about one device, which must be there."""
 
         def ask(index=0):
-            device.check_index(index)
-            return answer()
+            return answer(index if devices.check(index) else devices.current())
 
         return ask
 
-    def stream_of(index, stream_id):
-        device.check_index(index)
-        return stream_id, 0, device.CUDA_TYPE
+    def stream_of(stream):
+        return of_device(lambda index: (stream(index), index, device.CUDA_TYPE))
 
     def sleep(cycles):
-        time.sleep(cycles / (properties.clock_rate * 1e3))
+        time.sleep(cycles / (device.CLOCK_RATE * 1e3))
 
     return {
         "_CudaDeviceProperties": device.Properties,
         "_CudaEventBase": streams.event_base(native.Event, library),
-        "_CudaStreamBase": streams.stream_base(native.Stream, library),
-        "_cuda_canDeviceAccessPeer": lambda one, other: False,
-        "_cuda_exchangeDevice": lambda index: 0 if device.check_index(index) else -1,
-        "_cuda_getCurrentRawStream": of_device(library.current_stream),
-        "_cuda_getCurrentStream": lambda index: stream_of(index, library.current_stream()),
-        "_cuda_getDefaultStream": lambda index: stream_of(index, 0),
-        "_cuda_getDeviceCount": device_count,
+        "_CudaStreamBase": streams.stream_base(native.Stream, library, devices),
+        "_cuda_canDeviceAccessPeer": lambda one, other: devices.reaches(one, other),
+        "_cuda_exchangeDevice": lambda index: devices.exchange(index),
+        "_cuda_getArchFlags": lambda: "sm_{}{}".format(*devices.model.capability),
+        "_cuda_getCurrentRawStream": of_device(devices.stream),
+        "_cuda_getCurrentStream": stream_of(devices.stream),
+        "_cuda_getDefaultStream": stream_of(lambda index: 0),
+        "_cuda_getDevice": lambda: devices.current(),
+        "_cuda_getDeviceCount": lambda: devices.count(),
         "_cuda_getStreamFromExternal": lambda pointer, index: stream_of(
-            index, streams.known_stream(library, pointer)
-        ),
+            lambda _: streams.known_stream(library, pointer)
+        )(index),
         "_cuda_hostMemoryStats": lambda: device.host_memory_stats(library),
         "_cuda_init": initialize,
-        "_cuda_maybeExchangeDevice": lambda index: 0 if device.check_index(index) else -1,
+        "_cuda_isInBadFork": lambda: devices.in_bad_fork(),
+        "_cuda_maybeExchangeDevice": lambda index: devices.exchange(index),
         "_cuda_memorySnapshot": lambda *args: {
             "segments": [],
             "device_traces": [],
             "allocator_settings": {},
         },
-        "_cuda_memoryStats": of_device(lambda: device.memory_stats(library)),
-        "_cuda_resetAccumulatedHostMemoryStats": of_device(library.reset_accumulated_pinned),
-        "_cuda_resetAccumulatedMemoryStats": of_device(library.reset_accumulated_memory),
-        "_cuda_resetPeakHostMemoryStats": of_device(library.reset_peak_pinned),
-        "_cuda_resetPeakMemoryStats": of_device(library.reset_peak_memory),
-        "_cuda_setDevice": lambda index: device.check_index(index) and None,
-        "_cuda_setStream": lambda stream_id, device_index, device_type: (
-            library.exchange_stream(stream_id) and None
+        "_cuda_memoryStats": of_device(
+            lambda index: device.memory_stats(devices.memory(index))
+        ),
+        "_cuda_resetAccumulatedHostMemoryStats": lambda *args: library.reset_accumulated_pinned(),
+        "_cuda_resetAccumulatedMemoryStats": of_device(devices.reset_accumulated),
+        "_cuda_resetPeakHostMemoryStats": lambda *args: library.reset_peak_pinned(),
+        "_cuda_resetPeakMemoryStats": of_device(devices.reset_peak),
+        "_cuda_setDevice": set_device,
+        "_cuda_setStream": lambda stream_id, device_index, device_type: devices.set_stream(
+            device_index, stream_id
         ),
         "_cuda_sleep": sleep,
-        "_cudart": device.Runtime(library),
+        "_cudart": device.Runtime(library, devices),
         "_cudnn": device.cudnn(),
-        "_get_device_properties": lambda index: properties,
+        "_get_device_properties": of_device(properties_of),
         "_nvtx": types.SimpleNamespace(**_ranges()),
     }
 

@@ -24,13 +24,10 @@ CUDNN_VERSION = (9, 10, 2)
 
 CONSTANTS = {
     "_cuda_getAllocatorBackend": "native",
-    "_cuda_getArchFlags": "sm_70",
     "_cuda_getCompiledVersion": 12060,
-    "_cuda_getDevice": 0,
     "_cuda_hasPrimaryContext": True,
     "_cuda_isCurrentStreamCapturing": False,
     "_cuda_isHistoryEnabled": False,
-    "_cuda_isInBadFork": False,
     "_cuda_record_untuned_is_enabled": False,
     "_cuda_tunableop_is_enabled": False,
     "_cuda_tunableop_tuning_is_enabled": False,

@@ -1,14 +1,13 @@
-"""The pretended CUDA device as Python asks about it: properties, memory, the runtime module."""
+"""A CUDA device as Python asks about it: properties, memory, the runtime module. Which devices there
+are is cuda_devices.py."""
 
-import os
-import platform
 import types
 
 from . import refusal
 from .cuda_tables import CUDNN_VERSION
 
 CUDA_TYPE = 1  # c10::DeviceType::CUDA
-CAPABILITY = (7, 0)
+CLOCK_RATE = 1_000_000  # kHz
 
 # Each statistic, and which figure of the library's it is.
 _STATS = {
@@ -26,52 +25,30 @@ _COUNTED = ("current", "peak", "allocated", "freed")
 _COUNTERS = ("num_alloc_retries", "num_device_alloc", "num_device_free", "num_ooms")
 
 
-def check_index(index):
-    """True for cuda:0, False for a negative index (which asks for no change), else CUDA's error."""
-    if index > 0:
-        from torch import AcceleratorError  # as for every error of the CUDA runtime
-
-        error = AcceleratorError(
-            f"CUDA error: invalid device ordinal ({index}; one device is shown, cuda:0)"
-        )
-        error.error_code = 101  # cudaErrorInvalidDevice
-        raise error
-    return index == 0
-
-
-def host_name():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
 class Properties:
     """As torch.cuda.get_device_properties() returns it. Memory in bytes, clocks in kHz."""
 
-    def __init__(self, library):
-        self.name = f"{host_name()} (as CUDA)"
-        self.major, self.minor = CAPABILITY
-        self.total_memory = library.memory()["total"]
-        self.multi_processor_count = os.cpu_count() or 1
-        self.is_integrated = 1
+    def __init__(self, devices, index):
+        model = devices.model
+        self.name = model.name
+        self.major, self.minor = model.capability
+        self.total_memory = devices.memory(index)["total"]
+        self.multi_processor_count = model.cores
+        self.is_integrated = model.integrated
         self.is_multi_gpu_board = 0
         self.warp_size = 32
         self.max_threads_per_block = 1024
         self.max_threads_per_multi_processor = 2048
         self.regs_per_multiprocessor = 65536
         self.shared_memory_per_block = 48 << 10
-        self.shared_memory_per_block_optin = 96 << 10
-        self.shared_memory_per_multiprocessor = 96 << 10
-        self.L2_cache_size = 6 << 20
-        self.clock_rate = self.memory_clock_rate = 1_000_000
+        self.shared_memory_per_block_optin = model.shared_memory
+        self.shared_memory_per_multiprocessor = model.shared_memory
+        self.L2_cache_size = model.cache
+        self.clock_rate = self.memory_clock_rate = CLOCK_RATE
         self.memory_bus_width = 64
-        self.pci_bus_id = self.pci_device_id = self.pci_domain_id = 0
-        self.uuid = "00000000-0000-0000-0000-000000000000"
+        self.pci_bus_id = index
+        self.pci_device_id = self.pci_domain_id = 0
+        self.uuid = f"00000000-0000-0000-0000-{index:012d}"
         self.gcnArchName = ""
 
     def __repr__(self):
@@ -82,10 +59,9 @@ class Properties:
         )
 
 
-def memory_stats(library):
-    """In the shape of the caching allocator's statistics. What CPU tensors take is allocated, in
-    use and reserved; nothing is cached."""
-    memory = library.memory()
+def memory_stats(memory):
+    """In the shape of the caching allocator's statistics. What tensors take is allocated, in use
+    and reserved; nothing is cached."""
     none = dict.fromkeys(_COUNTED, 0)
     stats = {}
     for name, source in _STATS.items():
@@ -123,8 +99,9 @@ class Runtime:
     class cudaError(int):
         success = 0
 
-    def __init__(self, library):
+    def __init__(self, library, devices):
         self._library = library
+        self._devices = devices
         for name in ("cudaHostRegister", "cudaHostUnregister"):
             self._refuse(name, "no CUDA runtime locks pages", "tensor.pin_memory()")
         for name in ("cudaStreamCreate", "cudaStreamDestroy"):
@@ -135,8 +112,7 @@ class Runtime:
         setattr(self, name, refusal.function(self._library, name, symbol, why, f"use {instead}"))
 
     def cudaMemGetInfo(self, index):
-        check_index(index)
-        memory = self._library.memory()
+        memory = self._devices.memory(index if self._devices.check(index) else 0)
         return memory["free"], memory["total"]
 
     def cudaGetErrorString(self, code):

@@ -13,7 +13,9 @@ import threading
 
 from . import appending, settings, state
 
-SHARDING = "torch.distributed.fsdp.fully_sharded_data_parallel"  # imported late, if at all
+# Imported late, if at all.
+SHARDING = "torch.distributed.fsdp.fully_sharded_data_parallel"
+LOWERING = "torch._inductor.graph"
 
 _lock = threading.Lock()  # around looking whether the finder is there, and putting it there
 
@@ -144,7 +146,20 @@ def _torch_loaded(module):
 def _sharding_loaded(module):
     from . import distributed
 
-    distributed.sharded(module, state.library)
+    if state.library.simulated() is None:
+        distributed.sharded(module, state.library)
 
 
-_ACTIONS = {"torch._C": _native_loaded, "torch": _torch_loaded, SHARDING: _sharding_loaded}
+def _lowering_loaded(module):
+    from . import simulated
+
+    if state.library.simulated() is not None:
+        simulated.refuse_lowering(module, state.library)
+
+
+_ACTIONS = {
+    "torch._C": _native_loaded,
+    "torch": _torch_loaded,
+    SHARDING: _sharding_loaded,
+    LOWERING: _lowering_loaded,
+}

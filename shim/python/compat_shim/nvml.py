@@ -10,7 +10,7 @@ from . import refusal
 _SILENT = "the host does not say"
 
 
-def apply(torch, library):
+def apply(torch, library, devices):
     """torch's own functions begin with the package pynvml and a driver."""
     from torch.cuda import _utils
 
@@ -19,8 +19,9 @@ def apply(torch, library):
 
         @functools.wraps(getattr(module, name))
         def ask(device=None):
-            torch.cuda.get_device_properties(_utils._get_device_index(device, optional=True))
-            found = figure()
+            index = _utils._get_device_index(device, optional=True)
+            torch.cuda.get_device_properties(index)
+            found = figure(index)
             if found is None:
                 refusal.refuse(library, symbol, why)
             return found
@@ -28,20 +29,20 @@ def apply(torch, library):
         for holder in (module, torch.cuda):
             setattr(holder, name, ask)
 
-    def processes():
-        used = library.memory()["current"] / (1 << 20)
-        return f"GPU:0\nprocess {os.getpid():>10d} uses {used:>12.3f} MB GPU memory"
+    def processes(index):
+        used = devices.memory(index)["current"] / (1 << 20)
+        return f"GPU:{index}\nprocess {os.getpid():>10d} uses {used:>12.3f} MB GPU memory"
 
-    def memory_used():
-        memory = library.memory()
+    def memory_used(index):
+        memory = devices.memory(index)
         return memory["total"] - memory["free"]
 
-    answer(torch.cuda, "clock_rate", _clock_rate)
+    answer(torch.cuda, "clock_rate", lambda index: _clock_rate())
     answer(torch.cuda, "device_memory_used", memory_used)
-    answer(torch.cuda, "memory_usage", lambda: None, "the host does not time its memory's use")
-    answer(torch.cuda, "power_draw", lambda: None, "the host does not say what it draws")
-    answer(torch.cuda, "temperature", _temperature)
-    answer(torch.cuda, "utilization", _utilization)
+    answer(torch.cuda, "memory_usage", lambda index: None, "the host does not time its memory's use")
+    answer(torch.cuda, "power_draw", lambda index: None, "the host does not say what it draws")
+    answer(torch.cuda, "temperature", lambda index: _temperature())
+    answer(torch.cuda, "utilization", lambda index: _utilization())
     answer(torch.cuda.memory, "list_gpu_processes", processes)
 
 

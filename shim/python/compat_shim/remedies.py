@@ -19,21 +19,49 @@ LEGACY_TYPES = (
 )
 
 
-def apply(torch, library):
+def apply(torch, library, devices):
+    """For tensors that are asked for on CUDA and are on the CPU."""
     _storages(torch, library)
-    _legacy_types(torch, library)
-    _parallel(torch)
+    _parallel(torch, devices)
     _attention(torch, library)
-    _profiler(torch, library)
     _checkpoint(torch)
     _load(torch)
     _module_moves(torch)
     _optimizers()
     _default_device(torch)
+    autocast.apply(torch, library)
+    for_any(torch, library, devices)
+
+
+def for_any(torch, library, devices):
+    """For CUDA, wherever its tensors are."""
+    _legacy_types(torch, library, devices)
+    _profiler(torch, library)
     _version(torch)
     _refusals(torch, library)
-    autocast.apply(torch, library)
-    nvml.apply(torch, library)
+    nvml.apply(torch, library, devices)
+
+
+def for_simulated(torch, library):
+    """For tensors that are on a CUDA whose memory is the host's."""
+    _array_interface(torch, library)
+    # Between devices that NCCL does not connect, as where two tensors are on one device.
+    torch.cuda.nccl.is_available = lambda tensors: False
+
+
+def _array_interface(torch, library):
+    """What other libraries' kernels read the address of a CUDA tensor from."""
+    name = "__cuda_array_interface__"
+    answer = getattr(torch.Tensor, name).fget
+
+    @functools.wraps(answer)
+    def interface(self):
+        if self.is_cuda:
+            why = "the memory of a simulated device is the host's, which no CUDA kernel can read"
+            refusal.refuse(library, f"torch.Tensor.{name}", why, "tensor.cpu() has numpy's interface")
+        return answer(self)
+
+    setattr(torch.Tensor, name, property(interface))
 
 
 def _storages(torch, library):
@@ -50,22 +78,25 @@ def _storages(torch, library):
     torch.UntypedStorage.__new__ = staticmethod(__new__)
 
 
-def _legacy_types(torch, library):
+def _legacy_types(torch, library, devices):
     """torch.cuda.FloatTensor and its like, as types, as constructors and as the default."""
 
     class LegacyType(type):
         def __instancecheck__(cls, instance):
-            return isinstance(instance, cls.host)
+            if not devices.simulated:
+                return isinstance(instance, cls.host)
+            return isinstance(instance, torch.Tensor) and instance.type() == cls.name
 
     def legacy_type(module, host):
         symbol = f"{module.__name__}.{host.__name__}"
 
-        def __new__(cls, *args, **kwargs):
-            library.redirect(symbol, "cuda")
-            return cls.host(*args, **kwargs)
+        def __new__(cls, *args, device="cuda", **kwargs):
+            where = library.redirect(symbol, str(torch.device(device)))
+            made = cls.host(*args, **kwargs)
+            return made.to(where) if devices.simulated else made
 
         # Tensor.type() reads the full name from the type itself.
-        members = {"__new__": __new__, "host": host, "dtype": host.dtype}
+        members = {"__new__": __new__, "host": host, "dtype": host.dtype, "name": symbol}
         return LegacyType(symbol, (), {**members, "__module__": module.__name__})
 
     for module, hosts in ((torch.cuda, torch), (torch.cuda.sparse, torch.sparse)):
@@ -78,15 +109,18 @@ def _legacy_types(torch, library):
     @functools.wraps(set_default)
     def set_default_tensor_type(t):
         name = t if isinstance(t, str) else getattr(t, "__name__", "")
-        if name.startswith("torch.cuda."):
+        on_cuda = name.startswith("torch.cuda.")
+        if on_cuda:
             library.redirect("torch.set_default_tensor_type", "cuda")
             t = "torch." + name[len("torch.cuda.") :]
-        return set_default(t)
+        set_default(t)
+        if devices.simulated:
+            torch.set_default_device("cuda" if on_cuda else None)
 
     torch.set_default_tensor_type = set_default_tensor_type
 
 
-def _parallel(torch):
+def _parallel(torch, devices):
     """DataParallel over one device. torch's own runs, and finds the module where it is."""
     module = sys.modules["torch.nn.parallel.data_parallel"]
     parallel = module.DataParallel
@@ -112,7 +146,7 @@ def _parallel(torch):
 
     for name in ("torch.nn.parallel.comm", "torch.cuda.comm"):
         if name in sys.modules:
-            sys.modules[name].reduce_add = collectives.reduce_add
+            sys.modules[name].reduce_add = collectives.reduce_add(devices)
 
 
 def _attention(torch, library):

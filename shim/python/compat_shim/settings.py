@@ -4,11 +4,12 @@ import os
 import sys
 from typing import NamedTuple, Optional
 
-from . import simulated
-
 MODES = ("missing", "full")
 HOSTS = ("mps", "cuda", "cpu")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+SIMULATED = ("mps", "cuda")
+# Of simulated CUDA; the library's simulate/accelerator.h has as many.
+DEVICES = tuple(map(str, range(1, 9)))
 
 
 class Settings(NamedTuple):
@@ -18,6 +19,7 @@ class Settings(NamedTuple):
     library: Optional[str]
     record: Optional[str]
     simulate: Optional[str]
+    devices: int
 
 
 def asked_for(environ=os.environ):
@@ -27,7 +29,7 @@ def asked_for(environ=os.environ):
 
 def read(found_host, environ=os.environ):
     """The settings of this process; `found_host` is what torch itself can reach."""
-    simulate = _word(environ, "TORCHDEVICE_SIMULATE", simulated.DEVICES, None)
+    simulate = _word(environ, "TORCHDEVICE_SIMULATE", SIMULATED, None)
     if simulate and found_host != "cpu":
         raise ImportError(
             f"TORCHDEVICE_SIMULATE={simulate}: this torch has {found_host} of its own; a device is "
@@ -41,6 +43,7 @@ def read(found_host, environ=os.environ):
         library=environ.get("COMPAT_SHIM_LIBRARY") or None,
         record=environ.get("TORCHDEVICE_RECORD") or None,
         simulate=simulate,
+        devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
     )
 
 

@@ -6,41 +6,71 @@ import array
 import atexit
 import functools
 import os
+import sys
 
-DEVICES = ("mps", "cuda")
+from . import cuda_devices, cuda_names, refusal, remedies
+from .hook import LOWERING
+
 MPS_NAME = "Simulated Apple GPU"
 MPS_CORES = 10
 MACOS = (15, 0)  # what torch.backends.mps.is_macos_or_newer answers for
 
 
-def prepare(native, library, simulate, commit):
-    """torch._C is there, torch.cuda and torch.mps are not: give the process its device."""
-    _PREPARE[simulate](native, library, commit)
+def prepare(native, library, settings, commit):
+    """torch._C is there, torch.cuda and torch.mps are not: give it what the device's build has."""
+    global _device
+    _device = _KINDS[settings.simulate](library, settings, commit)
+    _device.prepare(native)
 
 
-def finish(torch, library, simulate):
+def finish(torch, library):
     """torch is complete."""
+    _device.finish(torch)
     library.install_drawing()
-    _storages(torch, simulate)
+    _storages(torch, library.simulated())
+    if LOWERING in sys.modules:
+        refuse_lowering(sys.modules[LOWERING], library)
     # Registered first, so that it runs last: after what the program does at its own exit.
     atexit.register(library.wait_for_autograd)
 
 
-def _prepare_mps(native, library, commit):
-    # As MPSFallback.mm reads it: any number but 0.
-    fallback = os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK", "0")
-    library.simulate_mps(
-        fallback=fallback.strip() not in ("", "0"),
-        commit=commit,
-        macos_major=MACOS[0],
-        macos_minor=MACOS[1],
-    )
-    native._has_mps = True
-    native._mps_get_name = lambda: MPS_NAME
-    native._mps_get_core_count = lambda: MPS_CORES
+class _Mps:
+    def __init__(self, library, settings, commit):
+        self._library = library
+        self._commit = commit
+
+    def prepare(self, native):
+        # As MPSFallback.mm reads it: any number but 0.
+        fallback = os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK", "0")
+        self._library.simulate_mps(
+            fallback=fallback.strip() not in ("", "0"),
+            commit=self._commit,
+            macos_major=MACOS[0],
+            macos_minor=MACOS[1],
+        )
+        native._has_mps = True
+        native._mps_get_name = lambda: MPS_NAME
+        native._mps_get_core_count = lambda: MPS_CORES
+
+    def finish(self, torch):
+        pass
 
 
-_PREPARE = {"mps": _prepare_mps}
+class _Cuda:
+    def __init__(self, library, settings, commit):
+        self._library = library
+        self._devices = cuda_devices.SimulatedCuda(library, settings.devices)
+
+    def prepare(self, native):
+        cuda_names.fill(native, self._library, self._devices)
+
+    def finish(self, torch):
+        self._devices.install()
+        remedies.for_any(torch, self._library, self._devices)
+        remedies.for_simulated(torch, self._library)
+
+
+_KINDS = {"mps": _Mps, "cuda": _Cuda}
 
 
 def _storages(torch, simulate):
@@ -59,3 +89,24 @@ def _storages(torch, simulate):
         return content.to(device).untyped_storage()
 
     torch.UntypedStorage.__new__ = staticmethod(__new__)
+
+
+def refuse_lowering(module, library):
+    """torch.compile with Inductor, on the first tensor of the device's that it meets. hook.py calls
+    this where Inductor is imported after us, as it is by the first such call."""
+    simulate = library.simulated()
+    graph = module.GraphLowering
+    add = graph.add_device_info
+
+    @functools.wraps(add)
+    def add_device_info(self, device):
+        if device.type == simulate:
+            refusal.refuse(
+                library,
+                "torch._inductor",
+                f"Inductor writes kernels for {simulate}, which a simulated device cannot run",
+                'torch.compile has the backends "eager" and "aot_eager"',
+            )
+        add(self, device)
+
+    graph.add_device_info = add_device_info

@@ -20,7 +20,7 @@ def known_stream(library, pointer):
     return pointer
 
 
-def stream_base(torch_stream, library):
+def stream_base(torch_stream, library, devices):
     class _CudaStreamBase(torch_stream):
         def __new__(
             cls, priority=0, stream_id=0, device_index=0, device_type=0, stream_ptr=0
@@ -29,8 +29,9 @@ def stream_base(torch_stream, library):
                 stream_id = known_stream(library, stream_ptr)
             elif not (stream_id or device_index or device_type):
                 stream_id = library.new_stream(priority)
+                device_index = devices.current()
             return torch_stream.__new__(
-                cls, stream_id=stream_id, device_index=0, device_type=CUDA_TYPE
+                cls, stream_id=stream_id, device_index=device_index, device_type=CUDA_TYPE
             )
 
         def __init__(self, *args, **kwargs):

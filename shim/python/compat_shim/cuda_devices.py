@@ -1,0 +1,221 @@
+"""The CUDA devices of this process, as the functions that torch._C is filled with ask for them.
+
+HostAsCuda is the host, shown as one device whose tensors are on the CPU (the shim); SimulatedCuda is
+devices that tensors truly are on (simulate/accelerator.h). What is the same for both is in
+cuda_names.py and device.py.
+"""
+
+import os
+import platform
+from typing import NamedTuple
+
+_INVALID_DEVICE = 101  # cudaErrorInvalidDevice
+
+
+class Model(NamedTuple):
+    """What torch.cuda.get_device_properties() tells apart. Sizes are in bytes."""
+
+    name: str
+    capability: tuple
+    cores: int
+    integrated: int
+    shared_memory: int  # of a multiprocessor
+    cache: int
+
+
+def host_name():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _visible(devices):
+    """torch reads CUDA_VISIBLE_DEVICES as the driver does."""
+    import torch
+
+    return min(devices, len(torch.cuda._parse_visible_devices()))
+
+
+class HostAsCuda:
+    """cuda:0, at which requests end on the CPU."""
+
+    simulated = False
+
+    def __init__(self, library):
+        self._library = library
+        self.model = Model(
+            f"{host_name()} (as CUDA)", (7, 0), os.cpu_count() or 1, 1, 96 << 10, 6 << 20
+        )
+
+    def count(self):
+        return _visible(1)
+
+    def current(self):
+        return 0
+
+    def check(self, index):
+        """True for cuda:0, False for a negative index (which asks for no change), else CUDA's
+        error."""
+        if index > 0:
+            from torch import AcceleratorError  # as for every error of the CUDA runtime
+
+            error = AcceleratorError(
+                f"CUDA error: invalid device ordinal ({index}; one device is shown, cuda:0)"
+            )
+            error.error_code = _INVALID_DEVICE
+            raise error
+        return index == 0
+
+    def exchange(self, index):
+        return 0 if self.check(index) else -1
+
+    def place(self, index):
+        """Where collectives put a tensor for this device; None leaves it where it is."""
+        return "cuda" if self.check(index) else None
+
+    def reaches(self, one, other):
+        return False
+
+    def generators(self):
+        return (self._library.default_generator(),)
+
+    def memory(self, index):
+        return self._library.memory()
+
+    def reset_peak(self, index):
+        self._library.reset_peak_memory()
+
+    def reset_accumulated(self, index):
+        self._library.reset_accumulated_memory()
+
+    def stream(self, index):
+        return self._library.current_stream()
+
+    def set_stream(self, index, stream):
+        self._library.exchange_stream(stream)
+
+    def initialized(self):
+        pass
+
+    def in_bad_fork(self):
+        return False
+
+    def functions(self):
+        return {}
+
+
+def _begin():
+    """As torch's C++ side of each of these questions: the first one initialises CUDA, or says that
+    it cannot."""
+    import torch
+
+    torch.cuda._lazy_init()
+
+
+class SimulatedCuda:
+    """cuda:0 and up, each with memory of its own. They are there from `install` on."""
+
+    simulated = True
+    total = 16 << 30  # bytes of memory on each
+    model = Model("Simulated CUDA GPU", (8, 0), 108, 0, 164 << 10, 40 << 20)
+
+    def __init__(self, library, devices):
+        self._library = library
+        self._asked = devices
+        self._fractions = {}
+        self._initialized = self._forked = False
+
+    def install(self):
+        """As many as are visible; where none is, CUDA answers that it has no devices."""
+        devices = _visible(self._asked)
+        if devices > 0:
+            self._library.simulate_cuda(devices)
+        for index in range(devices):
+            self._library.set_device_limit(index, self.total)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def count(self):
+        return self._library.device_count()
+
+    def current(self):
+        _begin()
+        return self._library.current_device()
+
+    def check(self, index):
+        """False for a negative index, which asks for no change."""
+        if index >= 0:
+            _begin()
+            self._library.check_index(index)
+        return index >= 0
+
+    def exchange(self, index):
+        return self._library.exchange_device(index) if self.check(index) else -1
+
+    def place(self, index):
+        return f"cuda:{index}" if self.check(index) else None
+
+    def reaches(self, one, other):
+        return self.check(one) and self.check(other) and one != other
+
+    def generators(self):
+        return tuple(self._library.default_generators())
+
+    def memory(self, index):
+        figures = self._library.device_memory(index)
+        current = figures["bytes"].current
+        return {
+            "current": current,
+            "peak": figures["bytes"].peak,
+            "bytes": figures["bytes"],
+            "blocks": figures["blocks"],
+            "total": self.total,
+            "free": max(0, figures["limit"] - current),
+        }
+
+    def reset_peak(self, index):
+        self._library.reset_device_peak(index)
+
+    def reset_accumulated(self, index):
+        self._library.reset_device_accumulated(index)
+
+    def stream(self, index):
+        return self._library.device_stream(index)
+
+    def set_stream(self, index, stream):
+        self._library.exchange_device(index)
+        self._library.set_device_stream(index, stream)
+
+    def initialized(self):
+        self._initialized = True
+
+    def in_bad_fork(self):
+        return self._forked
+
+    def functions(self):
+        """What has an effect on devices with memory of their own, and none on the host."""
+        return {
+            "_cuda_getMemoryFraction": self._fraction,
+            "_cuda_setMemoryFraction": self._set_fraction,
+        }
+
+    def _fraction(self, index):
+        self.check(index)
+        return self._fractions.get(index, 1.0)
+
+    def _set_fraction(self, fraction, index):
+        self.check(index)
+        self._fractions[index] = fraction
+        self._library.set_device_limit(index, int(self.total * fraction))
+
+    def _after_fork(self):
+        """A context of CUDA's does not come through a fork: the child's first use of it is torch's
+        own error."""
+        if self._initialized:
+            self._forked = True
+            self._library.needs_init_again()

@@ -30,6 +30,7 @@ Expected<void> copy_into(const fs::path& folder, const fs::path& room,
     if (auto made = make_directories(folder / kImportedFolder); !made) return made;
     for (size_t i = 0; i < files.size(); ++i) {
         ImportedFile& file = files[i];
+        if (!file.unread.empty()) continue;
         const fs::path copy =
             fs::path(kImportedFolder) / fmt::format("{}-{}", i + 1, escaped_component(file.name));
         std::error_code error;
@@ -45,6 +46,13 @@ Expected<void> copy_into(const fs::path& folder, const fs::path& room,
     }
     std::error_code ignored;
     fs::remove(room, ignored);
+    return {};
+}
+
+// Of the first file that could not be read.
+std::string unread_of(const std::vector<ImportedFile>& files) {
+    for (const auto& file : files)
+        if (!file.unread.empty()) return file.name + ": " + file.unread;
     return {};
 }
 
@@ -90,6 +98,18 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
     const std::string& series = name.empty() ? command.suite : name;
     run.id = make_run_id(series, run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
+    std::optional<OpenResults> store;
+    const auto open = [&]() -> Expected<void> {
+        auto opened = open_results(run.results);
+        if (!opened) return tl::unexpected(opened.error());
+        store.emplace(std::move(*opened));
+        return {};
+    };
+    // Before stdin is read, which can be read but once. A new folder is made when there is
+    // something for it.
+    std::error_code error;
+    if (fs::exists(run.results / "runner.db", error) || fs::exists(run.results / "runs", error))
+        if (auto opened = open(); !opened) return tl::unexpected(opened.error());
     HalfMade made(run.folder,
                   fmt::format("{} is stored; `runner report` writes its reports", run.id));
     const fs::path room = run.folder / "incoming";
@@ -97,8 +117,8 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
     auto files = find_foreign({command.files, command.dialect, command.stdin_name, run.results},
                               room, notes);
     if (!files) return tl::unexpected(files.error());
-    auto store = open_results(run.results);
-    if (!store) return tl::unexpected(store.error());
+    if (!store)
+        if (auto opened = open(); !opened) return tl::unexpected(opened.error());
     if (auto copied = copy_into(run.folder, room, *files); !copied)
         return tl::unexpected(copied.error());
 
@@ -108,10 +128,12 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
     if (!look) return tl::unexpected(look.error());
     if (look->frameworks.empty())
         return fail(ErrorKind::usage, "there is not one result in these files",
-                    look->notes.empty() ? "" : look->notes.front());
+                    look->notes.empty() ? unread_of(*files) : look->notes.front());
     print_notes(notes);
     print_notes(look->notes);
-    for (const auto& file : *files) print("{}: {}\n", printable(file.name), name_of(file.dialect));
+    for (const auto& file : *files)
+        print("{}: {}\n", printable(file.name),
+              file.unread.empty() ? std::string(name_of(file.dialect)) : printable(file.unread));
 
     RunFacts facts;
     facts.collected = static_cast<long>(look->collected);

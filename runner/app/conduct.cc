@@ -228,10 +228,13 @@ Expected<fs::path> existing_results(const Invocation& invocation) {
 }
 
 // Made first of all, so that a folder that cannot be written is known before minutes are spent.
-Expected<store::Store> open_results(const fs::path& results) {
+Expected<OpenResults> open_results(const fs::path& results) {
+    if (auto made = make_directories(results / "runs"); !made) return tl::unexpected(made.error());
+    auto lock = ResultsLock::share(results);
+    if (!lock) return tl::unexpected(lock.error());
     if (is_gone(results)) return tl::unexpected(store::Store::gone(results / "runner.db"));
-    return make_directories(results / "runs").and_then([&] {
-        return store::Store::open(results / "runner.db");
+    return store::Store::open(results / "runner.db").map([&](store::Store&& store) {
+        return OpenResults(std::move(*lock), std::move(store));
     });
 }
 

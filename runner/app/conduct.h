@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runner/app/ready.h"
@@ -31,7 +32,17 @@ struct Conducted {
 // The folder of stored results that the settings name. Errors: usage, where there are none.
 [[nodiscard]] Expected<std::filesystem::path> existing_results(const Invocation& invocation);
 
+// The database of a folder of results, which nobody makes anew while it is open.
+class OpenResults : public store::Store {
+  public:
+    OpenResults(ResultsLock lock, store::Store store)
+        : store::Store(std::move(store)), lock_(std::move(lock)) {}
+
+  private:
+    ResultsLock lock_;
+};
+
 // Opens the results folder's database, making what is missing.
-[[nodiscard]] Expected<store::Store> open_results(const std::filesystem::path& results);
+[[nodiscard]] Expected<OpenResults> open_results(const std::filesystem::path& results);
 
 }  // namespace compat::app

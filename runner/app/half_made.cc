@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "runner/app/output.h"
 #include "runner/base/exit_code.h"
 
@@ -12,23 +10,29 @@ namespace compat::app {
 
 namespace {
 
+constexpr int kOver = SIGUSR1;  // from us to the watcher; from elsewhere it ends us all the same
+
+// A script ignores for what it starts what is not meant for it: `trap '' INT`, `nohup`, `&`.
 sigset_t ending_signals() {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    struct sigaction hangup {};
-    ::sigaction(SIGHUP, nullptr, &hangup);
-    if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
+    sigaddset(&set, kOver);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction now {};
+        ::sigaction(signal, nullptr, &now);
+        if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);
+    }
     return set;
 }
 
 }  // namespace
 
 HalfMade::HalfMade(std::filesystem::path path, std::string kept)
-    : path_(std::move(path)), said_of_kept_(std::move(kept)), held_(deciding_, std::defer_lock) {
-    const sigset_t set = ending_signals();
-    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    : signals_(ending_signals()),
+      path_(std::move(path)),
+      said_of_kept_(std::move(kept)),
+      held_(deciding_, std::defer_lock) {
+    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     watcher_ = std::thread([this] { watch(); });
 }
 
@@ -37,10 +41,9 @@ HalfMade::~HalfMade() {
     over_ = true;
     if (!kept_) remove();
     held_.unlock();
-    ::pthread_kill(watcher_.native_handle(), SIGTERM);  // it waits for nothing else
+    ::pthread_kill(watcher_.native_handle(), kOver);
     watcher_.join();
-    const sigset_t set = ending_signals();
-    ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
 void HalfMade::hold() { held_.lock(); }
@@ -51,9 +54,8 @@ void HalfMade::keep() {
 }
 
 void HalfMade::watch() {
-    const sigset_t set = ending_signals();
     int signal = 0;
-    ::sigwait(&set, &signal);
+    ::sigwait(&signals_, &signal);
     const std::lock_guard lock(deciding_);
     if (over_) return;
     if (!kept_) remove();

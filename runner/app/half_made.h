@@ -3,6 +3,7 @@
 // (resume.cc).
 #pragma once
 
+#include <csignal>
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace compat::app {
 
-// While it lives SIGINT, SIGTERM and SIGHUP (unless it is ignored) remove `path`, whatever it is by
-// then, and end the process with ExitCode::interrupted. One at a time in a process.
+// While it lives SIGINT, SIGTERM and SIGHUP, each unless it is ignored, remove `path`, whatever it
+// is by then, and end the process with ExitCode::interrupted. One at a time in a process.
 class HalfMade {
   public:
     // `kept`: what an interruption says once `keep` was called.
@@ -28,6 +29,7 @@ class HalfMade {
     void watch();
     void remove() const;
 
+    sigset_t signals_;
     std::filesystem::path path_;
     std::string said_of_kept_;
     std::mutex deciding_;

@@ -45,9 +45,14 @@ Expected<std::vector<fs::path>> files_of(const std::string& name, const fs::path
     return files;
 }
 
-// Where it is in no known dialect nothing is left of it in `into`.
-Expected<ImportedFile> one_foreign(const fs::path& file, const WhatToImport& what,
-                                   std::optional<parsers::Dialect> dialect, const fs::path& into) {
+struct OneForeign {
+    std::optional<ImportedFile> file;
+    Error why_none;
+};
+
+// Where it is no results nothing is left of it in `into`.
+Expected<OneForeign> one_foreign(const fs::path& file, const WhatToImport& what,
+                                 std::optional<parsers::Dialect> dialect, const fs::path& into) {
     auto plain = plain_file(file.string(), what.stdin_name, into);
     if (!plain) return tl::unexpected(plain.error());
     const auto mapped = Mapped::open(plain->file);
@@ -58,16 +63,29 @@ Expected<ImportedFile> one_foreign(const fs::path& file, const WhatToImport& wha
         std::error_code ignored;
         fs::remove(into, ignored);
         if (mapped->bytes().empty())
-            return fail(ErrorKind::usage, "this file is empty", {}, file.string());
-        return fail(ErrorKind::usage, "these are no results in any known dialect",
-                    "say which with --dialect; " + known_dialects(), file.string());
+            return OneForeign{{}, {ErrorKind::usage, "this file is empty", {}, file.string()}};
+        return OneForeign{{},
+                          {ErrorKind::usage, "these are no results in any known dialect",
+                           "say which with --dialect; " + known_dialects(), file.string()}};
     }
-    return ImportedFile{
-        std::move(plain->file),
-        std::move(plain->name),
-        *seen,
-        dialect ? std::vector<parsers::Dialect>{} : parsers::others_in(signs, *seen),
+    return OneForeign{
+        ImportedFile{std::move(plain->file),
+                     std::move(plain->name),
+                     *seen,
+                     dialect ? std::vector<parsers::Dialect>{} : parsers::others_in(signs, *seen),
+                     {},
+                     {}},
         {}};
+}
+
+std::string unread_words(const Error& error) {
+    return error.advice.empty() ? error.message : error.message + ": " + error.advice;
+}
+
+parsers::Dialect dialect_named(const json& name) {
+    const auto dialect = parsers::dialect_of(name.get<std::string>());
+    if (!dialect) throw json::other_error::create(501, "an unknown dialect", &name);
+    return *dialect;
 }
 
 // What was not told of single tests is told of none.
@@ -83,6 +101,10 @@ class Reading {
         : sums_(sums), see_(see) {}
 
     Expected<void> read(const ImportedFile& file) {
+        if (!file.unread.empty()) {
+            sums_.mismatches.push_back({file.name, "it was not read: " + file.unread});
+            return {};
+        }
         const auto mapped = Mapped::open(file.file);
         if (!mapped) return tl::unexpected(mapped.error());
         Expected<void> done;
@@ -168,14 +190,19 @@ Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what, const
                 continue;
             }
             auto one = one_foreign(file, what, all, room / std::to_string(found.size()));
-            if (!one && !folder) return tl::unexpected(one.error());
-            if (one) {
-                ++known;
-                found.push_back(std::move(*one));
-            } else {
+            if (!one && (!folder || one.error().kind == ErrorKind::io))
+                return tl::unexpected(one.error());
+            if (one && !one->file) {
+                if (!folder) return tl::unexpected(one->why_none);
                 notes.push_back(
-                    fmt::format("passed over {}: {}", file.string(), one.error().message));
+                    fmt::format("passed over {}: {}", file.string(), one->why_none.message));
+                continue;
             }
+            ++known;
+            if (one)
+                found.push_back(std::move(*one->file));
+            else
+                found.push_back({{}, file.string(), {}, {}, {}, unread_words(one.error())});
         }
         if (known == 0)
             return fail(ErrorKind::usage, "there are no results in this folder", known_dialects(),
@@ -187,6 +214,10 @@ Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what, const
 std::string describe_files(const std::vector<ImportedFile>& files) {
     json list = json::array();
     for (const ImportedFile& file : files) {
+        if (!file.unread.empty()) {
+            list.push_back({{"name", file.name}, {"unread", file.unread}});
+            continue;
+        }
         list.push_back(
             {{"name", file.name}, {"dialect", name_of(file.dialect)}, {"copy", file.log}});
         for (const parsers::Dialect other : file.also)
@@ -195,18 +226,30 @@ std::string describe_files(const std::vector<ImportedFile>& files) {
     return json{{"imported", list}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::vector<ImportedFile> described_files(const std::string& fingerprint, const fs::path& folder) {
+Expected<std::vector<ImportedFile>> described_files(const std::string& fingerprint,
+                                                    const fs::path& folder) {
     std::vector<ImportedFile> files;
     const json described = json::parse(fingerprint, nullptr, false);
     if (!described.is_object() || !described.contains("imported")) return files;
-    for (const json& file : described["imported"]) {
-        const auto dialect = parsers::dialect_of(file.value("dialect", ""));
-        const std::string copy = file.value("copy", "");
-        if (!dialect) continue;
-        ImportedFile& known = files.emplace_back();
-        known = {folder / copy, file.value("name", ""), *dialect, {}, copy};
-        for (const auto& name : file.value("also", std::vector<std::string>{}))
-            if (const auto other = parsers::dialect_of(name)) known.also.push_back(*other);
+    try {
+        for (const json& file : described["imported"]) {
+            ImportedFile& known = files.emplace_back();
+            known.name = file.at("name");
+            if (file.contains("unread")) {
+                known.unread = file.at("unread");
+                continue;
+            }
+            known.dialect = dialect_named(file.at("dialect"));
+            known.log = file.at("copy");
+            known.file = folder / known.log;
+            for (const json& name : file.value("also", json::array()))
+                known.also.push_back(dialect_named(name));
+        }
+    } catch (const json::exception& error) {
+        return fail(ErrorKind::usage,
+                    fmt::format("what is kept of the imported files cannot be understood ({})",
+                                error.what()),
+                    {}, folder.string());
     }
     return files;
 }

@@ -24,6 +24,7 @@ struct ImportedFile {
     parsers::Dialect dialect{};
     std::vector<parsers::Dialect> also;  // seen in it and not read, where nobody said the dialect
     std::string log;                     // its copy, relative to the run's folder
+    std::string unread;                  // why nothing of it is known: no other field but its name
 };
 
 struct WhatToImport {
@@ -33,19 +34,20 @@ struct WhatToImport {
     std::filesystem::path results;  // never looked at: what is in it was made here
 };
 
-// Of a folder every file in it, folders within included, in the order of their names; files in no
-// known dialect are passed over and named in `notes`. Nothing is taken twice. `room`: the folder
-// for what must be made plain first (intake.h), made where it is needed. Errors: usage, naming the
-// file: not there, in no known dialect, what plain_file refuses.
+// Of a folder every file in it, folders within included, in the order of their names; empty ones
+// and those in no known dialect are passed over and named in `notes`, what plain_file refuses is
+// `unread`. Nothing is taken twice. `room`: the folder for what must be made plain first
+// (intake.h), made where it is needed. Errors: io; usage, naming the file: not there, in no known
+// dialect, what plain_file refuses.
 [[nodiscard]] Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what,
                                                                const std::filesystem::path& room,
                                                                std::vector<std::string>& notes);
 
 // As a run's fingerprint keeps them, and back from it: those of a run whose folder is `folder`,
-// none where it was not imported.
+// none where it was not imported. Errors: usage, where it was and cannot be understood.
 [[nodiscard]] std::string describe_files(const std::vector<ImportedFile>& files);
-[[nodiscard]] std::vector<ImportedFile> described_files(const std::string& fingerprint,
-                                                        const std::filesystem::path& folder);
+[[nodiscard]] Expected<std::vector<ImportedFile>> described_files(
+    const std::string& fingerprint, const std::filesystem::path& folder);
 
 // What the files said that concerns the run as a whole.
 struct ImportSums {

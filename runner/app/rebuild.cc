@@ -29,8 +29,6 @@ namespace {
 
 struct Known {
     std::string id;
-    std::optional<RunRecord> record;  // none: of it only the old database may know
-    std::string why;                  // there is none
     WallTime begun{};
 };
 
@@ -66,9 +64,9 @@ class Rebuilding {
 
     Expected<void> run() {
         for (const Known& known : known_runs())
-            if (auto added = add(known); !added) return added;
+            if (auto added = add(known.id); !added) return added;
         if (auto told = tell_gaps(); !told) return told;
-        return take_over_gaps();
+        return take_over_gaps().and_then([&] { return fresh_.settle(); });
     }
 
     [[nodiscard]] const std::vector<std::string>& lost() const { return lost_; }
@@ -83,71 +81,97 @@ class Rebuilding {
   private:
     [[nodiscard]] fs::path folder_of(const std::string& id) const { return results_ / "runs" / id; }
 
+    [[nodiscard]] Expected<RunRecord> record_of(const std::string& id) const {
+        std::error_code error;
+        if (!fs::is_directory(folder_of(id), error))
+            return fail(ErrorKind::usage, "its folder is gone");
+        auto record = read_record(folder_of(id));
+        if (record && record->info.id != id)
+            return fail(ErrorKind::usage, "its record is that of " + record->info.id);
+        return record;
+    }
+
     // In the order in which they began: of two runs the later one is that which was stored later.
     std::vector<Known> known_runs() {
-        std::vector<Known> runs;
         std::set<std::string> ids;
         std::error_code error;
-        for (const auto& entry : fs::directory_iterator(results_ / "runs", error)) {
-            if (!entry.is_directory(error)) continue;
-            Known known{entry.path().filename().string(), {}, {}, {}};
-            ids.insert(known.id);
-            auto record = read_record(entry.path());
-            if (!record) {
-                known.why = record.error().message;
-            } else if (record->info.id != known.id) {
-                known.why = fmt::format("its record is that of {}", record->info.id);
-            } else {
-                known.begun = record->begun;
-                known.record = std::move(*record);
-            }
-            runs.push_back(std::move(known));
-        }
+        for (const auto& entry : fs::directory_iterator(results_ / "runs", error))
+            if (entry.is_directory(error)) ids.insert(entry.path().filename().string());
         if (const auto stored = old_ ? old_->runs() : Expected<std::vector<store::RunSummary>>())
-            for (const auto& run : *stored)
-                if (ids.insert(run.id).second)
-                    runs.push_back({run.id, {}, "its folder is gone", {}});
-        for (Known& known : runs)
-            if (!known.record && old_)
-                if (const auto run = old_->load_run(known.id)) known.begun = run->info.started;
+            for (const auto& run : *stored) ids.insert(run.id);
+        std::vector<Known> runs;
+        for (const auto& id : ids) {
+            Known& known = runs.emplace_back(Known{id, {}});
+            if (const auto record = record_of(id))
+                known.begun = record->begun;
+            else if (const auto run = old_ ? old_->load_run(id) : Expected<store::StoredRun>())
+                known.begun = run->info.started;
+        }
         std::sort(runs.begin(), runs.end(), [](const Known& a, const Known& b) {
             return std::tie(a.begun, a.id) < std::tie(b.begun, b.id);
         });
         return runs;
     }
 
-    // Only what the fresh database does not take is an error.
-    Expected<void> add(const Known& known) {
-        if (known.record && has_all_files(*known.record)) return add_from_folder(known);
-        if (old_)
-            if (const auto run = old_->load_run(known.id)) {
-                const auto added = fresh_.add_run(*run, [&](const store::SeeModule& see) {
-                    return old_->each_module(known.id, see);
-                });
-                if (added) {
-                    ++from_old_;
-                    if (run->end) ends_.emplace_back(run->end->finished, known.id);
-                    return {};
-                }
-                if (is_of_fresh(added.error())) return added;
-            }
-        if (known.record) return add_from_folder(known);
-        lost_.push_back(fmt::format("{}: {}, and no database that can be read holds it whole",
-                                    known.id, known.why));
+    // From its folder, where that holds the run whole; else rather from the old database. Only what
+    // would stop every other run as well is an error.
+    Expected<void> add(const std::string& id) {
+        const auto record = record_of(id);
+        const auto add_record = [&]() -> Expected<void> {
+            if (!record) return tl::unexpected(record.error());
+            return add_from_folder(*record);
+        };
+        const bool folder_first = record && is_whole(*record);
+        const auto first = folder_first ? add_record() : add_from_old(id);
+        if (first || stops(first.error())) return first;
+        const auto second = folder_first ? add_from_old(id) : add_record();
+        if (second || stops(second.error())) return second;
+        lost_.push_back(fmt::format("{}: {}, and no database that can be read holds it whole", id,
+                                    (folder_first ? first : second).error().message));
         return {};
     }
 
-    [[nodiscard]] bool is_of_fresh(const Error& error) const {
-        return error.where == fresh_file_.string();
+    // A full disk, a lock.
+    [[nodiscard]] bool stops(const Error& error) const {
+        return error.where == fresh_file_.string() && !Store::is_refusal(error);
     }
 
-    [[nodiscard]] bool has_all_files(const RunRecord& record) const {
+    Expected<void> add_from_old(const std::string& id) {
+        if (!old_) return fail(ErrorKind::database, "there is no old database");
+        const auto run = old_->load_run(id);
+        if (!run) return tl::unexpected(run.error());
+        auto added = fresh_.add_run(
+            *run, [&](const store::SeeModule& see) { return old_->each_module(id, see); });
+        if (!added) return added;
+        ++from_old_;
+        if (run->end) ends_.emplace_back(run->end->finished, id);
+        return {};
+    }
+
+    // Nothing of it is missing, as far as can be seen, nor is anything that the old database has.
+    [[nodiscard]] bool is_whole(const RunRecord& record) const {
+        const auto imported = described_files(record.info.fingerprint, folder_of(record.info.id));
+        if (!imported || record.unreadable > 0 || !has_all_files(record, *imported)) return false;
+        const auto run = old_ ? old_->load_run(record.info.id) : Expected<store::StoredRun>();
+        if (!old_ || !run) return true;
+        if (run->end && !record.end) return false;
+        if (!imported->empty()) return true;  // their files tell the modules
+        const auto extent = old_->extent_of(record.info.id);
+        std::int64_t attempts = 0;
+        for (const auto& [path, jobs] : record.attempts)
+            attempts += static_cast<std::int64_t>(jobs.size());
+        return !extent || (attempts >= extent->attempts &&
+                           static_cast<std::int64_t>(record.modules.size()) >= extent->modules);
+    }
+
+    [[nodiscard]] bool has_all_files(const RunRecord& record,
+                                     const std::vector<ImportedFile>& imported) const {
         const fs::path folder = folder_of(record.info.id);
         std::error_code error;
         const auto there = [&](const std::string& name) {
             return name.empty() || fs::exists(folder / name, error);
         };
-        for (const auto& file : described_files(record.info.fingerprint, folder))
+        for (const auto& file : imported)
             if (!there(file.log)) return false;
         return std::all_of(record.attempts.begin(), record.attempts.end(), [&](const auto& module) {
             return std::all_of(module.second.begin(), module.second.end(), [&](const auto& job) {
@@ -159,39 +183,40 @@ class Rebuilding {
         });
     }
 
-    Expected<void> add_from_folder(const Known& known) {
-        const RunRecord& record = *known.record;
-        const auto imported = described_files(record.info.fingerprint, folder_of(known.id));
-        const auto added = fresh_.add_run({record.info, record.end, 0},
-                                          [&](const store::SeeModule& see) -> Expected<void> {
-                                              if (imported.empty()) return see_attempts(known, see);
-                                              return see_imported(record, imported, see);
-                                          });
-        if (!added && is_of_fresh(added.error())) return added;
-        if (!added) {
-            lost_.push_back(fmt::format("{}: {}", known.id, to_line(added.error())));
-            return {};
-        }
+    Expected<void> add_from_folder(const RunRecord& record) {
+        const std::string& id = record.info.id;
+        const auto imported = described_files(record.info.fingerprint, folder_of(id));
+        if (!imported) return tl::unexpected(imported.error());
+        std::vector<std::string> lost;
+        auto added = fresh_.add_run({record.info, record.end, 0},
+                                    [&](const store::SeeModule& see) -> Expected<void> {
+                                        if (imported->empty())
+                                            return see_attempts(record, lost, see);
+                                        return see_imported(record, *imported, see);
+                                    });
+        if (!added) return added;
         ++from_folders_;
         if (record.unreadable > 0)
-            lost_.push_back(fmt::format("{}: {} of its record.jsonl cannot be read", known.id,
-                                        counted(record.unreadable, "line")));
-        for (const WallTime time : record.ends) ends_.emplace_back(time, known.id);
+            lost.push_back(fmt::format("{}: {} of its record.jsonl cannot be read", id,
+                                       counted(record.unreadable, "line")));
+        lost_.insert(lost_.end(), lost.begin(), lost.end());
+        for (const WallTime time : record.ends) ends_.emplace_back(time, id);
         return {};
     }
 
-    Expected<void> see_attempts(const Known& known, const store::SeeModule& see) {
-        const RunRecord& record = *known.record;
+    Expected<void> see_attempts(const RunRecord& record, std::vector<std::string>& lost,
+                                const store::SeeModule& see) const {
+        const std::string& id = record.info.id;
         for (const std::string& path : record.modules) {
             store::StoredModule module{path, {}, {}, {}};
             for (const auto& job : record.attempts.at(path)) {
-                auto again = read_attempt(job, record.info, folder_of(known.id));
+                auto again = read_attempt(job, record.info, folder_of(id));
                 if (!again) {
                     // Of those after it nobody could tell what they were made for.
-                    lost_.push_back(
+                    lost.push_back(
                         fmt::format("{}: attempt {} at {} and what followed: its files "
                                     "are gone",
-                                    known.id, job.attempt, path));
+                                    id, job.attempt, path));
                     break;
                 }
                 module.attempts.push_back(std::move(*again));
@@ -279,13 +304,32 @@ Expected<bool> move_aside(const fs::path& database, const fs::path& to) {
     return any;
 }
 
-// What can still be read of it. An older version is brought up to date, as any command does.
-std::optional<Store> open_old(const fs::path& database) {
+// What can still be read of it. Of an older version a copy in `room` is brought up to date.
+Expected<std::optional<Store>> open_old(const fs::path& database, const fs::path& room) {
     std::error_code error;
     if (fs::file_size(database, error) == 0 || error) return std::nullopt;
     if (auto store = Store::open(database, Store::Mode::read_only)) return std::move(*store);
-    if (auto store = Store::open(database)) return std::move(*store);
+    const fs::path copy = room / "old.db";
+    for (const char* part : {"-wal", ""})
+        if (const fs::path from = database.string() + part; fs::exists(from, error)) {
+            fs::copy_file(from, copy.string() + part, error);
+            if (error)
+                return fail(ErrorKind::io, "cannot be copied: " + error.message(), {},
+                            from.string());
+        }
+    if (auto store = Store::open(copy)) return std::move(*store);
     return std::nullopt;
+}
+
+// "runner.db.old-<UTC>", numbered where there is one of this second.
+fs::path name_aside(const fs::path& database) {
+    const std::string usual = database.string() + ".old-" + compact(SystemClock().wall());
+    std::string name = usual;
+    std::error_code error;
+    const auto is_taken = [&](const char* part) { return fs::exists(name + part, error); };
+    for (int i = 2; std::any_of(kParts.begin(), kParts.end(), is_taken); ++i)
+        name = fmt::format("{}-{}", usual, i);
+    return name;
 }
 
 }  // namespace
@@ -299,27 +343,25 @@ Expected<ExitCode> rebuild(const Invocation& invocation) {
     if (!fs::is_directory(results / "runs", error))
         return fail(ErrorKind::usage, "there are no folders of runs here",
                     "name the folder of the results by --results", results.string());
-    for (const auto& entry : fs::directory_iterator(results / "runs", error))
-        if (RunLock::is_held(entry.path()))
-            return fail(ErrorKind::usage, "a runner is still at work on this run",
-                        "wait for its end, or end it", entry.path().string());
-    if (auto made = make_directories(room); !made) return tl::unexpected(made.error());
-    const auto lock = RunLock::take(room);
+    const auto lock = ResultsLock::take_alone(results);
     if (!lock) return tl::unexpected(lock.error());
+    fs::remove_all(room, error);  // of one that was killed
     HalfMade made(room, "the database was made anew");
-    for (const char* part : kParts) fs::remove((room / "runner.db").string() + part, error);
+    if (auto there = make_directories(room); !there) return tl::unexpected(there.error());
 
     std::vector<std::string> lost;
     {
         auto fresh = Store::open(room / "runner.db");
         if (!fresh) return tl::unexpected(fresh.error());
-        Rebuilding rebuilding(results, room / "runner.db", std::move(*fresh), open_old(database));
+        auto old = open_old(database, room);
+        if (!old) return tl::unexpected(old.error());
+        Rebuilding rebuilding(results, room / "runner.db", std::move(*fresh), std::move(*old));
         if (auto done = rebuilding.run(); !done) return tl::unexpected(done.error());
         rebuilding.print_sums();
         lost = rebuilding.lost();
     }
     made.hold();
-    const fs::path aside = results / ("runner.db.old-" + compact(SystemClock().wall()));
+    const fs::path aside = name_aside(database);
     const auto moved = move_aside(database, aside);
     if (!moved) return tl::unexpected(moved.error());
     if (*moved) print("the old database is kept as {}\n", aside.string());

@@ -110,7 +110,7 @@ Counts compare_attempts(const store::Store& store, const std::string& run, const
 Expected<void> copies_are_there(const std::vector<ImportedFile>& files) {
     std::error_code error;
     for (const ImportedFile& file : files)
-        if (!fs::exists(file.file, error))
+        if (file.unread.empty() && !fs::exists(file.file, error))
             return fail(
                 ErrorKind::usage,
                 fmt::format("the copy of {} that this run was read from is gone", file.name),
@@ -263,22 +263,23 @@ Expected<ExitCode> reparse(const ReparseCommand& command, const Invocation& invo
                     "`runner resume` goes on with it", *id);
     const fs::path folder = *results / run->info.folder;
     const auto imported = described_files(run->info.fingerprint, folder);
-    if (command.text && !imported.empty())
+    if (!imported) return tl::unexpected(imported.error());
+    if (command.text && !imported->empty())
         return fail(ErrorKind::usage, "an imported run has no events to compare its text with", {},
                     *id);
 
-    if (auto there = copies_are_there(imported); !there) return tl::unexpected(there.error());
+    if (auto there = copies_are_there(*imported); !there) return tl::unexpected(there.error());
 
     Expected<void> read;
     const auto counts =
-        imported.empty()
+        imported->empty()
             ? Expected<Counts>(compare_attempts(*store, *id, folder, command.text, read))
-            : compare_imported(*store, *id, imported);
+            : compare_imported(*store, *id, *imported);
     if (!counts) return tl::unexpected(counts.error());
     if (!read) return tl::unexpected(read.error());
     print_counts(*counts);
     if (command.apply) {
-        if (auto applied = apply_to(*results, *run, imported); !applied)
+        if (auto applied = apply_to(*results, *run, *imported); !applied)
             return tl::unexpected(applied.error());
         print("stored; its reports are written anew\n");
     }

@@ -133,7 +133,7 @@ Expected<ExitCode> rerun(const RerunCommand& command, const Invocation& invocati
                     "say --failed, --flaky, --not-run, or several of them");
     const auto results = existing_results(invocation);
     if (!results) return tl::unexpected(results.error());
-    auto store = store::Store::open(*results / "runner.db");
+    auto store = open_results(*results);
     if (!store) return tl::unexpected(store.error());
     const auto id = store->find_run(command.run);
     if (!id) return tl::unexpected(id.error());

@@ -2,16 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/exec/proc_stat.h"
 
 namespace compat::app {
 
@@ -25,17 +29,64 @@ constexpr int kPlanFormat = 2;
 fs::path lock_of(const fs::path& folder) { return folder / "lock"; }
 
 // Of a file that was never locked: nobody's.
-int try_lock(const fs::path& folder, int flags) {
+int try_lock(const fs::path& folder, int flags, int how = LOCK_EX) {
     const int fd = ::open(lock_of(folder).c_str(), flags | O_RDWR | O_CLOEXEC, 0666);
     if (fd < 0) return -1;
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+    if (::flock(fd, how | LOCK_NB) == 0) return fd;
     const int why = errno;
     ::close(fd);
     errno = why;
     return -1;
 }
 
+// The commands of other processes that hold the lock on this file, as far as the system tells.
+std::vector<std::string> holders_of(const fs::path& file) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0) return {};
+    std::vector<std::string> commands;
+    std::ifstream locks("/proc/locks");  // "1: FLOCK  ADVISORY  READ 2745 fe:00:2146421 0 EOF"
+    std::string number, kind, advisory, access, inode, rest;
+    for (int pid = 0; locks >> number >> kind >> advisory >> access >> pid >> inode;) {
+        std::getline(locks, rest);
+        if (kind != "FLOCK" || !inode.ends_with(fmt::format(":{}", status.st_ino))) continue;
+        const auto process = exec::proc_stat(pid);
+        if (!process || pid == ::getpid()) continue;
+        std::string command;
+        for (const auto& word : exec::argv_of(pid, *process)) command += shell_quoted(word) + " ";
+        commands.push_back(fmt::format("{}(process {})", command, pid));
+    }
+    return commands;
+}
+
 }  // namespace
+
+HeldLock::HeldLock(HeldLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+HeldLock::~HeldLock() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+Expected<ResultsLock> ResultsLock::take(const fs::path& results, int how) {
+    const int fd = try_lock(results, O_CREAT, how);
+    if (fd >= 0) return ResultsLock(fd);
+    if (errno != EWOULDBLOCK)
+        return fail(ErrorKind::io, fmt::format("cannot lock the results: {}", std::strerror(errno)),
+                    "name a folder that can be written with --results", lock_of(results).string());
+    const auto holders = holders_of(lock_of(results));
+    return fail(ErrorKind::usage,
+                how == LOCK_SH ? "the database is being made anew"
+                               : "a command is still at work on these results",
+                holders.empty()
+                    ? std::string("wait for its end, or end it")
+                    : fmt::format("wait for the end of {}", fmt::join(holders, " and of ")),
+                results.string());
+}
+
+Expected<ResultsLock> ResultsLock::share(const fs::path& results) { return take(results, LOCK_SH); }
+
+Expected<ResultsLock> ResultsLock::take_alone(const fs::path& results) {
+    return take(results, LOCK_EX);
+}
 
 std::string name_of_processes(const RunFolder& run) {
     struct stat folder {};
@@ -96,12 +147,6 @@ bool RunLock::is_held(const fs::path& folder) {
     if (fd < 0) return errno == EWOULDBLOCK;
     ::close(fd);
     return false;
-}
-
-RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-RunLock::~RunLock() {
-    if (fd_ >= 0) ::close(fd_);
 }
 
 void point_latest(const RunFolder& run) {

@@ -1,5 +1,6 @@
-// The folder of a run, and what makes it possible to go on with it: its plan, and the lock by which
-// others see that a runner is at work in it. Not here: the attempts' files (recorder.h), reports.
+// The folder of a run, and what makes it possible to go on with it: its plan, and the locks by
+// which others see that a runner is at work in it, or in the results as a whole. Not here: the
+// attempts' files (recorder.h), reports.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,19 @@ struct RunPlan {
 [[nodiscard]] Expected<void> write_plan(const RunFolder& run, const RunPlan& plan);
 [[nodiscard]] Expected<RunPlan> read_plan(const RunFolder& run);
 
-// Held by the runner that works in a run's folder, until that process is gone, however it goes.
+// A lock on a file: let go where this ends, or the process, however it goes.
+class HeldLock {
+  public:
+    explicit HeldLock(int fd) : fd_(fd) {}
+    HeldLock(HeldLock&& other) noexcept;
+    HeldLock& operator=(HeldLock&&) = delete;
+    ~HeldLock();
+
+  private:
+    int fd_ = -1;
+};
+
+// Held by the runner that works in a run's folder.
 class RunLock {
   public:
     // Errors: usage, where another runner holds it; io.
@@ -44,13 +57,23 @@ class RunLock {
     // Whether one holds it now.
     [[nodiscard]] static bool is_held(const std::filesystem::path& folder);
 
-    RunLock(RunLock&& other) noexcept;
-    RunLock& operator=(RunLock&&) = delete;
-    ~RunLock();
+  private:
+    explicit RunLock(int fd) : lock_(fd) {}
+    HeldLock lock_;
+};
+
+// Held on a folder of results: shared by all commands that have its database open to write, alone
+// by that which makes the database anew.
+class ResultsLock {
+  public:
+    // Errors: usage, naming the command that holds it; io.
+    [[nodiscard]] static Expected<ResultsLock> share(const std::filesystem::path& results);
+    [[nodiscard]] static Expected<ResultsLock> take_alone(const std::filesystem::path& results);
 
   private:
-    explicit RunLock(int fd) : fd_(fd) {}
-    int fd_ = -1;
+    explicit ResultsLock(int fd) : lock_(fd) {}
+    [[nodiscard]] static Expected<ResultsLock> take(const std::filesystem::path& results, int how);
+    HeldLock lock_;
 };
 
 // results/latest -> runs/<run>; replaced in one step.

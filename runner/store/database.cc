@@ -59,6 +59,10 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
             return make(ErrorKind::io,
                         std::string("cannot use the database (") + error.what() + ")",
                         "name a folder that can be written with --results");
+        case SQLITE_CONSTRAINT:
+        case SQLITE_MISMATCH:
+        case SQLITE_TOOBIG:
+            return make(ErrorKind::database, fmt::format("{} ({})", kRefused, error.what()), {});
         default:
             return make(ErrorKind::database, error.what(), {});
     }

@@ -34,6 +34,9 @@ class SqlError : public std::runtime_error {
 // What a person should read and do about it; `file` is the database.
 [[nodiscard]] Error to_error(const SqlError& error, const std::filesystem::path& file);
 
+// How the message begins where the database does not take what it was given.
+inline constexpr const char* kRefused = "the database does not take this";
+
 // The advice where the database cannot be used any more.
 [[nodiscard]] std::string how_to_rebuild(const std::filesystem::path& file);
 

@@ -209,6 +209,18 @@ std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& databa
     return found;
 }
 
+Store::Extent extent_in(Database& database, std::int64_t run) {
+    Statement row = database.prepare(
+        R"sql(
+            SELECT count(DISTINCT module.id), count(attempt.id)
+            FROM module
+            LEFT JOIN attempt ON attempt.module = module.id
+            WHERE module.run = ?1)sql");
+    row.bind_all(run);
+    row.step();
+    return {row.integer(0), row.integer(1)};
+}
+
 std::set<std::string> failed_in(Database& database, std::string_view suite) {
     // Of each module what its latest run says.
     Statement row = database.prepare(

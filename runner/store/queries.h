@@ -24,6 +24,7 @@ namespace compat::store {
 
 [[nodiscard]] std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
                                                                               std::int64_t run);
+[[nodiscard]] Store::Extent extent_in(Database& database, std::int64_t run);
 [[nodiscard]] std::set<std::string> failed_in(Database& database, std::string_view suite);
 
 }  // namespace compat::store

@@ -131,6 +131,27 @@ Expected<void> Store::replace_modules(std::string_view run, const ReadModules& r
     });
 }
 
+bool Store::is_refusal(const Error& error) { return error.message.starts_with(kRefused); }
+
+// SQLite tells nobody that a checkpoint of its own failed, and closes as if it had not.
+Expected<void> Store::settle() {
+    Database& database = impl_->database;
+    return guarded(database.file(), [&]() -> Expected<void> {
+        bool busy = false;
+        {
+            Statement checkpoint = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
+            busy = checkpoint.step() && checkpoint.integer(0) != 0;
+        }
+        std::error_code error;
+        const std::filesystem::path wal = database.file().string() + "-wal";
+        const bool is_left =
+            std::filesystem::exists(wal, error) && std::filesystem::file_size(wal, error) > 0;
+        if (!busy && !is_left && !error) return {};
+        return fail(ErrorKind::database, "what was written is not all in the database's file",
+                    "wait for other processes that use it to end", database.file().string());
+    });
+}
+
 Expected<void> Store::reopen_run(std::string_view run) {
     return write_to(impl_->database, run,
                     [&](std::int64_t row) { erase_end(impl_->database, row); });
@@ -151,6 +172,14 @@ Expected<StoredRun> Store::load_run(std::string_view id) const {
         const auto row = run_row(impl_->database, id);
         if (!row) return tl::unexpected(row.error());
         return read_run(impl_->database, *row);
+    });
+}
+
+Expected<Store::Extent> Store::extent_of(std::string_view run) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<Extent> {
+        const auto row = run_row(impl_->database, run);
+        if (!row) return tl::unexpected(row.error());
+        return extent_in(impl_->database, *row);
     });
 }
 

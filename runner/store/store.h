@@ -212,6 +212,11 @@ class Store {
     [[nodiscard]] Expected<void> replace_modules(std::string_view run,
                                                  const ReadModules& read_modules,
                                                  const std::function<RunEnd()>& end);
+    // Whether an error is that the database does not take what it was given, as a field that is no
+    // JSON: it takes everything else.
+    [[nodiscard]] static bool is_refusal(const Error& error);
+    // All that was written is in the database's own file, on the disk, and nothing beside it.
+    [[nodiscard]] Expected<void> settle();
     // Takes an end back: the run goes on.
     [[nodiscard]] Expected<void> reopen_run(std::string_view run);
 
@@ -221,6 +226,11 @@ class Store {
     // "SUITE@latest" or "SUITE@latest~1". Errors: usage, naming the candidates.
     [[nodiscard]] Expected<std::string> find_run(std::string_view name) const;
     [[nodiscard]] Expected<StoredRun> load_run(std::string_view id) const;
+    // How many modules and attempts are stored of a run.
+    struct Extent {
+        std::int64_t modules = 0, attempts = 0;
+    };
+    [[nodiscard]] Expected<Extent> extent_of(std::string_view run) const;
     // Reads the run's modules in the order in which they were planned and keeps none. `see` may
     // write to this store, too.
     [[nodiscard]] Expected<void> each_module(std::string_view run, const SeeModule& see) const;

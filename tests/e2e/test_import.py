@@ -1,6 +1,7 @@
 """`import` and `reparse` with files that the real frameworks wrote."""
 import gzip
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -196,6 +197,51 @@ def test_a_folder_with_results_of_our_own(runner, foreign):
     assert made.out.count("passed over") == 20 and "note: 11 more like these" in made.out
 
 
+def test_a_file_of_a_folder_that_cannot_be_unpacked_is_no_clean_run(runner, foreign):
+    packed = gzip.compress((foreign / "ci.log").read_bytes())
+    (foreign / "b.log.gz").write_bytes(packed[:len(packed) // 2])
+    (foreign / "empty.log").touch()
+    made = runner("import", foreign)
+    assert made.code == 3, made.out
+    assert made.out.count("passed over") == 2  # that and notes.txt
+    assert states(made.report) == STATES
+    [mismatch] = made.report["accounting"]["mismatches"]
+    assert mismatch["module"] == str(foreign / "b.log.gz") and "breaks off" in mismatch["message"]
+    assert "b.log.gz" in (made.folder / "report.md").read_text()
+    assert len(list((made.folder / "imported").iterdir())) == 2
+    for words in [], ["--apply"], ["--all"]:
+        again = runner("reparse", *words)
+        assert again.code == 0, again.out + again.err
+    assert runner("report").code == 0
+    assert made.report["accounting"]["mismatches"] == [mismatch]
+    (foreign / "ci.log").unlink()
+    (foreign / "p.xml").unlink()
+    alone = runner("import", foreign, "--results", "alone")
+    assert alone.code == 2 and "not one result" in alone.err and "breaks off" in alone.err
+
+
+def test_a_folder_is_not_imported_to_a_full_disk(program, foreign, tmp_path):
+    """What is unpacked finds no room: an error, and no file that is passed over."""
+    with gzip.open(foreign / "large.log.gz", "wb") as packed:
+        packed.write((foreign / "ci.log").read_bytes() * 5000)
+    full = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 1024; exec "$0" import "$1"', program, foreign], cwd=tmp_path,
+                          text=True, capture_output=True)
+    assert full.returncode == 4 and "passed over" not in full.stdout, full.stdout + full.stderr
+    assert not list(tmp_path.glob("results/runs/*"))
+
+
+def test_stdin_is_not_read_for_a_database_that_is_damaged(program, foreign, tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "runner.db").write_bytes(b"\xa5" * 8192)
+    reader, writer = os.pipe()
+    os.write(writer, b"one line\n")
+    made = subprocess.run([program, "import", "-"], cwd=tmp_path, stdin=reader, stderr=subprocess.PIPE, timeout=30)
+    assert made.returncode == 4 and b"the database is damaged" in made.stderr
+    os.close(writer)
+    assert os.read(reader, 100) == b"one line\n"
+    os.close(reader)
+
+
 def test_totals_that_differ_are_seen_after_a_hundred_other_remarks(runner, tmp_path):
     """A file of two suites whose root counts wrong, with more NULs in it than diagnostics are kept."""
     suite = '<testsuite name="%s" tests="1" failures="0" errors="0" skipped="0"><testcase classname="a.A" name="t%s"/></testsuite>'
@@ -229,6 +275,20 @@ def test_an_interrupted_import_leaves_nothing(program, runner, large, tmp_path, 
     assert (process.returncode, err) == (130, "runner: interrupted: nothing was stored\n"), (out, err)
     assert not list(runs.iterdir())
     assert runner("runs").out == ""
+
+
+@pytest.mark.parametrize("ignored, how", [("INT", signal.SIGINT), ("TERM", signal.SIGTERM), ("HUP", signal.SIGHUP)])
+def test_a_signal_that_is_ignored_ends_no_import(program, foreign, tmp_path, ignored, how):
+    process = subprocess.Popen(["bash", "-c", 'trap "" %s; exec "$0" import - --stdin-name ci.log' % ignored, program], cwd=tmp_path,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not list(tmp_path.glob("results/runs/*")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(how)
+    time.sleep(0.1)
+    out, err = process.communicate((foreign / "ci.log").read_bytes(), timeout=30)
+    assert process.returncode == 1, (out, err)
+    assert list(tmp_path.glob("results/runs/*/report.json"))
 
 
 def test_an_interrupted_wait_for_stdin_leaves_nothing(program, tmp_path):

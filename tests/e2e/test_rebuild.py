@@ -1,9 +1,13 @@
 """`reparse --all`: a damaged or lost database is made anew from the folders of real runs, whole."""
+import datetime
+import fcntl
 import json
+import os
 import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -184,3 +188,157 @@ def test_it_does_not_begin_while_a_runner_is_at_work(runner, program, python, tm
     nowhere = runner("reparse", "--all", "--results", "nowhere")
     assert nowhere.code == 2 and "no folders of runs" in nowhere.err
     assert runner("reparse", "latest", "--all").code == 2
+
+
+def import_xml(runner, folder, name, tests=3):
+    """A run of as many tests, read from JUnit XML."""
+    file = folder / (name + ".xml")
+    case = '<testcase classname="%s.test_m.A" name="t%%d" time="0.1"/>' % name
+    file.write_text('<testsuites><testsuite name="pytest" tests="%d" failures="0" errors="0" skipped="0">%s</testsuite></testsuites>' % (
+        tests, "".join(case % n for n in range(tests))))
+    made = runner("import", file, "--suite", name)
+    assert made.code == 0, made.out + made.err
+    return made.folder
+
+
+def test_a_full_disk_leaves_the_old_database(runner, program, tmp_path):
+    """The last pages of the new file find no room where its log still did: SQLite closes it without a word."""
+    for number in range(4):
+        import_xml(runner, tmp_path, "s%d" % number, 8000)
+    assert runner("reparse", "--all").code == 0
+    results = tmp_path / "results"
+    for old in results.glob("*.old-*"):
+        old.unlink()
+    before, size = dump(results), (results / "runner.db").stat().st_size
+    limit = size - 16384
+    full = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f %d; exec "$0" reparse --all' % (limit // 1024), program], cwd=tmp_path,
+                          text=True, capture_output=True)
+    assert full.returncode == 4, full.stdout + full.stderr
+    assert "disk" in full.stderr
+    assert not list(results.glob("*.old-*")) and not (results / "rebuilding").exists()
+    assert dump(results) == before
+
+
+def test_a_damaged_record_is_not_preferred_to_a_good_database(runner, python, tmp_path):
+    suite = make_suite(tmp_path / "s", {"test_%s.py" % name: SLOW % (-1, -1) for name in "ab"})
+    run = runner(suite, "--python", python, "--shim", "off")
+    before = dump(tmp_path / "results")
+    record = run.folder / "record.jsonl"
+    text = record.read_text()
+    lines = text.splitlines(keepends=True)
+    [first, second] = [number for number, line in enumerate(lines) if json.loads(line)["event"] == "attempt"]
+    for damaged in [
+        lines[:second] + [lines[second][:100] + "\n"] + lines[second + 1:],
+        lines[:first] + lines[first + 1:],
+        lines[:-1],
+    ]:
+        record.write_text("".join(damaged))
+        made = runner("reparse", "--all")
+        assert made.code == 0 and "1 run taken from the old database" in made.out, made.out + made.err
+        assert differences(before, dump(tmp_path / "results")) == {}
+    record.write_text("".join(lines[:second] + [lines[second][:100] + "\n"] + lines[second + 1:]))
+    (tmp_path / "results" / "runner.db").unlink()
+    made = runner("reparse", "--all")
+    assert made.code == 4 and "1 line of its record.jsonl cannot be read" in made.out
+    record.write_text(text)
+    made = runner("reparse", "--all")
+    assert made.code == 0 and "1 run made anew" in made.out
+    assert differences(before, dump(tmp_path / "results")) == {}
+
+
+def test_no_database_that_was_kept_is_lost(runner, tmp_path):
+    import_xml(runner, tmp_path, "s")
+    now = datetime.datetime.now(datetime.timezone.utc)
+    names = [(now + datetime.timedelta(seconds=s)).strftime("runner.db.old-%Y%m%d-%H%M%S") for s in range(60)]
+    for name in names:
+        (tmp_path / "results" / name).write_text("kept")
+    for _ in range(2):
+        made = runner("reparse", "--all")
+        assert made.code == 0, made.err
+        assert any("is kept as %s/results/%s-" % (tmp_path, name) in made.out for name in names), made.out
+    assert {(tmp_path / "results" / name).read_text() for name in names} == {"kept"}
+    kept = [path for path in tmp_path.glob("results/*.old-*") if path.name not in names and not path.name.endswith(("-wal", "-shm"))]
+    assert len(kept) == 2
+
+
+def test_it_is_alone_with_the_results(runner, program, tmp_path):
+    import_xml(runner, tmp_path, "s")
+    waits = subprocess.Popen([program, "import", "-", "--stdin-name", "p.xml"], cwd=tmp_path, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 30
+    while len(list(tmp_path.glob("results/runs/*"))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    refused = runner("reparse", "--all")
+    assert refused.code == 2 and "still at work on these results" in refused.err, refused.err
+    assert "import - --stdin-name p.xml (process %d)" % waits.pid in refused.err, refused.err
+    _, error = waits.communicate((tmp_path / "s.xml").read_bytes(), timeout=60)
+    assert waits.returncode == 0, error
+    assert runner("reparse", "--all").code == 0
+    assert len(dump(tmp_path / "results")["run"]) == 2
+    with open(tmp_path / "results" / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for words in ["import", "s.xml"], ["reparse"], ["reparse", "--all"]:
+            refused = runner(*words)
+            assert refused.code == 2, (words, refused.err)
+            assert ("being made anew" in refused.err) != ("--all" in words), refused.err
+    assert len(dump(tmp_path / "results")["run"]) == 2
+
+
+@pytest.mark.parametrize("fingerprint", ['{"imported":[1]}', '{"imported":[{"name":"x","dialect":"cobol","copy":"x"}]}', "no JSON"])
+def test_one_bad_record_costs_one_run(runner, tmp_path, fingerprint):
+    bad = import_xml(runner, tmp_path, "bad")
+    import_xml(runner, tmp_path, "good")
+    before = dump(tmp_path / "results")
+    lines = (bad / "record.jsonl").read_text().splitlines()
+    first = json.loads(lines[0])
+    first["fingerprint"] = fingerprint
+    (bad / "record.jsonl").write_text("\n".join([json.dumps(first)] + lines[1:]) + "\n")
+    made = runner("reparse", "--all")
+    assert made.code == 0 and "1 run taken from the old database" in made.out, made.out + made.err
+    assert differences(before, dump(tmp_path / "results")) == {}
+    (tmp_path / "results" / "runner.db").unlink()
+    made = runner("reparse", "--all")
+    assert made.code == 4 and made.err == "", made.err
+    [lost] = [line for line in made.out.splitlines() if line.startswith("lost: ")]
+    assert bad.name in lost
+    assert dump(tmp_path / "results")["order"] == before["order"][1:]
+
+
+def test_the_records_are_not_held_at_once(runner, program, tmp_path):
+    """Each of twelve runs has a record of 6 MB, which is a word of its command line."""
+    [line, *rest] = (import_xml(runner, tmp_path, "s") / "record.jsonl").read_text().splitlines()
+    peaks = []
+    for count in 1, 12:
+        runs = tmp_path / str(count) / "runs"
+        for number in range(count):
+            record = json.loads(line)
+            record["run"] += "-%d" % number
+            record["argv"] = ["x" * 6_000_000]
+            record["fingerprint"] = "{}"
+            (runs / record["run"]).mkdir(parents=True)
+            (runs / record["run"] / "record.jsonl").write_text("\n".join([json.dumps(record)] + rest) + "\n")
+        made = subprocess.Popen([program, "reparse", "--all", "--results", runs.parent], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(made.pid, 0)
+        made.returncode = os.waitstatus_to_exitcode(status)
+        assert made.returncode == 0
+        assert len(dump(runs.parent)["run"]) == count
+        peaks.append(usage.ru_maxrss * 1024)
+    assert peaks[1] - peaks[0] < 5 * 6_000_000, peaks
+
+
+def test_a_database_of_an_older_version_is_kept_as_it_was(runner, tmp_path):
+    """One of version 3, whose runs' folders are gone: it is read, and kept as it was."""
+    import_xml(runner, tmp_path, "s")
+    results = tmp_path / "results"
+    with sqlite3.connect(results / "runner.db") as database:
+        database.execute("ALTER TABLE attempt DROP COLUMN ended")
+        database.execute("PRAGMA user_version = 3")
+    database.close()
+    shutil.rmtree(next((results / "runs").glob("s_*")))
+    before = (results / "runner.db").read_bytes()
+    made = runner("reparse", "--all")
+    assert made.code == 0 and "1 run taken from the old database" in made.out, made.out + made.err
+    [kept] = [path for path in results.glob("runner.db.old-*") if not path.name.endswith(("-wal", "-shm"))]
+    assert kept.read_bytes() == before
+    assert len(dump(results)["run"]) == 1

@@ -97,7 +97,9 @@ bool is_assertion(std::string_view type) {
     return type == "AssertionError" || type == "Failed" || type == "Failure";
 }
 
-std::optional<GapKind> kind_of_event(std::string_view word) {
+// A refused operator is the device's; a refused name of Python's is one that it lacks.
+std::optional<GapKind> kind_of_event(std::string_view word, std::string_view op) {
+    if (word == "refusal" && op.starts_with("aten::")) return GapKind::op_unsupported;
     for (const EventKind& row : kEventKinds)
         if (row.word == word) return row.kind;
     return std::nullopt;
@@ -160,7 +162,7 @@ std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
     std::set<InTest> blocking, counted;
     for (const GapHit& hit : told) blocking.emplace(hit.key, hit.test);
     for (const auto& event : record.device_events) {
-        const auto kind = kind_of_event(event.kind);
+        const auto kind = kind_of_event(event.kind, event.op);
         if (!kind) continue;
         GapHit hit;
         hit.key = {event.op, *kind, target.device, target.simulated};

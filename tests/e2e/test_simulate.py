@@ -39,7 +39,7 @@ def suite(tmp_path):
 
 def run(runner, suite, python, *words):
     ran = runner(suite, "--python", python, *words)
-    tests = {t["id"].rsplit("::", 1)[1]: t for module in ran.report["modules"] for t in module["tests"]}
+    tests = {t["id"].rsplit("::", 1)[1]: t for module in ran.report["modules"] for t in module["cases"]}
     return ran, {name: test["state"] for name, test in tests.items()}, tests
 
 
@@ -53,7 +53,7 @@ def test_a_suite_on_a_simulated_mac(runner, python, suite):
     assert states == {"test_sum": "passed", "test_eigenvalues": "errored", "test_double": "errored", "test_host": "passed"}
     assert "devices: 1 test exercised an accelerator (device mps, simulated)" in ran.out
     assert (ran.report["run"]["simulated"], "mps (simulated)" in (ran.folder / "report.md").read_text()) == ("mps", True)
-    assert tests["test_eigenvalues"]["failure"]["cause"] == "missing_operator"
+    assert tests["test_eigenvalues"]["failure"]["cause"] == "op_missing"
     gaps = json.loads(runner("gaps", "list", "--json", "--status", "all").out)["gaps"]
     (missing,) = [gap for gap in gaps if gap["symbol"].startswith("aten::_linalg_eigh")]
     assert (missing["device"], missing["simulated"], missing["tests"]) == ("mps", True, 1)

@@ -45,8 +45,6 @@ bool is_of_function(const UnittestHeader& header) {
            header.method.find('.') != std::string_view::npos;
 }
 
-bool broke(State state) { return state == State::failed || state == State::errored; }
-
 }  // namespace
 
 // Whether words of this form can be a test's, where nothing tells what was printed between.

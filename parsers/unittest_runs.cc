@@ -30,13 +30,11 @@ constexpr std::array<Count, 6> kCounts{{
     {'u', "unexpected successes"},
 }};
 
-bool is_progress(char c) { return unittest_state_of(c).has_value(); }
-
 // Whether the last line of the text holds nothing else.
 bool ends_with_characters(std::string_view text) {
     text = trimmed(text);
     text.remove_prefix(text.rfind('\n') + 1);
-    return !text.empty() && std::all_of(text.begin(), text.end(), is_progress);
+    return !text.empty() && std::all_of(text.begin(), text.end(), is_unittest_progress);
 }
 
 bool has_captured(std::string_view text) {
@@ -122,7 +120,7 @@ bool UnittestScanner::take_names(std::string_view line) {
     const std::string_view method = header->method;
     const std::string_view last = header->qualified.substr(header->qualified.rfind('.') + 1);
     const size_t leading = static_cast<size_t>(
-        std::find_if_not(method.begin(), method.end(), is_progress) - method.begin());
+        std::find_if_not(method.begin(), method.end(), is_unittest_progress) - method.begin());
     size_t before = method.size() - std::min(method.size(), last.size());
     if (!method.ends_with(last) || before > leading)
         before = method.substr(0, leading).rfind('.') + 1;
@@ -350,7 +348,7 @@ bool UnittestScanner::fits(const Closing& closing) const {
 
 bool UnittestScanner::begins_run(std::string_view line) const {
     if (line.empty()) return false;
-    if (!verbose_ && std::all_of(line.begin(), line.end(), is_progress)) return true;
+    if (!verbose_ && std::all_of(line.begin(), line.end(), is_unittest_progress)) return true;
     const auto header = header_of(line);
     return line.starts_with("Running ") ||
            (header && header->rest.starts_with(kEllipsis) && is_test(*header));

@@ -75,10 +75,6 @@ constexpr std::string_view kRan = "Ran ";
 constexpr std::string_view kFatal = "Fatal Python error: ";
 constexpr std::string_view kExtensions = "Extension modules: ";
 
-bool broke(State state) { return state == State::failed || state == State::errored; }
-
-bool is_progress(char c) { return unittest_state_of(c).has_value(); }
-
 }  // namespace
 
 UnittestScanner::UnittestScanner(const UnittestLog& log)
@@ -359,11 +355,11 @@ void UnittestScanner::take_nameless_skip(std::string reason) {
 void UnittestScanner::take_progress(std::string_view line) {
     if (line.empty()) return;
     // A dump's lines begin with other words.
-    if (in_dump_ && (!is_progress(line.front()) || line.starts_with(kExtensions))) return;
+    if (in_dump_ && (!is_unittest_progress(line.front()) || line.starts_with(kExtensions))) return;
     in_dump_ = false;
     const size_t dies = line.find(kFatal);
-    const auto* const text =
-        std::find_if_not(line.begin(), line.begin() + std::min(dies, line.size()), is_progress);
+    const auto* const text = std::find_if_not(
+        line.begin(), line.begin() + std::min(dies, line.size()), is_unittest_progress);
     const auto count = static_cast<size_t>(text - line.begin());
     if (count == line.size() || count == dies) {
         character_lines_.push_back({characters_.size(), offset_});
@@ -373,9 +369,10 @@ void UnittestScanner::take_progress(std::string_view line) {
         fatal_ = fatal_ || in_dump_;
         return;
     }
-    inside_ += static_cast<size_t>(std::count_if(line.begin(), line.end(), is_progress));
+    inside_ += static_cast<size_t>(std::count_if(line.begin(), line.end(), is_unittest_progress));
     mixed_.append(line.begin(), text);
-    mixed_.append(std::find_if_not(line.rbegin(), line.rend(), is_progress).base(), line.end());
+    mixed_.append(std::find_if_not(line.rbegin(), line.rend(), is_unittest_progress).base(),
+                  line.end());
 }
 
 // "0.123s     test_x (m.A.test_x)".

@@ -24,6 +24,12 @@ struct UnittestStatus {
 
 // The state that a character of a run that is not verbose gives; nothing for any other.
 [[nodiscard]] std::optional<State> unittest_state_of(char progress);
+[[nodiscard]] inline bool is_unittest_progress(char c) { return unittest_state_of(c).has_value(); }
+
+// Whether a section under a rule tells of such a test.
+[[nodiscard]] inline bool broke(State state) {
+    return state == State::failed || state == State::errored;
+}
 
 // Seconds as the runners print them: 0.012 of "0.012s".
 [[nodiscard]] std::optional<double> seconds_of(std::string_view text);

@@ -88,6 +88,7 @@ struct CaseView {
     int line = 0;
     std::string url;
     std::vector<std::string> marks;  // device, fallback, redirected, untouched
+    bool exercised = false;          // had to do with a device, whatever its state; for porting.h
     std::string log;                 // of the attempt that decided; of what needs attention
     std::string log_url;
     std::vector<AttemptView> attempts;  // only where there were several

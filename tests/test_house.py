@@ -110,7 +110,8 @@ def test_the_project_speaks_of_itself_alone():
     assert found == []
 
 
-def test_report_schema_is_a_schema():
+@pytest.mark.parametrize("name", ["report", "porting", "progress"])
+def test_a_schema_is_a_schema(name):
     import jsonschema
-    schema = json.loads((ROOT / "reports/report.schema.json").read_text())
+    schema = json.loads((ROOT / f"reports/{name}.schema.json").read_text())
     jsonschema.validators.validator_for(schema).check_schema(schema)

@@ -21,6 +21,23 @@ bool is_accelerator(const parsers::ShimSession& shim, std::string_view device) {
     const std::string_view target = !shim.simulated.empty() ? shim.simulated : shim.host;
     return target != "cpu" && device_type(device) == target;
 }
+
+// What the shim recorded of each test that it recorded something of.
+std::unordered_map<std::string_view, Marks> recorded(const parsers::ModuleRecord& record) {
+    std::unordered_map<std::string_view, Marks> by_test;
+    for (const parsers::DeviceEvent& event : record.device_events) {
+        Marks& marks = by_test[event.test];
+        marks.fallback |= event.kind == "fallback";
+        if (std::find(kRedirecting.begin(), kRedirecting.end(), event.kind) != kRedirecting.end()) {
+            marks.redirected = true;
+            marks.device |= is_accelerator(*record.shim, event.to);
+        }
+    }
+    for (const parsers::KernelCount& kernels : record.kernels)
+        by_test[kernels.test].device |=
+            kernels.count > 0 && is_accelerator(*record.shim, kernels.device);
+    return by_test;
+}
 }  // namespace
 
 std::vector<std::string_view> Marks::names() const {
@@ -35,24 +52,23 @@ std::vector<std::string_view> Marks::names() const {
 std::vector<Marks> marks_of(const parsers::ModuleRecord& record) {
     std::vector<Marks> all(record.cases.size());
     if (!record.shim) return all;
-    std::unordered_map<std::string_view, Marks> by_test;
-    for (const parsers::DeviceEvent& event : record.device_events) {
-        Marks& marks = by_test[event.test];
-        marks.fallback |= event.kind == "fallback";
-        if (std::find(kRedirecting.begin(), kRedirecting.end(), event.kind) != kRedirecting.end()) {
-            marks.redirected = true;
-            marks.device |= is_accelerator(*record.shim, event.to);
-        }
-    }
-    for (const parsers::KernelCount& kernels : record.kernels)
-        by_test[kernels.test].device |=
-            kernels.count > 0 && is_accelerator(*record.shim, kernels.device);
+    const auto by_test = recorded(record);
     for (size_t i = 0; i < all.size(); ++i) {
         const parsers::CaseRecord& c = record.cases[i];
         if (c.pseudo || (c.state != State::passed && c.state != State::failed)) continue;
         if (const auto it = by_test.find(c.id); it != by_test.end()) all[i] = it->second;
         all[i].untouched = all[i] == Marks{};
     }
+    return all;
+}
+
+std::vector<bool> exercised(const parsers::ModuleRecord& record) {
+    std::vector<bool> all(record.cases.size());
+    if (!record.shim) return all;
+    auto by_test = recorded(record);
+    for (const parsers::DeviceEvent& event : record.device_events)
+        if (event.kind == "refusal") by_test[event.test].device = true;
+    for (size_t i = 0; i < all.size(); ++i) all[i] = by_test[record.cases[i].id] != Marks{};
     return all;
 }
 

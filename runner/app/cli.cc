@@ -17,9 +17,9 @@ namespace compat::app {
 
 namespace {
 
-constexpr std::array<std::string_view, 14> kCommands{"run",   "list", "prepare", "report", "runs",
-                                                     "show",  "exec", "doctor",  "resume", "rerun",
-                                                     "merge", "gaps", "import",  "reparse"};
+constexpr std::array<std::string_view, 15> kCommands{
+    "run",    "list",  "prepare", "report", "runs",   "show",    "exec",   "doctor",
+    "resume", "rerun", "merge",   "gaps",   "import", "reparse", "porting"};
 
 // `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
 // ./list.
@@ -53,6 +53,11 @@ const Taken kOfRun{Setting::jobs,    Setting::timeout,  Setting::test_timeout, S
                    Setting::results, Setting::shim,     Setting::policy,       Setting::fallback,
                    Setting::warm,    Setting::python,   Setting::root,         Setting::framework,
                    Setting::name,    Setting::progress, Setting::color,        Setting::simulate};
+// The columns say what is simulated, with which fallback, and where the shim is off.
+const Taken kOfPorting{
+    Setting::jobs,   Setting::timeout,  Setting::test_timeout, Setting::retries, Setting::results,
+    Setting::policy, Setting::warm,     Setting::python,       Setting::root,    Setting::framework,
+    Setting::name,   Setting::progress, Setting::color};
 // What may be said anew of a run that is gone on with, or run again in part.
 const Taken kOfMore{Setting::jobs,    Setting::timeout,  Setting::test_timeout, Setting::retries,
                     Setting::results, Setting::progress, Setting::color,        Setting::warm};
@@ -175,6 +180,7 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     ImportCommand import;
     ReparseCommand reparse;
     GapsCommand gaps;
+    PortingCommand porting;
     bool quiet = false, verbose = false;
 
     const char* suite_help =
@@ -184,16 +190,21 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
 
     auto* run_app = app.add_subcommand("run", "run a suite, or the parts of it that are named");
     run_app->add_option("SUITE", run.suite, suite_help)->required();
-    run_app->add_option("TARGET", run.targets, target_help);
-    run_app
-        ->add_option("-k", run.keyword, "only tests whose names match, as the framework's own -k")
-        ->type_name("EXPR");
-    run_app->add_option("--env", run.env, "variable for the children; may be repeated")
-        ->type_name("K=V")
-        ->take_all()
-        ->allow_extra_args(false);
-    run_app->add_flag_callback(
-        "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "the same as --warm off");
+    const auto add_what_to_run = [&](CLI::App* to, RunCommand& what) {
+        to->add_option("TARGET", what.targets, target_help);
+        to->add_option("-k", what.keyword,
+                       "only tests whose names match, as the framework's own -k")
+            ->type_name("EXPR");
+        to->add_option("--env", what.env, "variable for the children; may be repeated")
+            ->type_name("K=V")
+            ->take_all()
+            ->allow_extra_args(false);
+        to->add_flag_callback(
+            "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "the same as --warm off");
+        to->add_flag("-q,--quiet", quiet, "only the closing lines");
+        to->add_flag("-v,--verbose", verbose, "also every skip and every failure");
+    };
+    add_what_to_run(run_app, run);
     run_app->add_option("--maxfail", run.maxfail, "stop after this many failed tests")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000'000));
@@ -211,8 +222,6 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     run_app->add_flag("--flaky-fails", run.flaky_fails,
                       "tests that passed only when tried again fail the run");
     run_app->add_flag("--dry-run", run.dry_run, "print the plan and run nothing");
-    run_app->add_flag("-q,--quiet", quiet, "only the closing lines");
-    run_app->add_flag("-v,--verbose", verbose, "also every skip and every failure");
     add_settings(*run_app, kOfRun, flags);
     run_app->footer(
         "Examples:\n"
@@ -361,6 +370,31 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     gaps_app->require_subcommand(1);
     add_gaps(*gaps_app, gaps, flags);
 
+    auto* porting_app = app.add_subcommand(
+        "porting",
+        "run a suite on plain CPU and on simulated CUDA and MPS, and say what to fix first");
+    auto* ported = porting_app->add_option("SUITE", porting.run.suite, suite_help);
+    add_what_to_run(porting_app, porting.run);
+    porting_app
+        ->add_option("--runs", porting.runs,
+                     "compare stored runs instead: their names, as for report")
+        ->type_name("RUN,RUN,…")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->excludes(ported);
+    porting_app->add_option("--out", porting.out, "folder for the page (one below the results)")
+        ->type_name("DIR");
+    add_settings(*porting_app, kOfPorting, flags);
+    porting_app->footer(
+        "Four runs, one after the other: plain CPU with the shim off, simulated CUDA, simulated "
+        "MPS "
+        "with\nfallback and without. What fails is tried again once, unless --retries says "
+        "otherwise.\n"
+        "Examples:\n"
+        "  runner porting suites/einops\n"
+        "  runner porting ~/my-project --python ~/my-project/.venv/bin/python tests -k 'not slow'\n"
+        "  runner porting --runs einops@latest~3,einops@latest~2,einops@latest~1,einops@latest");
+
     auto* doctor_app =
         app.add_subcommand("doctor", "check what the runner needs; print every setting's origin");
     doctor_app->add_option("SUITE", doctor.suite, "also check what this suite needs");
@@ -371,6 +405,8 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         exec.words = take_program(words);
         std::reverse(words.begin(), words.end());
         app.parse(words);
+        if (porting_app->parsed() && porting.run.suite.empty() && porting.runs.empty())
+            throw CLI::RequiredError("SUITE or --runs");
         if (exec_app->parsed()) check_program(exec_app->remaining(), exec.words);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
@@ -378,7 +414,9 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         return static_cast<int>(ExitCode::usage);
     }
 
-    run.verbosity = resume.verbosity = rerun.verbosity = quiet ? -1 : verbose ? 1 : 0;
+    run.verbosity = resume.verbosity = rerun.verbosity = porting.run.verbosity = quiet     ? -1
+                                                                                 : verbose ? 1
+                                                                                           : 0;
     if (run_app->parsed()) invocation.command = run;
     if (list_app->parsed()) invocation.command = list;
     if (prepare_app->parsed()) invocation.command = prepare;
@@ -393,6 +431,7 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
     if (import_app->parsed()) invocation.command = import;
     if (reparse_app->parsed()) invocation.command = reparse;
     if (gaps_app->parsed()) invocation.command = gaps;
+    if (porting_app->parsed()) invocation.command = porting;
     return invocation;
 }
 

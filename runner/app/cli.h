@@ -93,6 +93,11 @@ struct GapsCommand {
     bool json = false;
     std::string out;  // write: a file; empty: stdout
 };
+struct PortingCommand {
+    RunCommand run;
+    std::vector<std::string> runs;  // stored ones to compare; empty: run the suite
+    std::string out;                // empty: a folder below the results
+};
 struct DoctorCommand {
     std::string suite;
 };
@@ -100,7 +105,7 @@ struct DoctorCommand {
 struct Invocation {
     std::variant<RunCommand, ListCommand, PrepareCommand, ReportCommand, RunsCommand, ShowCommand,
                  ExecCommand, DoctorCommand, ResumeCommand, RerunCommand, MergeCommand, GapsCommand,
-                 ImportCommand, ReparseCommand>
+                 ImportCommand, ReparseCommand, PortingCommand>
         command;
     std::map<Setting, std::string> flags;
     std::vector<std::string> argv;  // as typed

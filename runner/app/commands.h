@@ -27,6 +27,8 @@ namespace compat::app {
 [[nodiscard]] Expected<ExitCode> reparse(const ReparseCommand& command,
                                          const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> gaps(const GapsCommand& command, const Invocation& invocation);
+[[nodiscard]] Expected<ExitCode> porting(const PortingCommand& command,
+                                         const Invocation& invocation);
 [[nodiscard]] Expected<ExitCode> doctor(const DoctorCommand& command, const Invocation& invocation);
 
 }  // namespace compat::app

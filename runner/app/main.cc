@@ -23,7 +23,8 @@ Overloaded(F...) -> Overloaded<F...>;
 bool runs_tests(const Invocation& invocation) {
     return std::holds_alternative<RunCommand>(invocation.command) ||
            std::holds_alternative<ResumeCommand>(invocation.command) ||
-           std::holds_alternative<RerunCommand>(invocation.command);
+           std::holds_alternative<RerunCommand>(invocation.command) ||
+           std::holds_alternative<PortingCommand>(invocation.command);
 }
 
 // What the process is to end with.
@@ -45,7 +46,8 @@ Expected<int> dispatch(const Invocation& invocation) {
                    [&](const MergeCommand& c) { return status(merge_shards(c, invocation)); },
                    [&](const ImportCommand& c) { return status(import_results(c, invocation)); },
                    [&](const ReparseCommand& c) { return status(reparse(c, invocation)); },
-                   [&](const GapsCommand& c) { return status(gaps(c, invocation)); }},
+                   [&](const GapsCommand& c) { return status(gaps(c, invocation)); },
+                   [&](const PortingCommand& c) { return status(porting(c, invocation)); }},
         invocation.command);
 }
 

@@ -112,10 +112,7 @@ void print_dry_run(const plan::Plan& plan) {
     print("{} modules; nothing was run\n", plan.jobs.size());
 }
 
-struct Ran {
-    ExitCode code = ExitCode::ok;
-    RunFolder run;  // of a dry run, nothing
-};
+}  // namespace
 
 Expected<Ran> run_once(const RunCommand& command, const Invocation& invocation) {
     const SystemClock clock;
@@ -176,6 +173,8 @@ Expected<Ran> run_once(const RunCommand& command, const Invocation& invocation) 
     if (!begun) return tl::unexpected(begun.error());
     return conduct(*ready, *store, what).map([&](ExitCode code) { return Ran{code, run}; });
 }
+
+namespace {
 
 // A/A: runs that differ in nothing. Whatever differs between their results is noise.
 Expected<ExitCode> run_repeated(RunCommand command, const Invocation& invocation) {

@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/porting_pages.h"
+#include "runner/base/names.h"
+
+namespace compat::reports {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+template <class T>
+Json by_column(const PerColumn<T>& values) {
+    Json object = Json::object();
+    for (const ColumnRow& row : kColumns)
+        object[std::string(row.name)] = values[static_cast<size_t>(row.column)];
+    return object;
+}
+
+Json column(const PortingView& view, const ColumnRow& row) {
+    const PortingColumn& at = view.at(row.column);
+    Json out{{"column", row.name},
+             {"simulated", row.simulated.empty() ? Json(nullptr) : Json(row.simulated)},
+             {"fallback", row.fallback},
+             {"run", at.run ? Json(at.run->id) : Json(nullptr)},
+             {"report", or_null(at.report_url)},
+             {"complete", at.run && at.why_missing.empty()},
+             {"why_missing", or_null(at.why_missing)},
+             {"duration_s", at.run ? at.run->duration_s : 0.0},
+             {"collected", at.totals.collected}};
+    for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
+        out[std::string(parsers::kStateNames[i])] = at.totals.states[i];
+    out["exercised"] = at.exercised;
+    out["differ"] = at.differ;
+    for (size_t i = 0; i < kChangeNames.size(); ++i)
+        out["changes"][std::string(kChangeNames[i])] = at.changes[i];
+    for (size_t i = 0; i < kGroupNames.size(); ++i)
+        out["groups"][std::string(kGroupNames[i])] = at.groups[i];
+    out["broken_alike"] = at.broken_alike;
+    return out;
+}
+
+Json gap(const CauseOfDifferences& cause) {
+    if (!cause.gap) return nullptr;
+    return {{"symbol", cause.gap->symbol},
+            {"kind", name_of(cause.gap->kind)},
+            {"device", cause.gap->device},
+            {"equivalent", or_null(cause.equivalent)},
+            {"issue", or_null(cause.issue)}};
+}
+
+Json cause(const CauseOfDifferences& c) {
+    return {{"group", name_of(c.group)},
+            {"judgement", or_null(c.judgement)},
+            {"title", c.title},
+            {"advice", or_null(c.advice)},
+            {"cause", or_null(c.diagnosis)},
+            {"class", or_null(c.error_class)},
+            {"rule", or_null(c.rule)},
+            {"signature", or_null(c.signature)},
+            {"gap", gap(c)},
+            {"tests", c.tests},
+            {"counts", by_column(c.counts)},
+            {"unblocked_tests", c.unblocked_tests},
+            {"unblocked", by_column(c.unblocked)}};
+}
+
+Json difference(const Difference& d) {
+    return {{"column", row_of(d.column).name},
+            {"change", name_of(d.change)},
+            {"cause", d.cause},
+            {"causes", d.causes},
+            {"key_line", or_null(d.key_line)},
+            {"place", or_null(d.place)},
+            {"url", or_null(d.place_url)}};
+}
+
+Json test(const PortedTest& t) {
+    Json out{{"id", t.id},
+             {"module", t.module},
+             {"url", or_null(t.url)},
+             {"pseudo", t.pseudo},
+             {"flaky", t.flaky},
+             {"states", Json::object()},
+             {"differences", Json::array()}};
+    for (const ColumnRow& row : kColumns) {
+        const auto& state = t.states[static_cast<size_t>(row.column)];
+        out["states"][std::string(row.name)] = state ? Json(name_of(*state)) : Json(nullptr);
+    }
+    for (const Difference& d : t.differences) out["differences"].push_back(difference(d));
+    return out;
+}
+
+Json fallback(const FallbackView& f) {
+    return {{"symbol", f.symbol},   {"tests", f.tests},   {"count", f.count},
+            {"depend", f.depend},   {"advice", f.advice}, {"example", or_null(f.example)},
+            {"url", or_null(f.url)}};
+}
+
+}  // namespace
+
+void porting_json(const PortingView& view, const Sink& sink) {
+    const auto any = std::find_if(view.columns.begin(), view.columns.end(),
+                                  [](const PortingColumn& c) { return c.run.has_value(); });
+    Json out{{"format", kPortingFormat},
+             {"generator", fmt::format("runner {}", kVersion)},
+             {"id", view.id},
+             {"suite", view.suite},
+             {"commit", any == view.columns.end() ? Json(nullptr) : or_null(any->run->commit)},
+             {"torch", any == view.columns.end() ? Json(nullptr) : or_null(any->run->torch)},
+             {"compared", view.compared},
+             {"columns", Json::array()},
+             {"accounting", {{"closed", view.accounting.closed}, {"mismatches", Json::array()}}},
+             {"causes", Json::array()},
+             {"decided_by_fallback", view.decided_by_fallback},
+             {"fallbacks", Json::array()},
+             {"tests", Json::array()}};
+    for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
+    for (const MismatchView& m : view.accounting.mismatches)
+        out["accounting"]["mismatches"].push_back({{"column", m.module}, {"message", m.message}});
+    for (const CauseOfDifferences& c : view.causes) out["causes"].push_back(cause(c));
+    for (const FallbackView& f : view.fallbacks) out["fallbacks"].push_back(fallback(f));
+    for (const PortedTest& t : view.tests) out["tests"].push_back(test(t));
+    sink(out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace compat::reports

@@ -1,0 +1,288 @@
+#include "reports/porting_pages.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "reports/fitting.h"
+#include "reports/markdown_text.h"
+
+namespace compat::reports {
+
+using parsers::State;
+
+namespace {
+
+constexpr size_t kLongestLine = 200;
+constexpr size_t kFirst = 5;  // causes at the top of the page
+
+template <class... Cells>
+std::string row(const Cells&... cells) {
+    std::string line = "|";
+    ((line += fmt::format(" {} |", cell(fmt::to_string(cells)))), ...);
+    return line;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string title_of(const CauseOfDifferences& cause) {
+    return cause.title_is_ours ? cause.title : code(cause.title, kLongestLine);
+}
+
+std::string advice_of(const CauseOfDifferences& cause) {
+    std::string text =
+        cause.equivalent.empty() ? cause.advice : code(cause.equivalent) + " instead";
+    if (!cause.issue.empty())
+        text += fmt::format("{}{}", text.empty() ? "" : "; ", linked_code("upstream", cause.issue));
+    return text;
+}
+
+// The columns that were run, plain CPU with them.
+std::vector<const ColumnRow*> those_run(const PortingView& view) {
+    std::vector<const ColumnRow*> rows;
+    for (const ColumnRow& row : kColumns)
+        if (view.at(row.column).run) rows.push_back(&row);
+    return rows;
+}
+
+// "CUDA 3, MPS 4, MPS without fallback 5"
+std::string per_column(const PerColumn<std::int64_t>& counts) {
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < counts.size(); ++i)
+        if (counts[i] > 0) parts.push_back(fmt::format("{} {}", kColumns[i].brief, counts[i]));
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string headline(const PortingView& view) {
+    std::string text = fmt::format("# Porting {}: {}\n\n", code(view.suite), verdict_words(view));
+    const auto run = std::find_if(view.columns.begin(), view.columns.end(),
+                                  [](const PortingColumn& column) { return column.run; });
+    if (run == view.columns.end()) return text;
+    text += fmt::format("{}{}torch {}, started {}. ",
+                        run->run->commit.empty() ? "" : "Commit " + code(run->run->commit),
+                        run->run->commit.empty() ? ""
+                        : run->run->dirty        ? " (changed since), "
+                                                 : ", ",
+                        code(run->run->torch), iso8601(run->run->started));
+    return text +
+           "The devices are **simulated**: tensors are on them, what a real device refuses is "
+           "refused in its words, and numbers are the CPU's. Whatever a real device computes "
+           "otherwise, or does asynchronously, does not show here.\n";
+}
+
+std::string what_is_missing(const PortingView& view) {
+    std::string text;
+    for (const ColumnRow& row : kColumns) {
+        const PortingColumn& column = view.at(row.column);
+        if (column.why_missing.empty()) continue;
+        text +=
+            fmt::format("- {} {}: {}\n", row.words, column.run ? "is not complete" : "is missing",
+                        code(column.why_missing));
+    }
+    if (text.empty()) return text;
+    return "\n**Columns that are missing or not complete:**\n\n" + text +
+           "\n`runner resume RUN` goes on with a run; `runner SUITE --simulate … --fallback …` "
+           "makes "
+           "one; `runner porting --runs RUN,RUN,…` compares again.\n";
+}
+
+// Columns in which no test had to do with a device.
+std::string what_says_nothing(const PortingView& view) {
+    std::vector<std::string_view> silent;
+    for (const ColumnRow* row : those_run(view))
+        if (row->shim && view.at(row->column).exercised == 0) silent.push_back(row->words);
+    if (silent.empty()) return {};
+    return fmt::format(
+        "\n**No test exercised a device** ({}): whether they pass says nothing about it. See how "
+        "the suite chooses its device: by a variable (`--env`), an option, or not at all.\n",
+        fmt::join(silent, "; "));
+}
+
+std::string table_of_columns(const PortingView& view) {
+    std::vector<size_t> states;
+    for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
+        if (std::any_of(view.columns.begin(), view.columns.end(),
+                        [&](const PortingColumn& c) { return c.totals.states[i] > 0; }))
+            states.push_back(i);
+    std::string text = "| run | tests |", rule = "|---|---:|";
+    for (const size_t state : states) {
+        text += fmt::format(" {} |", parsers::kStateNames[state]);
+        rule += "---:|";
+    }
+    text +=
+        " differ from plain CPU | break | do not run | gain | other | exercised a device | time "
+        "|\n" +
+        rule + "---:|---:|---:|---:|---:|---:|---:|\n";
+    for (const ColumnRow* at : those_run(view)) {
+        const PortingColumn& column = view.at(at->column);
+        text +=
+            fmt::format("| [{}]({}) | {} |", at->words, column.report_url, column.totals.collected);
+        for (const size_t state : states) text += fmt::format(" {} |", column.totals.states[state]);
+        if (at->column == Column::cpu || !view.compared)
+            text += " | | | | |";
+        else
+            text += fmt::format(" {} | {} | {} | {} | {} |", column.differ,
+                                column.count(Group::loss), column.count(Group::idle),
+                                column.count(Group::gain), column.count(Group::other));
+        text += fmt::format(" {} | {} |\n", at->shim ? std::to_string(column.exercised) : "",
+                            human(std::chrono::duration<double>(column.run->duration_s)));
+    }
+    text += view.accounting.closed
+                ? "\nEvery test of every run is alike, changed, added or missing, and every "
+                  "difference is under one cause: closed.\n"
+                : fmt::format("\n**Not closed: {}.**\n",
+                              counted(static_cast<std::int64_t>(view.accounting.mismatches.size()),
+                                      "mismatch"));
+    const std::int64_t alike = std::max(
+        {view.columns[1].broken_alike, view.columns[2].broken_alike, view.columns[3].broken_alike});
+    if (alike > 0)
+        text += fmt::format(
+            "\n{} in the same way on plain CPU and on a device: no work of the port. Plain CPU's "
+            "report has them.\n",
+            alike == 1 ? std::string("1 test breaks") : fmt::format("{} tests break", alike));
+    return text;
+}
+
+std::string first_of_all(const PortingView& view) {
+    std::string text;
+    size_t number = 0;
+    for (const CauseOfDifferences& cause : view.causes) {
+        if (!is_to_fix(cause) || number == kFirst) break;
+        ++number;
+        text += row(number, cause.unblocked_tests, per_column(cause.counts), title_of(cause),
+                    judgement_words(cause), advice_of(cause)) +
+                "\n";
+    }
+    if (text.empty()) return text;
+    return "\n## What to fix first\n\n| | tests unblocked, at most | tests | what | judged | what "
+           "to do "
+           "|\n|---:|---:|---|---|---|---|\n" +
+           text +
+           "\nUnblocked are tests for which nothing else is known to be in the way. On MPS without "
+           "fallback that is known from the run with it, which goes on where this one stops.\n";
+}
+
+// "passed on CPU, CUDA; errored on MPS"
+std::string states_in_words(const PortingView& view, const PortedTest& test) {
+    std::vector<std::pair<std::string_view, std::string>> parts;
+    for (const ColumnRow& row : kColumns) {
+        if (!view.at(row.column).run) continue;
+        const auto state = test.states[static_cast<size_t>(row.column)];
+        const std::string_view word = state ? name_of(*state) : "missing";
+        const auto at = std::find_if(parts.begin(), parts.end(),
+                                     [&](const auto& part) { return part.first == word; });
+        if (at == parts.end())
+            parts.emplace_back(word, row.brief);
+        else
+            at->second += fmt::format(", {}", row.brief);
+    }
+    std::vector<std::string> words;
+    for (const auto& [state, columns] : parts)
+        words.push_back(fmt::format("{} on {}", state, columns));
+    return fmt::format("{}", fmt::join(words, "; "));
+}
+
+std::string example(const PortingView& view, size_t cause, const PortedTest& test) {
+    std::string text =
+        fmt::format("- {} ({})", linked_code(test.id, test.url), states_in_words(view, test));
+    const auto at = std::find_if(test.differences.begin(), test.differences.end(),
+                                 [&](const Difference& d) { return d.cause == cause; });
+    const Difference& difference = *at;
+    if (!difference.key_line.empty() && view.causes[cause].title != difference.key_line)
+        text += ": " + code(difference.key_line, kLongestLine);
+    if (!difference.place.empty())
+        text += ", at " + linked_code(difference.place, difference.place_url);
+    return text + "\n";
+}
+
+Item section_of(const PortingView& view, size_t index) {
+    const CauseOfDifferences& cause = view.causes[index];
+    Item item;
+    item.text = fmt::format("### {}\n\n", title_of(cause));
+    if (!cause.judgement.empty()) item.text += fmt::format("Judged: {}. ", judgement_words(cause));
+    item.text += fmt::format("{}: {}.", counted(cause.tests, "test"), per_column(cause.counts));
+    if (cause.group == Group::loss)
+        item.text += fmt::format(" Unblocked if fixed alone: at most {}.", cause.unblocked_tests);
+    if (!cause.diagnosis.empty()) item.text += fmt::format(" Cause {}", code(cause.diagnosis));
+    if (!cause.rule.empty()) item.text += fmt::format(", rule {}", code(cause.rule));
+    if (!cause.diagnosis.empty()) item.text += ".";
+    item.text += "\n\n";
+    if (const std::string advice = advice_of(cause); !advice.empty())
+        item.text += "What to do: " + advice + ".\n\n";
+    for (const size_t test : cause.examples) item.detail += example(view, index, view.tests[test]);
+    if (cause.tests > static_cast<std::int64_t>(cause.examples.size()))
+        item.detail += fmt::format("- and {} more, in {}\n",
+                                   cause.tests - static_cast<std::int64_t>(cause.examples.size()),
+                                   kPortingFile);
+    item.detail += "\n";
+    return item;
+}
+
+std::string fallback_words(const PortingView& view) {
+    return fmt::format(
+        "{} between MPS with fallback and without. These operators are missing on MPS: without "
+        "fallback they raise, with it (`PYTORCH_ENABLE_MPS_FALLBACK=1`) each call copies to the "
+        "CPU "
+        "and back.\n\n| tests that need fallback | tests that came by it | calls | operator | for "
+        "example |\n|---:|---:|---:|---|---|\n",
+        view.decided_by_fallback == 1 ? std::string("1 test differs")
+                                      : fmt::format("{} tests differ", view.decided_by_fallback));
+}
+
+struct Sections {
+    std::string_view title;
+    std::string_view items;
+    Usefulness usefulness;
+    bool (*holds)(const CauseOfDifferences&);
+};
+constexpr Sections kSections[] = {
+    {"What breaks on a device", "causes to fix", {.items = 90, .details = 60}, is_to_fix},
+    {"What breaks and is no work of the port",
+     "causes that are no work of the port",
+     {.items = 70, .details = 40},
+     [](const CauseOfDifferences& c) { return c.group == Group::loss && !is_to_fix(c); }},
+    {"What does not run on a device",
+     "reasons why tests do not run",
+     {.items = 65, .details = 35},
+     [](const CauseOfDifferences& c) { return c.group == Group::idle; }},
+    {"What only a device shows: no losses",
+     "gains",
+     {.items = 60, .details = 30},
+     [](const CauseOfDifferences& c) { return c.group == Group::gain; }},
+    {"What ends otherwise and is neither",
+     "other differences",
+     {.items = 55, .details = 25},
+     [](const CauseOfDifferences& c) { return c.group == Group::other; }},
+};
+
+}  // namespace
+
+void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sink) {
+    Document page(max_bytes);
+    page.head = headline(view) + what_is_missing(view) + what_says_nothing(view) + "\n" +
+                table_of_columns(view) + first_of_all(view);
+    Section& mismatches = page.open("Accounting does not close", "mismatches", {.items = 100});
+    for (const MismatchView& m : view.accounting.mismatches)
+        page.add(mismatches, {fmt::format("- {}: {}\n", m.module, code(m.message))});
+    for (const Sections& of : kSections) {
+        Section& section = page.open(std::string(of.title), std::string(of.items), of.usefulness,
+                                     fmt::format("examples of {}", of.items));
+        for (size_t i = 0; i < view.causes.size(); ++i)
+            if (of.holds(view.causes[i])) page.add(section, section_of(view, i));
+        if (of.holds == is_to_fix) {
+            Section& fallback =
+                page.open("What fallback changes", "operators that fall back", {.items = 80});
+            fallback.intro = fallback_words(view);
+            for (const FallbackView& f : view.fallbacks)
+                page.add(fallback, {row(f.depend, f.tests, f.count, code(f.symbol),
+                                        linked_code(f.example, f.url)) +
+                                    "\n"});
+        }
+    }
+    page.write(sink);
+}
+
+}  // namespace compat::reports

@@ -1,0 +1,23 @@
+// The comparison of one suite on simulated devices as a page for people and as a file for programs
+// (porting.schema.json). Not here: what they say (porting.h).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "reports/porting.h"
+#include "reports/renderer.h"
+
+namespace compat::reports {
+
+inline constexpr std::string_view kPortingPage = "porting.md";
+inline constexpr std::string_view kPortingFile = "porting.json";
+// A key removed or re-typed raises this; a key added does not.
+inline constexpr int kPortingFormat = 1;
+
+// As a report, within `max_bytes` where that is possible.
+void porting_markdown(const PortingView& view, std::size_t max_bytes, const Sink& sink);
+void porting_json(const PortingView& view, const Sink& sink);
+
+}  // namespace compat::reports

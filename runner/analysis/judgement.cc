@@ -1,0 +1,151 @@
+#include "runner/analysis/judgement.h"
+
+#include <algorithm>
+
+namespace compat::analysis {
+
+namespace {
+
+using parsers::Cause;
+using enum Judgement;
+
+constexpr std::string_view kReportIt = "report it: this is ours and none of the port's work";
+constexpr std::string_view kTryOnCuda =
+    "nothing here: a GPU has it. Have these tests run on one before you rely on them";
+constexpr std::string_view kCpuLacksIt =
+    "nothing here: the CPU, which computes for the simulated device, lacks it; the device may not";
+
+// From top to bottom; the first that holds decides, so what is special stands before what is
+// general.
+constexpr Judged kTable[] = {
+    // The redirection and the simulation themselves.
+    {.cause = Cause::infrastructure,
+     .judgement = simulator,
+     .grouped = Grouped::by_rule,
+     .advice = kReportIt},
+    {.cause = Cause::shim_defect, .judgement = simulator, .advice = kReportIt},
+    {.gap = GapKind::shim_defect, .judgement = simulator, .advice = kReportIt},
+    {.rule = "kernel-of-dtype", .judgement = simulator, .advice = kCpuLacksIt},
+    {.gap = GapKind::op_unsupported,
+     .device = "cpu",
+     .judgement = simulator,
+     .advice = kCpuLacksIt},
+    {.gap = GapKind::missing_symbol,
+     .device = "cuda",
+     .judgement = simulator,
+     .advice = kTryOnCuda},
+    {.gap = GapKind::op_unsupported,
+     .device = "cuda",
+     .judgement = simulator,
+     .advice = kTryOnCuda},
+    {.gap = GapKind::dtype_unsupported,
+     .device = "cuda",
+     .judgement = simulator,
+     .advice = kTryOnCuda},
+
+    // What a Mac refuses, too. What to do the gap log says.
+    {.gap = GapKind::missing_symbol, .device = "mps", .judgement = device_limit},
+    {.gap = GapKind::op_unsupported, .device = "mps", .judgement = device_limit},
+    {.gap = GapKind::dtype_unsupported, .device = "mps", .judgement = device_limit},
+    {.cause = Cause::fell_back,
+     .judgement = device_limit,
+     .advice = "let the warning pass where the suite makes it an error, or use an operator that "
+               "the device has"},
+
+    // What code says of devices.
+    {.rule = "no-device",
+     .device = "mps",
+     .judgement = device_handling,
+     .grouped = Grouped::together,
+     .title = "the code asks for CUDA by name",
+     .advice = "choose the device in one place, as `torch.accelerator.current_accelerator()`; "
+               "docs/porting.md has what to write instead of each call"},
+    {.rule = "deserialize-on-device",
+     .judgement = device_handling,
+     .grouped = Grouped::together,
+     .title = "a file that was saved on another device is loaded as it is",
+     .advice = "`torch.load(f, map_location=device)`"},
+    {.cause = Cause::device_mismatch,
+     .judgement = device_handling,
+     .advice = "make the tensor where its partner is: `device=x.device`, `x.new_zeros(…)`, "
+               "`register_buffer`"},
+    {.cause = Cause::device_assertion,
+     .judgement = device_asserted,
+     .grouped = Grouped::together,
+     .title = "tests ask for the name, index or kind of a device and get another",
+     .advice = "compare with the device that the test chose, not with a name: "
+               "`x.device.type == device.type`"},
+
+    // What is refused without a name of its own.
+    {.rule = "not-implemented",
+     .judgement = unexplained,
+     .advice = "see whether the device refused it or the code under test"},
+    {.cause = Cause::op_missing, .device = "cuda", .judgement = simulator, .advice = kTryOnCuda},
+    {.cause = Cause::dtype_limit, .device = "cuda", .judgement = simulator, .advice = kTryOnCuda},
+    {.rule = "dtype-pair",
+     .judgement = unexplained,
+     .advice = "two dtypes meet that are one on the CPU: look for a float64 that was made float32 "
+               "for the device"},
+    {.cause = Cause::op_missing,
+     .judgement = device_limit,
+     .advice = "run it on the CPU, or write it of operators that the device has"},
+    {.cause = Cause::dtype_limit,
+     .judgement = device_limit,
+     .advice = "use another dtype there, float32 for float64, or keep that part on the CPU"},
+
+    // Not about devices.
+    {.cause = Cause::dependency,
+     .judgement = environment,
+     .grouped = Grouped::by_rule,
+     .advice = "mend the environment"},
+    {.cause = Cause::hub,
+     .judgement = environment,
+     .grouped = Grouped::by_rule,
+     .advice = "have the files at hand"},
+    {.cause = Cause::resource,
+     .judgement = environment,
+     .grouped = Grouped::by_rule,
+     .advice = "fewer jobs, more memory"},
+    {.cause = Cause::environment,
+     .judgement = environment,
+     .grouped = Grouped::by_rule,
+     .advice = "mend the environment"},
+
+    // To be looked into.
+    {.cause = Cause::tolerance,
+     .judgement = unexplained,
+     .grouped = Grouped::together,
+     .title = "numbers differ",
+     .advice = "the simulated device computes on the CPU: look for float32 in the place of "
+               "float64, and for random numbers. Of a real device's own numbers this says nothing"},
+    {.cause = Cause::timeout,
+     .judgement = unexplained,
+     .grouped = Grouped::together,
+     .title = "tests take too long",
+     .advice = "a simulated device is slower than the CPU: give more time (`--test-timeout`), then "
+               "read the stacks in the log"},
+    {.cause = Cause::crash,
+     .judgement = unexplained,
+     .advice = "read the end of its log; the simulation may have died where a device refuses"},
+    {.judgement = unexplained,
+     .advice = "run it by the command in its run's report, and see what it does otherwise on a "
+               "device"},
+};
+
+bool holds(const Judged& row, const Evidence& evidence) {
+    return (!row.cause || *row.cause == evidence.cause) &&
+           (row.rule.empty() || row.rule == evidence.rule) &&
+           (!row.gap || row.gap == evidence.gap) &&
+           (row.device.empty() || row.device == evidence.device);
+}
+
+}  // namespace
+
+std::span<const Judged> judged() { return kTable; }
+
+const Judged& judge(const Evidence& evidence) {
+    return *std::find_if(std::begin(kTable), std::end(kTable),
+                         [&](const Judged& row) { return holds(row, evidence); });
+}
+
+}  // namespace compat::analysis

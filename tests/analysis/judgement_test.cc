@@ -1,0 +1,60 @@
+#include "runner/analysis/judgement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace compat::analysis {
+namespace {
+
+using parsers::Cause;
+
+TEST(Judged, EveryRowDecidesWhatItIsFor) {
+    for (const Judged& row : judged()) {
+        Evidence evidence;
+        evidence.cause = row.cause.value_or(Cause::suite_error);
+        evidence.rule = row.rule;
+        evidence.gap = row.gap;
+        evidence.device = row.device.empty() ? "xpu" : row.device;
+        EXPECT_EQ(&judge(evidence), &row) << "another row stands before it: " << row.advice;
+    }
+}
+
+TEST(Judged, EveryRowSaysWhatToDo) {
+    for (const Judged& row : judged()) EXPECT_TRUE(row.gap || !row.advice.empty()) << row.title;
+    for (std::size_t i = 0; i < kJudgements.size(); ++i)
+        EXPECT_FALSE(words_of(static_cast<Judgement>(i)).words.empty());
+}
+
+struct Case {
+    Evidence evidence;
+    Judgement judgement;
+};
+
+TEST(Judge, TellsTheDeviceFromTheCodeTheSuiteAndOurselves) {
+    using enum Judgement;
+    const Case cases[] = {
+        {{Cause::op_missing, "mps-operator", GapKind::op_unsupported, "mps"}, device_limit},
+        {{Cause::dtype_limit, "mps-no-float64", GapKind::dtype_unsupported, "mps"}, device_limit},
+        {{Cause::op_missing, "device-limit-of-mps", {}, "mps"}, device_limit},
+        {{Cause::op_missing, "refused-symbol", GapKind::missing_symbol, "mps"}, device_limit},
+        {{Cause::op_missing, "refused-symbol", GapKind::missing_symbol, "cuda"}, simulator},
+        {{Cause::dtype_limit, "kernel-of-dtype", GapKind::dtype_unsupported, "mps"}, simulator},
+        {{Cause::op_missing, "could-not-run", GapKind::op_unsupported, "cpu"}, simulator},
+        {{Cause::shim_defect, "innermost-in-shim", {}, "cuda"}, simulator},
+        {{Cause::infrastructure, "harness", {}, "mps"}, simulator},
+        {{Cause::device_mismatch, "same-device", {}, "cuda"}, device_handling},
+        {{Cause::environment, "no-device", {}, "mps"}, device_handling},
+        {{Cause::environment, "no-device", {}, "cuda"}, environment},
+        {{Cause::device_assertion, "device-flag", {}, "mps"}, device_asserted},
+        {{Cause::hub, "network", {}, "mps"}, environment},
+        {{Cause::tolerance, "not-close", {}, "cuda"}, unexplained},
+        {{Cause::suite_assertion, "assertion", {}, "mps"}, unexplained},
+        {{Cause::unknown, "", {}, "mps"}, unexplained},
+    };
+    for (const Case& c : cases)
+        EXPECT_EQ(words_of(judge(c.evidence).judgement).name, words_of(c.judgement).name)
+            << name_of(c.evidence.cause) << " " << c.evidence.rule << " " << c.evidence.device;
+}
+
+}  // namespace
+}  // namespace compat::analysis

@@ -1,0 +1,222 @@
+"""`porting` of the installed runner, with a real torch: a small suite of code written for CUDA on plain CPU and on simulated CUDA and MPS, what
+its page says, and what becomes of columns that are missing."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import jsonschema
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUITE = '{"format": 1, "name": "ported", "framework": "unittest", "layout": {"pythonpath": ["."]}}'
+TESTS = """
+import unittest
+import torch
+
+DEVICE = "mps" if torch.backends.mps.is_available() else "cuda" if torch.cuda.is_available() else "cpu"
+
+class Ported(unittest.TestCase):
+    def test_passes(self):
+        self.assertEqual(torch.ones(3, device=DEVICE).sum().item(), 3)
+
+    def test_host(self):
+        self.assertEqual(torch.ones(3).sum().item(), 3)
+
+    def test_asserts(self):
+        self.assertEqual(torch.ones(3, device=DEVICE).device.type, "cpu")
+
+    def test_double(self):
+        torch.ones(2, dtype=torch.float64, device=DEVICE)
+
+    def test_eigh(self):
+        torch.linalg.eigh(torch.eye(3, device=DEVICE))
+
+    def test_eigh_then_double(self):
+        torch.linalg.eigh(torch.eye(3, device=DEVICE))
+        torch.ones(2, dtype=torch.float64, device=DEVICE)
+
+    def test_two_devices(self):
+        torch.ones(3, device=DEVICE) + torch.ones(3)
+
+    @unittest.skipIf(DEVICE != "cpu", "only on the CPU")
+    def test_cpu_alone(self):
+        pass
+
+    @unittest.skipUnless(DEVICE == "cuda", "needs CUDA")
+    def test_cuda_alone(self):
+        self.assertTrue(torch.ones(1, device="cuda").is_cuda)
+
+    @unittest.skipUnless(DEVICE == "cuda", "needs CUDA")
+    def test_graph(self):
+        torch.cuda.CUDAGraph()
+
+    def test_broken_anyway(self):
+        self.assertEqual(1, 2)
+
+if DEVICE == "cpu":
+    class OnCpu(unittest.TestCase):
+        def test_collected_on_cpu(self):
+            pass
+"""
+MODULE = """
+import unittest
+import torch
+
+if torch.backends.mps.is_available():
+    torch.zeros(3, dtype=torch.float64, device="mps")
+
+class Module(unittest.TestCase):
+    def test_of_a_module(self):
+        pass
+"""
+# By test: what is expected of it in each column, as (state, group and judgement of its cause) where it goes otherwise than on plain CPU.
+LOSS = {kind: ("loss", kind) for kind in ("device_limit", "device_handling", "device_asserted", "simulator")}
+CONDITION, GAIN = ("idle", "suite_condition"), ("gain", None)
+EXPECTED = {
+    "test_asserts": {"cuda": LOSS["device_asserted"], "mps": LOSS["device_asserted"], "mps_strict": LOSS["device_asserted"]},
+    "test_double": {"mps": LOSS["device_limit"], "mps_strict": LOSS["device_limit"]},
+    "test_eigh": {"mps_strict": LOSS["device_limit"]},
+    "test_eigh_then_double": {"mps": LOSS["device_limit"], "mps_strict": LOSS["device_limit"]},
+    "test_two_devices": {"cuda": LOSS["device_handling"], "mps": LOSS["device_handling"], "mps_strict": LOSS["device_handling"]},
+    "test_cpu_alone": {"cuda": CONDITION, "mps": CONDITION, "mps_strict": CONDITION},
+    "test_collected_on_cpu": {"cuda": CONDITION, "mps": CONDITION, "mps_strict": CONDITION},
+    "test_cuda_alone": {"cuda": GAIN},
+    "test_graph": {"cuda": LOSS["simulator"]},
+    "test_of_a_module": {"mps": LOSS["device_limit"], "mps_strict": LOSS["device_limit"]},
+    "<module>": {"mps": LOSS["device_limit"], "mps_strict": LOSS["device_limit"]},
+}
+
+
+@pytest.fixture
+def suite(tmp_path):
+    folder = tmp_path / "suite"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "tests/__init__.py").touch()
+    (folder / "suite.json").write_text(SUITE)
+    (folder / "tests/test_port.py").write_text(TESTS)
+    (folder / "tests/test_module.py").write_text(MODULE)
+    return folder
+
+
+def pages(out):
+    """What a command wrote: its page, and the file beside it, which is held against its schema."""
+    page = pathlib.Path(re.search(r"^page: (.+)$", out, re.M)[1])
+    written = json.loads(page.with_name("porting.json").read_text())
+    jsonschema.validate(written, json.loads((ROOT / "reports/porting.schema.json").read_text()))
+    return page, written
+
+
+def told(written):
+    return {test["id"].rsplit("::", 1)[1]: {
+        d["column"]: (written["causes"][d["cause"]]["group"], written["causes"][d["cause"]]["judgement"]) for d in test["differences"]}
+        for test in written["tests"]}
+
+
+def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
+    ran = runner("porting", suite, "--python", python, "-j2")
+    assert ran.code == 1, ran.out + ran.err
+    page, written = pages(ran.out)
+    assert told(written) == EXPECTED
+    columns = {c["column"]: c for c in written["columns"]}
+    assert [c["complete"] for c in columns.values()] == [True] * 4
+    assert written["accounting"] == {"closed": True, "mismatches": []}
+    assert (columns["cpu"]["collected"], columns["cpu"]["passed"], columns["cpu"]["failed"]) == (13, 10, 1)
+    assert columns["mps"]["broken_alike"] == 1, "test_broken_anyway is no difference"
+    assert columns["cuda"]["exercised"] == 8, "all that name DEVICE"
+
+    # What to fix first: float64, which is all that test_double, the module and test_eigh_then_double (with fallback) break by.
+    first = written["causes"][0]
+    assert (first["gap"]["symbol"], first["unblocked_tests"]) == ("float64", 3)
+    (eigh,) = [c for c in written["causes"] if c["gap"] and "eigh" in c["gap"]["symbol"]]
+    assert (eigh["tests"], eigh["unblocked_tests"]) == (2, 1), "test_eigh_then_double would break by float64"
+    (fallback,) = written["fallbacks"]
+    assert (fallback["symbol"], fallback["depend"], fallback["tests"]) == (eigh["gap"]["symbol"], 1, 2)
+    text = page.read_text()
+    assert "float64" in text[text.index("## What to fix first"):].splitlines()[4]
+    assert text.count("*simulated*") >= 3
+
+    # Links lead to files that are there.
+    links = {link.split("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text)}
+    assert len(links) >= 6 and [link for link in links if not (page.parent / link).exists()] == []
+
+    # Each column is a run of its own, with the command that does it again; compared again they say the same.
+    listed = runner("runs").out
+    assert [column["run"] in listed for column in columns.values()] == [True] * 4
+    report = json.loads((tmp_path / "results/runs" / columns["mps_strict"]["run"] / "report.json").read_text())
+    (broken,) = [t for m in report["modules"] for t in m["cases"] if t["id"].endswith("::test_eigh")]
+    assert "--simulate mps --fallback off" in broken["reproduce"]["runner"]
+    ids = ",".join(reversed([column["run"] for column in columns.values()]))
+    again = runner("porting", "--runs", ids, "--out", tmp_path / "results/porting/again")
+    assert again.code == 1
+    _, same = pages(again.out)
+    for key in ("causes", "fallbacks", "decided_by_fallback", "accounting"):
+        assert same[key] == written[key]
+    assert told(same) == EXPECTED
+
+    # Without a column the others are compared, and the page says what is missing.
+    two = runner("porting", "--runs", f"{columns['cpu']['run']},{columns['cuda']['run']}", "--out", tmp_path / "two")
+    page, written = pages(two.out)
+    assert {c["column"]: c["run"] is None for c in written["columns"]} == {"cpu": False, "cuda": False, "mps": True, "mps_strict": True}
+    assert "fallback on is missing" in page.read_text()
+    twice = runner("porting", "--runs", f"{columns['cpu']['run']},{columns['cpu']['run']}")
+    assert twice.code == 2 and "does not go with the others" in twice.err
+
+
+def test_a_suite_that_goes_alike_everywhere(runner, python, suite):
+    ran = runner("porting", suite, "--python", python, "-q", "tests/test_port.py::Ported::test_host")
+    assert ran.code == 0, ran.out + ran.err
+    assert "no test exercised CUDA or MPS" in ran.out
+    page, written = pages(ran.out)
+    assert written["tests"] == [] and "# Porting `ported`: no test exercised CUDA or MPS" in page.read_text()
+
+
+def test_a_test_that_changes_by_itself_is_no_difference(runner, python, suite, tmp_path):
+    (suite / "tests/test_port.py").write_text(
+        "import os, unittest\nclass T(unittest.TestCase):\n    def test_flaky(self):\n"
+        f"        once = {str(tmp_path / 'once')!r} + os.environ.get('TORCHDEVICE_SIMULATE', '')\n"
+        "        if not os.path.exists(once):\n            open(once, 'w').close()\n            self.fail('the first time')\n")
+    ran = runner("porting", suite, "--python", python, "tests/test_port.py")
+    assert ran.code == 0, ran.out + ran.err
+    assert pages(ran.out)[1]["tests"] == []
+    assert "flaky: 1 test passed only in a later attempt" in ran.out
+
+
+def test_ctrl_c_in_the_second_column(runner, program, python, suite, tmp_path):
+    started = tmp_path / "started"
+    (suite / "tests/test_port.py").write_text(
+        "import os, time, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n    def test_b(self):\n"
+        f"        if os.environ.get('TORCHDEVICE_SIMULATE'):\n            open({str(started)!r}, 'w').close()\n            time.sleep(100)\n")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k == "COMPAT_CACHE"}
+    process = subprocess.Popen([program, "porting", suite, "--python", python, "tests/test_port.py"], cwd=tmp_path, env=clean,
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + 120
+    while not started.exists():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, out
+    page, written = pages(out)
+    columns = {c["column"]: c for c in written["columns"]}
+    assert [(name, c["complete"], c["run"] is None) for name, c in columns.items()] == [
+        ("cpu", True, False), ("cuda", False, False), ("mps", False, True), ("mps_strict", False, True)]
+    assert columns["mps"]["why_missing"] == "interrupted before it began"
+    assert written["accounting"]["closed"]
+    (test,) = written["tests"]
+    assert (test["states"]["cpu"], test["states"]["cuda"], test["differences"][0]["change"]) == ("passed", "not_run", "no_longer")
+    assert "not complete" in page.read_text()
+
+
+@pytest.mark.parametrize("words, message", [
+    ([], "SUITE or --runs"),
+    (["--runs", "nothing"], "no run is stored here"),
+    (["suite", "--simulate", "mps"], "--simulate"),
+    (["suite", "--python", "/nowhere/python"], "/nowhere/python"),
+])
+def test_what_cannot_be_compared(runner, suite, words, message):
+    ran = runner("porting", *words)
+    assert ran.code == 2 and message in ran.err

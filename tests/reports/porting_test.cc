@@ -1,0 +1,512 @@
+#include "reports/porting.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include "parsers/attempt.h"
+#include "reports/porting_pages.h"
+#include "runner/base/files.h"
+
+namespace compat::reports {
+namespace {
+
+using nlohmann::json;
+using parsers::State;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr const char* kEigh =
+    "The operator 'aten::_linalg_eigh.eigenvalues' is not currently implemented for the MPS "
+    "device.";
+constexpr const char* kSvd =
+    "The operator 'aten::_svd' is not currently implemented for the MPS device.";
+constexpr const char* kDouble =
+    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
+    "Please use float32 instead.";
+
+// A failure as it is read and diagnosed.
+FailureView failure(const std::string& type, const std::string& message,
+                    State state = State::errored) {
+    parsers::ModuleRecord record;
+    parsers::CaseRecord& test = record.cases.emplace_back();
+    test.id = "m.py::T::t";
+    test.state = state;
+    test.failure.emplace();
+    test.failure->type = type;
+    test.failure->message = message;
+    test.failure->frames = {{"/suite/m.py", 7, "t"}};
+    parsers::diagnose(record);
+    FailureView view;
+    view.type = type;
+    view.message = message;
+    view.key_line = test.failure->key_line();
+    view.signature = test.failure->signature;
+    view.cause = name_of(test.failure->diagnosis->cause);
+    view.rule = test.failure->diagnosis->rule;
+    view.frames = {{"m.py", 7, "t", true, "https://forge.example/m.py#L7"}};
+    return view;
+}
+
+CaseView test(const std::string& name, State state, std::optional<FailureView> why = {}) {
+    CaseView view;
+    view.id = "m.py::T::" + name;
+    view.url = "https://forge.example/m.py#L1";
+    view.state = state;
+    view.exercised = true;
+    view.failure = std::move(why);
+    return view;
+}
+
+CaseView skipped(const std::string& name, const std::string& reason) {
+    CaseView view = test(name, State::skipped);
+    view.reason = reason;
+    return view;
+}
+
+using Tests = std::vector<CaseView>;
+
+RunView run_of(Column column) {
+    RunView run;
+    run.id = fmt::format("alpha-{}", row_of(column).name);
+    run.suite = "alpha";
+    run.complete = true;
+    run.exit_code = 0;
+    run.shim = row_of(column).shim;
+    run.device = "cpu";
+    if (!row_of(column).simulated.empty()) run.simulated = row_of(column).simulated;
+    run.fallback = row_of(column).fallback;
+    run.torch = "2.13.0";
+    run.commit = "0123abcd";
+    return run;
+}
+
+GapHit fell_back(const std::string& name, const std::string& symbol, std::int64_t count = 1) {
+    GapHit hit;
+    hit.key = {symbol, GapKind::fallback, "mps", true};
+    hit.test = "m.py::T::" + name;
+    hit.count = count;
+    return hit;
+}
+
+void put(PortingBuilder& builder, Column column, const Tests& tests,
+         const std::vector<GapHit>& hits = {}, std::int64_t collected = -1) {
+    ModuleView module;
+    module.path = "m.py";
+    module.cases = tests;
+    ReportModel model;
+    model.run = run_of(column);
+    model.totals.collected = collected < 0 ? static_cast<std::int64_t>(tests.size()) : collected;
+    for (const CaseView& t : tests) ++model.totals.states[static_cast<size_t>(t.state)];
+    builder.begin(column, model.run);
+    builder.add(module);
+    builder.end(model, hits, "../report.md");
+}
+
+// Every column the same but the last ones given.
+PortingView compared(const Tests& cpu, const Tests& cuda, const Tests& mps, const Tests& strict,
+                     const std::vector<GapHit>& hits = {}) {
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, cpu);
+    put(builder, Column::cuda, cuda);
+    put(builder, Column::mps, mps, hits);
+    put(builder, Column::mps_strict, strict);
+    return builder.finish();
+}
+
+PortingView on_cuda(const Tests& cpu, const Tests& cuda) { return compared(cpu, cuda, cpu, cpu); }
+
+const PortedTest& find(const PortingView& view, const std::string& name) {
+    for (const PortedTest& t : view.tests)
+        if (t.id == "m.py::T::" + name) return t;
+    throw std::out_of_range(name);
+}
+
+TEST(Porting, TellsEveryPairOfStatesApart) {
+    const auto worth = [](State state) {
+        using enum State;
+        if (state == failed || state == errored || state == crashed || state == timed_out)
+            return 'b';
+        return state == skipped || state == not_run ? 'i' : 'g';
+    };
+    const std::map<std::string, Change> expected{
+        {"gb", Change::lost},      {"gi", Change::no_longer}, {"bg", Change::gained},
+        {"bi", Change::no_longer}, {"ig", Change::runs_now},  {"ib", Change::fails_now},
+        {"gg", Change::otherwise}, {"bb", Change::otherwise}, {"ii", Change::otherwise}};
+    for (size_t a = 0; a < parsers::kStateNames.size(); ++a)
+        for (size_t b = 0; b < parsers::kStateNames.size(); ++b) {
+            const auto cpu = static_cast<State>(a), cuda = static_cast<State>(b);
+            const PortingView view = on_cuda({test("t", cpu)}, {test("t", cuda)});
+            EXPECT_TRUE(view.accounting.closed) << name_of(cpu) << " " << name_of(cuda);
+            if (a == b) {
+                EXPECT_THAT(view.tests, IsEmpty());
+                continue;
+            }
+            ASSERT_THAT(view.tests, SizeIs(1));
+            ASSERT_THAT(view.tests[0].differences, SizeIs(1));
+            EXPECT_EQ(view.tests[0].differences[0].change, expected.at({worth(cpu), worth(cuda)}))
+                << name_of(cpu) << " " << name_of(cuda);
+        }
+}
+
+TEST(Porting, NoTestIsLostBetweenTheColumns) {
+    std::mt19937 random(7);
+    for (int round = 0; round < 50; ++round) {
+        PerColumn<Tests> columns;
+        for (Tests& tests : columns)
+            for (int i = 0; i < 30; ++i) {
+                if (random() % 6 == 0) continue;  // not collected
+                const auto state = static_cast<State>(random() % parsers::kStateNames.size());
+                std::optional<FailureView> why;
+                if (needs_attention(state))
+                    why = failure("RuntimeError", random() % 2 ? kEigh : "broken", state);
+                tests.push_back(test(fmt::format("t{}", i), state, why));
+            }
+        const PortingView view = compared(columns[0], columns[1], columns[2], columns[3]);
+        EXPECT_THAT(view.accounting.mismatches, IsEmpty());
+        for (const ColumnRow& row : kColumns) {
+            if (row.column == Column::cpu) continue;
+            const auto at = static_cast<size_t>(row.column);
+            std::int64_t differ = 0, causes = 0;
+            for (const PortedTest& t : view.tests)
+                for (const Difference& d : t.differences) differ += d.column == row.column;
+            for (const CauseOfDifferences& cause : view.causes) causes += cause.counts[at];
+            const auto& groups = view.columns[at].groups;
+            EXPECT_EQ(differ, view.columns[at].differ);
+            EXPECT_EQ(causes, differ);
+            EXPECT_EQ(std::accumulate(groups.begin(), groups.end(), std::int64_t{0}), differ);
+        }
+    }
+}
+
+TEST(Porting, SumsThatDoNotCloseAreNamed) {
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, {test("a", State::passed)});
+    put(builder, Column::cuda, {test("a", State::passed), test("a", State::failed)});
+    put(builder, Column::mps, {test("a", State::passed)}, {}, 5);
+    const PortingView view = builder.finish();
+    EXPECT_FALSE(view.accounting.closed);
+    std::vector<std::string> said;
+    for (const MismatchView& m : view.accounting.mismatches)
+        said.push_back(m.module + ": " + m.message);
+    EXPECT_THAT(said, Contains("CUDA *simulated*: m.py::T::a is there more than once"));
+    EXPECT_THAT(said, Contains(HasSubstr("MPS *simulated*, fallback on: tests compared and tests "
+                                         "that the run collected: 1 against 5")));
+}
+
+TEST(Porting, WhatWasRefusedIsOneCauseWhereverItWasMet) {
+    const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed)};
+    const Tests strict{
+        test("a", State::errored, failure("NotImplementedError", kEigh)),
+        test("b", State::errored, failure("NotImplementedError", std::string(kEigh) + " More.")),
+        test("c", State::errored, failure("TypeError", kDouble))};
+    const PortingView view = compared(cpu, cpu, cpu, strict);
+    ASSERT_THAT(view.causes, SizeIs(2));
+    EXPECT_EQ(view.causes[0].gap->symbol, "aten::_linalg_eigh.eigenvalues");
+    EXPECT_EQ(view.causes[0].judgement, "device_limit");
+    EXPECT_EQ(view.causes[0].counts, (PerColumn<std::int64_t>{0, 0, 0, 2}));
+    EXPECT_EQ(view.causes[1].gap->symbol, "float64");
+    EXPECT_THAT(view.causes[1].advice, HasSubstr("float32 for float64"));
+    EXPECT_EQ(find(view, "a").differences[0].place, "m.py:7");
+    EXPECT_EQ(find(view, "a").differences[0].place_url, "https://forge.example/m.py#L7");
+}
+
+TEST(Porting, TheSameMistakeIsOneCauseOnBothDevices) {
+    const Tests cpu{test("a", State::passed), test("b", State::passed)};
+    const auto told = [](const std::string& device) {
+        const auto asserted = fmt::format("'{}' != 'cpu'", device);
+        return Tests{
+            test("a", State::errored,
+                 failure("RuntimeError",
+                         fmt::format("Expected all tensors to be on the same device, but found "
+                                     "at least two devices, {}:0 and cpu!",
+                                     device))),
+            test("b", State::failed, failure("AssertionError", asserted, State::failed))};
+    };
+    const PortingView view = compared(cpu, told("cuda"), told("mps"), told("mps"));
+    ASSERT_THAT(view.causes, SizeIs(2));
+    for (const CauseOfDifferences& cause : view.causes) {
+        EXPECT_EQ(cause.counts, (PerColumn<std::int64_t>{0, 1, 1, 1})) << cause.title;
+        EXPECT_EQ(cause.tests, 1);
+        EXPECT_EQ(cause.unblocked_tests, 1);
+    }
+    EXPECT_THAT((std::vector{view.causes[0].judgement, view.causes[1].judgement}),
+                testing::UnorderedElementsAre("device_handling", "device_asserted"));
+}
+
+// What stops a test on MPS without fallback may be the first of several things: the run with
+// fallback goes on and shows them.
+TEST(Porting, UnblockedAreTestsThatMeetNothingElse) {
+    const auto eigh = [] { return failure("NotImplementedError", kEigh); };
+    const Tests cpu{test("alone", State::passed), test("then_svd", State::passed),
+                    test("then_double", State::passed)};
+    const Tests mps{test("alone", State::passed), test("then_svd", State::passed),
+                    test("then_double", State::errored, failure("TypeError", kDouble))};
+    const Tests strict{test("alone", State::errored, eigh()),
+                       test("then_svd", State::errored, eigh()),
+                       test("then_double", State::errored, eigh())};
+    const std::string op = "aten::_linalg_eigh.eigenvalues";
+    const PortingView view =
+        compared(cpu, cpu, mps, strict,
+                 {fell_back("alone", op, 3), fell_back("then_svd", op),
+                  fell_back("then_svd", "aten::_svd"), fell_back("then_double", op)});
+    const auto cause = std::find_if(view.causes.begin(), view.causes.end(),
+                                    [&](const auto& c) { return c.gap->symbol == op; });
+    EXPECT_EQ(cause->tests, 3);
+    EXPECT_EQ(cause->unblocked_tests, 1);
+    ASSERT_THAT(view.fallbacks, SizeIs(2));
+    EXPECT_EQ(view.fallbacks[0].symbol, op);
+    EXPECT_EQ(view.fallbacks[0].depend, 2);
+    EXPECT_EQ(view.fallbacks[0].tests, 3);
+    EXPECT_EQ(view.fallbacks[0].count, 5);
+    EXPECT_EQ(view.fallbacks[1].depend, 0);
+    EXPECT_EQ(view.decided_by_fallback, 2);
+}
+
+TEST(Porting, ATestThatBreaksByTwoThingsIsUnblockedByNeither) {
+    CaseView both = test("a", State::errored, failure("NotImplementedError", kSvd));
+    both.failure->also = {failure("TypeError", kDouble)};
+    const PortingView view =
+        compared({test("a", State::passed)}, {test("a", State::passed)}, {both}, {both});
+    const Difference& difference = find(view, "a").differences[0];
+    EXPECT_THAT(difference.causes, SizeIs(2));
+    EXPECT_EQ(view.causes[difference.cause].gap->symbol, "aten::_svd");
+    for (const CauseOfDifferences& cause : view.causes) EXPECT_EQ(cause.unblocked_tests, 0);
+}
+
+TEST(Porting, WhatUnblocksMostIsFirstAndWhatIsNoWorkOfThePortIsLast) {
+    const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed),
+                    test("d", State::passed), test("e", State::passed)};
+    const auto refused = [] {
+        return failure("NotImplementedError",
+                       "torch.cuda.CUDAGraph is not available on this device: why [symbol: "
+                       "torch.cuda.CUDAGraph]");
+    };
+    const auto mismatch = [](const char* op) {
+        return failure("RuntimeError",
+                       fmt::format("{}: Expected all tensors to be on the same device", op));
+    };
+    const PortingView view = on_cuda(
+        cpu, {test("a", State::errored, refused()), test("b", State::errored, refused()),
+              test("c", State::errored, refused()), test("d", State::errored, mismatch("mm")),
+              test("e", State::errored, mismatch("mm"))});
+    ASSERT_THAT(view.causes, SizeIs(2));
+    EXPECT_EQ(view.causes[0].judgement, "device_handling");
+    EXPECT_EQ(view.causes[1].judgement, "simulator");
+    EXPECT_EQ(find(view, "a").differences[0].cause, 1u) << "it follows its cause to its place";
+}
+
+TEST(Porting, TestsOfAModuleThatBrokeAreUnderWhatBrokeIt) {
+    CaseView module = test("x", State::errored, failure("TypeError", kDouble));
+    module.id = "m.py::<module>";
+    module.pseudo = true;
+    const Tests cpu{test("a", State::passed), test("b", State::passed)};
+    const PortingView view = compared(cpu, cpu, {module}, {module});
+    ASSERT_THAT(view.causes, SizeIs(1));
+    EXPECT_EQ(view.causes[0].counts, (PerColumn<std::int64_t>{0, 0, 3, 3}));
+    EXPECT_EQ(view.causes[0].unblocked_tests, 2) << "a module is no test";
+    EXPECT_EQ(view.at(Column::mps).count(Change::missing), 2);
+    EXPECT_EQ(view.at(Column::mps).count(Change::added), 1);
+}
+
+TEST(Porting, GainsAreToldFromLosses) {
+    const PortingView view = on_cuda(
+        {skipped("runs", "needs CUDA"), test("host", State::passed),
+         test("mended", State::failed, failure("KeyError", "'x'")), test("here", State::passed)},
+        {test("runs", State::passed), skipped("host", "only on the CPU"),
+         test("mended", State::passed), test("there", State::passed)});
+    std::vector<std::string> said;
+    for (const CauseOfDifferences& cause : view.causes)
+        said.push_back(fmt::format("{}: {}", name_of(cause.group), cause.title));
+    EXPECT_THAT(said, testing::UnorderedElementsAre("gain: skipped on plain CPU: needs CUDA",
+                                                    "idle: skipped: only on the CPU",
+                                                    "gain: failed on plain CPU: KeyError: 'x'",
+                                                    "idle: collected on plain CPU alone",
+                                                    "gain: collected on a device alone"));
+    EXPECT_TRUE(std::none_of(view.causes.begin(), view.causes.end(), is_to_fix));
+}
+
+TEST(Porting, WhatChangesByItselfIsNoMatterOfTheDevice) {
+    CaseView flaky = test("a", State::passed);
+    flaky.flaky = true;
+    const PortingView view = on_cuda(
+        {flaky}, {test("a", State::failed, failure("AssertionError", "1 != 2", State::failed))});
+    ASSERT_THAT(view.causes, SizeIs(1));
+    EXPECT_EQ(view.causes[0].judgement, "flaky");
+    EXPECT_FALSE(is_to_fix(view.causes[0]));
+}
+
+TEST(Porting, WhatBreaksOnPlainCpuAsWellIsCountedAndNoDifference) {
+    const Tests broken{
+        test("a", State::failed, failure("AssertionError", "1 != 2", State::failed))};
+    const PortingView view = compared(broken, broken, broken, broken);
+    EXPECT_THAT(view.tests, IsEmpty());
+    EXPECT_EQ(view.at(Column::mps).broken_alike, 1);
+}
+
+TEST(Porting, AColumnThatIsMissingSaysSoAndTheOthersAreCompared) {
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, {test("a", State::passed)});
+    put(builder, Column::cuda, {test("a", State::failed, failure("KeyError", "'x'"))});
+    builder.note_missing(Column::mps, "interrupted before it began");
+    builder.note_missing(Column::mps_strict, "interrupted before it began");
+    const PortingView view = builder.finish();
+    EXPECT_TRUE(view.compared);
+    EXPECT_TRUE(view.accounting.closed);
+    EXPECT_EQ(view.at(Column::cuda).differ, 1);
+    std::string page;
+    porting_markdown(view, 1 << 20, [&](std::string_view bytes) { page += bytes; });
+    EXPECT_THAT(
+        page, HasSubstr("MPS *simulated*, fallback on is missing: `interrupted before it began`"));
+
+    PortingBuilder alone("alpha_2", "alpha");
+    alone.note_missing(Column::cpu, "disk full");
+    put(alone, Column::cuda, {test("a", State::passed)});
+    EXPECT_FALSE(alone.finish().compared);
+}
+
+TEST(Porting, ExercisedIsWhatUsedADeviceOrWasRefusedByIt) {
+    CaseView host = test("host", State::passed);
+    host.exercised = false;
+    CaseView refused = test("refused", State::errored, failure("TypeError", kDouble));
+    refused.exercised = false;
+    const PortingView view = compared({host}, {host}, {host, refused}, {host});
+    EXPECT_EQ(view.at(Column::mps).exercised, 1);
+    EXPECT_EQ(view.at(Column::cuda).exercised, 0);
+}
+
+TEST(ColumnOf, KnowsEachRunByItsSettings) {
+    for (const ColumnRow& row : kColumns) EXPECT_EQ(column_of(run_of(row.column)), row.column);
+    RunView redirected = run_of(Column::cpu);
+    redirected.shim = true;
+    EXPECT_EQ(column_of(redirected), std::nullopt);
+    RunView real = run_of(Column::cpu);
+    real.device = "cuda";
+    EXPECT_EQ(column_of(real), std::nullopt);
+    RunView imported = run_of(Column::cpu);
+    imported.imported = true;
+    EXPECT_EQ(column_of(imported), std::nullopt);
+}
+
+class Pages : public testing::Test {
+  protected:
+    std::string markdown(std::size_t max_bytes = 1 << 20) const {
+        std::string text;
+        porting_markdown(view, max_bytes, [&](std::string_view bytes) { text += bytes; });
+        return text;
+    }
+    json file() const {
+        std::string text;
+        porting_json(view, [&](std::string_view bytes) { text += bytes; });
+        return json::parse(text);
+    }
+
+    Tests cpu{test("eigh", State::passed), test("x|`y`", State::passed),
+              skipped("cuda", "needs | CUDA")};
+    Tests strict{
+        test("eigh", State::errored, failure("NotImplementedError", kEigh)),
+        test("x|`y`", State::failed, failure("AssertionError", "a | <b>\n# c", State::failed)),
+        skipped("cuda", "needs | CUDA")};
+    Tests cuda{test("eigh", State::passed), test("x|`y`", State::passed),
+               test("cuda", State::passed)};
+    PortingView view =
+        compared(cpu, cuda, cpu, strict, {fell_back("eigh", "aten::_linalg_eigh.eigenvalues", 2)});
+};
+
+TEST_F(Pages, TheFileIsAsItsSchemaSays) {
+    const json document = json::parse(
+        *read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / "reports/porting.schema.json"));
+    valijson::Schema schema;
+    valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(document),
+                                            schema);
+    const auto complaint = [&](const json& written) {
+        valijson::ValidationResults results;
+        valijson::Validator validator;
+        std::string text;
+        if (validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(written), &results))
+            return text;
+        for (const auto& error : results) text += error.description + "\n";
+        return text;
+    };
+    const json written = file();
+    EXPECT_EQ(complaint(written), "");
+    for (const auto& [key, value] : written.items()) {
+        json without = written;
+        without.erase(key);
+        EXPECT_NE(complaint(without), "") << key;
+    }
+    json wrong = written;
+    wrong["causes"][0]["judgement"] = "a guess";
+    EXPECT_NE(complaint(wrong), "");
+}
+
+TEST_F(Pages, SayTheSame) {
+    const json written = file();
+    const std::string page = markdown();
+    EXPECT_EQ(written["columns"][3]["differ"], 2);
+    EXPECT_THAT(page, HasSubstr("| [MPS *simulated*, fallback off](../report.md) | 3 | 0 | 1 | 1 | "
+                                "1 | 2 | 2 | 0 | 0 | 0 | 3 |"));
+    EXPECT_EQ(written["columns"][1]["groups"]["gain"], 1);
+    EXPECT_EQ(written["decided_by_fallback"], 2);
+    EXPECT_EQ(written["causes"][written["tests"][0]["differences"][0]["cause"].get<size_t>()]["gap"]
+                     ["symbol"],
+              "aten::_linalg_eigh.eigenvalues");
+    EXPECT_EQ(written["tests"][0]["states"]["mps_strict"], "errored");
+    EXPECT_THAT(page, HasSubstr("| 1 | 1 | 2 | `aten::_linalg_eigh.eigenvalues` |"))
+        << "what fallback changes";
+}
+
+TEST_F(Pages, WhatTestsSayStaysInItsPlace) {
+    const std::string page = markdown();
+    EXPECT_THAT(page, Not(HasSubstr("\n# c")));
+    EXPECT_THAT(page, HasSubstr("skipped on plain CPU: needs | CUDA"));
+    // Every row of a table has as many cells as its head.
+    size_t cells = 0;
+    for (size_t begin = 0; begin < page.size();) {
+        const size_t end = std::min(page.find('\n', begin), page.size());
+        const std::string line = page.substr(begin, end - begin);
+        begin = end + 1;
+        size_t bars = 0;
+        for (size_t i = 0; i < line.size(); ++i)
+            bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+        if (!line.starts_with('|')) {
+            cells = 0;
+            continue;
+        }
+        if (cells == 0) cells = bars;
+        EXPECT_EQ(bars, cells) << line;
+    }
+}
+
+TEST_F(Pages, AShortPageKeepsWhatToFixFirst) {
+    const std::string page = markdown(2500);
+    EXPECT_LT(page.size(), markdown().size());
+    EXPECT_THAT(page, HasSubstr("## What to fix first"));
+}
+
+TEST_F(Pages, WhereNothingExercisedADeviceThePageSaysNothingOfOne) {
+    const Tests used = cpu;
+    for (CaseView& t : cpu) t.exercised = false;
+    view = compared(cpu, cpu, cpu, cpu);
+    EXPECT_THAT(markdown(), HasSubstr("# Porting `alpha`: no test exercised CUDA or MPS\n"));
+    EXPECT_THAT(markdown(), HasSubstr("says nothing about it"));
+    EXPECT_EQ(verdict_words(compared(cpu, used, cpu, cpu)),
+              "nothing to fix was found on CUDA; no test exercised MPS");
+    EXPECT_EQ(verdict_words(compared(cpu, cpu, cpu, used)),
+              "nothing to fix was found on MPS; no test exercised CUDA");
+}
+
+}  // namespace
+}  // namespace compat::reports

@@ -145,4 +145,15 @@ Failure parse_pytest_failure(std::string_view body, std::string_view root) {
     return failure;
 }
 
+void keep_failure(CaseRecord& c, Failure failure) {
+    if (!c.failure) {
+        c.failure = std::move(failure);
+        return;
+    }
+    // ERRORS are printed before FAILURES: what failed in the call decides all the same.
+    if (failure.phase == Phase::call && c.failure->phase != Phase::call)
+        std::swap(*c.failure, failure);
+    c.also.push_back(std::move(failure));
+}
+
 }  // namespace compat::parsers

@@ -12,4 +12,7 @@ namespace compat::parsers {
 // they are printed relative; a function is known where its `def` is among the printed lines.
 [[nodiscard]] Failure parse_pytest_failure(std::string_view body, std::string_view root);
 
+// Adds a failure to a test's others, in the order in which pytest prints them.
+void keep_failure(CaseRecord& c, Failure failure);
+
 }  // namespace compat::parsers

@@ -124,6 +124,15 @@ std::optional<PytestNode> xdist_node(std::string_view line) {
     return PytestNode{node, std::move(status)};
 }
 
+// "SUBFAILED[message] (i=1)" and the like, since pytest 9.
+bool is_subtest_outcome(std::string_view text) {
+    constexpr std::array<std::string_view, 3> kWords{"SUBFAILED", "SUBPASSED", "SUBSKIPPED"};
+    return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+        const std::string_view rest = text.substr(std::min(word.size(), text.size()));
+        return text.starts_with(word) && (rest.starts_with('[') || rest.starts_with('('));
+    });
+}
+
 // What ends in ".py", ".yaml" and the like.
 bool has_extension(std::string_view text) {
     const size_t dot = text.rfind('.');
@@ -203,9 +212,17 @@ std::optional<PytestNode> pytest_node_of(std::string_view line) {
     const bool name_is_known = file.ends_with(".py") && text.find('[', names) > name_end;
     for (size_t blank = name_is_known ? name_end : text.find(' ', first);
          blank != std::string_view::npos;
-         blank = name_is_known ? std::string_view::npos : text.find(' ', blank + 1))
-        if (auto status = bare_status_of(text.substr(blank + 1)))
+         blank = name_is_known ? std::string_view::npos : text.find(' ', blank + 1)) {
+        const std::string_view rest = text.substr(blank + 1);
+        if (rest.starts_with("SUB") && is_subtest_outcome(rest)) {
+            PytestNode node{text.substr(0, blank)};
+            if (rest.starts_with("SUBFAILED")) node.status = PytestStatus{State::failed};
+            node.of_subtest = true;
+            return node;
+        }
+        if (auto status = bare_status_of(rest))
             return PytestNode{text.substr(0, blank), std::move(status)};
+    }
     if (has_blank) return std::nullopt;
     // pytest writes the id and a blank before the test runs; the rest is the test's own output.
     size_t end = line.find(' ', names);

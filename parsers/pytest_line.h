@@ -29,6 +29,8 @@ struct PytestNode {
     std::optional<PytestStatus> status;
     // The outcome follows what the test itself printed: it may be the test's own word, too.
     bool after_output = false;
+    // What stands there is of a sub-test; its status is set if it failed.
+    bool of_subtest = false;
 };
 
 // "tests/test_a.py::A::test_x[p q] PASSED   [ 3%]", also without its outcome; of pytest-xdist

@@ -12,19 +12,46 @@ namespace compat::parsers {
 
 namespace {
 
-constexpr std::string_view kStart = "test session starts";
-constexpr std::string_view kSummary = "short test summary info";
 constexpr std::string_view kInternalError = "INTERNALERROR>";
-// What Python prints of its own death goes on behind the characters.
+constexpr std::string_view kTraceback = "Traceback (most recent call last):";
+// What Python prints of its own death.
 constexpr std::string_view kFatal = "Fatal Python error: ";
-// A closing line is as wide as a terminal.
-constexpr size_t kWidest = 2000;
+
+// The parts after the results, in pytest's order. Others, of plugins, may stand between them.
+enum Rank { kOther, kErrors, kFailures, kXfailures, kWarnings, kPasses, kXpasses, kSummary, kLast };
+constexpr std::array<std::pair<std::string_view, Rank>, 8> kParts{{
+    {"ERRORS", kErrors},
+    {"FAILURES", kFailures},
+    {"XFAILURES", kXfailures},
+    {"warnings summary", kWarnings},
+    {"PASSES", kPasses},
+    {"XPASSES", kXpasses},
+    {"short test summary info", kSummary},
+    {"warnings summary (final)", kLast},
+}};
+
+int rank_of(std::string_view heading) {
+    for (const auto& [name, rank] : kParts)
+        if (heading == name) return rank;
+    return kOther;
+}
 
 std::string value_after(std::string_view line, std::string_view mark) {
     const size_t at = line.find(mark);
     if (at == std::string_view::npos) return {};
     const std::string_view rest = line.substr(at + mark.size());
     return valid_utf8(rest.substr(0, rest.find_first_of(", ")));
+}
+
+// Where, behind characters or a test's line, another's words begin: the process's death, pytest's
+// own, pytest-timeout's. The size where none do.
+size_t end_of_result(std::string_view line) {
+    constexpr std::string_view kTimeout = " Timeout ++";
+    if (const size_t fatal = line.find(kFatal); fatal != std::string_view::npos) return fatal;
+    if (line.ends_with(kTraceback)) return std::min(line.find(kInternalError), line.size());
+    const size_t timeout = line.ends_with("+++") ? line.find(kTimeout) : std::string_view::npos;
+    if (timeout == std::string_view::npos) return line.size();
+    return line.find_last_not_of('+', timeout - 1) + 1;
 }
 
 // "--- Captured stdout call ---"
@@ -35,11 +62,14 @@ bool begins_captured_output(std::string_view line) {
 }  // namespace
 
 PytestScanner::PytestScanner(const PytestLog& log)
-    : log_(log), fallback_(valid_utf8(log.fallback)) {}
+    : log_(log), fallback_(valid_utf8(log.fallback)), marks_(pytest_marks(log.text)) {
+    for (std::uint32_t i = 0; log_.closing && i < marks_.size(); ++i)
+        if (marks_[i].offset == *log_.closing) closing_of_log_ = i;
+}
 
 bool PytestScanner::has_content() const {
-    return started_ || !record_->cases.empty() || !sections_.empty() || !summaries_.empty() ||
-           !internal_error_.empty();
+    return own_start_ != kNone || !record_->cases.empty() || !sections_.empty() ||
+           !summaries_.empty() || !internal_error_.empty();
 }
 
 bool PytestScanner::next(ModuleRecord& record) {
@@ -47,22 +77,26 @@ bool PytestScanner::next(ModuleRecord& record) {
     const std::string_view text = log_.closing ? log_.text.substr(0, *log_.closing) : log_.text;
     for (LogLines lines(text, next_, true); lines.next();) {
         offset_ = lines.offset();
-        const bool starts = !one_module() && pytest_ruled(lines.line(), '=') == kStart;
-        if (starts && stage_ == Stage::captured) {
-            ++nested_;
-        } else if (starts) {
-            if (has_content()) {
+        switch (meaning_of_mark(lines)) {
+            case Meaning::line:
+                take_line(lines.line(), lines.after());
+                break;
+            case Meaning::passed_over:
+                break;
+            case Meaning::begins_another:
                 next_ = offset_;
                 end_session(std::nullopt, offset_);
                 return true;
+            case Meaning::ends_it: {
+                auto closing = closing_at(log_.text, marks_[mark_]);
+                // Of no session: "no tests ran" of something else.
+                if (!has_content() && characters_.empty() && closing.counts.empty()) break;
+                next_ = lines.after();
+                end_session(std::move(closing), offset_);
+                return true;
             }
-            begin_session(record);
-            started_ = true;
-        } else if (!one_module() && take_closing(lines)) {
-            return true;
-        } else {
-            take_line(lines);
         }
+        if (skip_to_ > lines.after()) lines = LogLines(text, skip_to_, true);
     }
     next_ = log_.text.size();
     const bool content = has_content() || one_module();
@@ -74,8 +108,14 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     record_ = &record;
     diagnose_.emplace("log", record.diagnostics);
     stage_ = Stage::results;
-    nested_ = 0;
-    started_ = timed_out_ = verbose_ = subtests_ = of_failures_ = open_section_ = false;
+    own_start_ = own_closing_ = kNone;
+    own_summary_ = std::string_view::npos;
+    results_go_on_.reset();
+    skip_to_ = first_open_ = 0;
+    width_ = 0;
+    rank_ = 0;
+    printed_.fill(0);
+    bounds_known_ = timed_out_ = verbose_ = subtests_ = of_failures_ = false;
     root_.clear();
     stopped_.clear();
     internal_error_.clear();
@@ -96,16 +136,15 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     modules_.clear();
     current_.reset();
     after_output_.reset();
-    last_closing_.reset();
     death_.reset();
     last_result_ = next_;
 }
 
 void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
     if (closing || log_.closing) settle_after_output();
-    close_section(end);
+    close_sections(end);
     add_summaries();
-    for (const Section& section : sections_) add_section(section);
+    add_sections(closing);
     name_types();
     if (!one_module()) add_summarised();
     if (!internal_error_.empty()) add_internal_error();
@@ -132,102 +171,101 @@ void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
     diagnose_.reset();
 }
 
-// Of the session, framed; with -q also plain. Of one whose output was captured, it is not ours.
-bool PytestScanner::take_closing(const LogLines& lines) {
-    const std::string_view line = lines.line();
-    if (line.empty() || line.size() > kWidest || line.back() == '\r') return false;
-    const bool framed = line.front() == '=';
-    if (!framed && (line.front() < '0' || line.front() > '9') && !line.starts_with("no tests ran"))
-        return false;
-    if (line.find(" in ") == std::string_view::npos) return false;
-    auto closing = pytest_closing_of(line);
-    if (!closing) return false;
-    if (nested_ > 0) {
-        --nested_;
-        return false;
-    }
-    if (!is_own_closing(line)) return false;
-    if (!has_content() && characters_.empty() && closing->counts.empty()) return false;
-    next_ = lines.after();
-    end_session(std::move(closing), lines.offset());
-    return true;
-}
-
-// Among its sections stands what tests printed, such lines as well: the last one before another
-// session begins is its own. That shows in the other's first line, or, of a session that had none
-// itself, in results.
-bool PytestScanner::is_own_closing(std::string_view line) {
-    if (stage_ != Stage::sections && stage_ != Stage::captured) return true;
-    // That of a session with a first line is framed.
-    if (started_ && line.front() != '=') return false;
-    if (!last_closing_) {
-        last_closing_ = offset_;
-        for (LogLines later(log_.text, offset_, true); later.next();) {
-            const std::string_view next = later.line();
-            if (pytest_ruled(next, '=') == kStart) break;
-            if (next.size() > kWidest) continue;
-            if (!started_ && pytest_characters_of(next)) break;
-            const bool of_its_kind = !started_ || next.starts_with('=');
-            if (of_its_kind && next.find(" in ") != std::string_view::npos &&
-                pytest_closing_of(next))
-                last_closing_ = later.offset();
-        }
-    }
-    return offset_ >= *last_closing_;
-}
-
-void PytestScanner::take_line(const LogLines& lines) {
-    const std::string_view line = lines.line();
-    if (line.starts_with(kInternalError)) {
-        if (internal_error_.empty()) internal_offset_ = offset_;
-        std::string_view text = line.substr(kInternalError.size());
-        if (text.starts_with(' ')) text.remove_prefix(1);
-        internal_error_.append(text).push_back('\n');
+void PytestScanner::take_line(std::string_view line, size_t after) {
+    if (stage_ == Stage::results) {
+        if (line.starts_with('=')) take_rule(line, after);
+        if (stage_ != Stage::results || skip_to_ > offset_) return;
+        const size_t end = line.starts_with(kInternalError) ? 0 : end_of_result(line);
+        take_result(line.substr(0, end));
+        take_end_of_process(line.substr(end));
         return;
     }
-    if (!line.empty() && nested_ == 0 && (line[0] == '=' || line[0] == '_' || line[0] == '-'))
-        take_rule(lines);
-    if (stage_ == Stage::results)
-        take_result(line);
-    else if (stage_ == Stage::summary) {
-        if (const std::string_view stop = pytest_ruled(line, '!'); !stop.empty())
-            stopped_ = valid_utf8(stop);
-        else if (const auto summary = pytest_summary_of(line))
-            summaries_.push_back({summary->state, summary->count, summary->of_subtest,
-                                  std::string(summary->text), std::string(summary->label)});
-    }
-    if (line.starts_with('+') && pytest_ruled(line, '+') == "Timeout") timed_out_ = true;
+    if (line.empty()) return;
+    if (line[0] == '=' || line[0] == '_' || line[0] == '-') take_rule(line, after);
+    if (own_closing_ == kNone) take_end_of_process(line);
+    if (stage_ != Stage::summary) return;
+    if (const std::string_view stop = pytest_ruled(line, '!'); !stop.empty())
+        stopped_ = valid_utf8(stop);
+    else if (const auto summary = pytest_summary_of(line))
+        summaries_.push_back({summary->state, summary->count, summary->of_subtest,
+                              std::string(summary->text), std::string(summary->label)});
 }
 
-void PytestScanner::take_rule(const LogLines& lines) {
-    const std::string_view line = lines.line();
-    if (const std::string_view section = pytest_ruled(line, '='); !section.empty()) {
-        const bool broken = section == "ERRORS" || section == "FAILURES";
-        // Up to the first of these, tests run; a log of our own attempt may hold others.
-        if (stage_ == Stage::results && !broken &&
-            (one_module() ||
-             (section != kSummary && section != "PASSES" && section != "warnings summary")))
-            return;
-        settle_after_output();
-        close_section(offset_);
-        of_failures_ = broken;
-        stage_ = section == kSummary ? Stage::summary : Stage::sections;
-    } else if (stage_ == Stage::results || stage_ == Stage::summary) {
+// pytest's own failure, and the time-out by which pytest-timeout ends the process.
+void PytestScanner::take_end_of_process(std::string_view line) {
+    if (line.starts_with('+') && pytest_ruled(line, '+') == "Timeout") timed_out_ = true;
+    if (!line.starts_with(kInternalError)) return;
+    if (internal_error_.empty()) {
+        if (!line.ends_with(kTraceback)) return;
+        internal_offset_ = offset_;
+    }
+    line.remove_prefix(kInternalError.size() + line.substr(kInternalError.size()).starts_with(' '));
+    internal_error_.append(line).push_back('\n');
+}
+
+// pytest's own rules are as wide as its terminal; what tests print is seldom.
+void PytestScanner::take_rule(std::string_view line, size_t after) {
+    if (const std::string_view text = pytest_ruled(line, '='); !text.empty()) {
+        if (width_ == 0 && rank_of(text) > 0) width_ = columns_of(line);
+        if (fills_terminal(line, width_)) take_heading(text);
+    } else if (stage_ == Stage::results || stage_ == Stage::summary ||
+               !fills_terminal(line, width_)) {
         return;
     } else if (const std::string_view heading = pytest_ruled(line, '_'); !heading.empty()) {
+        const bool after_output = stage_ == Stage::captured || rank_ > kFailures;
         stage_ = Stage::sections;
-        if (!of_failures_) return;
-        close_section(offset_);
-        sections_.push_back({std::string(heading), offset_, lines.after(), lines.after()});
-        open_section_ = true;
+        if (of_failures_)
+            sections_.push_back({std::string(heading), offset_, after, after, after_output});
     } else if (begins_captured_output(line)) {
         stage_ = Stage::captured;
     }
 }
 
-void PytestScanner::close_section(size_t end) {
-    if (open_section_) sections_.back().end = std::max(end, sections_.back().body);
-    open_section_ = false;
+// pytest prints each part at most once, and in one order: what is not in it a test has printed.
+void PytestScanner::take_heading(std::string_view text) {
+    const int rank = rank_of(text);
+    if (stage_ == Stage::results && !ends_results(rank)) return;
+    if (rank > 0 && rank <= rank_) {
+        // Among what a failed test had printed.
+        if (own_closing_ != kNone)
+            skip_to_ = std::min(end_of_quiet_session(), marks_[own_closing_].offset);
+        return;
+    }
+    if (rank == kSummary && offset_ != own_summary_) return;
+    settle_after_output();
+    close_sections(offset_);
+    if (rank == 0) return;
+    rank_ = rank;
+    // Of a later part behind captured output it does not show whether a test has printed it.
+    const bool after_output =
+        stage_ == Stage::captured || (!sections_.empty() && sections_.back().after_output);
+    of_failures_ = rank <= kFailures || (of_failures_ && after_output);
+    stage_ = rank == kSummary ? Stage::summary : Stage::sections;
+}
+
+// Whether a heading among the results is the first after them.
+bool PytestScanner::ends_results(int rank) {
+    if (rank == 0) return false;
+    const std::uint32_t paired = own_start_ == kNone ? kNone : marks_[own_start_].pair;
+    const std::uint32_t own = one_module() ? closing_of_log_ : paired;
+    // Of a session of -q that a test ran, while tests of its own are to come.
+    if (own != kNone && !agrees(own)) skip_to_ = end_of_quiet_session();
+    if (skip_to_ > offset_) return false;
+    stage_ = Stage::sections;
+    find_own_closing();
+    // A log of our own attempt may hold others.
+    const bool is_own = rank == kSummary ? offset_ == own_summary_
+                                         : rank == kErrors || rank == kFailures || !one_module();
+    if (!is_own) {
+        stage_ = Stage::results;
+        bounds_known_ = false;
+    }
+    return is_own;
+}
+
+void PytestScanner::close_sections(size_t end) {
+    for (; first_open_ < sections_.size(); ++first_open_)
+        sections_[first_open_].end = std::max(end, sections_[first_open_].body);
 }
 
 void PytestScanner::take_result(std::string_view line) {
@@ -237,38 +275,51 @@ void PytestScanner::take_result(std::string_view line) {
         last_result_ = offset_ + node->node.size();
         current_ = find_or_add(node->node);
         verbose_ = true;
-        if (node->after_output)
+        if (node->of_subtest)
+            printed_[static_cast<size_t>(State::failed)] += node->status.has_value();
+        else if (node->after_output)
             after_output_ = std::move(node->status);
         else if (node->status)
-            add_status(*current_, node->status->state, std::move(node->status->reason),
-                       node->status->duration_s);
+            add_result(std::move(*node->status));
         return;
     }
-    if (current_ && !said_[*current_].any) {
-        // The outcome of a test whose own output had broken its line.
+    if (current_) {
+        // The outcome of a test whose own output had broken its line, or was itself such a word.
         const std::string_view text = trimmed(line);
         if (auto status = pytest_status_of(text)) {
             after_output_.reset();
-            add_status(*current_, status->state, std::move(status->reason), status->duration_s);
-        } else if (!text.empty()) {
-            after_output_ = pytest_status_at_end(text);
+            unsay_result();
+            add_result(std::move(*status));
+            return;
         }
-        return;
+        if (!said_[*current_].any) {
+            if (!text.empty()) after_output_ = pytest_status_at_end(text);
+            return;
+        }
     }
     if (one_module()) return;
     if (const std::string_view stop = pytest_ruled(line, '!'); !stop.empty())
         stopped_ = valid_utf8(stop);
     else if (!verbose_)
-        if (const auto found = pytest_characters_of(line.substr(0, line.find(kFatal)))) {
+        if (const auto found = pytest_characters_of(line)) {
             last_result_ = offset_;
             take_characters(*found);
         }
 }
 
+void PytestScanner::add_result(PytestStatus status) {
+    ++printed_[static_cast<size_t>(status.state)];
+    add_status(*current_, status.state, std::move(status.reason), status.duration_s);
+}
+
+void PytestScanner::unsay_result() {
+    Said& said = said_[*current_];
+    if (said.any) --printed_[static_cast<size_t>(record_->cases[*current_].state)];
+    said = {};
+}
+
 void PytestScanner::settle_after_output() {
-    if (after_output_ && current_ && !said_[*current_].any)
-        add_status(*current_, after_output_->state, std::move(after_output_->reason),
-                   after_output_->duration_s);
+    if (after_output_ && current_ && !said_[*current_].any) add_result(std::move(*after_output_));
     after_output_.reset();
 }
 
@@ -278,7 +329,10 @@ void PytestScanner::take_characters(const PytestCharacters& found) {
         characters_.push_back({valid_utf8(found.file), {}});
     subtests_ = subtests_ || found.characters.find('u') != std::string_view::npos;
     for (const char c : found.characters)
-        if (const auto state = pytest_state_of(c)) {
+        if (c == 'u') {
+            ++printed_[static_cast<size_t>(State::failed)];
+        } else if (const auto state = pytest_state_of(c)) {
+            ++printed_[static_cast<size_t>(*state)];
             ++characters_.back().counts[static_cast<size_t>(*state)];
             if (*state == State::errored) before_errors_.push_back(last_character_);
             last_character_ = *state;

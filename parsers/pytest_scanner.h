@@ -14,6 +14,7 @@
 #include "parsers/log_lines.h"
 #include "parsers/name_index.h"
 #include "parsers/pytest_line.h"
+#include "parsers/pytest_marks.h"
 #include "parsers/record.h"
 #include "parsers/text.h"
 
@@ -54,11 +55,22 @@ class PytestScanner {
         bool any = false;
         bool errored_later = false;  // its tear-down broke, too
     };
+    // What stands under "___ heading ___": of a test that broke, or what a test printed.
     struct Section {
         std::string heading;
         size_t offset = 0;
         size_t body = 0;
         size_t end = 0;
+        bool after_output = false;  // behind captured output: it may be of that
+    };
+    // Whose section one is.
+    struct Owner {
+        enum class Kind { nobody, test, subtest, unknown_test, module, crash };
+        Kind kind = Kind::nobody;
+        size_t test = 0;
+        Phase phase = Phase::call;
+        std::string_view name;  // of the test or module in its heading
+        std::string_view label;
     };
     struct Summary {
         State state = State::passed;
@@ -79,22 +91,39 @@ class PytestScanner {
         size_t next_errored = 0;
     };
     enum class Stage { results, sections, captured, summary };
+    // What a mark in the log is to the session that is being read.
+    enum class Meaning { line, passed_over, begins_another, ends_it };
+    static constexpr std::uint32_t kNone = PytestMark::kNone;
 
     void begin_session(ModuleRecord& record);
     void end_session(std::optional<Closing> closing, size_t end);
     [[nodiscard]] bool one_module() const { return !log_.module.empty(); }
     [[nodiscard]] bool has_content() const;
 
-    void take_line(const LogLines& lines);
-    bool take_closing(const LogLines& lines);
-    void take_rule(const LogLines& lines);
-    [[nodiscard]] bool is_own_closing(std::string_view line);
+    [[nodiscard]] Meaning meaning_of_mark(const LogLines& lines);
+    [[nodiscard]] Meaning meaning_of_start(const LogLines& lines);
+    [[nodiscard]] bool is_within_test(std::uint32_t start);
+    [[nodiscard]] bool has_result(size_t begin, size_t end) const;
+    void find_own_closing();
+    [[nodiscard]] std::uint32_t agreeing_closing(std::uint32_t paired) const;
+    [[nodiscard]] std::uint32_t quiet_closing() const;
+    [[nodiscard]] bool may_close(std::uint32_t mark) const;
+    [[nodiscard]] bool agrees(std::uint32_t closing) const;
+    [[nodiscard]] size_t end_of_quiet_session() const;
+
+    void take_line(std::string_view line, size_t after);
+    void take_rule(std::string_view line, size_t after);
+    void take_heading(std::string_view text);
+    [[nodiscard]] bool ends_results(int rank);
+    void take_end_of_process(std::string_view line);
     void take_result(std::string_view line);
+    void add_result(PytestStatus status);
+    void unsay_result();
     void settle_after_output();
     bool take_preamble(std::string_view line);
     bool take_collected(std::string_view line);
     void take_characters(const PytestCharacters& found);
-    void close_section(size_t end);
+    void close_sections(size_t end);
 
     size_t place_case();
     size_t module_case(std::string_view path);
@@ -104,9 +133,13 @@ class PytestScanner {
     void add_summaries();
     void name_types();
     void add_summarised();
-    void add_section(const Section& section);
-    std::optional<size_t> case_headed(std::string_view heading, Phase phase);
-    void add_crash(const Section& section, std::string_view body);
+    void add_sections(const std::optional<Closing>& closing);
+    [[nodiscard]] Owner owner_of(const Section& section);
+    [[nodiscard]] std::optional<size_t> case_headed(std::string_view heading, Phase phase);
+    void share_out(std::vector<Owner>& owners, const std::optional<Closing>& closing);
+    void add_section(const Section& section, const Owner& owner);
+    size_t test_of_section(std::string_view heading, const Failure& failure);
+    void add_crash(size_t i, std::string_view body);
     void add_internal_error();
     void settle_teardowns();
     void add_unnamed(const std::optional<Closing>& closing);
@@ -118,21 +151,32 @@ class PytestScanner {
     PytestLog log_;
     std::string fallback_;
     size_t next_ = 0;
+    std::vector<PytestMark> marks_;
+    std::uint32_t mark_ = 0;                // the next one
+    std::uint32_t closing_of_log_ = kNone;  // the mark that log_.closing is
 
     // Of the session that is being read.
     ModuleRecord* record_ = nullptr;
     std::optional<Diagnoser> diagnose_;
     Stage stage_ = Stage::results;
     size_t offset_ = 0;
-    int nested_ = 0;        // sessions whose output is among the captured
-    bool started_ = false;  // its first line was there
+    std::uint32_t own_start_ = kNone;  // its first line
+    // Once all results are there: what closes it, and where its summary begins.
+    bool bounds_known_ = false;
+    std::uint32_t own_closing_ = kNone;
+    size_t own_summary_ = std::string_view::npos;
+    std::optional<bool> results_go_on_;  // after the sessions among them
+    size_t skip_to_ = 0;                 // behind a session that a test ran
+    std::uint32_t width_ = 0;            // of its terminal; 0: unknown
+    int rank_ = 0;                       // of the last part that began after the results
+    std::array<std::int64_t, kStateNames.size()> printed_{};  // outcomes, as lines and characters
     bool timed_out_ = false;
     bool verbose_ = false;  // tests had lines of their own
     std::optional<ProcessEnd> death_;
     size_t last_result_ = 0;  // where the last line with one begins
     bool subtests_ = false;   // a character was of a sub-test that failed
     bool of_failures_ = false;
-    bool open_section_ = false;
+    size_t first_open_ = 0;  // of the sections whose end is not known
     std::string root_;
     std::string stopped_;  // "stopping after 1 failures"
     std::string internal_error_;
@@ -158,7 +202,6 @@ class PytestScanner {
     // The outcome that ended the last line of the current test's output: pytest's own where nothing
     // more follows of the test.
     std::optional<PytestStatus> after_output_;
-    std::optional<size_t> last_closing_;  // where the session's own begins, once looked for
     std::int64_t unnamed_ = 0;
 };
 

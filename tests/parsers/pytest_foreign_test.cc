@@ -46,8 +46,11 @@ std::string session(std::string_view body) {
                        " test session starts ", body);
 }
 
+// As wide as the terminal of session().
 std::string ruled(std::string_view text, char rule = '=') {
-    return fmt::format("{1} {0} {1}\n", text, std::string(20, rule));
+    const size_t rest = text.size() > 76 ? 2 : 78 - text.size();
+    return fmt::format("{} {} {}\n", std::string(rest / 2, rule), text,
+                       std::string(rest - rest / 2, rule));
 }
 
 // `console_output_style`: count and times, and without.

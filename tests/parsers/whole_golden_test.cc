@@ -190,9 +190,22 @@ TEST_P(OddUnittest, IsWhatItsResultWasTold) {
     expect_states(parts[0], json::parse(content(GetParam().parent_path() / (module + ".json"))));
 }
 
+class OddPytest : public ::testing::TestWithParam<fs::path> {};
+
+// Of what is hard to tell in a log: tests that print what a session looks like, or run one.
+TEST_P(OddPytest, IsWhatItsReportsSaid) {
+    const std::string stem = GetParam().stem().string();
+    const auto parts = read(content(GetParam()), Dialect::pytest_text);
+    ASSERT_EQ(parts.size(), 1u);
+    expect_adds_up(parts[0]);
+    const std::string module = stem.substr(0, stem.find('-'));
+    expect_states(parts[0], json::parse(content(GetParam().parent_path() / (module + ".json"))));
+}
+
 INSTANTIATE_TEST_SUITE_P(Real, WholeUnittest, ::testing::ValuesIn(logs("whole-unittest")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Real, OddUnittest, ::testing::ValuesIn(logs("odd-unittest")), test_name);
+INSTANTIATE_TEST_SUITE_P(Real, OddPytest, ::testing::ValuesIn(logs("odd-pytest")), test_name);
 INSTANTIATE_TEST_SUITE_P(Real, WholePytest, ::testing::ValuesIn(logs("whole-pytest")), test_name);
 
 }  // namespace

@@ -3,6 +3,7 @@
 # fixtures of regenerate.sh, but for those that end their process, in one run of each form.
 #   regenerate_whole.sh unittest PYTHON…    whole-unittest-3.12.1/
 #   regenerate_whole.sh odd PYTHON…         odd-unittest-3.9.18/: tests that print what a run looks like
+#   regenerate_whole.sh odd_pytest PYTHON…  odd-pytest-8.4.2/: tests with what is hard to read
 #   regenerate_whole.sh pytest PYTHON…      whole-pytest-8.4.2/; with pytest-xdist, up to 8 pytest-subtests
 # A form that a Python cannot print (--durations before 3.12, unittest-xml-reporting where it is not
 # installed) is left out. Beside each log what the framework's own objects say (oracle_*.py).
@@ -72,10 +73,29 @@ pytest_logs() {
     log crashed -m pytest -p no:cacheprovider -v -n 2 test_crash.py test_all_pass.py
 }
 
+# Each module and folder in each form, with what pytest's own objects said in the first one's process.
+odd_pytest_logs() {
+    local of form environment=("${environment[@]}" PYTHONPATH="$here" ORACLE_WHOLE=1)
+    for of in $(cd "$suite" && ls -d test_*); do
+        environment+=(ORACLE="$out/${of%.py}.json")
+        while read -r form; do
+            # shellcheck disable=SC2086
+            log "${of%.py}$(tr -d ' ' <<<"$form")" -m pytest -p no:cacheprovider -p oracle_pytest $form "$of"
+            environment+=(ORACLE=/dev/null)
+        done <<<"-v
+-q
+
+-rA
+-q -rN
+-v -s -rA
+-v --tb=line"
+    done
+}
+
 for python in "$@"; do
     case $framework in
         unittest | odd) version=$("$python" -c 'import platform; print(platform.python_version())') ;;
-        pytest) version=$("$python" -c 'import pytest; print(pytest.__version__)') ;;
+        pytest | odd_pytest) version=$("$python" -c 'import pytest; print(pytest.__version__)') ;;
     esac
     prefix=$("$python" -c 'import sys; print(sys.prefix)')
     base=$("$python" -c 'import sys; print(sys.base_prefix)')
@@ -84,6 +104,7 @@ for python in "$@"; do
     fixtures=$framework
     folder=whole-$framework
     if [ "$framework" = odd ]; then fixtures=unittest_odd folder=odd-unittest; fi
+    if [ "$framework" = odd_pytest ]; then fixtures=pytest_odd folder=odd-pytest; fi
     cp -r "$here/fixtures/$fixtures" "$suite"
     rm -f "$suite/test_crash.py" "$suite/test_skipped_import.py"
     out=$here/$folder-$version

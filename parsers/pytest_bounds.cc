@@ -1,0 +1,169 @@
+// Where a session of pytest's ends, and what of what looks like its frame is only what its tests
+// printed: other sessions, too. The marks: pytest_marks.h.
+#include <algorithm>
+
+#include "parsers/closing.h"
+#include "parsers/pytest_scanner.h"
+
+namespace compat::parsers {
+
+namespace {
+
+using Kind = PytestMark::Kind;
+
+// How many marks ahead a closing is looked for.
+constexpr size_t kFurthest = 256;
+
+}  // namespace
+
+PytestScanner::Meaning PytestScanner::meaning_of_mark(const LogLines& lines) {
+    while (mark_ < marks_.size() && marks_[mark_].offset < offset_) ++mark_;
+    if (mark_ == marks_.size() || marks_[mark_].offset != offset_) return Meaning::line;
+    if (marks_[mark_].kind == Kind::start) return meaning_of_start(lines);
+    if (one_module() || !may_close(mark_)) return Meaning::line;
+    find_own_closing();
+    return own_closing_ == mark_ ? Meaning::ends_it : Meaning::line;
+}
+
+PytestScanner::Meaning PytestScanner::meaning_of_start(const LogLines& lines) {
+    const PytestMark& mark = marks_[mark_];
+    const bool is_first = one_module() ? own_start_ == kNone : !has_content();
+    if (is_first) {
+        if (!one_module()) begin_session(*record_);
+        own_start_ = mark_;
+        width_ = mark.width;
+        return Meaning::passed_over;
+    }
+    if (!is_within_test(mark_)) return Meaning::begins_another;
+    // Behind the name of the test that runs it.
+    const std::string_view line = lines.line();
+    if (stage_ == Stage::results && !line.starts_with('='))
+        take_line(line.substr(0, line.find_last_not_of('=', line.rfind(" test session")) + 1),
+                  lines.after());
+    if (mark.pair != kNone && mark.pair != own_closing_) skip_to_ = marks_[mark.pair].after;
+    return Meaning::passed_over;
+}
+
+// Among the results a session within a test shows in more of its own after it.
+bool PytestScanner::is_within_test(std::uint32_t start) {
+    if (one_module()) return true;
+    if (stage_ != Stage::results) return own_closing_ != kNone && own_closing_ > start;
+    const std::uint32_t own = own_start_ == kNone ? kNone : marks_[own_start_].pair;
+    if (own == kNone || own < start) return false;
+    if (!results_go_on_) {
+        const PytestMark& before = marks_[own - 1];
+        results_go_on_ =
+            before.kind == Kind::summary || has_result(before.after, marks_[own].offset);
+    }
+    return *results_go_on_;
+}
+
+bool PytestScanner::has_result(size_t begin, size_t end) const {
+    for (LogLines lines(log_.text.substr(0, end), begin, true); lines.next();) {
+        const std::string_view line = lines.line();
+        if (const auto node = pytest_node_of(line); node && node->status) return true;
+        if (pytest_characters_of(line) || pytest_status_at_end(line)) return true;
+        if (const std::string_view section = pytest_ruled(line, '=');
+            section == "ERRORS" || section == "FAILURES")
+            return true;
+    }
+    return false;
+}
+
+// What a mark must be to close this session, whatever it counts.
+bool PytestScanner::may_close(std::uint32_t mark) const {
+    const PytestMark& it = marks_[mark];
+    if (own_start_ != kNone) return it.kind == Kind::closing && fills_terminal(it, width_);
+    return it.kind == Kind::plain || (it.kind == Kind::closing && it.pair == kNone);
+}
+
+// Whether a closing counts what was read of the results. Sub-tests that failed may have no line,
+// and what broke in other ways than a call has not always one.
+bool PytestScanner::agrees(std::uint32_t closing) const {
+    const Closing counted = closing_at(log_.text, marks_[closing]);
+    const auto read = [&](State state) { return printed_[static_cast<size_t>(state)]; };
+    return count_in(counted, "passed") == read(State::passed) &&
+           count_in(counted, "xfailed") == read(State::xfailed) &&
+           count_in(counted, "xpassed") == read(State::xpassed) &&
+           count_in(counted, "failed") >= read(State::failed);
+}
+
+void PytestScanner::find_own_closing() {
+    if (bounds_known_) return;
+    // While there are results, more of them may come.
+    bounds_known_ = stage_ != Stage::results;
+    if (one_module())
+        own_closing_ = closing_of_log_;
+    else if (own_start_ != kNone)
+        own_closing_ = agreeing_closing(marks_[own_start_].pair);
+    else
+        own_closing_ = quiet_closing();
+    own_summary_ = std::string_view::npos;
+    if (own_closing_ != kNone) {
+        // Between it and the closing is no other mark.
+        if (own_closing_ > 0 && marks_[own_closing_ - 1].kind == Kind::summary)
+            own_summary_ = marks_[own_closing_ - 1].offset;
+        return;
+    }
+    if (own_start_ != kNone) return;
+    // With -qq there is no closing.
+    for (std::uint32_t i = mark_; i < marks_.size() && marks_[i].kind != Kind::start; ++i)
+        if (marks_[i].kind == Kind::summary) own_summary_ = marks_[i].offset;
+}
+
+// Of a session with a first line, which `paired` closes if tests print nothing like it.
+std::uint32_t PytestScanner::agreeing_closing(std::uint32_t paired) const {
+    const auto furthest =
+        static_cast<std::uint32_t>(std::min<size_t>(marks_.size(), mark_ + kFurthest));
+    if (stage_ == Stage::results) {
+        if (paired != kNone && paired > mark_) return paired;
+        std::int64_t read = 0;
+        for (const std::int64_t count : printed_) read += count;
+        if (agrees(mark_) && (!selected_ || read >= *selected_)) return mark_;
+        for (std::uint32_t i = mark_ + 1; i < furthest && marks_[i].kind != Kind::start; ++i)
+            if (may_close(i)) return i;
+        return mark_;
+    }
+    if (paired != kNone && paired >= mark_ && agrees(paired)) return paired;
+    for (std::uint32_t i = mark_; i < furthest; ++i) {
+        const bool begins = marks_[i].kind == Kind::start && marks_[i].width == width_;
+        if (paired != kNone && i > paired && begins) break;
+        if (may_close(i) && agrees(i)) return i;
+    }
+    return paired != kNone && paired >= mark_ ? paired : kNone;
+}
+
+// Of a session of -q. Where no closing agrees, the last one before there are results again.
+std::uint32_t PytestScanner::quiet_closing() const {
+    const auto furthest =
+        static_cast<std::uint32_t>(std::min<size_t>(marks_.size(), mark_ + kFurthest));
+    std::uint32_t last = kNone;
+    bool same_session = true;
+    for (std::uint32_t i = mark_; i < furthest; ++i) {
+        if (marks_[i].kind == Kind::start) {
+            if (stage_ == Stage::results) break;
+            if (marks_[i].pair == kNone)
+                same_session = false;
+            else
+                i = marks_[i].pair;
+            continue;
+        }
+        if (!may_close(i)) continue;
+        if (agrees(i)) return i;
+        same_session =
+            same_session && (last == kNone || !has_result(marks_[last].after, marks_[i].offset));
+        if (same_session) last = i;
+    }
+    return last;
+}
+
+// Where a session of -q ends of which the rule at hand is one; 0: there is none.
+size_t PytestScanner::end_of_quiet_session() const {
+    std::uint32_t i = mark_;
+    while (i < marks_.size() && marks_[i].offset <= offset_) ++i;
+    if (i < marks_.size() && marks_[i].kind == Kind::summary) ++i;
+    if (i == marks_.size() || marks_[i].kind != Kind::plain || i == own_closing_) return 0;
+    return marks_[i].after;
+}
+
+}  // namespace compat::parsers

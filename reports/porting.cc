@@ -81,6 +81,7 @@ Told told_by(const CaseView& test, const RunView& run) {
     Told told;
     told.line = test.reason;
     if (worth_of(test.state) != Worth::bad) return told;
+    if (test.reproduce) told.reproduce = test.reproduce->runner;
     const auto look = [&](const FailureView& failure, const auto& self) -> void {
         if (told.whys.empty()) {
             told.line = failure.key_line;
@@ -264,6 +265,7 @@ class PortingBuilder::Impl {
                 difference.key_line = std::move(found.told.line);
                 difference.place = std::move(found.told.place);
                 difference.place_url = std::move(found.told.place_url);
+                difference.reproduce = std::move(found.told.reproduce);
                 CauseOfDifferences& cause = causes.list()[difference.cause];
                 ++cause.counts[index_of(found.column)];
                 ++view_.columns[index_of(found.column)].groups[static_cast<size_t>(cause.group)];

@@ -79,6 +79,7 @@ struct Difference {
     std::string key_line{};             // of the failure; of what did not run, the reason
     std::string place{};                // "file:line" where the suite's code broke; empty: nowhere
     std::string place_url{};
+    std::string reproduce{};  // the runner's command line; of what broke
 };
 
 // A test with at least one difference.

@@ -76,7 +76,8 @@ Json difference(const Difference& d) {
             {"causes", d.causes},
             {"key_line", or_null(d.key_line)},
             {"place", or_null(d.place)},
-            {"url", or_null(d.place_url)}};
+            {"url", or_null(d.place_url)},
+            {"reproduce", or_null(d.reproduce)}};
 }
 
 Json test(const PortedTest& t) {

@@ -73,20 +73,29 @@ std::string headline(const PortingView& view) {
            "otherwise, or does asynchronously, does not show here.\n";
 }
 
+// "runner resume RUN", or what makes the column.
+std::string command_for(const ColumnRow& row, const PortingColumn& column) {
+    if (column.run) return "runner resume " + column.run->id;
+    if (row.simulated.empty()) return "runner SUITE --shim off";
+    return fmt::format("runner SUITE --simulate {}{}", row.simulated,
+                       row.fallback ? "" : " --fallback off");
+}
+
 std::string what_is_missing(const PortingView& view) {
     std::string text;
     for (const ColumnRow& row : kColumns) {
         const PortingColumn& column = view.at(row.column);
         if (column.why_missing.empty()) continue;
-        text +=
-            fmt::format("- {} {}: {}\n", row.words, column.run ? "is not complete" : "is missing",
-                        code(column.why_missing));
+        text += fmt::format("- {} {} ({}): {}\n", row.words,
+                            column.run ? "is not complete" : "is missing", code(column.why_missing),
+                            code(command_for(row, column)));
     }
     if (text.empty()) return text;
-    return "\n**Columns that are missing or not complete:**\n\n" + text +
-           "\n`runner resume RUN` goes on with a run; `runner SUITE --simulate … --fallback …` "
-           "makes "
-           "one; `runner porting --runs RUN,RUN,…` compares again.\n";
+    std::vector<std::string> runs;
+    for (const ColumnRow& row : kColumns)
+        runs.push_back(view.at(row.column).run ? view.at(row.column).run->id : "RUN");
+    return fmt::format("\n**Not all columns are here:**\n\n{}\nThen compare again: {}\n", text,
+                       code(fmt::format("runner porting --runs {}", fmt::join(runs, ","))));
 }
 
 // Columns in which no test had to do with a device.
@@ -148,21 +157,21 @@ std::string table_of_columns(const PortingView& view) {
 
 std::string first_of_all(const PortingView& view) {
     std::string text;
-    size_t number = 0;
-    for (const CauseOfDifferences& cause : view.causes) {
-        if (!is_to_fix(cause) || number == kFirst) break;
-        ++number;
-        text += row(number, cause.unblocked_tests, per_column(cause.counts), title_of(cause),
+    const auto all = std::count_if(view.causes.begin(), view.causes.end(), is_to_fix);
+    const auto shown = std::min<std::ptrdiff_t>(all, kFirst);
+    for (std::ptrdiff_t i = 0; i < shown; ++i) {  // they stand first
+        const CauseOfDifferences& cause = view.causes[static_cast<size_t>(i)];
+        text += row(i + 1, cause.unblocked_tests, per_column(cause.counts), title_of(cause),
                     judgement_words(cause), advice_of(cause)) +
                 "\n";
     }
     if (text.empty()) return text;
-    return "\n## What to fix first\n\n| | tests unblocked, at most | tests | what | judged | what "
-           "to do "
-           "|\n|---:|---:|---|---|---|---|\n" +
-           text +
-           "\nUnblocked are tests for which nothing else is known to be in the way. On MPS without "
-           "fallback that is known from the run with it, which goes on where this one stops.\n";
+    return fmt::format(
+        "\n## What to fix first\n\n| | tests unblocked, at most | tests | what | judged | what to "
+        "do |\n|---:|---:|---|---|---|---|\n{}{}\nUnblocked are tests for which nothing else is "
+        "known to be in the way. On MPS without fallback that is known from the run with it, which "
+        "goes on where this one stops.\n",
+        text, all > shown ? fmt::format("\n{} more below.\n", all - shown) : "");
 }
 
 // "passed on CPU, CUDA; errored on MPS"
@@ -195,6 +204,7 @@ std::string example(const PortingView& view, size_t cause, const PortedTest& tes
         text += ": " + code(difference.key_line, kLongestLine);
     if (!difference.place.empty())
         text += ", at " + linked_code(difference.place, difference.place_url);
+    if (!difference.reproduce.empty()) text += fmt::format("\n  {}", code(difference.reproduce));
     return text + "\n";
 }
 

@@ -40,7 +40,7 @@ struct Why {
 struct Told {
     std::vector<Why> whys{};  // of failures; empty: it did not break
     std::string line{};       // key line or reason
-    std::string place{}, place_url{};
+    std::string place{}, place_url{}, reproduce{};
 };
 
 // A difference before it is under its cause.

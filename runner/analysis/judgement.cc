@@ -97,7 +97,7 @@ constexpr Judged kTable[] = {
     {.cause = Cause::dependency,
      .judgement = environment,
      .grouped = Grouped::by_rule,
-     .advice = "mend the environment"},
+     .advice = "install what is missing, in the version that fits"},
     {.cause = Cause::hub,
      .judgement = environment,
      .grouped = Grouped::by_rule,
@@ -109,7 +109,7 @@ constexpr Judged kTable[] = {
     {.cause = Cause::environment,
      .judgement = environment,
      .grouped = Grouped::by_rule,
-     .advice = "mend the environment"},
+     .advice = "a file, a program or a port is not as the tests expect: see what they say"},
 
     // To be looked into.
     {.cause = Cause::tolerance,

@@ -389,7 +389,7 @@ std::variant<Invocation, int> parse_command_line(int argc, char** argv) {
         "Four runs, one after the other: plain CPU with the shim off, simulated CUDA, simulated "
         "MPS "
         "with\nfallback and without. What fails is tried again once, unless --retries says "
-        "otherwise.\n"
+        "otherwise.\n{device} in a value of --env is cpu, cuda or mps.\n"
         "Examples:\n"
         "  runner porting suites/einops\n"
         "  runner porting ~/my-project --python ~/my-project/.venv/bin/python tests -k 'not slow'\n"

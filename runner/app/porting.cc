@@ -52,6 +52,17 @@ Invocation invocation_of(const Invocation& invocation, const ColumnRow& column) 
     return own;
 }
 
+// A suite that is told its device by a variable is told that of the column.
+RunCommand command_of(const RunCommand& command, const ColumnRow& column) {
+    constexpr std::string_view kPlace = "{device}";
+    RunCommand own = command;
+    for (std::string& variable : own.env)
+        for (size_t at; (at = variable.find(kPlace)) != std::string::npos;)
+            variable.replace(at, kPlace.size(),
+                             column.simulated.empty() ? "cpu" : column.simulated);
+    return own;
+}
+
 // Source, environment and shim, once for all columns: what is wrong with them is known before
 // minutes are spent. A test that fails is tried again, so that one that changes by itself is none
 // that changes with the device, unless somebody says how often.
@@ -87,7 +98,8 @@ Columns run_columns(const PortingCommand& command, const Invocation& invocation)
         if (command.run.verbosity >= 0)
             print("{}{} ({} of {})\n", i == 0 ? "" : "\n", plain(kColumns[i].words), i + 1,
                   kColumns.size());
-        const auto ran = run_once(command.run, invocation_of(invocation, kColumns[i]));
+        const auto ran =
+            run_once(command_of(command.run, kColumns[i]), invocation_of(invocation, kColumns[i]));
         if (!ran) {
             columns.error = ran.error();
             stopped = made.why_missing = to_line(ran.error());
@@ -171,9 +183,10 @@ void print_table(const PortingView& view, const fs::path& page) {
     for (const auto& mismatch : view.accounting.mismatches)
         print("    {}: {}\n", printable(plain(mismatch.module)), printable(mismatch.message));
     print("{}\n", reports::verdict_words(view));
-    if (!view.causes.empty() && view.causes.front().unblocked_tests > 0)
-        print("fix first: {} ({}, at most)\n", printable(view.causes.front().title),
-              counted(view.causes.front().unblocked_tests, "test") + " unblocked");
+    if (!view.causes.empty() && is_to_fix(view.causes.front()))
+        print("first: {} ({}; unblocks {} at most)\n", printable(view.causes.front().title),
+              judgement_words(view.causes.front()),
+              counted(view.causes.front().unblocked_tests, "test"));
     print("page: {}\n", page.string());
 }
 

@@ -174,6 +174,16 @@ def test_a_suite_that_goes_alike_everywhere(runner, python, suite):
     assert written["tests"] == [] and "# Porting `ported`: no test exercised CUDA or MPS" in page.read_text()
 
 
+def test_a_suite_that_a_variable_tells_its_device(runner, python, suite):
+    (suite / "tests/test_port.py").write_text(
+        "import os, torch, unittest\nclass T(unittest.TestCase):\n    def test_sum(self):\n"
+        "        self.assertEqual(torch.ones(2, device=os.environ['WHERE']).sum().item(), 2)\n")
+    ran = runner("porting", suite, "--python", python, "--env", "WHERE={device}", "tests/test_port.py")
+    assert ran.code == 0, ran.out + ran.err
+    assert "nothing to fix was found on CUDA or MPS" in ran.out
+    assert [c["exercised"] for c in pages(ran.out)[1]["columns"]] == [0, 1, 1, 1]
+
+
 def test_a_test_that_changes_by_itself_is_no_difference(runner, python, suite, tmp_path):
     (suite / "tests/test_port.py").write_text(
         "import os, unittest\nclass T(unittest.TestCase):\n    def test_flaky(self):\n"
@@ -208,7 +218,17 @@ def test_ctrl_c_in_the_second_column(runner, program, python, suite, tmp_path):
     assert written["accounting"]["closed"]
     (test,) = written["tests"]
     assert (test["states"]["cpu"], test["states"]["cuda"], test["differences"][0]["change"]) == ("passed", "not_run", "no_longer")
-    assert "not complete" in page.read_text()
+    text = page.read_text()
+    assert f"`runner resume {columns['cuda']['run']}`" in text and "`runner SUITE --simulate mps --fallback off`" in text
+
+    # What is gone on with is whole when it is compared again.
+    for sleeping in (suite / "tests").glob("test_port.py"):
+        sleeping.write_text(sleeping.read_text().replace("sleep(100)", "sleep(0)"))
+    assert runner("resume", columns["cuda"]["run"]).code == 0
+    again = runner("porting", "--runs", f"{columns['cpu']['run']},{columns['cuda']['run']}")
+    assert again.code == 0, again.out + again.err
+    _, written = pages(again.out)
+    assert written["tests"] == [] and written["columns"][1]["complete"]
 
 
 @pytest.mark.parametrize("words, message", [

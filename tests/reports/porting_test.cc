@@ -368,8 +368,8 @@ TEST(Porting, AColumnThatIsMissingSaysSoAndTheOthersAreCompared) {
     EXPECT_EQ(view.at(Column::cuda).differ, 1);
     std::string page;
     porting_markdown(view, 1 << 20, [&](std::string_view bytes) { page += bytes; });
-    EXPECT_THAT(
-        page, HasSubstr("MPS *simulated*, fallback on is missing: `interrupted before it began`"));
+    EXPECT_THAT(page, HasSubstr("MPS *simulated*, fallback off is missing (`interrupted before it "
+                                "began`): `runner SUITE --simulate mps --fallback off`"));
 
     PortingBuilder alone("alpha_2", "alpha");
     alone.note_missing(Column::cpu, "disk full");
@@ -488,6 +488,27 @@ TEST_F(Pages, WhatTestsSayStaysInItsPlace) {
         if (cells == 0) cells = bars;
         EXPECT_EQ(bars, cells) << line;
     }
+}
+
+TEST_F(Pages, SayHowToRunWhatBrokeAlone) {
+    strict[0].reproduce = Reproduce{"runner suites/alpha --simulate mps 'm.py::T::eigh'", "env …"};
+    view = compared(cpu, cpu, cpu, strict);
+    const std::string command = "runner suites/alpha --simulate mps 'm.py::T::eigh'";
+    EXPECT_THAT(markdown(), HasSubstr("\n  `" + command + "`\n"));
+    EXPECT_EQ(file()["tests"][0]["differences"][0]["reproduce"], command);
+}
+
+TEST_F(Pages, NameTheFirstFiveCausesAndSayHowManyThereAre) {
+    Tests good, bad;
+    for (int i = 0; i < 7; ++i) {
+        good.push_back(test(fmt::format("t{}", i), State::passed));
+        bad.push_back(test(fmt::format("t{}", i), State::errored,
+                           failure(fmt::format("Error{}", static_cast<char>('A' + i)), "x")));
+    }
+    view = compared(good, bad, good, good);
+    EXPECT_THAT(markdown(), HasSubstr("| 5 | 1 |"));
+    EXPECT_THAT(markdown(), Not(HasSubstr("| 6 | 1 |")));
+    EXPECT_THAT(markdown(), HasSubstr("\n2 more below.\n"));
 }
 
 TEST_F(Pages, AShortPageKeepsWhatToFixFirst) {

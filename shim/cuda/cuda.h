@@ -1,5 +1,5 @@
 // What torch's C++ side asks of CUDA, answered for a process that has none: hooks, device guard,
-// allocators, generators. One pretended device, cuda:0, which is the host.
+// allocators, generators. One pretended device, cuda:0, which is the host or its accelerator.
 //
 // torch.cuda's Python side is answered in python/compat_shim. Both sides are installed together:
 // with one alone, torch finds a CUDA that is built but cannot be spoken to.

@@ -1,5 +1,6 @@
 // CUDA hooks: what ATen asks of libtorch_cuda when it is there.
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 
 #include <atomic>
@@ -14,7 +15,7 @@ namespace {
 OpId generator_symbol = 0;
 std::atomic<std::int64_t> plan_cache_size{4096};  // CUDA's default since 10.0
 
-class Hooks final : public at::CUDAHooksInterface {
+class Hooks : public at::CUDAHooksInterface {
   public:
     void init() const override {}
     bool isBuilt() const override { return true; }
@@ -56,21 +57,48 @@ class Hooks final : public at::CUDAHooksInterface {
     bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
 };
 
+// Where the host has an accelerator: torch takes no second one, and must find no CUDA beside it.
+class HooksOfAccelerator final : public Hooks {
+  public:
+    bool isBuilt() const override { return false; }
+    bool isAvailable() const override { return false; }
+    bool hasCUDA() const override { return false; }
+
+    const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+        return host().getDefaultGenerator(0);
+    }
+    at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+        const c10::Device device = redirect(generator_symbol, {c10::kCUDA, index});
+        return device.is_cpu() ? at::detail::createCPUGenerator()
+                               : host().getNewGenerator(device.index());
+    }
+
+  private:
+    static const at::AcceleratorHooksInterface& host() {
+        return at::globalContext().getAcceleratorHooksInterface(host_type());
+    }
+};
+
 }  // namespace
 
 // torch made its hooks object, the one that answers "no CUDA", at the first question and keeps a
 // reference to it for good. Neither class has data, so that the object can become ours in place.
 void install_hooks() {
     static_assert(sizeof(Hooks) == sizeof(at::CUDAHooksInterface));
+    static_assert(sizeof(HooksOfAccelerator) == sizeof(at::CUDAHooksInterface));
     generator_symbol = Recorder::instance().op_id("torch.Generator");
     const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
     if (dynamic_cast<const Hooks*>(&hooks)) return;
-    ::new (const_cast<at::CUDAHooksInterface*>(&hooks)) Hooks();
+    auto* place = const_cast<at::CUDAHooksInterface*>(&hooks);
+    if (host_type() == c10::kCPU)
+        ::new (place) Hooks();
+    else
+        ::new (place) HooksOfAccelerator();
 }
 
 void install_cuda() {
     install_guard();
-    install_allocator();
+    if (host_type() == c10::kCPU) install_allocator();
     install_pinned();
     install_hooks();
 }

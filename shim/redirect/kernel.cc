@@ -45,7 +45,7 @@ bool rewrite(const OpShape& shape, torch::jit::Stack& stack) {
         Recorder::instance().note({shape.id, event_kind(decision.change), from, decision.device});
     value = c10::IValue(decision.device);
     keep_copy_semantics(shape, stack, from, decision.device);
-    return from.is_cuda() && decision.device.is_cpu();
+    return from.is_cuda() && decision.device.is_cpu() && host_type() == c10::kCPU;
 }
 
 template <class T>

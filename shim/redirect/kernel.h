@@ -58,7 +58,7 @@ void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 // Whether an op is one of these, by its schema and tags.
 [[nodiscard]] bool fills_with_random_numbers(const c10::OperatorHandle& op);
 
-// A CPU tensor's memory belongs to no stream: there is nothing to keep alive.
+// Work on the host has ended when its call returns: no stream keeps memory alive.
 void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                           torch::jit::Stack* stack);
 

@@ -1,5 +1,6 @@
 #include "redirect/registration.h"
 
+#include <c10/core/TensorOptions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "redirect/kernel.h"
+#include "redirect/state.h"
 
 namespace compat::shim {
 namespace {
@@ -56,7 +58,8 @@ Registered register_all() {
     const c10::WarningUtils::WarningHandlerGuard guard(&silence);
     handles().push_back(dispatcher.registerFallback(
         kModeKey, c10::KernelFunction::makeFallthrough(), "compat_shim"));
-    put(dispatcher, {"aten::record_stream", ""}, c10::DispatchKey::CPU,
+    const auto host = c10::computeDispatchKey({}, {}, c10::Device(host_type()));
+    put(dispatcher, {"aten::record_stream", ""}, host,
         c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>());
     for (const auto& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);

@@ -16,6 +16,8 @@ struct Settings {
 
 void set_settings(const Settings& settings) noexcept;
 [[nodiscard]] const Settings& settings() noexcept;
+// The host's device: where requests end that are redirected.
+[[nodiscard]] c10::DeviceType host_type() noexcept;
 
 struct Decision {
     c10::Device device;

@@ -138,8 +138,8 @@ class Hooks final : public at::MPSHooksInterface {
         return new_generator({c10::kMPS, 0});
     }
     c10::Allocator* getMPSDeviceAllocator() const override { return &allocator(); }
-    c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
-    bool isPinnedPtr(const void*) const override { return false; }
+    c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
+    bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
 
     void deviceSynchronize() const override {}
     void commitStream() const override {}

@@ -212,7 +212,8 @@ REFUSALS = {
     "no library": ({"COMPAT_SHIM_LIBRARY": None}, "needs COMPAT_SHIM_LIBRARY"),
     "a library that is not there": ({"COMPAT_SHIM_LIBRARY": "/nowhere.so"}, "/nowhere.so"),
     "a file that is no library": ({"COMPAT_SHIM_LIBRARY": __file__}, "is not the shim's library"),
-    "an unknown mode": ({"TORCHDEVICE_MODE": "some"}, "must be one of missing, full"),
+    "an unknown mode": ({"TORCHDEVICE_MODE": "some"}, "must be one of missing, full, none"),
+    "nothing to do": ({"TORCHDEVICE_MODE": "none"}, "is for a simulated device"),
     "an unknown level": ({"TORCHDEVICE_LOG_LEVEL": "LOUD"}, "must be one of DEBUG, INFO"),
     "no device to simulate": ({"TORCHDEVICE_SIMULATE": "xpu"}, "must be one of mps, cuda"),
     "too many devices": (
@@ -238,7 +239,7 @@ def test_a_device_is_simulated(child, device):
 import json, torch
 print(json.dumps(str(torch.ones(2, device="{device}").device)))
 """
-    ran = child(script, env={"TORCHDEVICE_SIMULATE": device})
+    ran = child(script, env={"TORCHDEVICE_SIMULATE": device, "TORCHDEVICE_MODE": "none"})
     assert ran.answer == f"{device}:0"
     assert ran.record[1]["simulated"] == device and ran.record[1]["host"] == device
 

@@ -15,7 +15,7 @@ def on_mps(child):
             "def raised(call, *args, **kwargs):\n"
             "    try: call(*args, **kwargs)\n"
             "    except Exception as error: return [type(error).__name__, str(error)]\n" + script,
-            env={"TORCHDEVICE_SIMULATE": "mps", **env},
+            env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none", **env},
         )
 
     return run
@@ -307,7 +307,7 @@ class Faked:
 sys.meta_path.insert(1, Faked())
 import torch
 """,
-        env={"TORCHDEVICE_SIMULATE": "mps"},
+        env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"},
     )
     assert ran.returncode == 1
     assert "this torch has mps of its own" in ran.stderr.strip().splitlines()[-1]

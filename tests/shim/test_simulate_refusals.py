@@ -109,7 +109,7 @@ def z(dtype, *sizes): return torch.zeros(sizes, dtype=dtype, device="mps")
 @pytest.fixture
 def on_mps(child):
     def run(script, **env):
-        return child(SETUP + script, env={"TORCHDEVICE_SIMULATE": "mps", **env})
+        return child(SETUP + script, env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none", **env})
 
     return run
 

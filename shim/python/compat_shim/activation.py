@@ -16,6 +16,7 @@ from . import (
     cuda_tables,
     distributed,
     library,
+    masquerade,
     record,
     remedies,
     settings,
@@ -33,6 +34,9 @@ MADE_OF_PARTS = (
     "sparse_csc_tensor",
     "sparse_csr_tensor",
 )
+
+# What is shown as CUDA's device, by host.
+_AS_CUDA = {"cpu": cuda_devices.HostAsCuda, "mps": cuda_devices.MpsAsCuda}
 
 # Around every activation. Its holder imports nothing that another activation could be importing.
 _activating = threading.RLock()
@@ -52,14 +56,17 @@ def prepare(native):
             raise ImportError(
                 f"the shim redirects on a CPU host, and this one has {host}: run without it"
             )
+    state.redirects = _settings.redirects
     state.library = library.load(_settings.library, version.__version__, version.git_version)
+    # Where nothing is redirected, what is asked for is there, and stays under this policy.
+    policy = _settings.mode if _settings.redirects else "missing"
     state.library.configure(
-        _settings.host, _settings.mode, _internal_prefixes(version), _settings.log_level
+        _settings.host, policy, _internal_prefixes(version), _settings.log_level
     )
     if _settings.simulate:
         simulated.prepare(native, state.library, _settings, version.git_version)
-    else:
-        _host = cuda_devices.HostAsCuda(state.library)
+    if _settings.redirects:
+        _host = _AS_CUDA[_settings.host](state.library)
         cuda_names.fill(native, state.library, _host)
 
 
@@ -73,8 +80,10 @@ def finish(torch):
 def _finish(torch):
     if _settings.simulate:
         simulated.finish(torch, state.library)
-    else:
+    if _settings.redirects:
         _redirect(torch)
+    else:
+        state.library.install_drawing()
     _follow_processes()
     record.start(_settings.record, _session(torch))
     state.finished = True
@@ -89,6 +98,10 @@ def _redirect(torch):
     _follow_threads()
     remedies.apply(torch, state.library, _host)
     distributed.apply(torch, state.library)
+    if _settings.host != "cpu":
+        remedies.for_accelerator(torch)
+    if _settings.masquerade:
+        masquerade.apply(torch, _internal_prefixes(torch.version))
     if torch.cuda.is_available():
         torch.cuda.init()
 
@@ -98,7 +111,7 @@ def activate_late(torch):
     with _activating:
         if not state.finished:
             prepare(torch._C)
-            if _settings.simulate != "mps":
+            if _settings.redirects or _settings.simulate == "cuda":
                 _bind_again(torch)
             finish(torch)
 
@@ -146,7 +159,7 @@ def _session(torch):
         "host": _settings.host,
         "mode": _settings.mode,
         "simulated": _settings.simulate,
-        "masquerade": False,
+        "masquerade": _settings.masquerade,
     }
 
 

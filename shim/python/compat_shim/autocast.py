@@ -1,4 +1,4 @@
-"""autocast("cuda") stays what it says, and the CPU's autocast goes with it: tensors are there.
+"""autocast("cuda") stays what it says, and the host's autocast goes with it: tensors are there.
 Where code asks whether CUDA's autocast is on, torch itself answers. The ops that CUDA's list has
 and the CPU's has not are the library's (redirect/autocast.h)."""
 
@@ -20,7 +20,7 @@ def _contexts(torch, library):
     @functools.wraps(enter)
     def __enter__(self):
         if self.device == "cuda" and not scripting():
-            host = library.redirect("torch.autocast", "cuda")
+            host = torch.device(library.redirect("torch.autocast", "cuda")).type
             on = self._enabled and self.fast_dtype in host_dtypes
             # Off within off is nothing of CUDA's: the CPU's own autocast may be on.
             self._host_before = None

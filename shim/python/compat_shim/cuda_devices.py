@@ -1,8 +1,8 @@
 """The CUDA devices of this process, as the functions that torch._C is filled with ask for them.
 
-HostAsCuda is the host, shown as one device whose tensors are on the CPU (the shim); SimulatedCuda is
-devices that tensors truly are on (simulate/accelerator.h). What is the same for both is in
-cuda_names.py and device.py.
+HostAsCuda is the host, shown as one device whose tensors are on the CPU; MpsAsCuda is its MPS device,
+shown so, where tensors are; SimulatedCuda is devices that are CUDA's (simulate/accelerator.h). What is
+the same for all is in cuda_names.py and device.py.
 """
 
 import os
@@ -41,16 +41,26 @@ def _visible(devices):
     return min(devices, len(torch.cuda._parse_visible_devices()))
 
 
-class HostAsCuda:
-    """cuda:0, at which requests end on the CPU."""
+def _memory(library, index, total):
+    """Of a device that is simulated; `total` in bytes."""
+    figures = library.device_memory(index)
+    current = figures["bytes"].current
+    return {
+        "current": current,
+        "peak": figures["bytes"].peak,
+        "bytes": figures["bytes"],
+        "blocks": figures["blocks"],
+        "total": total,
+        "free": max(0, min(total, figures["limit"]) - current),
+    }
 
-    simulated = False
 
-    def __init__(self, library):
+class _OneDevice:
+    """cuda:0, at which requests end elsewhere."""
+
+    def __init__(self, library, name, cores):
         self._library = library
-        self.model = Model(
-            f"{host_name()} (as CUDA)", (7, 0), os.cpu_count() or 1, 1, 96 << 10, 6 << 20
-        )
+        self.model = Model(f"{name} (as CUDA)", (7, 0), cores, 1, 96 << 10, 6 << 20)
 
     def count(self):
         return _visible(1)
@@ -81,18 +91,6 @@ class HostAsCuda:
     def reaches(self, one, other):
         return False
 
-    def generators(self):
-        return (self._library.default_generator(),)
-
-    def memory(self, index):
-        return self._library.memory()
-
-    def reset_peak(self, index):
-        self._library.reset_peak_memory()
-
-    def reset_accumulated(self, index):
-        self._library.reset_accumulated_memory()
-
     def stream(self, index):
         return self._library.current_stream()
 
@@ -109,6 +107,56 @@ class HostAsCuda:
         return {}
 
 
+class HostAsCuda(_OneDevice):
+    """A CPU tensor carries no mark that it was asked for on CUDA."""
+
+    where = "cpu"
+
+    def __init__(self, library):
+        super().__init__(library, host_name(), os.cpu_count() or 1)
+
+    def holds(self, tensor):
+        return tensor.device.type == "cpu"
+
+    def generators(self):
+        return (self._library.default_generator(),)
+
+    def memory(self, index):
+        return self._library.memory()
+
+    def reset_peak(self, index):
+        self._library.reset_peak_memory()
+
+    def reset_accumulated(self, index):
+        self._library.reset_accumulated_memory()
+
+
+class MpsAsCuda(_OneDevice):
+    """A tensor on the MPS device is one that would be on CUDA."""
+
+    where = "mps:0"
+
+    def __init__(self, library):
+        from torch import _C as native
+
+        super().__init__(library, native._mps_get_name(), native._mps_get_core_count())
+
+    def holds(self, tensor):
+        return tensor.device.type == "mps"
+
+    def generators(self):
+        return tuple(self._library.default_generators())
+
+    def memory(self, index):
+        return _memory(self._library, index, self._library.memory()["total"])
+
+    def reset_peak(self, index):
+        self._library.reset_device_peak(index)
+
+    def reset_accumulated(self, index):
+        self._library.reset_device_accumulated(index)
+
+
 def _begin():
     """As torch's C++ side of each of these questions: the first one initialises CUDA, or says that
     it cannot."""
@@ -120,7 +168,7 @@ def _begin():
 class SimulatedCuda:
     """cuda:0 and up, each with memory of its own. They are there from `install` on."""
 
-    simulated = True
+    where = "cuda:0"
     total = 16 << 30  # bytes of memory on each
     model = Model("Simulated CUDA GPU", (8, 0), 108, 0, 164 << 10, 40 << 20)
 
@@ -139,6 +187,9 @@ class SimulatedCuda:
             self._library.set_device_limit(index, self.total)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
+
+    def holds(self, tensor):
+        return tensor.device.type == "cuda"
 
     def count(self):
         return self._library.device_count()
@@ -167,16 +218,7 @@ class SimulatedCuda:
         return tuple(self._library.default_generators())
 
     def memory(self, index):
-        figures = self._library.device_memory(index)
-        current = figures["bytes"].current
-        return {
-            "current": current,
-            "peak": figures["bytes"].peak,
-            "bytes": figures["bytes"],
-            "blocks": figures["blocks"],
-            "total": self.total,
-            "free": max(0, figures["limit"] - current),
-        }
+        return _memory(self._library, index, self.total)
 
     def reset_peak(self, index):
         self._library.reset_device_peak(index)

@@ -146,7 +146,7 @@ def _torch_loaded(module):
 def _sharding_loaded(module):
     from . import distributed
 
-    if state.library.simulated() is None:
+    if state.redirects:
         distributed.sharded(module, state.library)
 
 

@@ -1,6 +1,7 @@
 """What names a device and reaches neither the dispatcher nor the hooks."""
 
 import functools
+import os
 import sys
 
 from . import autocast, collectives, cuda_tables, nvml, refusal
@@ -20,7 +21,7 @@ LEGACY_TYPES = (
 
 
 def apply(torch, library, devices):
-    """For tensors that are asked for on CUDA and are on the CPU."""
+    """For tensors that are asked for on CUDA and are elsewhere."""
     _storages(torch, library)
     _parallel(torch, devices)
     _attention(torch, library)
@@ -40,6 +41,24 @@ def for_any(torch, library, devices):
     _version(torch)
     _refusals(torch, library)
     nvml.apply(torch, library, devices)
+
+
+def for_accelerator(torch):
+    """For an accelerator that is shown as CUDA. torch's compiler takes one that is available for one
+    to write kernels for, and no second beside it. What it asks while it follows the user's code is
+    asked for the user."""
+    available = torch.cuda.is_available
+    package = os.path.dirname(torch.__file__)
+    compiler = (
+        os.path.join(package, "_dynamo", "device_interface.py"),
+        os.path.join(package, "_inductor", ""),
+    )
+
+    @functools.wraps(available)
+    def is_available():
+        return available() and not sys._getframe(1).f_code.co_filename.startswith(compiler)
+
+    torch.cuda.is_available = is_available
 
 
 def for_simulated(torch, library):
@@ -83,20 +102,21 @@ def _legacy_types(torch, library, devices):
 
     class LegacyType(type):
         def __instancecheck__(cls, instance):
-            if not devices.simulated:
-                return isinstance(instance, cls.host)
-            return isinstance(instance, torch.Tensor) and instance.type() == cls.name
+            return (
+                isinstance(instance, torch.Tensor)
+                and devices.holds(instance)
+                and (instance.dtype, instance.layout) == (cls.host.dtype, cls.host.layout)
+            )
 
     def legacy_type(module, host):
         symbol = f"{module.__name__}.{host.__name__}"
 
         def __new__(cls, *args, device="cuda", **kwargs):
             where = library.redirect(symbol, str(torch.device(device)))
-            made = cls.host(*args, **kwargs)
-            return made.to(where) if devices.simulated else made
+            return cls.host(*args, **kwargs).to(where)
 
         # Tensor.type() reads the full name from the type itself.
-        members = {"__new__": __new__, "host": host, "dtype": host.dtype, "name": symbol}
+        members = {"__new__": __new__, "host": host, "dtype": host.dtype}
         return LegacyType(symbol, (), {**members, "__module__": module.__name__})
 
     for module, hosts in ((torch.cuda, torch), (torch.cuda.sparse, torch.sparse)):
@@ -114,7 +134,7 @@ def _legacy_types(torch, library, devices):
             library.redirect("torch.set_default_tensor_type", "cuda")
             t = "torch." + name[len("torch.cuda.") :]
         set_default(t)
-        if devices.simulated:
+        if devices.where != "cpu":
             torch.set_default_device("cuda" if on_cuda else None)
 
     torch.set_default_tensor_type = set_default_tensor_type
@@ -130,7 +150,7 @@ def _parallel(torch, devices):
     def __init__(self, *args, **kwargs):
         create(self, *args, **kwargs)
         if self.device_ids:
-            self.src_device_obj = torch.device("cpu")
+            self.src_device_obj = torch.device(devices.where)
 
     parallel.__init__ = __init__
 
@@ -249,7 +269,7 @@ def _checkpoint(torch):
 def capturable_devices(supports_xla: bool = True) -> list[str]:
     """Where Adam(capturable=True), for steps that a CUDA graph could capture, takes the same steps.
     No closure: TorchScript compiles this together with the optimizers of torch.distributed."""
-    return ["cpu", "cuda", "xpu", "hpu", "privateuseone", "xla"]
+    return ["cpu", "mps", "cuda", "xpu", "hpu", "privateuseone", "xla"]
 
 
 def _optimizers():

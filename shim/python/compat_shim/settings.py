@@ -4,10 +4,12 @@ import os
 import sys
 from typing import NamedTuple, Optional
 
-MODES = ("missing", "full")
+NONE = "none"  # a simulated device alone
+MODES = ("missing", "full", NONE)
 HOSTS = ("mps", "cuda", "cpu")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 SIMULATED = ("mps", "cuda")
+SWITCH = ("on", "off")
 # Of simulated CUDA; the library's simulate/accelerator.h has as many.
 DEVICES = tuple(map(str, range(1, 9)))
 
@@ -20,6 +22,11 @@ class Settings(NamedTuple):
     record: Optional[str]
     simulate: Optional[str]
     devices: int
+    masquerade: bool
+
+    @property
+    def redirects(self):
+        return self.mode != NONE
 
 
 def asked_for(environ=os.environ):
@@ -35,22 +42,35 @@ def read(found_host, environ=os.environ):
             f"TORCHDEVICE_SIMULATE={simulate}: this torch has {found_host} of its own; a device is "
             "simulated with a CPU build of torch"
         )
-    host = _word(environ, "TORCHDEVICE_HOST", HOSTS, simulate or found_host)
+    host = simulate or _word(environ, "TORCHDEVICE_HOST", HOSTS, found_host)
+    mode = _word(environ, "TORCHDEVICE_MODE", MODES, _default_mode(host, simulate, environ))
+    if mode == NONE and not simulate:
+        raise ImportError(
+            f"TORCHDEVICE_MODE={NONE} is for a simulated device (TORCHDEVICE_SIMULATE); unset "
+            "ACTIVATE_TORCH_DEVICE to run without the shim"
+        )
+    if simulate == "cuda":
+        mode = NONE  # what code for CUDA asks for is there
     return Settings(
-        mode=_word(environ, "TORCHDEVICE_MODE", MODES, _default_mode(host, environ)),
+        mode=mode,
         host=host,
         log_level=_word(environ, "TORCHDEVICE_LOG_LEVEL", LOG_LEVELS, "WARNING"),
         library=environ.get("COMPAT_SHIM_LIBRARY") or None,
         record=environ.get("TORCHDEVICE_RECORD") or None,
         simulate=simulate,
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
+        masquerade=host == "mps"
+        and mode != NONE
+        and _word(environ, "TORCHDEVICE_MASQUERADE", SWITCH, "on" if mode == "missing" else "off")
+        == "on",
     )
 
 
-def _default_mode(host, environ):
+def _default_mode(host, simulate, environ):
     if environ.get("TORCH_ALLOW_REDIRECTS", "").lower() in ("1", "true", "yes"):
         return "full"
-    return "missing" if sys.platform == "darwin" and host == "mps" else "full"
+    on_a_mac = simulate == "mps" or (sys.platform == "darwin" and host == "mps")
+    return "missing" if on_a_mac else "full"
 
 
 def _word(environ, name, allowed, otherwise):

@@ -26,7 +26,6 @@ def prepare(native, library, settings, commit):
 def finish(torch, library):
     """torch is complete."""
     _device.finish(torch)
-    library.install_drawing()
     _storages(torch, library.simulated())
     if LOWERING in sys.modules:
         refuse_lowering(sys.modules[LOWERING], library)

@@ -2,6 +2,7 @@
 
 library = globals().get("library")  # the native module, once it is loaded
 refusal = globals().get("refusal")  # the ImportError that ended activation
+redirects = globals().get("redirects", False)  # not where a device is simulated, and no more
 finished = globals().get("finished", False)
 
 

@@ -47,6 +47,7 @@ def environ():
         PYTHONPATH=os.pathsep.join(filter(None, path)),
         ACTIVATE_TORCH_DEVICE="1",
         TORCHDEVICE_SIMULATE="mps",
+        TORCHDEVICE_MODE="none",
         COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
     )
     return kept

@@ -1,0 +1,214 @@
+"""Code for CUDA on a host with an accelerator of another type: a simulated MPS device, where requests
+for CUDA end (mode `missing`) and tensors answer as CUDA's to code outside torch."""
+
+import json
+import pathlib
+
+import pytest
+
+from conftest import run_child
+from machinery import cases
+
+BEGINNING = """
+import io, json, torch
+from torch import nn
+def raised(call, *args, **kwargs):
+    try: call(*args, **kwargs)
+    except Exception as error: return [type(error).__name__, str(error)]
+"""
+
+
+@pytest.fixture
+def on_mps(child):
+    """A script on a simulated Mac; its last line of output is JSON."""
+
+    def run(script, **env):
+        return child(
+            BEGINNING + script,
+            env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "missing", **env},
+        )
+
+    return run
+
+
+TENSOR = """
+x = torch.randn(2, 3, device="cuda")
+print(json.dumps([
+    str(x.device), x.is_cuda, x.is_mps, x.get_device(), x.type(), isinstance(x, torch.cuda.FloatTensor),
+    isinstance(x, torch.cuda.HalfTensor), repr(x)[-16:], x.device == torch.device("cuda:0"),
+    torch.zeros(2, device=x.device).is_cuda, x.to(0) is x, x.cuda() is x, x.new_ones(2).is_cuda,
+    nn.Linear(3, 2).cuda().weight.is_cuda, torch.ones(2).is_cuda, str(torch.ones(2).device),
+    torch._C.TensorBase.device.__get__(x).type]))
+"""
+
+
+def test_a_tensor_answers_as_cudas(on_mps):
+    ran = on_mps(TENSOR)
+    assert ran.answer == [
+        "cuda:0", True, False, 0, "torch.cuda.FloatTensor", True, False, "device='cuda:0')",
+        True, True, True, True, True, True, False, "cpu", "mps",
+    ]
+    (session,) = [line for line in ran.record if line["event"] == "session"]
+    assert session["masquerade"] is True
+    assert (session["host"], session["simulated"], session["mode"]) == ("mps", "mps", "missing")
+    randn = ran.devices(op="aten::randn")
+    assert [(e["kind"], e["from"], e["to"], e["count"]) for e in randn] == [
+        ("redirect", "cuda", "mps:0", 1)
+    ]
+
+
+def test_without_the_masquerade_it_answers_what_it_is(on_mps):
+    ran = on_mps(TENSOR, TORCHDEVICE_MASQUERADE="off")
+    assert ran.answer[:7] == ["mps:0", False, True, 0, "torch.mps.FloatTensor", True, False]
+    (session,) = [line for line in ran.record if line["event"] == "session"]
+    assert session["masquerade"] is False
+
+
+def test_mode_none_is_the_mac_alone(on_mps):
+    ran = on_mps(
+        "print(json.dumps([torch.cuda.is_available(), torch.ones(2, device='mps').is_mps,"
+        " raised(torch.ones, 2, device='cuda')]))",
+        TORCHDEVICE_MODE="none",
+    )
+    available, on_the_mac, error = ran.answer
+    assert (available, on_the_mac) == (False, True)
+    assert error == ["AssertionError", "Torch not compiled with CUDA enabled"]
+
+
+def test_the_devices_limits_are_the_macs(on_mps):
+    ran = on_mps(
+        """
+x = torch.ones(2, device="cuda")
+print(json.dumps([
+    raised(torch.ones, 2, dtype=torch.float64, device="cuda"), raised(torch.add, x, torch.ones(2)),
+    raised(torch.linalg.eigh, torch.eye(2, device="cuda")), raised(x.numpy),
+    raised(torch.cuda.set_device, 1)]))
+""",
+        PYTORCH_ENABLE_MPS_FALLBACK="0",
+    )
+    double, mixed, missing, numpy, ordinal = ran.answer
+    assert double[0] == "TypeError" and double[1].startswith("Cannot convert a MPS Tensor to float64")
+    assert mixed[1].endswith("at least two devices, mps:0 and cpu!")
+    assert missing[0] == "NotImplementedError"
+    assert "'aten::_linalg_eigh.eigenvalues' is not currently implemented for the MPS" in missing[1]
+    assert numpy[0] == "TypeError" and "mps:0 device type tensor" in numpy[1]
+    assert ordinal[0] == "AcceleratorError"
+
+
+def test_torch_cuda_speaks_of_the_accelerator(on_mps):
+    ran = on_mps(
+        """
+before = torch.cuda.memory_allocated()
+x = torch.zeros(1 << 20, device="cuda")
+taken = torch.cuda.memory_allocated() - before
+torch.cuda.manual_seed(5); a = torch.rand(4, device="cuda")
+torch.cuda.manual_seed(5); again = torch.equal(a, torch.rand(4, device="cuda"))
+torch.manual_seed(5); a = torch.rand(4, device="cuda")
+torch.manual_seed(5); again = again and torch.equal(a, torch.rand(4, device="cuda"))
+own = torch.Generator("cuda").manual_seed(5)
+drawn = torch.rand(4, device="cuda", generator=own).is_cuda
+stream, event, later = torch.cuda.Stream(), *(torch.cuda.Event(enable_timing=True) for _ in range(2))
+event.record()
+with torch.cuda.stream(stream):
+    y = x + 1
+y.record_stream(stream)
+later.record(); torch.cuda.synchronize()
+pinned = torch.ones(2).pin_memory()
+torch.set_default_device("cuda"); default = str(torch.ones(2).device); torch.set_default_device(None)
+print(json.dumps([
+    torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_name(), taken,
+    again, drawn, event.elapsed_time(later) >= 0, pinned.is_pinned(), default,
+    str(torch.accelerator.current_accelerator()), torch.backends.mps.is_available(),
+    torch.cuda.FloatTensor(2).is_cuda, torch.cuda.get_rng_state().numel()]))
+"""
+    )
+    assert ran.answer == [
+        True, 1, "Simulated Apple GPU (as CUDA)", 4 << 20, True, True, True, True, "cuda:0", "mps",
+        True, True, 16,
+    ]
+
+
+def test_a_program_for_cuda_trains(on_mps):
+    ran = on_mps(
+        """
+from torch.utils.checkpoint import checkpoint
+torch.manual_seed(0)
+model = nn.DataParallel(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).cuda())
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01, capturable=True)
+scaler = torch.amp.GradScaler("cuda")
+x, y = torch.randn(64, 8), torch.randn(64, 1)
+losses, dtypes = [], set()
+for _ in range(20):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        out = checkpoint(model, x.cuda(non_blocking=True), use_reentrant=False)
+        dtypes.add(str(out.dtype))
+        loss = nn.functional.mse_loss(out.float(), y.cuda())
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    losses.append(loss.item())
+file = io.BytesIO()
+torch.save(model.state_dict(), file)
+places = []
+for where in ("cuda:0", "cpu", None):
+    file.seek(0)
+    places.append(str(torch.load(file, map_location=where)["module.0.weight"].device))
+print(json.dumps([losses[-1] < losses[0], sorted(dtypes), places]))
+"""
+    )
+    assert ran.answer == [True, ["torch.float16"], ["cuda:0", "cpu", "cuda:0"]]
+
+
+def test_the_override_draws_from_the_cpus_generator(on_mps):
+    ran = on_mps(
+        """
+torch.zeros(1, device="cpu:-1")
+torch.manual_seed(3); x = torch.rand(3, device="cuda")
+torch.manual_seed(3); print(json.dumps([str(x.device), torch.equal(x, torch.rand(3))]))
+"""
+    )
+    assert ran.answer == ["cpu", True]
+
+
+GROUPS = ("compiling", "tracing", "transforms", "objects")
+# What these cases take for granted and a Mac does not give: tensors of the host and of the device in
+# one op, float64; or what they return of where a tensor lies.
+NOT_ON_A_MAC = {
+    ("tracing", "aot_export"),
+    ("tracing", "dispatch_mode"),
+    ("tracing", "fake_tensors"),
+    ("tracing", "fake_tensors_of_symbolic_shape"),
+    ("tracing", "jit_freeze_save_load"),
+    ("transforms", "gradcheck"),
+    ("transforms", "saved_tensor_hooks"),
+    ("objects", "module_moves"),
+}
+SCRIPT = """
+import sys
+sys.path.insert(0, {here!r})
+from machinery import harness
+harness.run({group!r}, {device!r})
+"""
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_torchs_machinery_gives_the_results_of_the_cpu(library, tmp_path_factory, group):
+    answers = {}
+    for device in ("cpu", "cuda"):
+        ran = run_child(
+            library,
+            tmp_path_factory.mktemp(group),
+            SCRIPT.format(here=str(pathlib.Path(__file__).parent), group=group, device=device),
+            active=device == "cuda",
+            env={
+                "TORCHDEVICE_SIMULATE": "mps",
+                "TORCHDEVICE_MODE": "missing",
+                "PYTORCH_ENABLE_MPS_FALLBACK": "1",
+            },
+        )
+        answers[device] = ran.answer
+    differ = {name for name in cases(group) if answers["cpu"][name] != answers["cuda"][name]}
+    assert differ == {name for of, name in NOT_ON_A_MAC if of == group}, json.dumps(
+        {name: answers["cuda"][name] for name in differ}, indent=1
+    )

@@ -47,17 +47,18 @@ std::vector<std::string> take_program(std::vector<std::string>& words) {
 
 // Which settings a command takes: a flag that a command would not use is an error there.
 using Taken = std::vector<Setting>;
-const Taken kOfExec{Setting::shim, Setting::policy, Setting::simulate, Setting::fallback,
-                    Setting::python};
-const Taken kOfRun{Setting::jobs,    Setting::timeout,  Setting::test_timeout, Setting::retries,
-                   Setting::results, Setting::shim,     Setting::policy,       Setting::fallback,
-                   Setting::warm,    Setting::python,   Setting::root,         Setting::framework,
-                   Setting::name,    Setting::progress, Setting::color,        Setting::simulate};
+const Taken kOfExec{Setting::shim,     Setting::policy,   Setting::masquerade,
+                    Setting::simulate, Setting::fallback, Setting::python};
+const Taken kOfRun{Setting::jobs,      Setting::timeout,  Setting::test_timeout, Setting::retries,
+                   Setting::results,   Setting::shim,     Setting::policy,       Setting::fallback,
+                   Setting::warm,      Setting::python,   Setting::root,         Setting::framework,
+                   Setting::name,      Setting::progress, Setting::color,        Setting::simulate,
+                   Setting::masquerade};
 // The columns say what is simulated, with which fallback, and where the shim is off.
-const Taken kOfPorting{
-    Setting::jobs,   Setting::timeout,  Setting::test_timeout, Setting::retries, Setting::results,
-    Setting::policy, Setting::warm,     Setting::python,       Setting::root,    Setting::framework,
-    Setting::name,   Setting::progress, Setting::color};
+const Taken kOfPorting{Setting::jobs,     Setting::timeout, Setting::test_timeout, Setting::retries,
+                       Setting::results,  Setting::policy,  Setting::masquerade,   Setting::warm,
+                       Setting::python,   Setting::root,    Setting::framework,    Setting::name,
+                       Setting::progress, Setting::color};
 // What may be said anew of a run that is gone on with, or run again in part.
 const Taken kOfMore{Setting::jobs,    Setting::timeout,  Setting::test_timeout, Setting::retries,
                     Setting::results, Setting::progress, Setting::color,        Setting::warm};

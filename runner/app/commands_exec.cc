@@ -83,6 +83,7 @@ Expected<Program> prepare_program(const ExecCommand& command, const Invocation& 
     auto& child = program.child;
     child.activation = share->shim / "python" / "activate";
     child.policy = settings->text(Setting::policy);
+    child.masquerade = settings->masquerades();
     child.simulate = settings->simulated();
     child.fallback = settings->on(Setting::fallback);
     child.threads = 0;  // how many processes share the cores is the program's matter

@@ -61,6 +61,7 @@ store::RunInfo run_info(const RunCommand& command, const Invocation& invocation,
     info.framework = name_of(ready.suite.framework);
     info.shim = !prepared.shim_library.empty();
     if (info.shim) info.policy = ready.child.policy;
+    info.masquerade = info.shim && ready.child.masquerade;
     info.device = prepared.accelerator;
     if (!ready.child.simulate.empty()) info.simulated = ready.child.simulate;
     info.fallback = ready.child.fallback;

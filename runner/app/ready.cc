@@ -83,6 +83,7 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
     child.activation = ready.share.shim / "python" / "activate";
     child.shim_library = ready.prepared.shim_library;
     child.policy = ready.settings.text(Setting::policy);
+    child.masquerade = ready.settings.masquerades();
     child.simulate = ready.settings.simulated();
     child.fallback = ready.settings.on(Setting::fallback);
     child.threads = std::max(1, cores / ready.settings.jobs());

@@ -74,6 +74,7 @@ std::string default_of(Setting setting, const suites::Suite* suite) {
             return "python3";
         case Setting::cache:
             return prepare::Cache::default_root().string();
+        case Setting::masquerade:  // as the policy says
         case Setting::python:
         case Setting::root:
             return "";
@@ -142,6 +143,8 @@ Expected<Settings> Settings::resolve(const std::map<Setting, std::string>& flags
                         fmt::format("use one of {}", row.allowed), value.origin);
         settings.values_.emplace(row.setting, std::move(value));
     }
+    if (const auto settled = settings.settle_redirection(); !settled)
+        return tl::unexpected(settled.error());
     const Numbers numbers[] = {{Setting::jobs, "a number of jobs", 1, &settings.jobs_},
                                {Setting::retries, "a number of retries", 0, &settings.retries_}};
     for (const auto& [setting, what, least, into] : numbers) {
@@ -162,6 +165,24 @@ Expected<Settings> Settings::resolve(const std::map<Setting, std::string>& flags
         *into = *duration;
     }
     return settings;
+}
+
+Expected<void> Settings::settle_redirection() {
+    Value& policy = values_.at(Setting::policy);
+    Value& masquerade = values_.at(Setting::masquerade);
+    if (simulated() == "cuda") {
+        if (policy.origin != "default" && policy.text != "none")
+            return fail(
+                ErrorKind::usage,
+                "nothing is redirected where CUDA is simulated: what code asks for is there",
+                "leave the policy out", policy.origin);
+        policy.text = "none";
+    }
+    if (policy.text == "none" && simulated().empty())
+        return fail(ErrorKind::usage, "without a simulated device there is nothing but redirection",
+                    "use --shim off to run without it", policy.origin);
+    if (masquerade.text.empty()) masquerade.text = policy.text == "missing" ? "on" : "off";
+    return {};
 }
 
 }  // namespace compat::app

@@ -22,6 +22,7 @@ enum class Setting {
     shim,
     warm,
     policy,
+    masquerade,
     simulate,
     fallback,
     python,
@@ -45,7 +46,7 @@ struct SettingRow {
     std::string_view help;
 };
 
-inline constexpr std::array<SettingRow, 19> kSettings{{
+inline constexpr std::array<SettingRow, 20> kSettings{{
     {Setting::jobs, "jobs", "-j,--jobs", "COMPAT_JOBS", "", "",
      "modules that run at the same time"},
     {Setting::timeout, "timeout", "--timeout", "COMPAT_TIMEOUT", "limits.module_timeout", "",
@@ -59,8 +60,10 @@ inline constexpr std::array<SettingRow, 19> kSettings{{
      "device redirection in the children"},
     {Setting::warm, "warm start", "--warm", "COMPAT_WARM", "warm", "on|off",
      "modules as forks of one process that has imported the suite's preload"},
-    {Setting::policy, "policy", "--policy", "COMPAT_POLICY", "", "missing|full",
-     "what is redirected: only devices that the host lacks, or every request"},
+    {Setting::policy, "policy", "--policy", "COMPAT_POLICY", "", "missing|full|none",
+     "what is redirected: only devices that the host lacks, every request, or nothing"},
+    {Setting::masquerade, "masquerade", "--masquerade", "COMPAT_MASQUERADE", "", "on|off",
+     "whether tensors on MPS answer as CUDA's to the suite"},
     {Setting::simulate, "simulated device", "--simulate", "COMPAT_SIMULATE", "", "off|mps|cuda",
      "an accelerator that a CPU build of torch is given in the children"},
     {Setting::fallback, "fallback", "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled",
@@ -107,12 +110,18 @@ class Settings {
     [[nodiscard]] std::string simulated() const {
         return text(Setting::simulate) == "off" ? "" : text(Setting::simulate);
     }
+    // Whether tensors answer as CUDA's: where they are on MPS and requests are redirected there.
+    [[nodiscard]] bool masquerades() const {
+        return simulated() == "mps" && text(Setting::policy) != "none" && on(Setting::masquerade);
+    }
     [[nodiscard]] int jobs() const { return jobs_; }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
     [[nodiscard]] std::chrono::milliseconds test_timeout() const { return test_timeout_; }
     [[nodiscard]] int retries() const { return retries_; }
 
   private:
+    [[nodiscard]] Expected<void> settle_redirection();
+
     std::map<Setting, Value> values_;
     int jobs_ = 1;
     std::chrono::milliseconds timeout_{};

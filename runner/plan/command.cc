@@ -61,6 +61,7 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
         env["COMPAT_SHIM_LIBRARY"] = settings.shim_library.string();
         env["COMPAT_SHIM_PYTHON"] = settings.activation.parent_path().string();
         env["TORCHDEVICE_MODE"] = settings.policy;
+        env["TORCHDEVICE_MASQUERADE"] = settings.masquerade ? "on" : "off";
         if (!settings.simulate.empty()) env["TORCHDEVICE_SIMULATE"] = settings.simulate;
     }
     env["PYTORCH_ENABLE_MPS_FALLBACK"] = settings.fallback ? "1" : "0";

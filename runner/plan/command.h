@@ -23,6 +23,7 @@ struct ChildSettings {
     std::filesystem::path activation;    // first on PYTHONPATH where the shim is on
     std::filesystem::path shim_library;  // empty: the shim is off
     std::string policy = "missing";
+    bool masquerade = false;
     std::string simulate;  // "mps", "cuda": an accelerator that the shim simulates; empty: none
     bool fallback = true;
     int threads = 1;           // OMP_NUM_THREADS where nobody has set it; 0: it stays unset

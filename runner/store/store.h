@@ -34,8 +34,8 @@ struct RunInfo {
     WallTime started{};
     std::string framework;  // "unittest", "pytest"
     bool shim = true;
-    std::string policy;                    // "missing", "full"; empty without the shim
-    bool masquerade = false;               // cuda asked for, mps given
+    std::string policy;                    // "missing", "full", "none"; empty without the shim
+    bool masquerade = false;               // tensors on mps answer as cuda's
     std::string device;                    // the accelerator in use, "cpu" where there is none
     std::optional<std::string> simulated;  // "mps", "cuda"
     bool fallback = true;

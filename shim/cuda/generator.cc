@@ -1,10 +1,11 @@
 // The default generator of the pretended CUDA device. CPU kernels fetch the CPU's default generator
 // by one function of libtorch; its imports are replaced by ours, which answers for the thread that
 // asks. The generator stays a CPU generator: their kernels take no other.
+#include "simulate/generator.h"
+
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "cuda/cuda.h"
-#include "simulate/generator.h"
 
 namespace compat::shim {
 namespace {

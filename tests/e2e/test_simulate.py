@@ -64,16 +64,48 @@ def test_a_suite_on_a_simulated_mac(runner, python, suite):
     assert "fallback" in tests["test_eigenvalues"]["marks"]
 
 
-def test_a_program_on_a_simulated_mac(runner, python, tmp_path):
+FOR_CUDA = """
+import unittest
+import torch
+
+@unittest.skipUnless(torch.cuda.is_available(), "needs CUDA")
+class OnCuda(unittest.TestCase):
+    def test_asserts_the_device(self):
+        self.assertEqual(str(torch.ones(3).cuda().device), "cuda:0")
+
+    def test_double(self):
+        torch.ones(2, dtype=torch.float64, device="cuda")
+"""
+
+
+def test_code_for_cuda_on_a_simulated_mac(runner, python, suite):
+    (suite / "tests/test_device.py").write_text(FOR_CUDA)
+    redirected = ("--simulate", "mps"), {"test_asserts_the_device": "passed", "test_double": "errored"}, "missing", True
+    unmasked = ("--simulate", "mps", "--masquerade", "off"), {"test_asserts_the_device": "failed", "test_double": "errored"}, "missing", False
+    alone = ("--simulate", "mps", "--policy", "none"), dict.fromkeys(redirected[1], "skipped"), "none", False
+    on_cuda = ("--simulate", "cuda"), dict.fromkeys(redirected[1], "passed"), "none", False
+    for words, expected, policy, masquerade in (redirected, unmasked, alone, on_cuda):
+        ran, states, tests = run(runner, suite, python, *words)
+        assert states == expected, words
+        assert (ran.report["run"]["policy"], ran.report["run"]["masquerade"]) == (policy, masquerade)
+        assert f"shim on (policy {policy})" in ran.out
+        if words == redirected[0]:
+            assert {"redirected", "device"} <= set(tests["test_asserts_the_device"]["marks"])
+
+
+@pytest.mark.parametrize("words, device", [([], "cuda:0"), (["--masquerade", "off"], "mps:0"), (["--policy", "none"], "mps:0")])
+def test_a_program_on_a_simulated_mac(runner, python, tmp_path, words, device):
     (tmp_path / "program.py").write_text("import torch\nprint(torch.eye(2, device='mps').sum())\n")
-    ran = runner("exec", "--simulate", "mps", "--", python, "program.py")
-    assert ran.code == 0 and "tensor(2., device='mps:0')" in ran.out
+    ran = runner("exec", "--simulate", "mps", *words, "--", python, "program.py")
+    assert ran.code == 0 and f"tensor(2., device='{device}')" in ran.out
     assert "mps (simulated)" in ran.err
 
 
 @pytest.mark.parametrize("words, message", [
     (["--simulate", "tpu"], "use one of off|mps|cuda"),
     (["--simulate", "mps", "--shim", "off"], "the shim simulates accelerators, and it is off here"),
+    (["--simulate", "cuda", "--policy", "full"], "--policy: nothing is redirected where CUDA is simulated"),
+    (["--policy", "none"], "use --shim off to run without it"),
 ])
 def test_what_cannot_be_simulated(runner, python, suite, words, message):
     ran = runner(suite, "--python", python, *words)

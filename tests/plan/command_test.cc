@@ -78,6 +78,7 @@ TEST_F(CommandTest, TheChildsEnvironmentWhole) {
         {"PYTHONHASHSEED", "0"},
         {"PYTHONPATH", "/share/shim/python/activate:/root dir:/root dir/src:/mine"},
         {"PYTORCH_ENABLE_MPS_FALLBACK", "1"},
+        {"TORCHDEVICE_MASQUERADE", "off"},
         {"TORCHDEVICE_MODE", "missing"},
         {"TORCHDEVICE_RECORD", "/r/1.devices.jsonl"},
     };
@@ -123,6 +124,7 @@ TEST_F(CommandTest, AProgramOfOnesOwnKeepsPathAndThreads) {
         {"PYTHONHASHSEED", "0"},
         {"PYTHONPATH", "/share/shim/python/activate:/mine"},
         {"PYTORCH_ENABLE_MPS_FALLBACK", "1"},
+        {"TORCHDEVICE_MASQUERADE", "off"},
         {"TORCHDEVICE_MODE", "missing"},
         {"TORCHDEVICE_RECORD", "/r"},
     };

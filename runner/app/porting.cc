@@ -48,7 +48,12 @@ Invocation invocation_of(const Invocation& invocation, const ColumnRow& column) 
     Invocation own = invocation;
     own.flags[Setting::shim] = column.shim ? "on" : "off";
     own.flags[Setting::simulate] = column.simulated.empty() ? "off" : column.simulated;
-    if (column.simulated == "mps") own.flags[Setting::fallback] = column.fallback ? "on" : "off";
+    if (column.simulated == "mps") {
+        own.flags[Setting::fallback] = column.fallback ? "on" : "off";
+    } else {  // what is redirected is redirected to MPS
+        own.flags.erase(Setting::masquerade);
+        own.flags[Setting::policy] = column.shim ? "none" : "missing";
+    }
     return own;
 }
 

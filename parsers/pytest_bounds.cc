@@ -47,7 +47,9 @@ PytestScanner::Meaning PytestScanner::meaning_of_start(const LogLines& lines) {
 // Among the results a session within a test shows in more of its own after it.
 bool PytestScanner::is_within_test(std::uint32_t start) {
     if (one_module()) return true;
-    if (stage_ != Stage::results) return own_closing_ != kNone && own_closing_ > start;
+    if (stage_ != Stage::results && own_closing_ != kNone) return own_closing_ > start;
+    if (stage_ != Stage::results)
+        return own_summary_ != std::string_view::npos && own_summary_ > offset_;
     const std::uint32_t own = own_start_ == kNone ? kNone : marks_[own_start_].pair;
     if (own == kNone || own < start) return false;
     if (!results_go_on_) {
@@ -99,16 +101,33 @@ void PytestScanner::find_own_closing() {
     else
         own_closing_ = quiet_closing();
     own_summary_ = std::string_view::npos;
-    if (own_closing_ != kNone) {
-        // Between it and the closing is no other mark.
-        if (own_closing_ > 0 && marks_[own_closing_ - 1].kind == Kind::summary)
-            own_summary_ = marks_[own_closing_ - 1].offset;
-        return;
+    if (own_start_ == kNone && !one_module() && (own_closing_ == kNone || !agrees(own_closing_))) {
+        // With -qq there is no closing: none follows the summary.
+        const size_t last = last_summary();
+        if (last != std::string_view::npos &&
+            (own_closing_ == kNone || last > marks_[own_closing_].offset)) {
+            own_closing_ = kNone;
+            own_summary_ = last;
+        }
     }
-    if (own_start_ != kNone) return;
-    // With -qq there is no closing.
-    for (std::uint32_t i = mark_; i < marks_.size() && marks_[i].kind != Kind::start; ++i)
-        if (marks_[i].kind == Kind::summary) own_summary_ = marks_[i].offset;
+    // Between it and the closing is no other mark.
+    if (own_closing_ != kNone && own_closing_ > 0 && marks_[own_closing_ - 1].kind == Kind::summary)
+        own_summary_ = marks_[own_closing_ - 1].offset;
+}
+
+// The last one before another session's first line, if no closing follows it.
+size_t PytestScanner::last_summary() const {
+    const size_t furthest = std::min<size_t>(marks_.size(), mark_ + kFurthest);
+    size_t last = std::string_view::npos;
+    for (std::uint32_t i = mark_; i < furthest; ++i) {
+        const PytestMark& mark = marks_[i];
+        if (mark.kind == Kind::summary && fills_terminal(mark, width_)) last = mark.offset;
+        if (may_close(i)) last = std::string_view::npos;
+        if (mark.kind != Kind::start || mark.width != width_) continue;
+        if (stage_ == Stage::results || mark.pair == kNone) break;
+        i = mark.pair;
+    }
+    return last;
 }
 
 // Of a session with a first line, which `paired` closes if tests print nothing like it.

@@ -119,15 +119,29 @@ void PytestScanner::add_status(size_t i, State state, std::string reason, double
     }
 }
 
+// A test with a line or a section of its own is known.
+PytestSaid PytestScanner::said_in(const Summary& summary) {
+    return split_summary(summary.state, summary.text, [&](std::string_view node) {
+        const std::string name = valid_utf8(node);
+        const auto is_it = [&](std::uint32_t at) { return record_->cases[at].name == name; };
+        if (by_node_.find(NameIndex::hash_of(name), is_it)) return true;
+        const size_t names = node.find("::");
+        return names != std::string_view::npos &&
+               headings_.contains(heading_of(node.substr(names + 2)));
+    });
+}
+
 // Of tests without a line of their own the summary says how those that it names ended.
 void PytestScanner::add_summaries() {
+    headings_.clear();
+    for (const Section& section : sections_) headings_.insert(section.heading);
     if (one_module()) return;
     for (const Summary& summary : summaries_) {
         if (summary.count > 0) continue;
         // Verbose, it is needed for what broke and whose line is lost or has no outcome.
         const bool broken = summary.state == State::failed || summary.state == State::errored;
         if (verbose_ && (!broken || summary.of_subtest)) continue;
-        const PytestSaid said = split_summary(summary.text);
+        const PytestSaid said = said_in(summary);
         if (said.node.find("::") == std::string_view::npos) continue;
         const size_t i = find_or_add(said.node);
         if (summary.of_subtest) continue;
@@ -150,7 +164,7 @@ void PytestScanner::add_summaries() {
 void PytestScanner::name_types() {
     for (const Summary& summary : summaries_) {
         if (summary.state != State::failed || summary.of_subtest) continue;
-        const PytestSaid said = split_summary(summary.text);
+        const PytestSaid said = said_in(summary);
         const std::string node = valid_utf8(said.node);
         const std::uint32_t* const i =
             by_node_.find(NameIndex::hash_of(node),
@@ -172,7 +186,7 @@ void PytestScanner::add_summarised() {
     for (const Summary& summary : summaries_) {
         const bool broken = summary.state == State::failed || summary.state == State::errored;
         if (!broken) continue;
-        const PytestSaid said = split_summary(summary.text);
+        const PytestSaid said = said_in(summary);
         const bool of_test = said.node.find("::") != std::string_view::npos;
         if (!of_test && summary.state == State::failed) continue;
         const size_t i = of_test ? find_or_add(said.node) : module_case(said.node);
@@ -188,14 +202,18 @@ void PytestScanner::add_summarised() {
 }
 
 // pytest itself broke.
-void PytestScanner::add_internal_error() {
+void PytestScanner::add_internal_error(size_t end) {
     const std::string& path = one_module() ? record_->path : fallback_;
     CaseRecord& c = record_->cases.emplace_back();
     c.id = path + "::<session>";
     c.name = "<session>";
     c.pseudo = true;
     c.phase = Phase::load;
-    c.failure = parse_traceback(internal_error_);
+    std::string plain;
+    c.failure = conftest_
+                    ? parse_pytest_failure(
+                          unwrapped(log_.text.substr(*conftest_, end - *conftest_), plain), root_)
+                    : parse_traceback(internal_error_);
     c.failure->phase = Phase::load;
     add_status(place_case(), State::errored, {}, 0);
     diagnose_->add(internal_offset_, "pytest broke: " + c.failure->first_line());
@@ -206,7 +224,7 @@ void PytestScanner::resolve(size_t i) {
     Said& said = said_[i];
     // That it is only of sub-tests that something is said: its call went well.
     if (!said.any && !c.subcases.empty()) {
-        said.any = true;
+        said.any = said.assumed = true;
         c.state = State::passed;
     }
     if (!said.any) return;

@@ -168,7 +168,34 @@ std::optional<PytestSummary> subtest_summary_of(std::string_view line) {
     return summary;
 }
 
+// "        tests/a.py::test_x (fixtures used: a, b) PASSED" of --setup-show, or with a character.
+std::optional<PytestNode> shown_node(std::string_view line) {
+    constexpr std::string_view kFixtures = " (fixtures used: ";
+    const size_t begin = line.find_first_not_of(' ');
+    const size_t fixtures = line.rfind(kFixtures);
+    if (fixtures == std::string_view::npos || fixtures < begin) return std::nullopt;
+    const size_t close = line.find(") ", fixtures);
+    if (close == std::string_view::npos) return std::nullopt;
+    const std::string_view outcome = line.substr(close + 2);
+    PytestNode node{line.substr(begin, fixtures - begin), pytest_status_of(outcome)};
+    if (const auto state = outcome.size() == 1 ? pytest_state_of(outcome[0]) : std::nullopt)
+        node.status = PytestStatus{*state, {}, 0};
+    return node;
+}
+
 }  // namespace
+
+size_t end_of_result(std::string_view line) {
+    constexpr std::string_view kFatal = "Fatal Python error: ";
+    constexpr std::string_view kInternalError = "INTERNALERROR> ";
+    constexpr std::string_view kTimeout = " Timeout ++";
+    if (const size_t fatal = line.find(kFatal); fatal != std::string_view::npos) return fatal;
+    if (line.ends_with("Traceback (most recent call last):"))
+        return std::min(line.find(kInternalError), line.size());
+    const size_t timeout = line.ends_with("+++") ? line.find(kTimeout) : std::string_view::npos;
+    if (timeout == std::string_view::npos) return line.size();
+    return line.find_last_not_of('+', timeout - 1) + 1;
+}
 
 std::optional<State> pytest_state_of(char progress) {
     for (const ProgressCharacter& known : kCharacters)
@@ -200,7 +227,8 @@ std::optional<PytestStatus> pytest_status_at_end(std::string_view line) {
 
 std::optional<PytestNode> pytest_node_of(std::string_view line) {
     const size_t names = line.find("::");
-    if (names == std::string_view::npos || names == 0 || line[0] == ' ') return std::nullopt;
+    if (names == std::string_view::npos || names == 0) return std::nullopt;
+    if (line[0] == ' ') return shown_node(line);
     if (auto node = xdist_node(line)) return node;
     const std::string_view file = line.substr(0, names);
     const bool has_blank = file.find(' ') != std::string_view::npos;
@@ -215,8 +243,8 @@ std::optional<PytestNode> pytest_node_of(std::string_view line) {
          blank = name_is_known ? std::string_view::npos : text.find(' ', blank + 1)) {
         const std::string_view rest = text.substr(blank + 1);
         if (rest.starts_with("SUB") && is_subtest_outcome(rest)) {
-            PytestNode node{text.substr(0, blank)};
-            if (rest.starts_with("SUBFAILED")) node.status = PytestStatus{State::failed};
+            PytestNode node{text.substr(0, blank), std::nullopt};
+            if (rest.starts_with("SUBFAILED")) node.status = PytestStatus{State::failed, {}, 0};
             node.of_subtest = true;
             return node;
         }
@@ -243,10 +271,13 @@ std::optional<PytestCharacters> pytest_characters_of(std::string_view line) {
         blank == std::string_view::npos ? text : text.substr(blank + 1);
     if (characters.empty() || !std::all_of(characters.begin(), characters.end(), is_progress))
         return std::nullopt;
-    if (blank == std::string_view::npos) return PytestCharacters{{}, characters};
+    const bool has_progress = line.back() == ']' && text.size() < line.size();
+    const bool is_last = has_progress && line.find("[100%]") != std::string_view::npos;
+    if (blank == std::string_view::npos)
+        return PytestCharacters{{}, characters, has_progress, is_last};
     const std::string_view file = text.substr(0, blank);
     if (!is_file(file)) return std::nullopt;
-    return PytestCharacters{file, characters};
+    return PytestCharacters{file, characters, has_progress, is_last};
 }
 
 size_t subtest_label(std::string_view text) {
@@ -280,25 +311,36 @@ std::optional<PytestSummary> pytest_summary_of(std::string_view line) {
     return std::nullopt;
 }
 
-PytestSaid split_summary(std::string_view text) {
+PytestSaid split_summary(State state, std::string_view text,
+                         const std::function<bool(std::string_view)>& is_known) {
     constexpr std::string_view kDash = " - ";
+    // Nothing follows the node of a test that passed.
+    if (state == State::passed) return {text, {}};
+    const size_t bracket = text.find('[');
     size_t dash = text.find(kDash);
-    if (const size_t bracket = text.find('['); bracket < dash) {
+    if (bracket < dash) {
         // Parameters may hold the dash; they end with the last bracket before one.
-        const size_t close = text.find("] - ", bracket);
-        if (close != std::string_view::npos)
-            dash = close + 1;
-        else if (text.ends_with(']'))
-            dash = std::string_view::npos;
+        const size_t first = text.find("] - ", bracket);
+        dash = first == std::string_view::npos ? first : first + 1;
+        if (first != std::string_view::npos && !is_known(text.substr(0, dash))) {
+            if (is_known(text)) return {text, {}};
+            const size_t last = std::min(text.size(), kWidestStatus);
+            for (size_t close = text.find("] - ", first + 1); close < last;
+                 close = text.find("] - ", close + 1))
+                if (is_known(text.substr(0, close + 1))) {
+                    dash = close + 1;
+                    break;
+                }
+        }
+        if (dash == std::string_view::npos && text.ends_with(']')) return {text, {}};
     }
-    if (dash == std::string_view::npos) {
-        // Up to pytest 7 the reason of an XPASS follows after a blank.
-        const size_t bracket = text.find('[');
-        const size_t blank = text.find(' ', bracket < text.find(' ') ? text.rfind(']') : 0);
-        if (blank == std::string_view::npos) return {text, {}};
-        return {text.substr(0, blank), trimmed(text.substr(blank))};
-    }
-    return {text.substr(0, dash), text.substr(dash + kDash.size())};
+    if (dash != std::string_view::npos)
+        return {text.substr(0, dash), text.substr(dash + kDash.size())};
+    // Up to pytest 7 the reason of these follows after a blank.
+    if (state != State::xpassed && state != State::xfailed) return {text, {}};
+    const size_t blank = text.find(' ', bracket < text.find(' ') ? text.rfind(']') : 0);
+    if (blank == std::string_view::npos) return {text, {}};
+    return {text.substr(0, blank), trimmed(text.substr(blank))};
 }
 
 std::string_view pytest_ruled(std::string_view line, char rule) {

@@ -3,6 +3,7 @@
 // (pytest_failure.h) nor for what becomes of it (pytest_scanner.h).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,8 +43,14 @@ struct PytestNode {
 struct PytestCharacters {
     std::string_view file;
     std::string_view characters;
+    bool has_progress = false;  // "[ 50%]" behind them
+    bool is_last = false;       // "[100%]"
 };
 [[nodiscard]] std::optional<PytestCharacters> pytest_characters_of(std::string_view line);
+
+// Where, behind characters or a test's line, another's words begin: those with which Python dies,
+// pytest's own failure, pytest-timeout's. The size where none do.
+[[nodiscard]] size_t end_of_result(std::string_view line);
 
 // The state that a character gives; nothing for one that is a sub-test's or none.
 [[nodiscard]] std::optional<State> pytest_state_of(char progress);
@@ -67,7 +74,9 @@ struct PytestSaid {
     std::string_view node;
     std::string_view why;
 };
-[[nodiscard]] PytestSaid split_summary(std::string_view text);
+// Parameters may hold " - " behind a bracket, too: of these the one is taken whose node `is_known`.
+[[nodiscard]] PytestSaid split_summary(State state, std::string_view text,
+                                       const std::function<bool(std::string_view)>& is_known);
 
 // The text in "=== text ===" or "___ text ___"; empty where the line is no such rule.
 [[nodiscard]] std::string_view pytest_ruled(std::string_view line, char rule);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kInternalError = "INTERNALERROR>";
 constexpr std::string_view kTraceback = "Traceback (most recent call last):";
-// What Python prints of its own death.
-constexpr std::string_view kFatal = "Fatal Python error: ";
+// In front of why there is no session.
+constexpr std::string_view kConftest = "ImportError while loading conftest '";
 
 // The parts after the results, in pytest's order. Others, of plugins, may stand between them.
 enum Rank { kOther, kErrors, kFailures, kXfailures, kWarnings, kPasses, kXpasses, kSummary, kLast };
@@ -43,17 +43,6 @@ std::string value_after(std::string_view line, std::string_view mark) {
     return valid_utf8(rest.substr(0, rest.find_first_of(", ")));
 }
 
-// Where, behind characters or a test's line, another's words begin: the process's death, pytest's
-// own, pytest-timeout's. The size where none do.
-size_t end_of_result(std::string_view line) {
-    constexpr std::string_view kTimeout = " Timeout ++";
-    if (const size_t fatal = line.find(kFatal); fatal != std::string_view::npos) return fatal;
-    if (line.ends_with(kTraceback)) return std::min(line.find(kInternalError), line.size());
-    const size_t timeout = line.ends_with("+++") ? line.find(kTimeout) : std::string_view::npos;
-    if (timeout == std::string_view::npos) return line.size();
-    return line.find_last_not_of('+', timeout - 1) + 1;
-}
-
 // "--- Captured stdout call ---"
 bool begins_captured_output(std::string_view line) {
     return pytest_ruled(line, '-').starts_with("Captured ");
@@ -69,7 +58,8 @@ PytestScanner::PytestScanner(const PytestLog& log)
 
 bool PytestScanner::has_content() const {
     return own_start_ != kNone || !record_->cases.empty() || !sections_.empty() ||
-           !summaries_.empty() || !internal_error_.empty();
+           !summaries_.empty() || !internal_error_.empty() || conftest_ ||
+           (is_pytest_ && !characters_.empty());
 }
 
 bool PytestScanner::next(ModuleRecord& record) {
@@ -115,6 +105,8 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     width_ = 0;
     rank_ = 0;
     printed_.fill(0);
+    conftest_.reset();
+    is_pytest_ = all_ran_ = false;
     bounds_known_ = timed_out_ = verbose_ = subtests_ = of_failures_ = false;
     root_.clear();
     stopped_.clear();
@@ -147,7 +139,7 @@ void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
     add_sections(closing);
     name_types();
     if (!one_module()) add_summarised();
-    if (!internal_error_.empty()) add_internal_error();
+    if (!internal_error_.empty() || conftest_) add_internal_error(end);
     for (size_t i = 0; i < said_.size(); ++i) resolve(i);
     if (!one_module() && !closing && stage_ == Stage::results)
         death_ = printed_end(log_.text.substr(last_result_, end - last_result_));
@@ -168,6 +160,12 @@ void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
     } else if (!one_module()) {
         record_->path = fallback_;
     }
+    // With -qq nothing is its closing.
+    finished_ = record_->closing || (own_start_ == kNone && !one_module() && !death_ &&
+                                     internal_error_.empty() && (all_ran_ || !stopped_.empty()) &&
+                                     (due_sections() == 0 || stage_ == Stage::summary));
+    if (finished_ && !record_->closing)
+        diagnose_->add(end, "no closing line counts what ran (-qq)");
     diagnose_.reset();
 }
 
@@ -175,9 +173,11 @@ void PytestScanner::take_line(std::string_view line, size_t after) {
     if (stage_ == Stage::results) {
         if (line.starts_with('=')) take_rule(line, after);
         if (stage_ != Stage::results || skip_to_ > offset_) return;
+        if (line.starts_with(kConftest) && !has_content()) conftest_ = internal_offset_ = offset_;
         const size_t end = line.starts_with(kInternalError) ? 0 : end_of_result(line);
         take_result(line.substr(0, end));
         take_end_of_process(line.substr(end));
+        is_pytest_ = is_pytest_ || (end < line.size() && !characters_.empty());
         return;
     }
     if (line.empty()) return;
@@ -272,6 +272,10 @@ void PytestScanner::take_result(std::string_view line) {
     if (!selected_ && take_preamble(line)) return;
     if (auto node = pytest_node_of(line)) {
         settle_after_output();
+        // What a worker starts stands alone; its name may hold blanks.
+        if (!in_order_ && node->after_output && !node->status &&
+            node->node.substr(0, node->node.find("::")).find(".py") == std::string_view::npos)
+            node->node = trimmed(line);
         last_result_ = offset_ + node->node.size();
         current_ = find_or_add(node->node);
         verbose_ = true;
@@ -286,7 +290,9 @@ void PytestScanner::take_result(std::string_view line) {
     if (current_) {
         // The outcome of a test whose own output had broken its line, or was itself such a word.
         const std::string_view text = trimmed(line);
-        if (auto status = pytest_status_of(text)) {
+        constexpr std::string_view kFirstLetters = "PFESX";
+        const bool may_be = !text.empty() && kFirstLetters.find(text[0]) != std::string_view::npos;
+        if (auto status = may_be ? pytest_status_of(text) : std::nullopt) {
             after_output_.reset();
             unsay_result();
             add_result(std::move(*status));
@@ -298,9 +304,10 @@ void PytestScanner::take_result(std::string_view line) {
         }
     }
     if (one_module()) return;
-    if (const std::string_view stop = pytest_ruled(line, '!'); !stop.empty())
+    if (const std::string_view stop = pytest_ruled(line, '!'); !stop.empty()) {
         stopped_ = valid_utf8(stop);
-    else if (!verbose_)
+        is_pytest_ = true;
+    } else if (!verbose_)
         if (const auto found = pytest_characters_of(line)) {
             last_result_ = offset_;
             take_characters(*found);
@@ -318,6 +325,11 @@ void PytestScanner::unsay_result() {
     said = {};
 }
 
+std::int64_t PytestScanner::due_sections() const {
+    return printed_[static_cast<size_t>(State::failed)] +
+           printed_[static_cast<size_t>(State::errored)];
+}
+
 void PytestScanner::settle_after_output() {
     if (after_output_ && current_ && !said_[*current_].any) add_result(std::move(*after_output_));
     after_output_.reset();
@@ -327,11 +339,11 @@ void PytestScanner::take_characters(const PytestCharacters& found) {
     const bool goes_on = found.file.empty() && !characters_.empty();
     if (!goes_on && (characters_.empty() || characters_.back().file != found.file))
         characters_.push_back({valid_utf8(found.file), {}});
+    is_pytest_ = is_pytest_ || found.has_progress;
+    all_ran_ = found.is_last;
     subtests_ = subtests_ || found.characters.find('u') != std::string_view::npos;
     for (const char c : found.characters)
-        if (c == 'u') {
-            ++printed_[static_cast<size_t>(State::failed)];
-        } else if (const auto state = pytest_state_of(c)) {
+        if (const auto state = pytest_state_of(c)) {
             ++printed_[static_cast<size_t>(*state)];
             ++characters_.back().counts[static_cast<size_t>(*state)];
             if (*state == State::errored) before_errors_.push_back(last_character_);

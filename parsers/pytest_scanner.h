@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "parsers/ending.h"
@@ -41,6 +42,8 @@ class PytestScanner {
 
     // How far each case of the last session came.
     [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
+    // The last session returned in order.
+    [[nodiscard]] bool finished() const { return finished_; }
     [[nodiscard]] bool ready() const { return selected_ || !record_->cases.empty(); }
     // pytest-timeout ended the session's process.
     [[nodiscard]] bool timed_out() const { return timed_out_; }
@@ -54,6 +57,7 @@ class PytestScanner {
     struct Said {
         bool any = false;
         bool errored_later = false;  // its tear-down broke, too
+        bool assumed = false;        // that its call passed: only of its sub-tests is anything said
     };
     // What stands under "___ heading ___": of a test that broke, or what a test printed.
     struct Section {
@@ -107,6 +111,7 @@ class PytestScanner {
     void find_own_closing();
     [[nodiscard]] std::uint32_t agreeing_closing(std::uint32_t paired) const;
     [[nodiscard]] std::uint32_t quiet_closing() const;
+    [[nodiscard]] size_t last_summary() const;
     [[nodiscard]] bool may_close(std::uint32_t mark) const;
     [[nodiscard]] bool agrees(std::uint32_t closing) const;
     [[nodiscard]] size_t end_of_quiet_session() const;
@@ -119,6 +124,8 @@ class PytestScanner {
     void take_result(std::string_view line);
     void add_result(PytestStatus status);
     void unsay_result();
+    [[nodiscard]] std::int64_t due_sections() const;
+    [[nodiscard]] bool died() const { return death_ || timed_out_; }
     void settle_after_output();
     bool take_preamble(std::string_view line);
     bool take_collected(std::string_view line);
@@ -130,6 +137,7 @@ class PytestScanner {
     size_t find_or_add(std::string_view node);
     void add_status(size_t i, State state, std::string reason, double duration_s);
 
+    [[nodiscard]] PytestSaid said_in(const Summary& summary);
     void add_summaries();
     void name_types();
     void add_summarised();
@@ -140,7 +148,7 @@ class PytestScanner {
     void add_section(const Section& section, const Owner& owner);
     size_t test_of_section(std::string_view heading, const Failure& failure);
     void add_crash(size_t i, std::string_view body);
-    void add_internal_error();
+    void add_internal_error(size_t end);
     void settle_teardowns();
     void add_unnamed(const std::optional<Closing>& closing);
     [[nodiscard]] std::int64_t add_unnamed_subtests(std::int64_t failed);
@@ -181,6 +189,10 @@ class PytestScanner {
     std::string stopped_;  // "stopping after 1 failures"
     std::string internal_error_;
     size_t internal_offset_ = 0;
+    std::optional<size_t> conftest_;  // where that broke: there was no session
+    bool is_pytest_ = false;          // its characters are not another's
+    bool all_ran_ = false;            // "[100%]"
+    bool finished_ = false;
     std::optional<std::int64_t> selected_;
     std::int64_t skipped_modules_ = 0;
     std::vector<Section> sections_;
@@ -198,6 +210,7 @@ class PytestScanner {
     NameIndex by_node_;
     std::unordered_map<std::string, Headed> by_heading_;
     std::unordered_map<std::string, size_t> modules_;
+    std::unordered_set<std::string> headings_;  // of the sections
     std::optional<size_t> current_;
     // The outcome that ended the last line of the current test's output: pytest's own where nothing
     // more follows of the test.

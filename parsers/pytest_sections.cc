@@ -164,7 +164,7 @@ void PytestScanner::share_out(std::vector<Owner>& owners, const std::optional<Cl
     std::set<std::string_view> modules;
     for (const Summary& summary : summaries_)
         if (summary.state == State::errored && summary.text.find("::") == std::string::npos)
-            modules.insert(split_summary(summary.text).node);
+            modules.insert(said_in(summary).node);
     known_errors += static_cast<std::int64_t>(modules.size());
     // Those that name a line of source come first, then those that stand behind no output.
     const auto names_line = [&](size_t k) {
@@ -229,8 +229,8 @@ void PytestScanner::add_section(const Section& section, const Owner& owner) {
     std::string_view label = owner.label;
     size_t i = owner.test;
     if (owner.kind == Owner::Kind::unknown_test) {
-        const size_t labelled =
-            owner.phase == Phase::call ? subtest_label(owner.name) : owner.name.size();
+        const bool may_be = owner.phase == Phase::call && (subtests_ || characters_.empty());
+        const size_t labelled = may_be ? subtest_label(owner.name) : owner.name.size();
         label = trimmed(owner.name.substr(labelled));
         i = test_of_section(owner.name.substr(0, labelled), failure);
     }

@@ -20,7 +20,7 @@ ModuleRecord pytest_record() {
 void settle_session(ModuleRecord& record, const PytestScanner& scanner, const ProcessEnd& end) {
     settle(record, scanner.progress(),
            {.ready = scanner.ready(),
-            .finished = record.closing.has_value(),
+            .finished = scanner.finished() || record.closing,
             .fixture = {},
             .last_end = {}},
            end);
@@ -28,11 +28,30 @@ void settle_session(ModuleRecord& record, const PytestScanner& scanner, const Pr
 
 // How a process of which only its log is known ended.
 ProcessEnd end_of(const ModuleRecord& record, const PytestScanner& scanner) {
-    if (record.closing) return {.kind = ProcessEnd::Kind::exited, .detail = {}};
+    if (scanner.finished()) return {.kind = ProcessEnd::Kind::exited, .detail = {}};
     if (scanner.timed_out())
         return {.kind = ProcessEnd::Kind::timed_out, .detail = "by pytest-timeout"};
     if (scanner.death()) return *scanner.death();
     return {.kind = ProcessEnd::Kind::stopped, .detail = "the log breaks off"};
+}
+
+// With -q and -qq a log may have no more of its own than what stopped it.
+bool is_stop(std::string_view text) {
+    constexpr std::array<std::string_view, 5> kStops{
+        "KeyboardInterrupt", "_pytest.outcomes.Exit: ", "stopping after ",
+        "Interrupted: ", "xdist.dsession.Interrupted: "};
+    return std::any_of(kStops.begin(), kStops.end(),
+                       [&](std::string_view stop) { return text.starts_with(stop); });
+}
+
+// Characters with pytest's progress or own words behind them, and its sources in a stack.
+int lesser_signs(std::string_view line) {
+    const size_t end = end_of_result(line);
+    const auto found = pytest_characters_of(line.substr(0, end));
+    const std::string_view rest = line.substr(end);
+    if (found && (found->has_progress || rest.starts_with("INTERNAL") || rest.starts_with('+')))
+        return 5;
+    return line.starts_with("  File \"") && line.find("/_pytest/") != std::string_view::npos;
 }
 
 }  // namespace
@@ -73,14 +92,18 @@ int pytest_text_likeness(std::string_view beginning, std::string_view end) {
             if (line.empty()) continue;
             const std::string_view section = pytest_ruled(line, '=');
             if (section == "test session starts" || section == "short test summary info" ||
-                section == "FAILURES")
+                section == "FAILURES" || line.starts_with("ImportError while loading conftest '"))
                 signs += 10;
             else if (line.size() < 1000 && line.ends_with("s") && pytest_closing_of(line))
                 signs += 5;
             else if (!section.empty() && pytest_closing_of(line))
                 signs += 10;
+            else if (is_stop(pytest_ruled(line, '!')))
+                signs += 10;
             else if (const auto node = pytest_node_of(line); node && node->status)
                 ++signs;
+            else
+                signs += lesser_signs(line);
         }
     return signs;
 }

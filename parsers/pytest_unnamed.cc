@@ -68,6 +68,17 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
         tally(c, named);
         tally(c, by_file[module_of(c)]);
     }
+    // More passed by their names than the closing says: skipped after a sub-test had failed.
+    for (size_t i = 0; closing && i < record_->cases.size(); ++i) {
+        CaseRecord& c = record_->cases[i];
+        if (named[number(State::passed)] <= left[number(State::passed)]) break;
+        if (!said_[i].assumed) continue;
+        c.call_state = State::skipped;
+        --named[number(State::passed)];
+        ++named[number(State::skipped)];
+        --by_file[module_of(c)][number(State::passed)];
+        ++by_file[module_of(c)][number(State::skipped)];
+    }
     for (const State state : kCounted)
         left[number(state)] = std::max<std::int64_t>(left[number(state)] - named[number(state)], 0);
     // More than were collected: what the calls came to of tests whose broken tear-downs alone are
@@ -142,11 +153,14 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
     }
     if (unexplained > 0 && !characters_.empty())
         diagnose_->add(offset_, fmt::format("{} tests are in the closing alone", unexplained));
-    if (!selected_) return;
     std::int64_t tests = std::count_if(record_->cases.begin(), record_->cases.end(),
                                        [](const CaseRecord& c) { return !c.pseudo; });
-    // Modules that were skipped as a whole are among what is skipped, and were not collected.
-    for (size_t i = record_->cases.size(); i-- > 0 && tests > *selected_;) {
+    // Modules that were skipped as a whole are among what is skipped, and were not collected. Where
+    // no test ran, they are all of it.
+    const bool none_ran =
+        std::all_of(printed_.begin(), printed_.end(), [](std::int64_t n) { return n == 0; });
+    for (size_t i = record_->cases.size();
+         i-- > 0 && (none_ran || (selected_ && tests > *selected_));) {
         CaseRecord& c = record_->cases[i];
         if (c.state != State::skipped || !c.name.starts_with("<unnamed ")) continue;
         c.pseudo = true;
@@ -154,6 +168,10 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
         c.phase = Phase::load;
         --tests;
     }
+    // The test that was running, at least.
+    if (!selected_ && died() && !closing && !verbose_ && in_order_ && !all_ran_)
+        add_missing(1, 0, false);
+    if (!selected_) return;
     const std::int64_t missing = *selected_ - tests;
     if (missing > 0) add_missing(missing, lost, closing.has_value());
 }
@@ -187,21 +205,21 @@ void PytestScanner::add_missing(std::int64_t missing, std::int64_t counted, bool
         missing -= lost;
     }
     // With a line of its own, the test that was running is known.
-    const bool died = death_ && !verbose_ && in_order_;
+    const bool in_test = died() && !verbose_ && in_order_;
     const std::string& running = characters_.empty() ? fallback_ : characters_.back().file;
-    if (died) {
+    if (in_test) {
         add_unnamed(running.empty() ? fallback_ : running, State::not_run, 1, {});
         --missing;
     }
     add_unnamed(fallback_, State::not_run, missing,
                 !stopped_.empty() ? stopped_
                 : closed          ? "the session stopped before it ran"
-                : death_          ? ""
+                : died()          ? ""
                                   : "the log breaks off");
     for (size_t i = first; i < record_->cases.size(); ++i) {
-        const bool ran = died && i == first;
+        const bool ran = in_test && i == first;
         record_->cases[i].started = ran;
-        if (death_) progress_[i] = ran ? Progress::started : Progress::announced;
+        if (died()) progress_[i] = ran ? Progress::started : Progress::announced;
     }
 }
 

@@ -132,6 +132,12 @@ bool same_fixture(const CaseRecord& a, const CaseRecord& b) {
            fixture_of(a) == fixture_of(b);
 }
 
+// A session that broke is in none of pytest's totals, what broke outside of tests in none of
+// GoogleTest's.
+bool is_in_totals(const CaseRecord& c, std::string_view framework) {
+    return !c.pseudo || (!counts_tests(framework) && !c.id.ends_with("::<session>"));
+}
+
 StateCounts counted_by_framework(const ModuleRecord& record) {
     StateCounts counts{};
     const CaseRecord* before = nullptr;
@@ -140,6 +146,7 @@ StateCounts counted_by_framework(const ModuleRecord& record) {
             tally_test(counts, c, record.framework);
             continue;
         }
+        if (!is_in_totals(c, record.framework)) continue;
         const bool once = record.framework == "unittest" && before && same_fixture(*before, c);
         if (!once) tally(counts, c, record.framework);
         before = &c;
@@ -171,12 +178,6 @@ bool is_double(const CaseRecord& c) {
     return c.failure && c.failure->phase == Phase::call &&
            std::any_of(c.also.begin(), c.also.end(),
                        [](const Failure& f) { return f.phase == Phase::teardown; });
-}
-
-// A session that broke is in none of pytest's totals, what broke outside of tests in none of
-// GoogleTest's.
-bool is_in_totals(const CaseRecord& c, std::string_view framework) {
-    return !c.pseudo || (!counts_tests(framework) && !c.id.ends_with("::<session>"));
 }
 
 // The totals of a file: each outcome counted, or each test once by its state.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -23,10 +24,13 @@ std::string content(const fs::path& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
+constexpr std::string_view kEnd = "end-";
+
 std::vector<fs::path> logs(std::string_view folders) {
     std::vector<fs::path> all;
     for (const auto& file : fs::recursive_directory_iterator(testing::golden_folder()))
         if (file.path().extension() == ".log" &&
+            !file.path().filename().string().starts_with(kEnd) &&
             file.path().parent_path().filename().string().starts_with(folders))
             all.push_back(file.path());
     std::sort(all.begin(), all.end());
@@ -199,7 +203,53 @@ TEST_P(OddPytest, IsWhatItsReportsSaid) {
     ASSERT_EQ(parts.size(), 1u);
     expect_adds_up(parts[0]);
     const std::string module = stem.substr(0, stem.find('-'));
-    expect_states(parts[0], json::parse(content(GetParam().parent_path() / (module + ".json"))));
+    const json model = json::parse(content(GetParam().parent_path() / (module + ".json")));
+    if (stem.ends_with("-q-rN")) {
+        // Nothing names the tests there: as many are in each state.
+        std::map<std::string, int> found;
+        std::map<std::string, int> wanted;
+        for (const CaseRecord& c : parts[0].cases) ++found[std::string(name_of(c.state))];
+        for (const auto& [id, said] : model["cases"].items()) ++wanted[said["state"]];
+        EXPECT_EQ(found, wanted);
+        return;
+    }
+    expect_states(parts[0], model);
+}
+
+// Sessions of three tests that end in the second, pass, or never begin: in each verbosity, with as
+// many tests in each state as can be told.
+TEST(EndsOfPytest, AreToldInEachVerbosity) {
+    using Counts = std::map<std::string, int>;
+    struct Wanted {
+        std::string_view log;
+        bool finished;
+        Counts states;
+    };
+    const std::array wanted{
+        Wanted{"end-dies", false, {{"passed", 1}, {"crashed", 1}, {"not_run", 1}}},
+        Wanted{"end-dies-q", false, {{"passed", 1}, {"crashed", 1}}},
+        Wanted{"end-dies-qq", false, {{"passed", 1}, {"crashed", 1}}},
+        Wanted{"end-interrupted", true, {{"passed", 1}, {"not_run", 2}}},
+        Wanted{"end-interrupted-q", true, {{"passed", 1}}},
+        Wanted{"end-interrupted-qq", true, {{"passed", 1}}},
+        Wanted{"end-passes", true, {{"passed", 3}}},
+        Wanted{"end-passes-q", true, {{"passed", 3}}},
+        Wanted{"end-passes-qq", true, {{"passed", 3}}},
+        Wanted{"end-broken_conftest", false, {{"errored", 1}}},
+        Wanted{"end-broken_conftest-q", false, {{"errored", 1}}},
+        Wanted{"end-broken_conftest-qq", false, {{"errored", 1}}},
+    };
+    for (const std::string_view version : {"odd-pytest-7.4.4", "odd-pytest-9.0.3"})
+        for (const Wanted& want : wanted) {
+            const std::string what = fmt::format("{}/{}", version, want.log);
+            const auto parts =
+                read(content(testing::golden_folder() / (what + ".log")), Dialect::pytest_text);
+            ASSERT_EQ(parts.size(), 1u) << what;
+            EXPECT_EQ(parts[0].finished, want.finished) << what;
+            Counts states;
+            for (const CaseRecord& c : parts[0].cases) ++states[std::string(name_of(c.state))];
+            EXPECT_EQ(states, want.states) << what;
+        }
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, WholeUnittest, ::testing::ValuesIn(logs("whole-unittest")),

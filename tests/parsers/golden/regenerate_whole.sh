@@ -75,12 +75,14 @@ pytest_logs() {
 
 # Each module and folder in each form, with what pytest's own objects said in the first one's process.
 odd_pytest_logs() {
-    local of form environment=("${environment[@]}" PYTHONPATH="$here" ORACLE_WHOLE=1)
+    local of form more environment=("${environment[@]}" PYTHONPATH="$here" ORACLE_WHOLE=1)
     for of in $(cd "$suite" && ls -d test_*); do
         environment+=(ORACLE="$out/${of%.py}.json")
+        more=
+        if [ "$of" = test_items ]; then more="--doctest-modules --doctest-glob=*.txt"; fi
         while read -r form; do
             # shellcheck disable=SC2086
-            log "${of%.py}$(tr -d ' ' <<<"$form")" -m pytest -p no:cacheprovider -p oracle_pytest $form "$of"
+            log "${of%.py}$(tr -d ' ' <<<"$form")" -m pytest -p no:cacheprovider -p oracle_pytest $form $more "$of"
             environment+=(ORACLE=/dev/null)
         done <<<"-v
 -q
@@ -89,6 +91,13 @@ odd_pytest_logs() {
 -q -rN
 -v -s -rA
 -v --tb=line"
+    done
+    environment+=(PYTHONPATH=)
+    for of in dies interrupted passes broken_conftest; do
+        for form in "" -q -qq; do
+            # shellcheck disable=SC2086
+            log "end-$of$form" -m pytest -p no:cacheprovider $form "ends/$of"
+        done
     done
 }
 
@@ -112,5 +121,5 @@ for python in "$@"; do
     mkdir -p "$out"
     "${framework}_logs"
     sed -i -e "s|$suite|/suite|g" -e "s|$work|/results|g" -e "s|$prefix|/python|g" -e "s|$base|/python|g" \
-        -e "s|0x[0-9a-f]*|0x0|g" "$out"/*
+        -e "s|/tmp/pytest-of-[a-z]*|/results|g" -e "s|0x[0-9a-f]*|0x0|g" "$out"/*
 done

@@ -39,9 +39,20 @@ struct Row {
 void add_why(std::vector<Why>& whys, Why why) {
     const auto same = [&](const Why& known) {
         return known.gap == why.gap && known.rule == why.rule &&
-               (why.gap || known.signature == why.signature);
+               (why.gap || (known.signature == why.signature && known.place == why.place));
     };
     if (std::none_of(whys.begin(), whys.end(), same)) whys.push_back(std::move(why));
+}
+
+// The suite's line that is nearest to what broke.
+const FrameView* innermost_in_suite(const FailureView& failure) {
+    const auto frame = std::find_if(failure.frames.rbegin(), failure.frames.rend(),
+                                    [](const FrameView& f) { return f.in_suite; });
+    return frame == failure.frames.rend() ? nullptr : &*frame;
+}
+
+std::string place_words(const FrameView& frame) {
+    return fmt::format("{}:{}", frame.file, frame.line);
 }
 
 void add_whys(std::vector<Why>& whys, const FailureView& view, const RunView& run) {
@@ -54,6 +65,7 @@ void add_whys(std::vector<Why>& whys, const FailureView& view, const RunView& ru
     why.rule = view.rule;
     why.signature = view.signature;
     why.key_line = view.key_line;
+    if (const auto* frame = innermost_in_suite(view)) why.place = place_words(*frame);
     parsers::Failure failure;
     failure.type = view.type;
     failure.message = view.message;
@@ -85,10 +97,8 @@ Told told_by(const CaseView& test, const RunView& run) {
     const auto look = [&](const FailureView& failure, const auto& self) -> void {
         if (told.whys.empty()) {
             told.line = failure.key_line;
-            const auto frame = std::find_if(failure.frames.rbegin(), failure.frames.rend(),
-                                            [](const FrameView& f) { return f.in_suite; });
-            if (frame != failure.frames.rend()) {
-                told.place = fmt::format("{}:{}", frame->file, frame->line);
+            if (const auto* frame = innermost_in_suite(failure)) {
+                told.place = place_words(*frame);
                 told.place_url = frame->url;
             }
         }
@@ -244,6 +254,7 @@ class PortingBuilder::Impl {
 
     void put_under_causes() {
         Causes causes(gaps_);
+        std::map<size_t, std::map<std::string, BreakingPlace>> places;  // by cause
         for (size_t i = 0; i < found_.size();) {
             const Row& row = rows_[found_[i].row];
             const size_t first = i;
@@ -271,11 +282,24 @@ class PortingBuilder::Impl {
                 ++view_.columns[index_of(found.column)].groups[static_cast<size_t>(cause.group)];
                 if (!counted.insert(difference.cause).second) continue;
                 ++cause.tests;
+                if (cause.group == Group::loss && !difference.place.empty()) {
+                    BreakingPlace& place = places[difference.cause][difference.place];
+                    place.place = difference.place;
+                    place.url = difference.place_url;
+                    ++place.tests;
+                }
                 if (cause.examples.size() < kExamples)
                     cause.examples.push_back(view_.tests.size() - 1);
             }
         }
         view_.causes = std::move(causes.list());
+        for (auto& [cause, of_cause] : places) {
+            auto& list = view_.causes[cause].places;
+            for (auto& [name, place] : of_cause) list.push_back(std::move(place));
+            std::stable_sort(list.begin(), list.end(),
+                             [](const auto& a, const auto& b) { return a.tests > b.tests; });
+            if (list.size() > kExamples) list.resize(kExamples);
+        }
     }
 
     // That no test is lost between the columns, counted another way than the differences were.

@@ -93,6 +93,13 @@ struct PortedTest {
     std::vector<Difference> differences;  // in the order of the columns
 };
 
+// Where the suite's code broke.
+struct BreakingPlace {
+    std::string place;  // "file:line"
+    std::string url;
+    std::int64_t tests = 0;
+};
+
 struct CauseOfDifferences {
     Group group = Group::loss;
     std::string
@@ -108,6 +115,7 @@ struct CauseOfDifferences {
     // Tests that have no other cause known in that column; the second over all columns.
     PerColumn<std::int64_t> unblocked{};
     std::int64_t unblocked_tests = 0;
+    std::vector<BreakingPlace> places;  // of most tests first, kExamples at most
     std::vector<std::size_t> examples;  // indices in PortingView::tests, kExamples at most
 };
 inline constexpr std::size_t kExamples = 3;

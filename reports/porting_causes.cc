@@ -139,9 +139,9 @@ size_t Causes::of_loss(const Why& why) {
     const analysis::Judged& judged = analysis::judge(why.evidence);
     std::string detail;
     if (judged.grouped == by_rule) detail = why.rule;
-    if (judged.grouped == by_signature)
+    if (judged.grouped == by_place)
         detail = why.gap ? fmt::format("{} {}", name_of(why.gap->kind), why.gap->symbol)
-                         : without_device(why.signature);
+                         : fmt::format("{} {}", without_device(why.signature), why.place);
     const auto row = &judged - analysis::judged().data();
     return entry(fmt::format("{}\n{}\n{}", name_of(Group::loss), row, detail),
                  [&](CauseOfDifferences& cause) {

@@ -54,6 +54,9 @@ Json gap(const CauseOfDifferences& cause) {
 }
 
 Json cause(const CauseOfDifferences& c) {
+    Json places = Json::array();
+    for (const BreakingPlace& p : c.places)
+        places.push_back({{"place", p.place}, {"url", or_null(p.url)}, {"tests", p.tests}});
     return {{"group", name_of(c.group)},
             {"judgement", or_null(c.judgement)},
             {"title", c.title},
@@ -63,6 +66,7 @@ Json cause(const CauseOfDifferences& c) {
             {"rule", or_null(c.rule)},
             {"signature", or_null(c.signature)},
             {"gap", gap(c)},
+            {"places", std::move(places)},
             {"tests", c.tests},
             {"counts", by_column(c.counts)},
             {"unblocked_tests", c.unblocked_tests},

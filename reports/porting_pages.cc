@@ -40,6 +40,11 @@ std::string advice_of(const CauseOfDifferences& cause) {
     return text;
 }
 
+std::string place_of(const BreakingPlace& place) {
+    return fmt::format("{} ({})", linked_code(place.place, place.url),
+                       counted(place.tests, "test"));
+}
+
 // The columns that were run, plain CPU with them.
 std::vector<const ColumnRow*> those_run(const PortingView& view) {
     std::vector<const ColumnRow*> rows;
@@ -162,13 +167,16 @@ std::string first_of_all(const PortingView& view) {
     for (std::ptrdiff_t i = 0; i < shown; ++i) {  // they stand first
         const CauseOfDifferences& cause = view.causes[static_cast<size_t>(i)];
         text += row(i + 1, cause.unblocked_tests, per_column(cause.counts), title_of(cause),
+                    cause.places.empty() ? "" : place_of(cause.places.front()),
                     judgement_words(cause), advice_of(cause)) +
                 "\n";
     }
     if (text.empty()) return text;
     return fmt::format(
-        "\n## What to fix first\n\n| | tests unblocked, at most | tests | what | judged | what to "
-        "do |\n|---:|---:|---|---|---|---|\n{}{}\nUnblocked are tests for which nothing else is "
+        "\n## What to fix first\n\n| | tests unblocked, at most | tests | what | where | judged | "
+        "what "
+        "to do |\n|---:|---:|---|---|---|---|---|\n{}{}\nUnblocked are tests for which nothing "
+        "else is "
         "known to be in the way. On MPS without fallback that is known from the run with it, which "
         "goes on where this one stops.\n",
         text, all > shown ? fmt::format("\n{} more below.\n", all - shown) : "");
@@ -194,14 +202,17 @@ std::string states_in_words(const PortingView& view, const PortedTest& test) {
     return fmt::format("{}", fmt::join(words, "; "));
 }
 
-std::string example(const PortingView& view, size_t cause, const PortedTest& test) {
+// `said`: what stands above it already.
+std::string example(const PortingView& view, size_t cause, const PortedTest& test,
+                    std::string& said) {
     std::string text =
         fmt::format("- {} ({})", linked_code(test.id, test.url), states_in_words(view, test));
-    const auto at = std::find_if(test.differences.begin(), test.differences.end(),
-                                 [&](const Difference& d) { return d.cause == cause; });
-    const Difference& difference = *at;
-    if (!difference.key_line.empty() && view.causes[cause].title != difference.key_line)
+    const Difference& difference =
+        *std::find_if(test.differences.begin(), test.differences.end(),
+                      [&](const Difference& d) { return d.cause == cause; });
+    if (!difference.key_line.empty() && difference.key_line != said)
         text += ": " + code(difference.key_line, kLongestLine);
+    said = difference.key_line;
     if (!difference.place.empty())
         text += ", at " + linked_code(difference.place, difference.place_url);
     if (!difference.reproduce.empty()) text += fmt::format("\n  {}", code(difference.reproduce));
@@ -222,7 +233,14 @@ Item section_of(const PortingView& view, size_t index) {
     item.text += "\n\n";
     if (const std::string advice = advice_of(cause); !advice.empty())
         item.text += "What to do: " + advice + ".\n\n";
-    for (const size_t test : cause.examples) item.detail += example(view, index, view.tests[test]);
+    if (!cause.places.empty()) {
+        std::vector<std::string> places;
+        for (const BreakingPlace& place : cause.places) places.push_back(place_of(place));
+        item.text += fmt::format("Where: {}.\n\n", fmt::join(places, ", "));
+    }
+    std::string said = cause.title;
+    for (const size_t test : cause.examples)
+        item.detail += example(view, index, view.tests[test], said);
     if (cause.tests > static_cast<std::int64_t>(cause.examples.size()))
         item.detail += fmt::format("- and {} more, in {}\n",
                                    cause.tests - static_cast<std::int64_t>(cause.examples.size()),

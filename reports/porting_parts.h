@@ -34,6 +34,7 @@ struct Why {
     analysis::Evidence evidence;
     std::optional<GapKey> gap;
     std::string cause, error_class, rule, signature, key_line;
+    std::string place;  // "file:line" of the suite's where it broke; empty: nowhere
 };
 
 // What a column says of why a test is as it is.

@@ -48,8 +48,9 @@ inline constexpr std::array<JudgementWords, 8> kJudgements{{
 // What is told apart among differences that are judged alike.
 enum class Grouped {
     together,
-    by_rule,      // of the diagnosis
-    by_signature  // of the failure; of what was refused, by the gap
+    by_rule,  // of the diagnosis
+    by_place  // by the failure's signature and the line of the suite's; what was refused, by the
+              // gap
 };
 
 // A row of the table. What is empty holds for any.
@@ -59,7 +60,7 @@ struct Judged {
     std::optional<GapKind> gap{};
     std::string_view device{};  // "cuda", "mps"
     Judgement judgement = Judgement::unexplained;
-    Grouped grouped = Grouped::by_signature;
+    Grouped grouped = Grouped::by_place;
     std::string_view title{};   // empty: the gap's description, or the failure's key line
     std::string_view advice{};  // empty: the gap's
 };

@@ -46,7 +46,7 @@ std::string plain(std::string_view words) {
 
 Invocation invocation_of(const Invocation& invocation, const ColumnRow& column) {
     Invocation own = invocation;
-    own.flags[Setting::shim] = column.shim ? "on" : "off";
+    if (!column.shim) own.flags[Setting::shim] = "off";
     own.flags[Setting::simulate] = column.simulated.empty() ? "off" : column.simulated;
     if (column.simulated == "mps") {
         own.flags[Setting::fallback] = column.fallback ? "on" : "off";

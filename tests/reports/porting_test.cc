@@ -223,6 +223,38 @@ TEST(Porting, WhatWasRefusedIsOneCauseWhereverItWasMet) {
     EXPECT_EQ(find(view, "a").differences[0].place_url, "https://forge.example/m.py#L7");
 }
 
+// The same words at two lines are two things to mend: neither alone unblocks the tests of both.
+TEST(Porting, WhatCodeDoesWrongIsToldApartByItsLine) {
+    const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed)};
+    Tests cuda;
+    for (const auto& [name, line] : {std::pair{"a", 4}, {"b", 9}, {"c", 9}}) {
+        cuda.push_back(test(name, State::errored, failure("KeyError", "'x'")));
+        cuda.back().failure->frames.back().line = line;
+    }
+    const PortingView view = on_cuda(cpu, cuda);
+    ASSERT_THAT(view.causes, SizeIs(2));
+    EXPECT_EQ(view.causes[0].places[0].place, "m.py:9");
+    EXPECT_EQ(view.causes[0].unblocked_tests, 2);
+    EXPECT_EQ(view.causes[1].unblocked_tests, 1);
+}
+
+TEST(Porting, ACauseHasTheLinesAtWhichMostTestsBreak) {
+    Tests cpu, cuda;
+    for (int i = 0; i < 12; ++i) {
+        cpu.push_back(test(fmt::format("t{}", i), State::passed));
+        CaseView broken =
+            test(fmt::format("t{}", i), State::errored, failure("TypeError", kDouble));
+        broken.failure->frames.back().line = i < 6 ? 40 : i;
+        cuda.push_back(broken);
+    }
+    const PortingView view = compared(cpu, cpu, cuda, cuda);
+    ASSERT_THAT(view.causes, SizeIs(1));
+    ASSERT_THAT(view.causes[0].places, SizeIs(kExamples));
+    EXPECT_EQ(view.causes[0].places[0].place, "m.py:40");
+    EXPECT_EQ(view.causes[0].places[0].tests, 6);
+    EXPECT_EQ(view.causes[0].places[1].tests, 1);
+}
+
 TEST(Porting, TheSameMistakeIsOneCauseOnBothDevices) {
     const Tests cpu{test("a", State::passed), test("b", State::passed)};
     const auto told = [](const std::string& device) {

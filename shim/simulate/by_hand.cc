@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "simulate/accelerator.h"
+#include "simulate/kernel.h"
 #include "simulate/memory.h"
 #include "simulate/twins.h"
 
@@ -59,6 +60,7 @@ Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype, std::op
              std::optional<c10::Device> device, std::optional<bool> pinned,
              std::optional<at::MemoryFormat> format) {
     TORCH_CHECK(!pinned.value_or(false), "Only dense CPU tensors can be pinned");
+    count_kernel();
     const DeviceScope scope(place_for(device));
     const at::ScalarType type = at::dtype_or_default(dtype);
     accelerator().check_empty(type, sizes.size());
@@ -70,6 +72,7 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
                      std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                      std::optional<c10::Device> device, std::optional<bool> pinned) {
     TORCH_CHECK(!pinned.value_or(false), "Only dense CPU tensors can be pinned");
+    count_kernel();
     const DeviceScope scope(place_for(device));
     const at::ScalarType type = at::dtype_or_default(dtype);
     accelerator().check_empty(type, sizes.size());
@@ -78,6 +81,7 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
 }
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool) {
+    count_kernel();
     const bool ours = Twins::is_ours(self);
     if (ours && self.scalar_type() != source.scalar_type())
         accelerator().check_dtype(self.scalar_type());

@@ -321,7 +321,7 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                         torch::jit::Stack* stack) const {
-    kernels.fetch_add(1, std::memory_order_relaxed);
+    count_kernel();
     Call call(op, *stack, arguments_);
     rules_.check(op, call.values());
     call.check(row_);
@@ -330,6 +330,8 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     call.run(seeded_, row_.key == accelerator().keys().dense);
     call.to_device();
 }
+
+void count_kernel() noexcept { kernels.fetch_add(1, std::memory_order_relaxed); }
 
 std::uint64_t take_kernel_count() noexcept { return kernels.exchange(0); }
 

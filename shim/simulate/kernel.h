@@ -36,7 +36,11 @@ class Kernel final : public c10::OperatorKernel {
 // returns how many.
 int register_operators(std::span<const Operator> operators);
 
-// Kernels of the accelerator's that ran since the last call, in all threads.
+// One more kernel of the accelerator's, of those that no boxed one stands for.
+void count_kernel() noexcept;
+
+// Kernels of the accelerator's that ran since the last call, in all threads: also those that made
+// memory on it, and copied to and from it.
 [[nodiscard]] std::uint64_t take_kernel_count() noexcept;
 
 // Runs `op` on the CPU whatever devices its tensors are on, and gives the results back on the

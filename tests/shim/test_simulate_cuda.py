@@ -52,6 +52,25 @@ print(json.dumps([
     assert ran.devices() == [], "nothing is redirected where the device is there"
 
 
+def test_what_a_test_makes_moves_or_computes_on_the_device_is_counted(on_cuda):
+    ran = on_cuda(
+        """
+import compat_shim
+x, host = torch.ones(2, device="cuda"), torch.ones(2)
+for name, call in [("nothing", lambda: host + 1), ("made", lambda: torch.empty(2, device="cuda")),
+                   ("moved", lambda: host.to("cuda")), ("fetched", lambda: x.cpu()),
+                   ("computed", lambda: x + x)]:
+    compat_shim.begin_test(name)
+    call()
+    compat_shim.end_test()
+print("null")
+"""
+    )
+    kernels = {line["test"]: line["kernels"]["cuda"] for line in ran.record if line["event"] == "test"}
+    assert {name for name, count in kernels.items() if count > 0} == {"made", "moved", "fetched", "computed"}
+    assert len(kernels) == 5
+
+
 @pytest.mark.parametrize(
     "env, devices",
     [

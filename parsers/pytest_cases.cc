@@ -135,7 +135,7 @@ PytestSaid PytestScanner::said_in(const Summary& summary) {
 void PytestScanner::add_summaries() {
     headings_.clear();
     for (const Section& section : sections_) headings_.insert(section.heading);
-    if (one_module()) return;
+    if (one_module() && verbose_) return;
     for (const Summary& summary : summaries_) {
         if (summary.count > 0) continue;
         // Verbose, it is needed for what broke and whose line is lost or has no outcome.
@@ -189,7 +189,8 @@ void PytestScanner::add_summarised() {
         const PytestSaid said = said_in(summary);
         const bool of_test = said.node.find("::") != std::string_view::npos;
         if (!of_test && summary.state == State::failed) continue;
-        const size_t i = of_test ? find_or_add(said.node) : module_case(said.node);
+        const size_t i = of_test ? find_or_add(said.node)
+                                 : module_case(one_module() ? record_->path : said.node);
         CaseRecord& c = record_->cases[i];
         if (summary.of_subtest) {
             const std::string label = valid_utf8(summary.label);

@@ -138,7 +138,7 @@ void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
     add_summaries();
     add_sections(closing);
     name_types();
-    if (!one_module()) add_summarised();
+    if (!one_module() || !verbose_) add_summarised();
     if (!internal_error_.empty() || conftest_) add_internal_error(end);
     for (size_t i = 0; i < said_.size(); ++i) resolve(i);
     if (!one_module() && !closing && stage_ == Stage::results)

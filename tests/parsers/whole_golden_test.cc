@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/foreign.h"
+#include "parsers/pytest_text.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 #include "tests/parsers/golden_files.h"
@@ -214,6 +215,29 @@ TEST_P(OddPytest, IsWhatItsReportsSaid) {
         return;
     }
     expect_states(parts[0], model);
+}
+
+// An attempt of ours at a suite that asks for -q: its summary names the tests that broke.
+TEST(AttemptInFewWords, NamesWhatBroke) {
+    for (const std::string_view version : {"odd-pytest-7.4.4", "odd-pytest-9.0.3"}) {
+        const std::string text =
+            content(testing::golden_folder() / version / "test_session_within-q.log");
+        const ModuleRecord record =
+            parse_pytest_text(text, {.kind = ProcessEnd::Kind::exited, .code = 1, .detail = {}},
+                              "test_session_within.py");
+        EXPECT_EQ(record.outcome, ModuleOutcome::completed);
+        std::vector<std::string> ids;
+        for (const CaseRecord& c : record.cases) {
+            ids.push_back(c.id);
+            EXPECT_EQ(c.state, State::failed);
+            EXPECT_EQ(c.failure->frames.size(), 1u);
+        }
+        EXPECT_THAT(ids, ::testing::ElementsAre("test_session_within.py::test_plain_fails",
+                                                "test_session_within.py::test_verbose_fails",
+                                                "test_session_within.py::test_quiet_fails",
+                                                "test_session_within.py::test_two_fail",
+                                                "test_session_within.py::test_y"));
+    }
 }
 
 // Sessions of three tests that end in the second, pass, or never begin: in each verbosity, with as

@@ -12,7 +12,7 @@ namespace {
 using Kind = PytestMark::Kind;
 
 // How many marks ahead a closing is looked for.
-constexpr size_t kFurthest = 256;
+constexpr size_t kFurthest = 64;
 
 }  // namespace
 
@@ -156,6 +156,10 @@ std::uint32_t PytestScanner::agreeing_closing(std::uint32_t paired) const {
 std::uint32_t PytestScanner::quiet_closing() const {
     const auto furthest =
         static_cast<std::uint32_t>(std::min<size_t>(marks_.size(), mark_ + kFurthest));
+    // A closing alone is all there is of its session.
+    if (stage_ == Stage::results &&
+        std::all_of(printed_.begin(), printed_.end(), [](std::int64_t n) { return n == 0; }))
+        return mark_;
     std::uint32_t last = kNone;
     bool same_session = true;
     for (std::uint32_t i = mark_; i < furthest; ++i) {

@@ -299,6 +299,13 @@ TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNoQuietSession) {
     }
 }
 
+TEST(PytestForeign, ClosingsAloneAreSessions) {
+    const auto parts = read("1 failed, 2 passed in 0.10s\n3 passed in 0.20s\n4 passed in 0.30s\n");
+    ASSERT_EQ(parts.size(), 3u);
+    EXPECT_EQ(parts[0].cases.size(), 3u);
+    EXPECT_EQ(parts[2].cases.size(), 4u);
+}
+
 // Quadratic, each takes minutes.
 TEST(PytestForeign, LongLinesAndManySubtestsTakeNoLonger) {
     const std::string words = repeated(" PASSED [x", 100'000);

@@ -53,6 +53,12 @@ std::string redirect_by_name(const std::string& symbol, const std::string& devic
     return redirect(Recorder::instance().op_id(symbol), c10::Device(device)).str();
 }
 
+void set_host_callers(const std::vector<std::pair<std::string, std::string>>& callers) {
+    std::vector<Recorder::Caller> all;
+    for (const auto& [file, function] : callers) all.push_back({file, function});
+    Recorder::instance().set_host_callers(std::move(all));
+}
+
 void note(const std::string& kind, const std::string& symbol) {
     auto& recorder = Recorder::instance();
     recorder.note({recorder.op_id(symbol), named<EventKind>(kEventKinds, kind), {}, {}});
@@ -95,6 +101,7 @@ PYBIND11_MODULE(_compat_shim, module) {
 
     module.def("configure", &configure, py::arg("host"), py::arg("mode"),
                py::arg("internal_prefixes"), py::arg("log_level"));
+    module.def("set_host_callers", &set_host_callers, py::arg("callers"));
     module.def(
         "install",
         [](const std::vector<py::object>& types, const std::vector<py::object>& functions) {

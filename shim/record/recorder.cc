@@ -171,11 +171,32 @@ OwnedFrame Recorder::call_of_the_users_line() {
     return call;
 }
 
+bool Recorder::called_for_the_host() noexcept {
+    if (!Py_IsInitialized() || !PyGILState_GetThisThreadState()) return true;
+    try {
+        const HoldGil gil;
+        const KeepError keep;
+        OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
+        for (; frame; frame.reset(PyFrame_GetBack(frame.get()))) {
+            const CodeSites* code = sites_of(code_of(frame.get()));
+            if (!code || code->for_host) return true;
+            if (!code->internal) return false;
+        }
+        return true;
+    } catch (const std::bad_alloc&) {
+        return true;  // the request stays as it was
+    }
+}
+
 Recorder::CodeSites* Recorder::sites_of(PyCodeObject* code) {
     if (void* known = code_slot(code, slot_)) return static_cast<CodeSites*>(known);
-    auto fresh = std::make_unique<CodeSites>(CodeSites{code, false, utf8(code->co_filename), {}});
+    auto fresh =
+        std::make_unique<CodeSites>(CodeSites{code, false, false, utf8(code->co_filename), {}});
     for (const auto& prefix : internal_prefixes_)
-        if (fresh->file.compare(0, prefix.size(), prefix) == 0) fresh->internal = true;
+        fresh->internal |= fresh->file.starts_with(prefix);
+    for (const auto& [file, function] : host_callers_)
+        fresh->for_host |=
+            fresh->file.starts_with(file) && (function.empty() || function == utf8(code->co_name));
     if (!set_code_slot(code, slot_, fresh.get())) {
         PyErr_Clear();
         return nullptr;

@@ -61,6 +61,16 @@ class Recorder {
     // frozen and generated code. Called once, before the first event, with the GIL held.
     void configure(std::vector<std::string> internal_prefixes, LogLevel level);
 
+    // The callers that ask for host memory: beginnings of files' names, and a function's name or
+    // nothing. After `configure`, before the first event, with the GIL held.
+    struct Caller {
+        std::string file, function;
+    };
+    void set_host_callers(std::vector<Caller> callers) { host_callers_ = std::move(callers); }
+    // Whether one of them stands between this thread's op and the user's line; or there is no such
+    // line. From any thread, with or without the GIL.
+    [[nodiscard]] bool called_for_the_host() noexcept;
+
     // With the GIL held, once: `hook`, a Python callable, is called by the main thread, between two
     // of its instructions and at most once a second, after sites were counted that are new. Whoever
     // writes the record need not wait for an orderly end.
@@ -102,6 +112,7 @@ class Recorder {
     struct CodeSites {
         PyCodeObject* code;
         bool internal;
+        bool for_host;
         std::string file;
         std::unordered_map<SiteKey, Site, SiteKeyHash> sites;
     };
@@ -127,6 +138,7 @@ class Recorder {
     LogLevel level_ = LogLevel::warning;
     Py_ssize_t slot_ = -1;
     std::vector<std::string> internal_prefixes_;
+    std::vector<Caller> host_callers_;
     std::vector<std::string> op_names_;
     std::unordered_map<std::string, OpId> op_ids_;
     std::unordered_set<CodeSites*> touched_;  // those with a count since the last take

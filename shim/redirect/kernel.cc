@@ -7,12 +7,13 @@
 #include <optional>
 
 #include "cuda/cuda.h"
+#include "redirect/force.h"
+#include "redirect/override.h"
 #include "redirect/state.h"
 
 namespace compat::shim {
 namespace {
 
-const c10::DispatchKeySet kAfterMode(c10::DispatchKeySet::FULL_AFTER, kModeKey);
 const c10::DispatchKeySet kAfterBackendSelect(c10::DispatchKeySet::FULL_AFTER,
                                               c10::DispatchKey::BackendSelect);
 
@@ -31,15 +32,34 @@ void keep_copy_semantics(const OpShape& shape, torch::jit::Stack& stack, c10::De
         argument(shape, stack, shape.copy) = c10::IValue(true);
 }
 
+// Of a request for the CPU or for no device, where this process forces: whether it goes with the
+// others. Numbers are drawn where their generator is, and pages are locked on the host.
+bool goes_along(const OpShape& shape, torch::jit::Stack& stack) {
+    if (shape.generator >= 0) {
+        const c10::IValue& generator = argument(shape, stack, shape.generator);
+        if (generator.isGenerator() && generator.toGenerator().defined())
+            return generator.toGenerator().device().type() == host_type();
+    }
+    if (shape.pinned >= 0) {
+        const c10::IValue& pinned = argument(shape, stack, shape.pinned);
+        if (pinned.isBool() && pinned.toBool()) return false;
+    }
+    return asked_by_the_user();
+}
+
 // Returns whether the host stands for CUDA from here on: where CUDA was asked for, or where nothing
-// was and the tensor that stands first (`randn_like(x)`, `x.new_empty(3)`) was made so.
-bool rewrite(const OpShape& shape, torch::jit::Stack& stack) {
+// was and the tensor that stands first (`randn_like(x)`, `x.new_empty(3)`) was made so. `may_force`
+// where the request may be the user's.
+bool rewrite(const OpShape& shape, torch::jit::Stack& stack, bool may_force) {
     c10::IValue& value = argument(shape, stack, shape.device);
     if (!value.isDevice()) {
         const c10::IValue& first = argument(shape, stack, 0);
-        return first.isTensor() && made_as_cuda(first.toTensor());
+        if (first.isTensor()) return made_as_cuda(first.toTensor());
+        if (!may_force || !forces()) return false;
     }
-    const c10::Device from = value.toDevice();
+    const c10::Device from = value.isDevice() ? value.toDevice() : c10::Device(c10::kCPU);
+    const bool forced = forces() && from.is_cpu() && !is_toggle(from);
+    if (forced && !(may_force && goes_along(shape, stack))) return false;
     const Decision decision = decide(from);
     if (decision.change != Change::none)
         Recorder::instance().note({shape.id, event_kind(decision.change), from, decision.device});
@@ -76,6 +96,8 @@ OpShape shape_of(const c10::FunctionSchema& schema) {
                           type.containedTypes()[0]->kind() == c10::TypeKind::TensorType);
         if (argument.name() == "dtype") shape.dtype = i;
         if (argument.name() == "layout") shape.layout = i;
+        if (argument.name() == "pin_memory") shape.pinned = i;
+        if (argument.name() == "generator") shape.generator = i;
         if (argument.name() == "copy" && schema.name() == "aten::to") shape.copy = i;
     }
     return shape;
@@ -97,14 +119,14 @@ EventKind event_kind(Change change) noexcept {
 void ModeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                             torch::jit::Stack* stack) {
     std::optional<AsCuda> as_cuda;
-    if (rewrite(shape_, *stack)) as_cuda.emplace();
-    op.redispatchBoxed(keys & kAfterMode, stack);
+    if (rewrite(shape_, *stack, true)) as_cuda.emplace();
+    call_below(op, keys, stack);
 }
 
 void BackendSelectKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                                      torch::jit::Stack* stack) {
     std::optional<AsCuda> as_cuda;
-    if (rewrite(shape_, *stack)) as_cuda.emplace();
+    if (rewrite(shape_, *stack, false)) as_cuda.emplace();
     const auto dtype = int_argument(shape_, *stack, shape_.dtype, c10::ScalarType::Float);
     const auto layout = int_argument(shape_, *stack, shape_.layout, c10::Layout::Strided);
     const c10::IValue& value = argument(shape_, *stack, shape_.device);
@@ -127,7 +149,7 @@ void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     const c10::IValue& self = torch::jit::peek(*stack, 0, op.schema().arguments().size());
     std::optional<AsCuda> as_cuda;
     if (self.isTensor() && made_as_cuda(self.toTensor())) as_cuda.emplace();
-    op.redispatchBoxed(keys & kAfterMode, stack);
+    call_below(op, keys, stack);
 }
 
 void record_stream_kernel(const c10::OperatorHandle&, c10::DispatchKeySet,

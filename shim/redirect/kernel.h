@@ -23,6 +23,8 @@ struct OpShape {
     int copy = -1;  // only of aten::to, where `self` is argument 0
     int dtype = -1;
     int layout = -1;
+    int pinned = -1;
+    int generator = -1;
     bool tensors = false;  // whether an argument is a tensor, or a list of them
 };
 

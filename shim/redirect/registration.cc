@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "redirect/force.h"
 #include "redirect/kernel.h"
 #include "redirect/state.h"
 
@@ -57,7 +58,14 @@ Registered register_all() {
     Silence silence;
     const c10::WarningUtils::WarningHandlerGuard guard(&silence);
     handles().push_back(dispatcher.registerFallback(
-        kModeKey, c10::KernelFunction::makeFallthrough(), "compat_shim"));
+        kModeKey,
+        forces() ? c10::KernelFunction::makeFromBoxedFunction<&force_fallback>()
+                 : c10::KernelFunction::makeFallthrough(),
+        "compat_shim"));
+    if (forces())
+        put(dispatcher, {"aten::lift_fresh", ""}, kModeKey,
+            c10::KernelFunction::makeFromBoxedFunctor(
+                std::make_unique<LiftKernel>(Recorder::instance().op_id("torch.tensor"))));
     const auto host = c10::computeDispatchKey({}, {}, c10::Device(host_type()));
     put(dispatcher, {"aten::record_stream", ""}, host,
         c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>());

@@ -15,6 +15,7 @@ from . import (
     cuda_names,
     cuda_tables,
     distributed,
+    forced,
     library,
     masquerade,
     record,
@@ -66,6 +67,8 @@ def prepare(native):
     if _settings.simulate:
         simulated.prepare(native, state.library, _settings, version.git_version)
     if _settings.redirects:
+        if _settings.forces:
+            forced.prepare(state.library, os.path.dirname(version.__file__))
         _host = _AS_CUDA[_settings.host](state.library)
         cuda_names.fill(native, state.library, _host)
 
@@ -100,6 +103,8 @@ def _redirect(torch):
     distributed.apply(torch, state.library)
     if _settings.host != "cpu":
         remedies.for_accelerator(torch)
+    if _settings.forces:
+        forced.apply(torch, state.library, _host)
     if _settings.masquerade:
         masquerade.apply(torch, _internal_prefixes(torch.version))
     if torch.cuda.is_available():

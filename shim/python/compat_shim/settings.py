@@ -28,6 +28,11 @@ class Settings(NamedTuple):
     def redirects(self):
         return self.mode != NONE
 
+    @property
+    def forces(self):
+        """What names the CPU, or no device, goes to the accelerator as well."""
+        return self.mode == "full" and self.host != "cpu"
+
 
 def asked_for(environ=os.environ):
     """Whether anything at all is to happen in this process."""

@@ -1,0 +1,46 @@
+"""Code inside torch whose own requests for the CPU are meant: in mode `full` on an accelerator all
+others go to the device. Data for the library (redirect/force.h); which of them are needed is what
+tests/sweep/host_callers.py shows by leaving each out."""
+
+import os
+from typing import NamedTuple
+
+
+class HostCaller(NamedTuple):
+    """`file`: a module's path in torch's package, or a folder's, which ends in a slash. `function`:
+    one of its functions, or empty for all. `why`: what needs host memory there."""
+
+    file: str
+    function: str
+    why: str
+
+
+HOST_CALLERS = (
+    HostCaller("_dynamo/", "", "the compiler's own tensors; a graph's are where they were traced"),
+    HostCaller("_functorch/", "", "as of _dynamo"),
+    HostCaller("_inductor/", "", "as of _dynamo"),
+    HostCaller("_prims/", "", "decompositions are given the device that an op was called with"),
+    HostCaller("_prims_common/", "", "as of _prims"),
+    HostCaller("_refs/", "", "as of _prims"),
+    HostCaller("_subclasses/", "", "fake tensors are on the devices of the real ones"),
+    HostCaller("_utils.py", "", "tensors are built over storages that are there already"),
+    HostCaller("distributed/", "", "sizes and object bytes are exchanged in host memory"),
+    HostCaller("fx/", "", "a traced graph names the devices that it was traced with"),
+    HostCaller("multiprocessing/", "", "shared memory is the host's"),
+    HostCaller("nn/utils/rnn.py", "", "the lengths of packed sequences must be on the host"),
+    HostCaller("optim/", "", "counters of steps, which each step reads"),
+    HostCaller("random.py", "", "the state of a generator is a tensor on the host"),
+    HostCaller("serialization.py", "", "storages are read into host memory"),
+    HostCaller("storage.py", "", "copies of a storage in host memory, to write or print it"),
+    HostCaller("testing/", "", "what a test compares with is computed on the host"),
+    HostCaller("utils/data/", "", "samplers read their numbers, workers send host memory"),
+)
+
+
+def paths(package):
+    """(beginning of a file's name, function) of each, with our own files: `package` is torch's
+    folder."""
+    own = os.path.dirname(__file__) + os.sep
+    return [(own, "")] + [
+        (os.path.join(package, *caller.file.split("/")), caller.function) for caller in HOST_CALLERS
+    ]

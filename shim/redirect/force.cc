@@ -1,0 +1,63 @@
+#include "redirect/force.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/node.h>
+
+#include <string_view>
+#include <typeinfo>
+
+#include "redirect/kernel.h"
+#include "redirect/state.h"
+
+namespace compat::shim {
+namespace {
+
+const c10::DispatchKeySet kAfterMode(c10::DispatchKeySet::FULL_AFTER, kModeKey);
+
+// torch.tensor and the dispatch to tensor subclasses take Python's key away while they run.
+bool inside_torchs_own_call() {
+    return c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
+}
+
+// A function of torch's in a backward pass. One that is written in Python is the user's; its type,
+// torch::autograd::PyNode, is known by name alone: torch exports no typeinfo of it.
+bool inside_backward() {
+    constexpr std::string_view kInPython = "N5torch8autograd6PyNodeE";
+    const auto node = torch::autograd::get_current_node();
+    return node && typeid(*node).name() != kInPython;
+}
+
+}  // namespace
+
+bool forces() noexcept { return settings().mode == Mode::full && settings().host != Host::cpu; }
+
+bool asked_by_the_user() noexcept {
+    return !inside_torchs_own_call() && !inside_backward() &&
+           !Recorder::instance().called_for_the_host();
+}
+
+void call_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+    if (!forces()) return op.redispatchBoxed(keys & kAfterMode, stack);
+    const c10::impl::ExcludeDispatchKeyGuard inside(kModeKey);
+    op.redispatchBoxed(keys & kAfterMode, stack);
+}
+
+void force_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack) {
+    call_below(op, keys, stack);
+}
+
+void LiftKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                            torch::jit::Stack* stack) {
+    call_below(op, keys, stack);
+    c10::IValue& result = stack->back();
+    if (!result.isTensor() || !result.toTensor().device().is_cpu() || !asked_by_the_user()) return;
+    const c10::Device place = redirect(id_, result.toTensor().device());
+    if (place.is_cpu()) return;
+    const c10::impl::ExcludeDispatchKeyGuard inside(kModeKey);
+    result = c10::IValue(result.toTensor().to(place));
+}
+
+}  // namespace compat::shim

@@ -12,6 +12,7 @@
 #include "binding/simulate.h"
 #include "cuda/cuda.h"
 #include "redirect/autocast.h"
+#include "redirect/force.h"
 #include "redirect/out_check.h"
 #include "redirect/override.h"
 #include "redirect/registration.h"
@@ -119,6 +120,10 @@ PYBIND11_MODULE(_compat_shim, module) {
     module.def("this_thread_included", &this_thread_included);
 
     module.def("redirect", &redirect_by_name, py::arg("symbol"), py::arg("device"));
+    module.def(
+        "force",
+        [](const std::string& symbol) { return force(Recorder::instance().op_id(symbol)).str(); },
+        py::arg("symbol"));
     module.def("note", &note, py::arg("kind"), py::arg("symbol"));
 
     // (kind, op, from, to, file, line, count); an empty string where there is none.

@@ -33,6 +33,14 @@ bool inside_backward() {
 
 bool forces() noexcept { return settings().mode == Mode::full && settings().host != Host::cpu; }
 
+c10::Device force(OpId symbol) noexcept {
+    const c10::Device cpu(c10::kCPU);
+    const Decision decision = decide(cpu);
+    if (decision.change != Change::none)
+        Recorder::instance().note({symbol, event_kind(decision.change), cpu, decision.device});
+    return decision.device;
+}
+
 bool asked_by_the_user() noexcept {
     return !inside_torchs_own_call() && !inside_backward() &&
            !Recorder::instance().called_for_the_host();
@@ -54,7 +62,7 @@ void LiftKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet k
     call_below(op, keys, stack);
     c10::IValue& result = stack->back();
     if (!result.isTensor() || !result.toTensor().device().is_cpu() || !asked_by_the_user()) return;
-    const c10::Device place = redirect(id_, result.toTensor().device());
+    const c10::Device place = force(id_);
     if (place.is_cpu()) return;
     const c10::impl::ExcludeDispatchKeyGuard inside(kModeKey);
     result = c10::IValue(result.toTensor().to(place));

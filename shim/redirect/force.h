@@ -18,6 +18,9 @@ namespace compat::shim {
 // Whether this process does so.
 [[nodiscard]] bool forces() noexcept;
 
+// Where the user's request for the CPU goes, for callers outside the dispatcher; counted.
+[[nodiscard]] c10::Device force(OpId symbol) noexcept;
+
 // Whether the op under way on this thread was called by the user, as far as frames and keys tell.
 [[nodiscard]] bool asked_by_the_user() noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "redirect/force.h"
 #include "redirect/kernel.h"
 #include "redirect/override.h"
 
@@ -69,6 +70,7 @@ Decision decide(c10::Device device) noexcept {
 }
 
 c10::Device redirect(OpId symbol, c10::Device device) noexcept {
+    if (forces() && device.is_cpu() && !is_toggle(device)) return device;
     const Decision decision = decide(device);
     if (decision.change != Change::none)
         Recorder::instance().note({symbol, event_kind(decision.change), device, decision.device});

@@ -28,6 +28,7 @@ struct Decision {
 [[nodiscard]] Decision decide(c10::Device device) noexcept;
 
 // The same for callers outside the dispatcher (hooks, Python remedies), with the event counted.
+// What names the CPU stays: whose request it is they cannot tell (redirect/force.h).
 [[nodiscard]] c10::Device redirect(OpId symbol, c10::Device device) noexcept;
 
 }  // namespace compat::shim

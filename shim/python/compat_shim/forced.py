@@ -17,7 +17,7 @@ def apply(torch, library, devices):
     _views(torch)
     _between_processes(torch, devices)
     _lengths(torch)
-    _load(torch, library, devices)
+    _load(torch, library)
     _pinned(torch, library)
 
 
@@ -84,15 +84,14 @@ def _lengths(torch):
     rnn.pack_padded_sequence = pack_padded_sequence
 
 
-def _load(torch, library, devices):
+def _load(torch, library):
     """torch.load() to the CPU, and to where the tensors were when they were saved."""
     choose = torch.serialization._get_restore_location
 
     @functools.wraps(choose)
     def _get_restore_location(map_location):
         if map_location is None or str(map_location) == "cpu":
-            library.redirect("torch.load", "cpu")
-            map_location = devices.where
+            map_location = library.force("torch.load")
         return choose(map_location)
 
     torch.serialization._get_restore_location = _get_restore_location

@@ -16,16 +16,10 @@ class HostCaller(NamedTuple):
 
 
 HOST_CALLERS = (
-    HostCaller("_dynamo/", "", "the compiler's own tensors; a graph's are where they were traced"),
-    HostCaller("_functorch/", "", "as of _dynamo"),
-    HostCaller("_inductor/", "", "as of _dynamo"),
-    HostCaller("_prims/", "", "decompositions are given the device that an op was called with"),
-    HostCaller("_prims_common/", "", "as of _prims"),
-    HostCaller("_refs/", "", "as of _prims"),
-    HostCaller("_subclasses/", "", "fake tensors are on the devices of the real ones"),
+    HostCaller("export/pt2_archive/", "", "the parts of an archive are read into host memory"),
     HostCaller("_utils.py", "", "tensors are built over storages that are there already"),
     HostCaller("distributed/", "", "sizes and object bytes are exchanged in host memory"),
-    HostCaller("fx/", "", "a traced graph names the devices that it was traced with"),
+    HostCaller("jit/_serialization.py", "", "storages are read into host memory, and then moved"),
     HostCaller("multiprocessing/", "", "shared memory is the host's"),
     HostCaller("nn/utils/rnn.py", "", "the lengths of packed sequences must be on the host"),
     HostCaller("optim/", "", "counters of steps, which each step reads"),

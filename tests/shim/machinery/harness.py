@@ -24,10 +24,9 @@ def set_weights(module):
 def encoded(value):
     """As JSON that two processes can compare bit by bit; where a tensor lies is left out."""
     if isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
+        value = value.detach()
         value = value.to_dense() if value.layout != torch.strided else value
-        host = torch.view_as_real(value) if value.is_complex() else value
-        numbers = host.double() if host.is_floating_point() else host
+        numbers = torch.view_as_real(value) if value.is_complex() else value
         return [str(value.dtype), list(value.shape), encoded(numbers.flatten().tolist())]
     if isinstance(value, float):
         return value.hex()

@@ -1,0 +1,106 @@
+"""Mode `full` on a host with an accelerator, a simulated Mac: what names the CPU or no device is on it
+as well, and programs go on working. tests/sweep/host_callers.py shows which rows they need."""
+
+import pathlib
+
+import pytest
+
+from conftest import run_child
+from machinery import cases
+
+HERE = pathlib.Path(__file__).parent
+ON_MPS = {
+    "TORCHDEVICE_SIMULATE": "mps",
+    "TORCHDEVICE_MODE": "full",
+    "PYTORCH_ENABLE_MPS_FALLBACK": "1",
+}
+SCRIPT = """
+import sys
+sys.path.insert(0, {here!r})
+from machinery import harness
+harness.run({group!r}, {device!r})
+"""
+
+
+@pytest.fixture
+def on_mps(child):
+    def run(script, **env):
+        return child("import json, torch\nfrom torch import nn\n" + script, env={**ON_MPS, **env})
+
+    return run
+
+
+def test_where_requests_go(on_mps):
+    ran = on_mps(
+        """
+def place(x): return str(x.device)
+def f(x): return x + torch.ones(2)
+print(json.dumps([place(each) for each in (
+    torch.ones(2), torch.tensor([1.0]), torch.ones(2, device="cpu"), torch.ones(2, device="cuda"),
+    torch.ones(2).cpu(), torch.ones(2).to("cpu"), torch.as_tensor([1.0]), torch.arange(3),
+    nn.Linear(1, 1).weight, nn.Linear(1, 1).to("cpu").weight, torch.rand(2), torch.eye(2),
+    torch.compile(f, backend="aot_eager")(torch.zeros(2)),
+    torch.rand(2, generator=torch.Generator("cuda")),
+    torch.rand(2, generator=torch.Generator()), torch.frombuffer(bytearray(4), dtype=torch.float32),
+    torch.ones(2, device="meta"),
+    torch.ones(2, device="cpu:-1"), torch.ones(2), torch.ones(2, device="cuda"))]))
+"""
+    )
+    assert ran.answer == ["mps:0"] * 14 + ["cpu", "cpu", "meta"] + ["cpu"] * 3
+    (session,) = [line for line in ran.record if line["event"] == "session"]
+    assert (session["mode"], session["host"], session["masquerade"]) == ("full", "mps", False)
+    assert {(e["op"], e["from"], e["to"]) for e in ran.devices(kind="redirect")} >= {
+        ("aten::ones", "cpu", "mps:0"), ("torch.tensor", "cpu", "mps:0"), ("aten::ones", "cuda", "mps:0"),
+        ("aten::to.dtype_layout", "cpu", "mps:0"),
+    }
+
+
+def test_what_the_device_lacks_is_refused_by_name(on_mps):
+    ran = on_mps(
+        """
+errors = []
+for call in (lambda: torch.ones(2, dtype=torch.float64), lambda: torch.tensor([1.0], dtype=torch.float64)):
+    try: call()
+    except TypeError as error: errors.append(str(error))
+print(json.dumps(errors))
+"""
+    )
+    assert len(ran.answer) == 2
+    assert all(error.startswith("Cannot convert a MPS Tensor to float64") for error in ran.answer)
+
+
+def test_pinned_memory_is_the_hosts(on_mps):
+    ran = on_mps(
+        """
+x = torch.ones(2).pin_memory()
+print(json.dumps([str(x.device), torch.empty(2, pin_memory=True).is_pinned()]))
+"""
+    )
+    assert ran.answer == ["mps:0", True]
+    assert [e["op"] for e in ran.devices(kind="stub")] == ["torch.Tensor.pin_memory"]
+
+
+GROUPS = ("everyday", "compiling", "tracing", "transforms", "objects")
+# They use float64, or return where tensors are.
+NOT_ON_A_MAC = {
+    ("tracing", "aot_export"),
+    ("tracing", "dispatch_mode"),
+    ("tracing", "fake_tensors"),
+    ("tracing", "fake_tensors_of_symbolic_shape"),
+    ("transforms", "gradcheck"),
+    ("objects", "module_moves"),
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_programs_go_on_working(library, tmp_path, group):
+    answers = []
+    for device in ("cpu", "cuda"):
+        (tmp_path / device).mkdir()
+        script = SCRIPT.format(here=str(HERE), group=group, device=device)
+        ran = run_child(library, tmp_path / device, script, active=device == "cuda", env=ON_MPS)
+        answers.append(ran.answer)
+    without, under = answers
+    differ = {name: under[name] for name in cases(group) if under[name] != without[name]}
+    assert set(differ) == {name for of, name in NOT_ON_A_MAC if of == group}, differ
+    assert not any("raised" in answer for answer in without.values())

@@ -16,17 +16,11 @@ class HostCaller(NamedTuple):
 
 
 HOST_CALLERS = (
-    HostCaller("export/pt2_archive/", "", "the parts of an archive are read into host memory"),
     HostCaller("_utils.py", "", "tensors are built over storages that are there already"),
-    HostCaller("distributed/", "", "sizes and object bytes are exchanged in host memory"),
+    HostCaller("export/pt2_archive/", "", "the parts of an archive are read into host memory"),
     HostCaller("jit/_serialization.py", "", "storages are read into host memory, and then moved"),
-    HostCaller("multiprocessing/", "", "shared memory is the host's"),
     HostCaller("nn/utils/rnn.py", "", "the lengths of packed sequences must be on the host"),
-    HostCaller("optim/", "", "counters of steps, which each step reads"),
-    HostCaller("random.py", "", "the state of a generator is a tensor on the host"),
-    HostCaller("serialization.py", "", "storages are read into host memory"),
     HostCaller("storage.py", "", "copies of a storage in host memory, to write or print it"),
-    HostCaller("testing/", "", "what a test compares with is computed on the host"),
     HostCaller("utils/data/", "", "samplers read their numbers, workers send host memory"),
 )
 

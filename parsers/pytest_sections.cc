@@ -72,12 +72,14 @@ PytestScanner::Owner PytestScanner::owner_of(const Section& section) {
         return owner;
     }
     if (owner.phase == Phase::call) {
-        const std::string_view body = log_.text.substr(section.body, kLongest);
+        const std::string_view body =
+            log_.text.substr(section.body, std::min(kLongest, section.end - section.body));
         const size_t crashed = body.find(kCrashed);
         if (crashed < body.find("\n__")) {
             const size_t begin = crashed + kCrashed.size();
-            const std::string_view node = body.substr(begin, body.find('\'', begin) - begin);
-            if (node.find("::") != std::string_view::npos) {
+            const std::string_view rest = body.substr(begin, body.find('\n', begin) - begin);
+            const std::string_view node = rest.substr(0, rest.find('\''));
+            if (node.size() < rest.size() && node.find("::") != std::string_view::npos) {
                 owner.kind = Owner::Kind::crash;
                 owner.test = find_or_add(node);
                 return owner;
@@ -268,7 +270,9 @@ size_t PytestScanner::test_of_section(std::string_view heading, const Failure& f
 void PytestScanner::add_crash(size_t i, std::string_view body) {
     CaseRecord& c = record_->cases[i];
     Failure failure;
-    failure.message = valid_utf8(trimmed(body.substr(0, body.find('\n'))));
+    const size_t said = body.rfind('\n', body.find(kCrashed)) + 1;  // npos + 1: the first line
+    failure.message = valid_utf8(trimmed(body.substr(said, body.find('\n', said) - said)));
+    if (failure.message.empty()) failure.message = "a worker crashed while it ran the test";
     failure.traceback = valid_utf8(body);
     failure.counted = State::failed;
     c.reason = failure.message;

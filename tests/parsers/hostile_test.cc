@@ -149,6 +149,11 @@ std::vector<Bytes> monsters() {
         {"places", "=== FAILURES ===\n___ t ___\n" + repeated("a:1:", kMiB)},
         {"headings", "=== FAILURES ===\n" + repeated("___ a b c d e f ___\n", 25'000)},
         {"heading_of_words", "=== FAILURES ===\n___" + repeated(" a", 20'000) + " ___\n"},
+        {"crash_of_a_worker_over_lines",
+         double_rule.substr(0, 26) + " test session starts " + double_rule.substr(0, 33) + "\n\n" +
+             double_rule.substr(0, 35) + " FAILURES " + double_rule.substr(0, 35) + "\n" +
+             std::string(38, '_') + " t " + std::string(39, '_') +
+             "\n\nworker 'gw0' crashed while running 'a.py::t\nb'\n"},
         {"words_in_time", repeated(" in 0.1s\n", 25'000)},
         {"margins", "Traceback (most recent call last):\n" + repeated("  | ", 25'000)},
         {"groups", repeated("  + Exception Group Traceback (most recent call last):\n", 20'000)},

@@ -5,6 +5,7 @@ before the DONE-th are passed over, so that a process that dies can be followed 
 
 import itertools
 import json
+import os
 import sys
 import time
 import warnings
@@ -12,6 +13,7 @@ import warnings
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
+DEVICE = os.environ["TORCHDEVICE_SIMULATE"]
 SECONDS = 6  # a case, over all its samples
 # Kernels that are compiled for CUDA while the program runs: no other device has them.
 LEFT_OUT = ("jiterator",)
@@ -107,7 +109,7 @@ def moved(value, device, dtypes=None):
         return made if isinstance(value, list) else type(value)(made)
     if isinstance(value, dict):
         return {name: moved(each, device, dtypes) for name, each in value.items()}
-    if isinstance(value, (str, torch.device)) and str(value).split(":")[0] in ("cpu", "mps"):
+    if isinstance(value, (str, torch.device)) and str(value).split(":")[0] in ("cpu", DEVICE):
         return device
     return value
 
@@ -157,7 +159,7 @@ def values(op, dtype, limit, backward=False):
             torch.rand(3)
             random = difference(expected, shifted(op, sample, backward)) is not None
             try:
-                actual = run(op, sample, "mps", backward)
+                actual = run(op, sample, DEVICE, backward)
             except (NotImplementedError, RuntimeError, TypeError) as error:
                 return {"state": "refused", "why": describe(error), "samples": count}
             if random:

@@ -26,6 +26,17 @@ constexpr Change change_of(State cpu, State here) {
     return kChanges[static_cast<size_t>(worth_of(cpu))][static_cast<size_t>(worth_of(here))];
 }
 
+// A column of MPS's says what becomes of code that runs on CUDA, also where that code cannot run on
+// plain CPU at all.
+std::optional<State> compared_with(const PerColumn<std::optional<State>>& states, Column column) {
+    const auto cpu = states[index_of(Column::cpu)], cuda = states[index_of(Column::cuda)];
+    const auto here = states[index_of(column)];
+    const bool for_cuda = row_of(column).simulated == "mps" && cpu && cuda && here &&
+                          worth_of(*cpu) == Worth::bad && worth_of(*cuda) == Worth::good &&
+                          worth_of(*here) == Worth::bad;
+    return for_cuda ? cuda : cpu;
+}
+
 struct Row {
     std::string id;
     std::string url;
@@ -214,12 +225,13 @@ class PortingBuilder::Impl {
             if (worth_of(test.state) != Worth::good) on_cpu_.emplace(place->second, told.line);
             return;
         }
-        const auto cpu = row.states[index_of(Column::cpu)];
-        if (cpu == test.state) {
+        const auto before = compared_with(row.states, column_);
+        if (before == test.state) {
             column.broken_alike += bad;
             return;
         }
-        Found found{place->second, column_, cpu ? change_of(*cpu, test.state) : Change::added};
+        Found found{place->second, column_,
+                    before ? change_of(*before, test.state) : Change::added};
         found.told = std::move(told);
         found_.push_back(std::move(found));
         ++column.changes[static_cast<size_t>(found_.back().change)];
@@ -313,7 +325,7 @@ class PortingBuilder::Impl {
             const auto state = row.states[index_of(column)];
             rows += state.has_value();
             on_cpu += cpu.has_value();
-            alike += cpu.has_value() && cpu == state;
+            alike += cpu.has_value() && compared_with(row.states, column) == state;
         }
         for (const CauseOfDifferences& cause : view_.causes)
             under_causes += cause.counts[index_of(column)];
@@ -361,7 +373,7 @@ class PortingBuilder::Impl {
             if (!on || !off || *on == *off) continue;
             ++view_.decided_by_fallback;
             const Difference& without = test.differences.back();
-            // On plain CPU it breaks as well.
+            // Without, it breaks as on plain CPU.
             if (worth_of(*on) != Worth::good || without.column != Column::mps_strict) continue;
             for (const size_t cause : without.causes) {
                 if (!is_operator(view_.causes[cause])) continue;

@@ -18,7 +18,8 @@
 
 namespace compat::reports {
 
-// Plain CPU is what the others are compared with.
+// Plain CPU is what the others are compared with. A test that breaks there and is good on CUDA, as
+// one does that names the device, is held against CUDA where it breaks on MPS.
 enum class Column { cpu, cuda, mps, mps_strict };
 
 struct ColumnRow {
@@ -48,7 +49,7 @@ using PerColumn = std::array<T, kColumns.size()>;
 
 // How a test goes in a column against plain CPU.
 enum class Change {
-    lost,       // good there, and breaks here
+    lost,       // good there, or on CUDA, and breaks here
     fails_now,  // did not run there, and breaks here
     no_longer,  // ran there, and is skipped or not run here
     missing,    // is there, and not here
@@ -143,9 +144,10 @@ struct PortingColumn {
     std::int64_t differ = 0;
     std::array<std::int64_t, kChangeNames.size()> changes{};
     std::array<std::int64_t, kGroupNames.size()>
-        groups{};                   // the same differences, by their causes'
-    std::int64_t exercised = 0;     // tests that had to do with a device
-    std::int64_t broken_alike = 0;  // tests that break here and on plain CPU in the same state
+        groups{};                // the same differences, by their causes'
+    std::int64_t exercised = 0;  // tests that had to do with a device
+    std::int64_t broken_alike =
+        0;  // tests that break here in the state that they are compared with
 
     [[nodiscard]] std::int64_t count(Change change) const {
         return changes[static_cast<size_t>(change)];

@@ -215,11 +215,13 @@ std::vector<size_t> Causes::of(const Found& found) {
 void count_unblocked(PortingView& view, const FallbacksOfTests& fallbacks) {
     for (const PortedTest& test : view.tests) {
         const auto cpu = test.states[index_of(Column::cpu)];
-        if (test.pseudo || (cpu && worth_of(*cpu) == Worth::bad)) continue;
+        if (test.pseudo) continue;
+        const bool breaks_on_cpu = cpu && worth_of(*cpu) == Worth::bad;
         std::set<size_t> counted;
         for (const Difference& difference : test.differences) {
             CauseOfDifferences& cause = view.causes[difference.cause];
             if (cause.group != Group::loss || difference.causes.size() > 1) continue;
+            if (breaks_on_cpu && difference.change != Change::lost) continue;
             if (difference.column == Column::mps_strict && is_operator(cause) &&
                 meets_more(view, test, difference.cause, fallbacks))
                 continue;

@@ -154,8 +154,8 @@ std::string table_of_columns(const PortingView& view) {
         {view.columns[1].broken_alike, view.columns[2].broken_alike, view.columns[3].broken_alike});
     if (alike > 0)
         text += fmt::format(
-            "\n{} in the same way on plain CPU and on a device: no work of the port. Plain CPU's "
-            "report has them.\n",
+            "\n{} on plain CPU and on a device: nothing is said of what the device does to them. "
+            "Plain CPU's report has them.\n",
             alike == 1 ? std::string("1 test breaks") : fmt::format("{} tests break", alike));
     return text;
 }

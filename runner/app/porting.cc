@@ -281,7 +281,7 @@ Expected<ExitCode> porting(const PortingCommand& command, const Invocation& invo
     if (!ready) return tl::unexpected(ready.error());
     const Columns columns = run_columns(command, *ready);
     if (columns.error && columns.made.front().run.empty()) return tl::unexpected(*columns.error);
-    const auto results = existing_results(invocation);
+    const auto results = existing_results(invocation_of(*ready, row_of(Column::mps)));
     if (!results) return tl::unexpected(results.error());
     const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());

@@ -126,7 +126,12 @@ PortingView compared(const Tests& cpu, const Tests& cuda, const Tests& mps, cons
     return builder.finish();
 }
 
-PortingView on_cuda(const Tests& cpu, const Tests& cuda) { return compared(cpu, cuda, cpu, cpu); }
+PortingView on_cuda(const Tests& cpu, const Tests& cuda) {
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, cpu);
+    put(builder, Column::cuda, cuda);
+    return builder.finish();
+}
 
 const PortedTest& find(const PortingView& view, const std::string& name) {
     for (const PortedTest& t : view.tests)
@@ -386,6 +391,33 @@ TEST(Porting, WhatBreaksOnPlainCpuAsWellIsCountedAndNoDifference) {
     const PortingView view = compared(broken, broken, broken, broken);
     EXPECT_THAT(view.tests, IsEmpty());
     EXPECT_EQ(view.at(Column::mps).broken_alike, 1);
+}
+
+TEST(Porting, CodeThatRunsOnCudaAloneIsHeldAgainstCudaWhereMpsBreaksIt) {
+    const auto no_cuda = [] {
+        return failure("AssertionError", "Torch not compiled with CUDA enabled");
+    };
+    const auto broken = [&](const char* name) { return test(name, State::errored, no_cuda()); };
+    const Tests cpu{broken("double"), broken("eigh"), broken("fine"), broken("graph")};
+    const auto graph = test("graph", State::errored, failure("NotImplementedError", "CUDAGraph"));
+    const Tests cuda{test("double", State::passed), test("eigh", State::passed),
+                     test("fine", State::passed), graph};
+    const auto doubled = test("double", State::errored, failure("TypeError", kDouble));
+    const Tests mps{doubled, test("eigh", State::passed), test("fine", State::passed), graph};
+    const Tests strict{doubled, test("eigh", State::errored, failure("NotImplementedError", kEigh)),
+                       test("fine", State::passed), graph};
+    const PortingView view = compared(cpu, cuda, mps, strict);
+    EXPECT_THAT(view.accounting.mismatches, IsEmpty());
+    EXPECT_EQ(view.at(Column::cuda).count(Change::gained), 3);
+    EXPECT_EQ(view.at(Column::mps).count(Change::gained), 2);
+    EXPECT_EQ(view.at(Column::mps).count(Change::lost), 1);
+    EXPECT_EQ(view.at(Column::mps_strict).count(Change::lost), 2);
+    EXPECT_EQ(view.at(Column::mps_strict).broken_alike, 1);
+    const auto to_fix = std::count_if(view.causes.begin(), view.causes.end(), is_to_fix);
+    EXPECT_EQ(to_fix, 2);
+    EXPECT_EQ(view.causes[0].unblocked_tests, 1);
+    ASSERT_THAT(view.fallbacks, SizeIs(1));
+    EXPECT_EQ(view.fallbacks[0].depend, 1);
 }
 
 TEST(Porting, AColumnThatIsMissingSaysSoAndTheOthersAreCompared) {

@@ -152,10 +152,41 @@ std::uint32_t PytestScanner::agreeing_closing(std::uint32_t paired) const {
     return paired != kNone && paired >= mark_ ? paired : kNone;
 }
 
+// A closing soon after `printed`, which counts what was read before that one and what comes behind
+// it: then a test printed the first. kNone: there is none.
+std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
+    constexpr std::uint32_t kSoon = 4;
+    constexpr size_t kNear = 1 << 20;
+    const auto last = static_cast<std::uint32_t>(
+        std::min<size_t>(marks_.size(), std::size_t{printed} + 1 + kSoon));
+    auto read = printed_;
+    const size_t before = marks_[printed].after;
+    for (std::uint32_t i = printed + 1; i < last && marks_[i].kind != Kind::start; ++i) {
+        if (marks_[i].offset - before > kNear) break;
+        const size_t begin = marks_[i - 1].after;
+        for (LogLines lines(log_.text.substr(0, marks_[i].offset), begin, true); lines.next();)
+            if (const auto found = pytest_characters_of(lines.line()))
+                for (const char c : found->characters)
+                    if (const auto state = pytest_state_of(c)) ++read[static_cast<size_t>(*state)];
+        if (!may_close(i)) continue;
+        const Closing counted = closing_at(log_.text, marks_[i]);
+        const auto counts = [&](std::string_view word, State state) {
+            return count_in(counted, word) == read[static_cast<size_t>(state)];
+        };
+        if (read != printed_ && counts("passed", State::passed) &&
+            counts("failed", State::failed) && counts("skipped", State::skipped) &&
+            counts("xfailed", State::xfailed))
+            return i;
+    }
+    return kNone;
+}
+
 // Of a session of -q. Where no closing agrees, the last one before there are results again.
 std::uint32_t PytestScanner::quiet_closing() const {
     const auto furthest =
         static_cast<std::uint32_t>(std::min<size_t>(marks_.size(), mark_ + kFurthest));
+    if (stage_ == Stage::results)
+        if (const std::uint32_t whole = closing_of_more(mark_); whole != kNone) return whole;
     // A closing alone is all there is of its session.
     if (stage_ == Stage::results &&
         std::all_of(printed_.begin(), printed_.end(), [](std::int64_t n) { return n == 0; }))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "parsers/text.h"
 #include "parsers/unittest_status.h"
@@ -137,13 +138,12 @@ bool is_subtest_outcome(std::string_view text) {
 bool has_extension(std::string_view text) {
     const size_t dot = text.rfind('.');
     return dot != std::string_view::npos && dot > 0 && dot + 1 < text.size() &&
+           std::isalpha(static_cast<unsigned char>(text[dot + 1])) != 0 &&
            text.find_first_of(" /", dot) == std::string_view::npos;
 }
 
 bool is_file(std::string_view text) {
-    const size_t dot = text.rfind('.');
-    return dot != std::string_view::npos && dot > 0 && dot + 1 < text.size() &&
-           text.find(' ') == std::string_view::npos;
+    return has_extension(text) && text.find(' ') == std::string_view::npos;
 }
 
 std::optional<PytestSummary> subtest_summary_of(std::string_view line) {
@@ -168,19 +168,30 @@ std::optional<PytestSummary> subtest_summary_of(std::string_view line) {
     return summary;
 }
 
-// "        tests/a.py::test_x (fixtures used: a, b) PASSED" of --setup-show, or with a character.
+// "        tests/a.py::test_x (fixtures used: a, b)PASSED" of --setup-show, or with a character; of
+// a test without fixtures "        tests/a.py::test_xPASSED".
 std::optional<PytestNode> shown_node(std::string_view line) {
     constexpr std::string_view kFixtures = " (fixtures used: ";
-    const size_t begin = line.find_first_not_of(' ');
-    const size_t fixtures = line.rfind(kFixtures);
-    if (fixtures == std::string_view::npos || fixtures < begin) return std::nullopt;
-    const size_t close = line.find(") ", fixtures);
-    if (close == std::string_view::npos) return std::nullopt;
-    const std::string_view outcome = line.substr(close + 2);
-    PytestNode node{line.substr(begin, fixtures - begin), pytest_status_of(outcome)};
-    if (const auto state = outcome.size() == 1 ? pytest_state_of(outcome[0]) : std::nullopt)
-        node.status = PytestStatus{*state, {}, 0};
-    return node;
+    constexpr size_t kIndent = 8;
+    const std::string_view text = trimmed(without_progress(line));
+    const auto named = [&](size_t name_ends, std::string_view outcome) {
+        PytestNode node{text.substr(0, name_ends), pytest_status_of(outcome)};
+        if (const auto state = outcome.size() == 1 ? pytest_state_of(outcome[0]) : std::nullopt)
+            node.status = PytestStatus{*state, {}, 0};
+        return node;
+    };
+    if (const size_t fixtures = text.rfind(kFixtures); fixtures != std::string_view::npos) {
+        const size_t close = text.find(')', fixtures);
+        if (close == std::string_view::npos) return std::nullopt;
+        return named(fixtures, trimmed(text.substr(close + 1)));
+    }
+    if (line.find_first_not_of(' ') != kIndent || text.find(' ') != std::string_view::npos ||
+        text.find(".py::") == std::string_view::npos)
+        return std::nullopt;
+    for (const OutcomeWord& known : kOutcomeWords)
+        if (text.ends_with(known.word)) return named(text.size() - known.word.size(), known.word);
+    if (!pytest_state_of(text.back())) return std::nullopt;
+    return named(text.size() - 1, text.substr(text.size() - 1));
 }
 
 }  // namespace

@@ -174,7 +174,11 @@ void PytestScanner::take_line(std::string_view line, size_t after) {
         if (line.starts_with('=')) take_rule(line, after);
         if (stage_ != Stage::results || skip_to_ > offset_) return;
         if (line.starts_with(kConftest) && !has_content()) conftest_ = internal_offset_ = offset_;
-        const size_t end = line.starts_with(kInternalError) ? 0 : end_of_result(line);
+        size_t end = line.starts_with(kInternalError) ? 0 : end_of_result(line);
+        // A reason or an id may hold the words of a death: of a test that died there is no outcome.
+        if (const auto node = end < line.size() ? pytest_node_of(line) : std::nullopt;
+            node && node->status)
+            end = line.size();
         take_result(line.substr(0, end));
         take_end_of_process(line.substr(end));
         is_pytest_ = is_pytest_ || (end < line.size() && !characters_.empty());

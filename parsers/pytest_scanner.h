@@ -111,6 +111,7 @@ class PytestScanner {
     void find_own_closing();
     [[nodiscard]] std::uint32_t agreeing_closing(std::uint32_t paired) const;
     [[nodiscard]] std::uint32_t quiet_closing() const;
+    [[nodiscard]] std::uint32_t closing_of_more(std::uint32_t printed) const;
     [[nodiscard]] size_t last_summary() const;
     [[nodiscard]] bool may_close(std::uint32_t mark) const;
     [[nodiscard]] bool agrees(std::uint32_t closing) const;
@@ -215,7 +216,8 @@ class PytestScanner {
     // The outcome that ended the last line of the current test's output: pytest's own where nothing
     // more follows of the test.
     std::optional<PytestStatus> after_output_;
-    std::int64_t unnamed_ = 0;
+    std::int64_t unnamed_ = 0;         // of this session
+    std::int64_t unnamed_in_all_ = 0;  // of the file
 };
 
 }  // namespace compat::parsers

@@ -225,7 +225,7 @@ void PytestScanner::add_missing(std::int64_t missing, std::int64_t counted, bool
 
 void PytestScanner::add_unnamed(std::string_view path, State state, std::int64_t count,
                                 std::string reason) {
-    for (std::int64_t i = 0; i < count && unnamed_ < kMostUnnamed; ++i) {
+    for (std::int64_t i = 0; i < count && unnamed_in_all_ < kMostUnnamed; ++i, ++unnamed_in_all_) {
         CaseRecord& c = record_->cases.emplace_back();
         c.name = fmt::format("<unnamed {}>", ++unnamed_);
         c.id = fmt::format("{}::{}", path, c.name);

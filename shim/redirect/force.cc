@@ -3,10 +3,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/csrc/autograd/node.h>
-
-#include <string_view>
-#include <typeinfo>
 
 #include "redirect/kernel.h"
 #include "redirect/state.h"
@@ -19,14 +15,6 @@ const c10::DispatchKeySet kAfterMode(c10::DispatchKeySet::FULL_AFTER, kModeKey);
 // torch.tensor and the dispatch to tensor subclasses take Python's key away while they run.
 bool inside_torchs_own_call() {
     return c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
-}
-
-// A function of torch's in a backward pass. One that is written in Python is the user's; its type,
-// torch::autograd::PyNode, is known by name alone: torch exports no typeinfo of it.
-bool inside_backward() {
-    constexpr std::string_view kInPython = "N5torch8autograd6PyNodeE";
-    const auto node = torch::autograd::get_current_node();
-    return node && typeid(*node).name() != kInPython;
 }
 
 }  // namespace
@@ -42,8 +30,7 @@ c10::Device force(OpId symbol) noexcept {
 }
 
 bool asked_by_the_user() noexcept {
-    return !inside_torchs_own_call() && !inside_backward() &&
-           !Recorder::instance().called_for_the_host();
+    return !inside_torchs_own_call() && !Recorder::instance().called_for_the_host();
 }
 
 void call_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -62,9 +49,10 @@ void LiftKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet k
     call_below(op, keys, stack);
     c10::IValue& result = stack->back();
     if (!result.isTensor() || !result.toTensor().device().is_cpu() || !asked_by_the_user()) return;
+    const c10::impl::ExcludeDispatchKeyGuard inside(kModeKey);
+    if (result.toTensor().is_pinned()) return;
     const c10::Device place = force(id_);
     if (place.is_cpu()) return;
-    const c10::impl::ExcludeDispatchKeyGuard inside(kModeKey);
     result = c10::IValue(result.toTensor().to(place));
 }
 

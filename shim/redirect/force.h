@@ -3,9 +3,10 @@
 // that must stay there, and its kernels see those requests, too.
 //
 // The user's requests are those of ops that Python calls, of none that ops call inside: the mode's
-// key is taken from the thread while an op runs (`call_below`). Of these, left alone are calls that
-// C++ makes between two ops (torch.tensor fills on the CPU what it lifts afterwards; a backward
-// pass) and callers inside torch that need host memory (python/compat_shim/host_callers.py).
+// key is taken from the thread while an op runs (`call_below`), also from Python that an op calls
+// (a custom op's body, a TorchDispatchMode). Of these, left alone are calls that C++ makes between
+// two ops (torch.tensor fills on the CPU what it lifts afterwards) and callers inside torch that
+// need host memory, such as a backward pass (python/compat_shim/host_callers.py).
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

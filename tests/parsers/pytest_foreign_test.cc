@@ -299,6 +299,57 @@ TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNoQuietSession) {
     }
 }
 
+// Of -q -s, whatever the closing says that a test has printed.
+TEST(PytestForeign, AClosingThatAPassingTestPrintedEndsNoQuietSession) {
+    const std::string rest =
+        ruled("FAILURES") + ruled("test_c", '_') +
+        "\n>   def test_c(): assert 0\nE   assert 0\n\na.py:3: AssertionError\n" +
+        ruled("short test summary info") +
+        "FAILED a.py::test_c - assert 0\n1 failed, 2 passed in 0.05s\n";
+    for (const char* printed : {"1 passed in 0.10s", "3 passed in 0.10s",
+                                "=== 500 passed in 0.1s ===", "2 failed, 3 passed in 1.00s"}) {
+        const auto behind = read_one(fmt::format(".\n{}\n.F\n{}", printed, rest));
+        EXPECT_THAT(mismatches(behind), IsEmpty()) << printed;
+        EXPECT_EQ(behind.cases.size(), 3u) << printed;
+        const auto first = read_one(fmt::format("{}\n..F\n{}", printed, rest));
+        EXPECT_THAT(mismatches(first), IsEmpty()) << printed;
+        EXPECT_EQ(first.cases.size(), 3u) << printed;
+    }
+    EXPECT_EQ(read("..\n2 passed in 0.1s\n...\n3 passed in 0.1s\n").size(), 2u);
+}
+
+TEST(PytestForeign, SetupShowGluesTheOutcomeToTheName) {
+    const auto part = read_one(session("collecting ... collected 3 items\n\n"
+                                       "a.py::test_x \n        SETUP    F q\n"
+                                       "        a.py::test_x (fixtures used: q)PASSED\n"
+                                       "        TEARDOWN F q\n"
+                                       "a.py::test_z \n        a.py::test_zPASSED\n"
+                                       "a.py::test_p[c) d] \n        SETUP    F v['c) d']\n"
+                                       "        a.py::test_p[c) d] (fixtures used: v)SKIPPED (no)\n"
+                                       "        TEARDOWN F v['c) d']\n\n") +
+                               ruled("2 passed, 1 skipped in 0.02s"));
+    EXPECT_THAT(states(part), ElementsAre("a.py::test_x passed", "a.py::test_z passed",
+                                          "a.py::test_p[c) d] skipped"));
+    EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
+TEST(PytestForeign, WordsOfADeathInAReasonOrAnId) {
+    const auto part =
+        read_one(session("collecting ... collected 2 items\n\n"
+                         "a.py::test_b SKIPPED (Fatal Python error: on CI) [ 50%]\n"
+                         "a.py::test_c[Fatal Python error: Aborted] PASSED [100%]\n\n") +
+                 ruled("1 passed, 1 skipped in 0.02s"));
+    EXPECT_THAT(states(part), ElementsAre("a.py::test_b skipped",
+                                          "a.py::test_c[Fatal Python error: Aborted] passed"));
+    EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
+TEST(PytestForeign, ANumberIsNoFile) {
+    const auto part = read_one("1.5 s\n0.5 x\n... [100%]\n3 passed in 0.1s\n");
+    EXPECT_EQ(part.cases.size(), 3u);
+    for (const CaseRecord& c : part.cases) EXPECT_FALSE(c.id.starts_with("0.5")) << c.id;
+}
+
 TEST(PytestForeign, ClosingsAloneAreSessions) {
     const auto parts = read("1 failed, 2 passed in 0.10s\n3 passed in 0.20s\n4 passed in 0.30s\n");
     ASSERT_EQ(parts.size(), 3u);

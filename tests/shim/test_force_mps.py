@@ -73,10 +73,11 @@ def test_pinned_memory_is_the_hosts(on_mps):
     ran = on_mps(
         """
 x = torch.ones(2).pin_memory()
-print(json.dumps([str(x.device), torch.empty(2, pin_memory=True).is_pinned()]))
+print(json.dumps([str(x.device), torch.empty(2, pin_memory=True).is_pinned(),
+                  torch.tensor([1.0], pin_memory=True).is_pinned()]))
 """
     )
-    assert ran.answer == ["mps:0", True]
+    assert ran.answer == ["mps:0", True, True]
     assert [e["op"] for e in ran.devices(kind="stub")] == ["torch.Tensor.pin_memory"]
 
 

@@ -119,12 +119,13 @@ print(json.dumps([
     torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_name(), taken,
     again, drawn, event.elapsed_time(later) >= 0, pinned.is_pinned(), default,
     str(torch.accelerator.current_accelerator()), torch.backends.mps.is_available(),
-    torch.cuda.FloatTensor(2).is_cuda, torch.cuda.get_rng_state().numel()]))
+    torch.cuda.FloatTensor(2).is_cuda, torch.cuda.get_rng_state().numel(),
+    torch.cuda.FloatTensor(x[:2]).is_cuda, torch.cuda.FloatTensor(x[:2].storage()).numel()]))
 """
     )
     assert ran.answer == [
         True, 1, "Simulated Apple GPU (as CUDA)", 4 << 20, True, True, True, True, "cuda:0", "mps",
-        True, True, 16,
+        True, True, 16, True, 1 << 20,
     ]
 
 

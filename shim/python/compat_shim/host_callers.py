@@ -17,6 +17,7 @@ class HostCaller(NamedTuple):
 
 HOST_CALLERS = (
     HostCaller("_utils.py", "", "tensors are built over storages that are there already"),
+    HostCaller("autograd/graph.py", "_engine_run_backward", "gradients are where their tensors are"),
     HostCaller("export/pt2_archive/", "", "the parts of an archive are read into host memory"),
     HostCaller("jit/_serialization.py", "", "storages are read into host memory, and then moved"),
     HostCaller("nn/utils/rnn.py", "", "the lengths of packed sequences must be on the host"),

@@ -12,6 +12,14 @@ import sys
 _frame = sys._getframe  # bound early: a test may put a mock there
 
 
+def _caller():
+    """The file whose code asked for the attribute; none where C did, with no Python below it."""
+    try:
+        return _frame(2).f_code.co_filename
+    except ValueError:
+        return ""
+
+
 def apply(torch, internal_prefixes):
     """`internal_prefixes`: of files whose code is torch's or ours."""
     inside = _Inside(internal_prefixes)
@@ -28,19 +36,19 @@ def apply(torch, internal_prefixes):
         found = ask_device(self)
         if getattr(found, "type", None) != "mps":
             return found
-        asks = _frame(1).f_code.co_filename
+        asks = _caller()
         return shown if asks == printer or not inside[asks] else found
 
     def is_cuda(self):
-        return ask_is_cuda(self) or not inside[_frame(1).f_code.co_filename] and ask_is_mps(self)
+        return ask_is_cuda(self) or ask_is_mps(self) and not inside[_caller()]
 
     def is_mps(self):
-        return ask_is_mps(self) and inside[_frame(1).f_code.co_filename]
+        return ask_is_mps(self) and inside[_caller()]
 
     @functools.wraps(ask_type)
     def type(self, *args, **kwargs):
         answer = ask_type(self, *args, **kwargs)
-        if isinstance(answer, str) and not inside[_frame(1).f_code.co_filename]:
+        if isinstance(answer, str) and not inside[_caller()]:
             return answer.replace("torch.mps.", "torch.cuda.", 1)
         return answer
 

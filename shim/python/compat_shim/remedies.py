@@ -100,6 +100,8 @@ def _storages(torch, library):
 def _legacy_types(torch, library, devices):
     """torch.cuda.FloatTensor and its like, as types, as constructors and as the default."""
 
+    of_a_device = (torch.Tensor, torch.TypedStorage, torch.UntypedStorage)
+
     class LegacyType(type):
         def __instancecheck__(cls, instance):
             return (
@@ -113,7 +115,8 @@ def _legacy_types(torch, library, devices):
 
         def __new__(cls, *args, device="cuda", **kwargs):
             where = library.redirect(symbol, str(torch.device(device)))
-            return cls.host(*args, **kwargs).to(where)
+            on_host = (each.cpu() if isinstance(each, of_a_device) else each for each in args)
+            return cls.host(*on_host, **kwargs).to(where)
 
         # Tensor.type() reads the full name from the type itself.
         members = {"__new__": __new__, "host": host, "dtype": host.dtype}

@@ -150,6 +150,20 @@ class _Twice(torch.autograd.Function):
         return grad * torch.tensor([2.0, 2.0])
 
 
+def gradients_by_the_way(_):
+    """Code of the user's that a backward pass calls: hooks, recomputation, saved tensors."""
+    from torch.utils.checkpoint import checkpoint
+
+    x = data(3).requires_grad_()
+    x.register_hook(lambda grad: grad * torch.full((3,), 2.0))
+    y = checkpoint(lambda x: x * torch.ones(3) * 3, x, use_reentrant=False)
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda saved: saved.tolist(), lambda values: torch.tensor(values)
+    ):
+        (y * y).sum().backward()
+    return x.grad
+
+
 def gradients(_):
     x = data(2).requires_grad_()
     _Twice.apply(x).sum().backward()

@@ -65,6 +65,9 @@ constexpr Judged kTable[] = {
      .grouped = Grouped::together,
      .title = "a file that was saved on another device is loaded as it is",
      .advice = "`torch.load(f, map_location=device)`"},
+    {.rule = "tensor-to-numpy",
+     .judgement = device_handling,
+     .advice = "`x.cpu().numpy()`: NumPy reads host memory"},
     {.cause = Cause::device_mismatch,
      .judgement = device_handling,
      .advice = "make the tensor where its partner is: `device=x.device`, `x.new_zeros(…)`, "

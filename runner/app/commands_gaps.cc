@@ -86,7 +86,8 @@ Expected<ExitCode> scan(const GapsCommand& command, const Invocation& invocation
 bool is_wanted(const reports::GapView& gap, const GapsCommand& command) {
     return (command.status == "all" || gap.status == command.status) &&
            (command.kind.empty() || name_of(gap.key.kind) == command.kind) &&
-           (command.device.empty() || gap.key.device == command.device);
+           (command.device.empty() || gap.key.device == command.device ||
+            target_words(gap) == command.device);
 }
 
 Expected<std::vector<reports::GapView>> wanted(const GapsCommand& command,
@@ -203,12 +204,16 @@ Expected<ExitCode> set(const GapsCommand& command, const Invocation& invocation)
         if (auto ok = check_value(values.back().first, values.back().second); !ok)
             return tl::unexpected(ok.error());
     }
-    const auto gaps = named(command, invocation);
+    auto gaps = named(command, invocation);
     if (!gaps) return tl::unexpected(gaps.error());
+    // "mps" is both kinds of it, unless one must be chosen.
+    const auto is_it = [&](const auto& gap) { return target_words(gap) == command.device; };
+    if (gaps->size() > 1 && std::any_of(gaps->begin(), gaps->end(), is_it))
+        std::erase_if(*gaps, std::not_fn(is_it));
     if (gaps->size() > 1)
         return fail(ErrorKind::usage,
                     fmt::format("{} gaps are called {}", gaps->size(), command.symbol),
-                    "say which by --kind and --device");
+                    "say which by --kind and --device, for example --device \"mps (simulated)\"");
     const auto results = existing_results(invocation);
     if (!results) return tl::unexpected(results.error());
     auto store = open_results(*results);

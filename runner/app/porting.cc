@@ -203,7 +203,9 @@ ExitCode code_of(const PortingView& view) {
     for (const auto& column : view.columns) {
         if (!column.run) continue;
         ++runs;
-        const auto code = static_cast<ExitCode>(column.run->exit_code.value_or(0));
+        // A run that was killed has none.
+        const auto code =
+            column.run->exit_code ? ExitCode(*column.run->exit_code) : ExitCode::interrupted;
         const bool selection = code == ExitCode::usage || code == ExitCode::nothing_selected;
         (selection ? of_selection : codes).push_back(code);
     }

@@ -182,7 +182,7 @@ std::optional<PytestNode> shown_node(std::string_view line) {
     };
     if (const size_t fixtures = text.rfind(kFixtures); fixtures != std::string_view::npos) {
         const size_t close = text.find(')', fixtures);
-        if (close == std::string_view::npos) return std::nullopt;
+        if (close == std::string_view::npos || text.find("::") > fixtures) return std::nullopt;
         return named(fixtures, trimmed(text.substr(close + 1)));
     }
     if (line.find_first_not_of(' ') != kIndent || text.find(' ') != std::string_view::npos ||

@@ -333,6 +333,14 @@ TEST(PytestForeign, SetupShowGluesTheOutcomeToTheName) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
+TEST(PytestForeign, WhatLooksLikeSetupShowAndNamesNoTest) {
+    const auto part = read_one(session("collecting ... collected 1 item\n\n"
+                                       "a.py::test_x PASSED [100%]\n"
+                                       "   \x81@p (fixtures used: x::y) PASSED\n\n") +
+                               ruled("1 passed in 0.02s"));
+    EXPECT_THAT(states(part), ElementsAre("a.py::test_x passed"));
+}
+
 TEST(PytestForeign, WordsOfADeathInAReasonOrAnId) {
     const auto part =
         read_one(session("collecting ... collected 2 items\n\n"

@@ -1,25 +1,16 @@
 """Mode `full` on a host with an accelerator, a simulated Mac: what names the CPU or no device is on it
 as well, and programs go on working. tests/sweep/host_callers.py shows which rows they need."""
 
-import pathlib
-
 import pytest
 
 from conftest import run_child
-from machinery import cases
+from machinery import cases, script
 
-HERE = pathlib.Path(__file__).parent
 ON_MPS = {
     "TORCHDEVICE_SIMULATE": "mps",
     "TORCHDEVICE_MODE": "full",
     "PYTORCH_ENABLE_MPS_FALLBACK": "1",
 }
-SCRIPT = """
-import sys
-sys.path.insert(0, {here!r})
-from machinery import harness
-harness.run({group!r}, {device!r})
-"""
 
 
 @pytest.fixture
@@ -98,8 +89,8 @@ def test_programs_go_on_working(library, tmp_path, group):
     answers = []
     for device in ("cpu", "cuda"):
         (tmp_path / device).mkdir()
-        script = SCRIPT.format(here=str(HERE), group=group, device=device)
-        ran = run_child(library, tmp_path / device, script, active=device == "cuda", env=ON_MPS)
+        program = script(group, device)
+        ran = run_child(library, tmp_path / device, program, active=device == "cuda", env=ON_MPS)
         answers.append(ran.answer)
     without, under = answers
     differ = {name: under[name] for name in cases(group) if under[name] != without[name]}

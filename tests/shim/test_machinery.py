@@ -6,15 +6,8 @@ import re
 import pytest
 
 from conftest import run_child
-from machinery import cases
+from machinery import cases, script
 
-SCRIPT = """
-import sys
-sys.path.insert(0, {here!r})
-from machinery import harness
-if __name__ == "__main__":
-    harness.run({group!r}, {device!r})
-"""
 HERE = pathlib.Path(__file__).parent
 
 GROUPS = ("compiling", "inductor", "tracing", "transforms", "objects", "distributed")
@@ -45,7 +38,7 @@ def groups(library, tmp_path_factory, inductor_cache):
                 run_child(
                     library,
                     tmp_path_factory.mktemp(group),
-                    SCRIPT.format(here=str(HERE), group=group, device=device),
+                    script(group, device),
                     active=device == "cuda",
                     env=inductor_cache,
                 )

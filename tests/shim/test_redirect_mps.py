@@ -2,12 +2,11 @@
 for CUDA end (mode `missing`) and tensors answer as CUDA's to code outside torch."""
 
 import json
-import pathlib
 
 import pytest
 
 from conftest import run_child
-from machinery import cases
+from machinery import cases, script
 
 BEGINNING = """
 import io, json, torch
@@ -185,12 +184,6 @@ NOT_ON_A_MAC = {
     ("transforms", "saved_tensor_hooks"),
     ("objects", "module_moves"),
 }
-SCRIPT = """
-import sys
-sys.path.insert(0, {here!r})
-from machinery import harness
-harness.run({group!r}, {device!r})
-"""
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -200,7 +193,7 @@ def test_torchs_machinery_gives_the_results_of_the_cpu(library, tmp_path_factory
         ran = run_child(
             library,
             tmp_path_factory.mktemp(group),
-            SCRIPT.format(here=str(pathlib.Path(__file__).parent), group=group, device=device),
+            script(group, device),
             active=device == "cuda",
             env={
                 "TORCHDEVICE_SIMULATE": "mps",

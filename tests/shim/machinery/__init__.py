@@ -12,6 +12,18 @@ import ast
 import pathlib
 
 HERE = pathlib.Path(__file__).parent
+_SCRIPT = """
+import sys
+sys.path.insert(0, {folder!r})
+from machinery import harness
+if __name__ == "__main__":
+    harness.run({group!r}, {device!r})
+"""
+
+
+def script(group, device):
+    """The program that runs the group's cases for a device, and prints their answers."""
+    return _SCRIPT.format(folder=str(HERE.parent), group=group, device=device)
 
 
 def cases(group):

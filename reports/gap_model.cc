@@ -71,11 +71,11 @@ GapView view_of(const store::StoredGap& gap) {
 }  // namespace
 
 std::vector<GapView> ranked_gaps(const GapSources& sources) {
-    std::vector<GapHit> hits;
+    std::map<std::string, std::vector<GapHit>> hits;  // by run
     std::map<GapKey, std::map<SiteKey, Site>> sites;
     std::map<std::string, LinkResolver> links;
     for (const store::CurrentHit& current : sources.hits) {
-        GapHit& hit = hits.emplace_back(current.hit);
+        GapHit& hit = hits[current.run].emplace_back(current.hit);
         hit.test = qualified(current);
         Site& site = sites[hit.key][{current.run, hit.file, hit.line}];
         site.count += hit.count;
@@ -83,7 +83,9 @@ std::vector<GapView> ranked_gaps(const GapSources& sources) {
         if (!links.contains(current.run))
             links.emplace(current.run, links_of(sources.runs.at(current.run), sources));
     }
-    const auto blocked = analysis::blocked_by(hits);
+    std::vector<std::vector<GapHit>> runs;
+    for (auto& [run, of_run] : hits) runs.push_back(std::move(of_run));
+    const auto blocked = analysis::blocked_by(runs);
     std::vector<GapView> views;
     std::map<std::string_view, int> grave;
     for (size_t i = 0; i < kSeverityNames.size(); ++i)

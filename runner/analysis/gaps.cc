@@ -254,16 +254,22 @@ GapFacts facts_of(const GapKey& key) {
     return facts;
 }
 
-std::map<GapKey, Blocked> blocked_by(const std::vector<GapHit>& hits) {
-    std::map<std::string_view, std::set<GapKey>> of_test;
-    for (const GapHit& hit : hits)
-        if (hit.blocks && !hit.test.empty()) of_test[hit.test].insert(hit.key);
+std::map<GapKey, Blocked> blocked_by(const std::vector<std::vector<GapHit>>& runs) {
+    // Of each gap and test that it blocks, whether it does so alone in one of the runs.
+    std::map<GapKey, std::map<std::string_view, bool>> tests;
+    for (const auto& hits : runs) {
+        std::map<std::string_view, std::set<GapKey>> of_test;
+        for (const GapHit& hit : hits)
+            if (hit.blocks && !hit.test.empty()) of_test[hit.test].insert(hit.key);
+        for (const auto& [test, keys] : of_test)
+            for (const GapKey& key : keys) tests[key][test] |= keys.size() == 1;
+    }
     std::map<GapKey, Blocked> blocked;
-    for (const auto& [test, keys] : of_test)
-        for (const GapKey& key : keys) {
+    for (const auto& [key, of_gap] : tests)
+        for (const auto& [test, alone] : of_gap) {
             Blocked& row = blocked[key];
             ++row.tests;
-            row.unblocked_alone += keys.size() == 1;
+            row.unblocked_alone += alone;
         }
     return blocked;
 }

@@ -36,9 +36,11 @@ struct Target {
 
 struct Blocked {
     std::int64_t tests = 0;            // that failed of it
-    std::int64_t unblocked_alone = 0;  // of these, those that no other gap is known to block
+    std::int64_t unblocked_alone = 0;  // of these, those that failed of it alone in one of the runs
 };
-[[nodiscard]] std::map<GapKey, Blocked> blocked_by(const std::vector<GapHit>& hits);
+// Each run's hits. A failure is of one run, on one device: what blocks the test in another run, on
+// another one, is not in its way.
+[[nodiscard]] std::map<GapKey, Blocked> blocked_by(const std::vector<std::vector<GapHit>>& runs);
 
 // What a later run says of tests that gaps blocked before it.
 struct LaterRun {

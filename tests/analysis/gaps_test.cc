@@ -140,12 +140,22 @@ TEST(BlockedBy, CountsATestForAGapAloneOnlyWhereNoOtherBlocksIt) {
         made.blocks = blocks;
         return made;
     };
-    const auto blocked = blocked_by(
-        {hit(a, "t1"), hit(a, "t1"), hit(a, "t2"), hit(b, "t2"), hit(b, "t3", false), hit(b, "")});
+    const auto blocked = blocked_by({{hit(a, "t1"), hit(a, "t1"), hit(a, "t2"), hit(b, "t2"),
+                                      hit(b, "t3", false), hit(b, "")}});
     EXPECT_EQ(blocked.at(a).tests, 2);
     EXPECT_EQ(blocked.at(a).unblocked_alone, 1);
     EXPECT_EQ(blocked.at(b).tests, 1);
     EXPECT_EQ(blocked.at(b).unblocked_alone, 0);
+
+    // In another run, on another device: none of its gaps stands in the way of the first run.
+    const GapKey c{"a", GapKind::op_unsupported, "cuda"},
+        host{"a", GapKind::dtype_unsupported, "cpu"};
+    const auto two = blocked_by(
+        {{hit(a, "t1"), hit(a, "t2"), hit(host, "t2")}, {hit(c, "t1"), hit(host, "t2")}});
+    EXPECT_EQ(std::pair(two.at(a).tests, two.at(a).unblocked_alone), std::pair(2L, 1L));
+    EXPECT_EQ(std::pair(two.at(c).tests, two.at(c).unblocked_alone), std::pair(1L, 1L));
+    EXPECT_EQ(std::pair(two.at(host).tests, two.at(host).unblocked_alone), std::pair(1L, 1L))
+        << "one test in two runs, in one of them alone";
 }
 
 class MendedBy : public ::testing::Test {

@@ -53,6 +53,21 @@ def runner(program, tmp_path):
 
 
 @pytest.fixture
+def write_suite(tmp_path):
+    """write_suite(name, files): the folder of a unittest suite whose tests are in tests/; `files` by path, each with its text."""
+
+    def write(name, files):
+        folder = tmp_path / "suite"
+        (folder / "tests").mkdir(parents=True)
+        definition = {"format": 1, "name": name, "framework": "unittest", "layout": {"pythonpath": ["."]}}
+        for path, text in {"suite.json": json.dumps(definition), "tests/__init__.py": "", **files}.items():
+            (folder / path).write_text(text)
+        return folder
+
+    return write
+
+
+@pytest.fixture
 def python():
     """The interpreter with torch that runs these tests; the runner uses its environment as it is."""
     return sys.executable

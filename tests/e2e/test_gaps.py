@@ -9,8 +9,6 @@ import sys
 
 import pytest
 
-SUITE = '{"format": 1, "name": "gapped", "framework": "unittest", "layout": {"pythonpath": ["."]}}'
-
 # What a run cannot do here, and what a fixed library would do instead.
 LIBRARY = {
     "broken": "import torch\n\ndef graph():\n    return torch.cuda.CUDAGraph()\n",
@@ -38,14 +36,8 @@ class Graphs(unittest.TestCase):
 
 
 @pytest.fixture
-def suite(tmp_path):
-    folder = tmp_path / "suite"
-    (folder / "tests").mkdir(parents=True)
-    (folder / "tests/__init__.py").touch()
-    (folder / "suite.json").write_text(SUITE)
-    (folder / "library.py").write_text(LIBRARY["broken"])
-    (folder / "tests/test_graphs.py").write_text(TESTS)
-    return folder
+def suite(write_suite):
+    return write_suite("gapped", {"library.py": LIBRARY["broken"], "tests/test_graphs.py": TESTS})
 
 
 def listed(runner, *words):
@@ -97,6 +89,15 @@ def test_a_gap_is_closed_by_the_last_of_the_tests_that_it_blocked(runner, python
         assert (gaps["torch.cuda.CUDAGraph"]["tests"], gaps["torch.cuda.CUDAGraph"]["status"]) == (tests, status)
         assert gaps["addmm_impl_cpu_"]["tests"] == 1
     assert gaps["torch.cuda.CUDAGraph"]["closed_by"] == ran.folder.name
+
+
+def test_what_blocks_a_test_on_one_device_is_not_in_its_way_on_another(runner, python, suite):
+    """The same symbol is missing on the host and on a simulated device: were it there on one of them, the tests would go on there."""
+    for words in ([], ["--simulate", "mps"]):
+        assert runner(suite, "--python", python, *words).code == 1
+    gaps = json.loads(runner("gaps", "list", "--json").out)["gaps"]
+    graphs = {(g["device"], g["simulated"]): (g["tests"], g["unblocked_alone"]) for g in gaps if g["symbol"] == "torch.cuda.CUDAGraph"}
+    assert graphs == {("cpu", False): (2, 2), ("mps", True): (2, 2)}
 
 
 def test_a_log_that_fails_costs_the_run_nothing_else(runner, python, suite):

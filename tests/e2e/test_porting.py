@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SUITE = '{"format": 1, "name": "ported", "framework": "unittest", "layout": {"pythonpath": ["."]}}'
 TESTS = """
 import unittest
 import torch
@@ -92,14 +91,8 @@ EXPECTED = {
 
 
 @pytest.fixture
-def suite(tmp_path):
-    folder = tmp_path / "suite"
-    (folder / "tests").mkdir(parents=True)
-    (folder / "tests/__init__.py").touch()
-    (folder / "suite.json").write_text(SUITE)
-    (folder / "tests/test_port.py").write_text(TESTS)
-    (folder / "tests/test_module.py").write_text(MODULE)
-    return folder
+def suite(write_suite):
+    return write_suite("ported", {"tests/test_port.py": TESTS, "tests/test_module.py": MODULE})
 
 
 def pages(out):

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-SUITE = '{"format": 1, "name": "mac", "framework": "unittest", "layout": {"pythonpath": ["."]}}'
 TESTS = """
 import unittest
 import torch
@@ -28,13 +27,8 @@ class OnTheDevice(unittest.TestCase):
 
 
 @pytest.fixture
-def suite(tmp_path):
-    folder = tmp_path / "suite"
-    (folder / "tests").mkdir(parents=True)
-    (folder / "tests/__init__.py").touch()
-    (folder / "suite.json").write_text(SUITE)
-    (folder / "tests/test_device.py").write_text(TESTS)
-    return folder
+def suite(write_suite):
+    return write_suite("mac", {"tests/test_device.py": TESTS})
 
 
 def run(runner, suite, python, *words):

@@ -1,5 +1,7 @@
 // Where a session of pytest's ends, and what of what looks like its frame is only what its tests
 // printed: other sessions, too. The marks: pytest_marks.h.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "parsers/closing.h"
@@ -83,11 +85,15 @@ bool PytestScanner::may_close(std::uint32_t mark) const {
 // and what broke in other ways than a call has not always one.
 bool PytestScanner::agrees(std::uint32_t closing) const {
     const Closing counted = closing_at(log_.text, marks_[closing]);
-    const auto read = [&](State state) { return printed_[static_cast<size_t>(state)]; };
-    return count_in(counted, "passed") == read(State::passed) &&
-           count_in(counted, "xfailed") == read(State::xfailed) &&
-           count_in(counted, "xpassed") == read(State::xpassed) &&
-           count_in(counted, "failed") >= read(State::failed);
+    return agree(counted, by_characters_) || (verbose_ && agree(counted, by_lines_));
+}
+
+bool PytestScanner::agree(const Closing& closing, const Counts& counts) {
+    const auto read = [&](State state) { return counts[static_cast<size_t>(state)]; };
+    return count_in(closing, "passed") == read(State::passed) &&
+           count_in(closing, "xfailed") == read(State::xfailed) &&
+           count_in(closing, "xpassed") == read(State::xpassed) &&
+           count_in(closing, "failed") >= read(State::failed);
 }
 
 void PytestScanner::find_own_closing() {
@@ -137,7 +143,7 @@ std::uint32_t PytestScanner::agreeing_closing(std::uint32_t paired) const {
     if (stage_ == Stage::results) {
         if (paired != kNone && paired > mark_) return paired;
         std::int64_t read = 0;
-        for (const std::int64_t count : printed_) read += count;
+        for (const std::int64_t count : printed()) read += count;
         if (agrees(mark_) && (!selected_ || read >= *selected_)) return mark_;
         for (std::uint32_t i = mark_ + 1; i < furthest && marks_[i].kind != Kind::start; ++i)
             if (may_close(i)) return i;
@@ -159,7 +165,7 @@ std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
     constexpr size_t kNear = 1 << 20;
     const auto last = static_cast<std::uint32_t>(
         std::min<size_t>(marks_.size(), std::size_t{printed} + 1 + kSoon));
-    auto read = printed_;
+    Counts read = by_characters_;
     const size_t before = marks_[printed].after;
     for (std::uint32_t i = printed + 1; i < last && marks_[i].kind != Kind::start; ++i) {
         if (marks_[i].offset - before > kNear) break;
@@ -173,7 +179,7 @@ std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
         const auto counts = [&](std::string_view word, State state) {
             return count_in(counted, word) == read[static_cast<size_t>(state)];
         };
-        if (read != printed_ && counts("passed", State::passed) &&
+        if (read != by_characters_ && counts("passed", State::passed) &&
             counts("failed", State::failed) && counts("skipped", State::skipped) &&
             counts("xfailed", State::xfailed))
             return i;
@@ -182,20 +188,14 @@ std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
 }
 
 // Of a session of -q. Where no closing agrees, the last one before there are results again.
-std::uint32_t PytestScanner::quiet_closing() const {
+std::uint32_t PytestScanner::quiet_closing() {
     const auto furthest =
         static_cast<std::uint32_t>(std::min<size_t>(marks_.size(), mark_ + kFurthest));
-    if (stage_ == Stage::results)
-        if (const std::uint32_t whole = closing_of_more(mark_); whole != kNone) return whole;
-    // A closing alone is all there is of its session.
-    if (stage_ == Stage::results &&
-        std::all_of(printed_.begin(), printed_.end(), [](std::int64_t n) { return n == 0; }))
-        return mark_;
+    if (stage_ == Stage::results) return quiet_closing_among_results();
     std::uint32_t last = kNone;
     bool same_session = true;
     for (std::uint32_t i = mark_; i < furthest; ++i) {
         if (marks_[i].kind == Kind::start) {
-            if (stage_ == Stage::results) break;
             if (marks_[i].pair == kNone)
                 same_session = false;
             else
@@ -209,6 +209,57 @@ std::uint32_t PytestScanner::quiet_closing() const {
         if (same_session) last = i;
     }
     return last;
+}
+
+// Whether fewer ended so than surely have characters.
+bool PytestScanner::is_contradicted(const Closing& closing) const {
+    const auto fewer = [&](std::string_view word, State state) {
+        const auto n = static_cast<size_t>(state);
+        return count_in(closing, word) < by_characters_[n] + runs_[n];
+    };
+    return fewer("passed", State::passed) || fewer("failed", State::failed) ||
+           fewer("xfailed", State::xfailed) || fewer("xpassed", State::xpassed);
+}
+
+// With -s a test may print a closing. The one at hand is the session's if it counts what was read,
+// if the next one counts what follows, or if there is none.
+std::uint32_t PytestScanner::quiet_closing_among_results() {
+    if (const std::uint32_t whole = closing_of_more(mark_); whole != kNone) return whole;
+    if (agrees(mark_)) return mark_;
+    const auto furthest =
+        static_cast<std::uint32_t>(std::min<size_t>(marks_.size(), mark_ + kFurthest));
+    std::uint32_t next = mark_ + 1;
+    while (next < furthest && marks_[next].kind != Kind::start && !may_close(next)) ++next;
+    if (next >= furthest || marks_[next].kind == Kind::start) return mark_;
+    const auto none = [](const Counts& counts) { return counts == Counts{}; };
+    const bool is_alone = none(by_characters_) && none(runs_) && none(around_) && none(by_lines_);
+    Counts read{};
+    LogLines lines(log_.text.substr(0, marks_[next].offset), marks_[mark_].after, true);
+    while (lines.next())
+        if (const auto found = pytest_characters_of(lines.line()))
+            for (const char c : found->characters)
+                if (const auto state = pytest_state_of(c)) ++read[static_cast<size_t>(*state)];
+    if (is_alone && none(read)) return mark_;
+    if (!none(read) && agree(closing_at(log_.text, marks_[next]), read) &&
+        !is_contradicted(closing_at(log_.text, marks_[mark_])))
+        return mark_;
+    ++passed_over_;
+    since_passed_over_.fill(0);
+    return kNone;
+}
+
+// The closings that were passed over may be of sessions of their own, unless what stands behind the
+// last of them is too little for this closing.
+void PytestScanner::doubt_closing(const Closing& closing, size_t offset) {
+    const auto too_few = [&](std::string_view word, State state) {
+        return since_passed_over_[static_cast<size_t>(state)] < count_in(closing, word);
+    };
+    if (agree(closing, by_characters_) || too_few("passed", State::passed) ||
+        too_few("failed", State::failed) || too_few("skipped", State::skipped))
+        return;
+    doubt(offset, fmt::format("{} more lines may close a session, and nothing tells which a test "
+                              "printed",
+                              passed_over_));
 }
 
 // Where a session of -q ends of which the rule at hand is one; 0: there is none.

@@ -93,12 +93,18 @@ size_t PytestScanner::find_or_add(std::string_view node) {
     CaseRecord& c = record_->cases.emplace_back();
     c.id = one_module() ? fmt::format("{}::{}", record_->path, tail) : name;
     c.started = true;
-    const std::string heading = heading_of(tail);
     c.name = std::move(name);
     const size_t i = place_case();
-    by_node_.add(hash, static_cast<std::uint32_t>(i));
-    by_heading_[heading].cases.push_back(static_cast<std::uint32_t>(i));
+    make_known(i);
     return i;
+}
+
+// By its name and the heading that its sections have.
+void PytestScanner::make_known(size_t i) {
+    const std::string_view name = record_->cases[i].name;
+    const auto place = static_cast<std::uint32_t>(i);
+    by_node_.add(NameIndex::hash_of(name), place);
+    by_heading_[heading_of(name.substr(name.find("::") + 2))].cases.push_back(place);
 }
 
 void PytestScanner::add_status(size_t i, State state, std::string reason, double duration_s) {
@@ -107,6 +113,13 @@ void PytestScanner::add_status(size_t i, State state, std::string reason, double
     c.duration_s += duration_s;
     if (!said.any) {
         said.any = true;
+        c.state = state;
+        c.reason = std::move(reason);
+    } else if (state == State::xfailed) {
+        said.excused = true;
+    } else if (state == State::xpassed && c.state == State::xfailed) {
+        // A summary names what was expected to fail first.
+        said.excused = true;
         c.state = state;
         c.reason = std::move(reason);
     } else if (state == State::errored) {
@@ -220,6 +233,21 @@ void PytestScanner::add_internal_error(size_t end) {
     diagnose_->add(internal_offset_, "pytest broke: " + c.failure->first_line());
 }
 
+// Its tear-down broke, as was expected: pytest counts that beside what the call came to.
+void PytestScanner::excuse(size_t i) {
+    CaseRecord& c = record_->cases[i];
+    if (c.state == State::passed || c.state == State::skipped) {
+        c.call_state = c.state;
+        c.state = State::xfailed;
+        c.phase = Phase::teardown;
+    }
+    Failure failure;
+    failure.message = "its tear-down broke, as expected";
+    failure.phase = Phase::teardown;
+    failure.counted = State::xfailed;
+    keep_failure(c, std::move(failure));
+}
+
 void PytestScanner::resolve(size_t i) {
     CaseRecord& c = record_->cases[i];
     Said& said = said_[i];
@@ -230,6 +258,7 @@ void PytestScanner::resolve(size_t i) {
     }
     if (!said.any) return;
     progress_[i] = Progress::ended;
+    if (said.excused) excuse(i);
     if (c.pseudo) {
         if (said.errored_later) c.state = State::errored;
     } else if (c.state == State::errored) {

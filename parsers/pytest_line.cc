@@ -194,6 +194,43 @@ std::optional<PytestNode> shown_node(std::string_view line) {
     return named(text.size() - 1, text.substr(text.size() - 1));
 }
 
+// "tests/a.py::test_x" of "at setup of tests/a.py::test_x", in the summary since pytest 9.
+std::string_view without_phase(std::string_view text) {
+    constexpr std::array<std::string_view, 2> kPhases{"at setup of ", "at teardown of "};
+    for (const std::string_view phase : kPhases)
+        if (text.starts_with(phase)) return text.substr(phase.size());
+    return text;
+}
+
+// Where the parameters that begin at a bracket end, if a blank follows: at the first bracket that
+// closes all, else at the last one.
+std::optional<size_t> end_of_parameters(std::string_view line, size_t bracket) {
+    std::optional<size_t> last;
+    int depth = 0;
+    for (size_t i = bracket; i + 1 < line.size(); ++i) {
+        depth += line[i] == '[';
+        if (line[i] != ']') continue;
+        --depth;
+        if (line[i + 1] != ' ') continue;
+        last = i + 1;
+        if (depth <= 0) break;
+    }
+    return last;
+}
+
+// "ValueError: why", "assert 1 == 2": how pytest's words on why a test failed begin.
+bool is_crash_message(std::string_view why) {
+    constexpr std::string_view kAssert = "assert ";
+    if (why.starts_with(kAssert)) return true;
+    const size_t end = std::find_if_not(why.begin(), why.end(),
+                                        [](char c) {
+                                            return std::isalnum(static_cast<unsigned char>(c)) ||
+                                                   c == '_' || c == '.';
+                                        }) -
+                       why.begin();
+    return end > 0 && (end == why.size() || why.substr(end).starts_with(": "));
+}
+
 }  // namespace
 
 size_t end_of_result(std::string_view line) {
@@ -236,6 +273,32 @@ std::optional<PytestStatus> pytest_status_at_end(std::string_view line) {
     return begin == std::string_view::npos ? std::nullopt : bare_status_of(line.substr(begin));
 }
 
+std::optional<PytestStatus> pytest_status_at_start(std::string_view line) {
+    for (const OutcomeWord& known : kOutcomeWords) {
+        if (!line.starts_with(known.word)) continue;
+        const std::string_view rest = line.substr(known.word.size());
+        if (rest.empty()) return PytestStatus{known.state, {}, 0};
+        if (const size_t close = rest.substr(0, kWidestStatus).rfind(')');
+            rest.starts_with(" (") && close != std::string_view::npos)
+            return bare_status_of(line.substr(0, known.word.size() + close + 1));
+        // A line of a log that a test prints.
+        const bool is_message = rest[0] == ' ' || rest[0] == ':';
+        if (is_message && (known.state == State::failed || known.state == State::errored))
+            return std::nullopt;
+        return PytestStatus{known.state, {}, 0};
+    }
+    return std::nullopt;
+}
+
+std::optional<PytestStatus> pytest_status_within(std::string_view line) {
+    const std::string_view text = line.substr(0, kWidestStatus);
+    std::optional<size_t> last;
+    for (const OutcomeWord& known : kOutcomeWords)
+        if (const size_t at = text.rfind(known.word); at != std::string_view::npos)
+            last = std::max(last.value_or(0), at);
+    return last ? pytest_status_at_start(text.substr(*last)) : std::nullopt;
+}
+
 std::optional<PytestNode> pytest_node_of(std::string_view line) {
     const size_t names = line.find("::");
     if (names == std::string_view::npos || names == 0) return std::nullopt;
@@ -245,13 +308,17 @@ std::optional<PytestNode> pytest_node_of(std::string_view line) {
     const bool has_blank = file.find(' ') != std::string_view::npos;
     if (has_blank && !has_extension(file)) return std::nullopt;
     const std::string_view text = without_progress(line);
+    const bool has_progress = text.size() < trimmed(line).size();
     const size_t first = std::max(names, text.size() - std::min(text.size(), kWidestStatus));
-    // Python's names have no blanks but in their parameters: what follows is the outcome or output.
-    const size_t name_end = text.find(' ', names);
-    const bool name_is_known = file.ends_with(".py") && text.find('[', names) > name_end;
-    for (size_t blank = name_is_known ? name_end : text.find(' ', first);
-         blank != std::string_view::npos;
-         blank = name_is_known ? std::string_view::npos : text.find(' ', blank + 1)) {
+    // Python's names have no blanks but in their parameters: where tests can print, what follows
+    // may be output.
+    size_t name_ends = std::min(text.find(' ', names), text.size());
+    if (const size_t bracket = text.find('[', names); bracket < name_ends)
+        name_ends = end_of_parameters(text, bracket).value_or(text.size());
+    else if (!file.ends_with(".py"))
+        name_ends = text.size();
+    for (size_t blank = text.find(' ', first); blank != std::string_view::npos;
+         blank = text.find(' ', blank + 1)) {
         const std::string_view rest = text.substr(blank + 1);
         if (rest.starts_with("SUB") && is_subtest_outcome(rest)) {
             PytestNode node{text.substr(0, blank), std::nullopt};
@@ -259,19 +326,22 @@ std::optional<PytestNode> pytest_node_of(std::string_view line) {
             node.of_subtest = true;
             return node;
         }
-        if (auto status = bare_status_of(rest))
-            return PytestNode{text.substr(0, blank), std::move(status)};
+        if (auto status = bare_status_of(rest)) {
+            PytestNode node{text.substr(0, blank), std::move(status)};
+            node.has_progress = has_progress;
+            if (blank > name_ends && !has_progress) node.shorter = text.substr(0, name_ends);
+            return node;
+        }
     }
     if (has_blank) return std::nullopt;
     // pytest writes the id and a blank before the test runs; the rest is the test's own output.
     size_t end = line.find(' ', names);
-    const size_t bracket = line.find('[', names);
-    if (bracket < end)
-        if (const size_t close = line.rfind("] ");
-            close != std::string_view::npos && close > bracket)
-            end = close + 1;
+    if (const size_t bracket = line.find('[', names); bracket < end)
+        end = end_of_parameters(line, bracket).value_or(end);
     if (end == std::string_view::npos) return std::nullopt;
-    return PytestNode{line.substr(0, end), pytest_status_at_end(line.substr(end)), true};
+    PytestNode node{line.substr(0, end), pytest_status_at_end(line.substr(end)), true};
+    node.output = line.substr(end + 1);
+    return node;
 }
 
 std::optional<PytestCharacters> pytest_characters_of(std::string_view line) {
@@ -316,7 +386,7 @@ std::optional<PytestSummary> pytest_summary_of(std::string_view line) {
             rest.remove_prefix(close + 1);
         }
         if (rest.size() < 2 || rest[0] != ' ') return std::nullopt;
-        summary.text = rest.substr(1);
+        summary.text = without_phase(rest.substr(1));
         return summary;
     }
     return std::nullopt;
@@ -328,27 +398,33 @@ PytestSaid split_summary(State state, std::string_view text,
     // Nothing follows the node of a test that passed.
     if (state == State::passed) return {text, {}};
     const size_t bracket = text.find('[');
-    size_t dash = text.find(kDash);
-    if (bracket < dash) {
-        // Parameters may hold the dash; they end with the last bracket before one.
-        const size_t first = text.find("] - ", bracket);
-        dash = first == std::string_view::npos ? first : first + 1;
-        if (first != std::string_view::npos && !is_known(text.substr(0, dash))) {
-            if (is_known(text)) return {text, {}};
-            const size_t last = std::min(text.size(), kWidestStatus);
-            for (size_t close = text.find("] - ", first + 1); close < last;
-                 close = text.find("] - ", close + 1))
-                if (is_known(text.substr(0, close + 1))) {
-                    dash = close + 1;
-                    break;
-                }
+    // Parameters may hold the dash; they end with a bracket before one.
+    const bool in_brackets = bracket < text.find(kDash);
+    const auto next_dash = [&](size_t from) {
+        const size_t at = text.find(in_brackets ? "] - " : kDash, from);
+        return at == std::string_view::npos ? at : at + in_brackets;
+    };
+    size_t dash = next_dash(in_brackets ? bracket : 0);
+    if (dash != std::string_view::npos && !is_known(text.substr(0, dash))) {
+        if (is_known(text)) return {text, {}};
+        constexpr int kMostTries = 16;
+        const size_t last = std::min(text.size(), kWidestStatus);
+        std::optional<size_t> likely;
+        size_t at = dash;
+        for (int i = 0; i < kMostTries && at < last; ++i, at = next_dash(at + 1)) {
+            if (is_known(text.substr(0, at))) {
+                likely = at;
+                break;
+            }
+            if (!likely && is_crash_message(text.substr(at + kDash.size()))) likely = at;
         }
-        if (dash == std::string_view::npos && text.ends_with(']')) return {text, {}};
+        dash = likely.value_or(dash);
     }
+    if (in_brackets && dash == std::string_view::npos && text.ends_with(']')) return {text, {}};
     if (dash != std::string_view::npos)
         return {text.substr(0, dash), text.substr(dash + kDash.size())};
-    // Up to pytest 7 the reason of these follows after a blank.
-    if (state != State::xpassed && state != State::xfailed) return {text, {}};
+    // Up to pytest 7 the reason follows after a blank.
+    if (state != State::xpassed || is_known(text)) return {text, {}};
     const size_t blank = text.find(' ', bracket < text.find(' ') ? text.rfind(']') : 0);
     if (blank == std::string_view::npos) return {text, {}};
     return {text.substr(0, blank), trimmed(text.substr(blank))};

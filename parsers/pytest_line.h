@@ -25,6 +25,11 @@ struct PytestStatus {
 // An outcome at the end of a line whose beginning a test has printed: "epoch 1PASSED".
 [[nodiscard]] std::optional<PytestStatus> pytest_status_at_end(std::string_view line);
 
+// An outcome behind which a tear-down has printed on: "PASSEDclosed"; and in the midst of a line,
+// the last one: "epoch 1PASSEDclosed".
+[[nodiscard]] std::optional<PytestStatus> pytest_status_at_start(std::string_view line);
+[[nodiscard]] std::optional<PytestStatus> pytest_status_within(std::string_view line);
+
 struct PytestNode {
     std::string_view node;  // "tests/test_a.py::A::test_x[p q]"
     std::optional<PytestStatus> status;
@@ -32,6 +37,11 @@ struct PytestNode {
     bool after_output = false;
     // What stands there is of a sub-test; its status is set if it failed.
     bool of_subtest = false;
+    bool has_progress = false;  // "[ 50%]" behind it: tests print nothing between
+    // Its name has blanks where Python's names have none: this may be all of it, and the rest what
+    // the test itself printed.
+    std::string_view shorter;
+    std::string_view output;  // the rest of the line, where it has no outcome of its own
 };
 
 // "tests/test_a.py::A::test_x[p q] PASSED   [ 3%]", also without its outcome; of pytest-xdist

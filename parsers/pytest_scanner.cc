@@ -78,6 +78,9 @@ bool PytestScanner::next(ModuleRecord& record) {
                 end_session(std::nullopt, offset_);
                 return true;
             case Meaning::ends_it: {
+                // Of -q: there are no lines of tests.
+                if (marks_[mark_].kind == PytestMark::Kind::plain && !said_verbose_)
+                    said_verbose_ = false;
                 auto closing = closing_at(log_.text, marks_[mark_]);
                 // Of no session: "no tests ran" of something else.
                 if (!has_content() && characters_.empty() && closing.counts.empty()) break;
@@ -104,10 +107,16 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     skip_to_ = first_open_ = 0;
     width_ = 0;
     rank_ = 0;
-    printed_.fill(0);
+    by_lines_.fill(0);
+    around_.fill(0);
+    runs_.fill(0);
+    since_passed_over_.fill(0);
+    excused_ = 0;
+    passed_over_ = 0;
     conftest_.reset();
-    is_pytest_ = all_ran_ = false;
-    bounds_known_ = timed_out_ = verbose_ = subtests_ = of_failures_ = false;
+    said_verbose_.reset();
+    is_pytest_ = has_progress_ = tests_print_ = false;
+    bounds_known_ = timed_out_ = verbose_ = of_failures_ = false;
     root_.clear();
     stopped_.clear();
     internal_error_.clear();
@@ -115,10 +124,16 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     skipped_modules_ = unnamed_ = 0;
     sections_.clear();
     summaries_.clear();
-    characters_.clear();
-    before_errors_.clear();
     errors_.clear();
     in_order_ = true;
+    forget_characters();
+    forget_cases();
+    death_.reset();
+    last_result_ = next_;
+}
+
+void PytestScanner::forget_cases() {
+    record_->cases.clear();
     said_.clear();
     progress_.clear();
     repeats_.clear();
@@ -128,12 +143,27 @@ void PytestScanner::begin_session(ModuleRecord& record) {
     modules_.clear();
     current_.reset();
     after_output_.reset();
-    death_.reset();
-    last_result_ = next_;
+    before_output_.reset();
+    pending_.clear();
+    shorter_.clear();
+    announced_.clear();
+    lost_.clear();
+    verbose_ = may_be_open_ = false;
+}
+
+void PytestScanner::forget_characters() {
+    by_characters_.fill(0);
+    characters_.clear();
+    before_errors_.clear();
+    last_character_ = State::errored;
+    subtests_ = all_ran_ = false;
 }
 
 void PytestScanner::end_session(std::optional<Closing> closing, size_t end) {
     if (closing || log_.closing) settle_after_output();
+    add_pending();
+    choose_results(closing);
+    if (closing && passed_over_ > 0 && !verbose_) doubt_closing(*closing, end);
     close_sections(end);
     add_summaries();
     add_sections(closing);
@@ -272,89 +302,6 @@ void PytestScanner::close_sections(size_t end) {
         sections_[first_open_].end = std::max(end, sections_[first_open_].body);
 }
 
-void PytestScanner::take_result(std::string_view line) {
-    if (!selected_ && take_preamble(line)) return;
-    if (auto node = pytest_node_of(line)) {
-        settle_after_output();
-        // What a worker starts stands alone; its name may hold blanks.
-        if (!in_order_ && node->after_output && !node->status &&
-            node->node.substr(0, node->node.find("::")).find(".py") == std::string_view::npos)
-            node->node = trimmed(line);
-        last_result_ = offset_ + node->node.size();
-        current_ = find_or_add(node->node);
-        verbose_ = true;
-        if (node->of_subtest)
-            printed_[static_cast<size_t>(State::failed)] += node->status.has_value();
-        else if (node->after_output)
-            after_output_ = std::move(node->status);
-        else if (node->status)
-            add_result(std::move(*node->status));
-        return;
-    }
-    if (current_) {
-        // The outcome of a test whose own output had broken its line, or was itself such a word.
-        const std::string_view text = trimmed(line);
-        constexpr std::string_view kFirstLetters = "PFESX";
-        const bool may_be = !text.empty() && kFirstLetters.find(text[0]) != std::string_view::npos;
-        if (auto status = may_be ? pytest_status_of(text) : std::nullopt) {
-            after_output_.reset();
-            unsay_result();
-            add_result(std::move(*status));
-            return;
-        }
-        if (!said_[*current_].any) {
-            if (!text.empty()) after_output_ = pytest_status_at_end(text);
-            return;
-        }
-    }
-    if (one_module()) return;
-    if (const std::string_view stop = pytest_ruled(line, '!'); !stop.empty()) {
-        stopped_ = valid_utf8(stop);
-        is_pytest_ = true;
-    } else if (!verbose_)
-        if (const auto found = pytest_characters_of(line)) {
-            last_result_ = offset_;
-            take_characters(*found);
-        }
-}
-
-void PytestScanner::add_result(PytestStatus status) {
-    ++printed_[static_cast<size_t>(status.state)];
-    add_status(*current_, status.state, std::move(status.reason), status.duration_s);
-}
-
-void PytestScanner::unsay_result() {
-    Said& said = said_[*current_];
-    if (said.any) --printed_[static_cast<size_t>(record_->cases[*current_].state)];
-    said = {};
-}
-
-std::int64_t PytestScanner::due_sections() const {
-    return printed_[static_cast<size_t>(State::failed)] +
-           printed_[static_cast<size_t>(State::errored)];
-}
-
-void PytestScanner::settle_after_output() {
-    if (after_output_ && current_ && !said_[*current_].any) add_result(std::move(*after_output_));
-    after_output_.reset();
-}
-
-void PytestScanner::take_characters(const PytestCharacters& found) {
-    const bool goes_on = found.file.empty() && !characters_.empty();
-    if (!goes_on && (characters_.empty() || characters_.back().file != found.file))
-        characters_.push_back({valid_utf8(found.file), {}});
-    is_pytest_ = is_pytest_ || found.has_progress;
-    all_ran_ = found.is_last;
-    subtests_ = subtests_ || found.characters.find('u') != std::string_view::npos;
-    for (const char c : found.characters)
-        if (const auto state = pytest_state_of(c)) {
-            ++printed_[static_cast<size_t>(*state)];
-            ++characters_.back().counts[static_cast<size_t>(*state)];
-            if (*state == State::errored) before_errors_.push_back(last_character_);
-            last_character_ = *state;
-        }
-}
-
 // What pytest says before the first test: versions, root, how many tests.
 bool PytestScanner::take_preamble(std::string_view line) {
     constexpr std::string_view kRoot = "rootdir: ";
@@ -367,6 +314,9 @@ bool PytestScanner::take_preamble(std::string_view line) {
     if (line.starts_with("platform ") && line.find(kPython) != std::string_view::npos) {
         record_->python_version = value_after(line, kPython);
         record_->framework_version = value_after(line, "pytest-");
+        const size_t plugins = line.find(", pluggy-");
+        if (!one_module() && plugins != std::string_view::npos)
+            said_verbose_ = line.find(" -- ", plugins) != std::string_view::npos;
         return true;
     }
     return take_collected(line);
@@ -391,6 +341,8 @@ bool PytestScanner::take_collected(std::string_view line) {
     const auto count = number_of(rest.substr(0, rest.find(' ')));
     if (!count) return false;
     selected_ = *count;
+    // Of a verbose session "collecting ..." stands before it.
+    if (at == 0 && !one_module() && !said_verbose_) said_verbose_ = false;
     for (size_t bar = rest.find(" / "); bar != std::string_view::npos; bar = rest.find(" / ")) {
         rest.remove_prefix(bar + 3);
         const std::string_view part = rest.substr(0, rest.find(" / "));

@@ -50,6 +50,8 @@ class PytestScanner {
     // How the last session's process ended, where its log breaks off among the results with a sign
     // of a death.
     [[nodiscard]] const std::optional<ProcessEnd>& death() const { return death_; }
+    // Why sums that agree may be wrong all the same.
+    [[nodiscard]] const std::vector<Diagnostic>& doubts() const { return doubts_; }
 
   private:
     // What was said of one test's end, before its sections are known. The state that was said first
@@ -58,7 +60,9 @@ class PytestScanner {
         bool any = false;
         bool errored_later = false;  // its tear-down broke, too
         bool assumed = false;        // that its call passed: only of its sub-tests is anything said
+        bool excused = false;        // its tear-down broke, as was expected
     };
+    using Counts = std::array<std::int64_t, kStateNames.size()>;  // by State
     // What stands under "___ heading ___": of a test that broke, or what a test printed.
     struct Section {
         std::string heading;
@@ -110,11 +114,15 @@ class PytestScanner {
     [[nodiscard]] bool has_result(size_t begin, size_t end) const;
     void find_own_closing();
     [[nodiscard]] std::uint32_t agreeing_closing(std::uint32_t paired) const;
-    [[nodiscard]] std::uint32_t quiet_closing() const;
+    [[nodiscard]] std::uint32_t quiet_closing();
+    [[nodiscard]] std::uint32_t quiet_closing_among_results();
+    [[nodiscard]] bool is_contradicted(const Closing& closing) const;
+    void doubt_closing(const Closing& closing, size_t offset);
     [[nodiscard]] std::uint32_t closing_of_more(std::uint32_t printed) const;
     [[nodiscard]] size_t last_summary() const;
     [[nodiscard]] bool may_close(std::uint32_t mark) const;
     [[nodiscard]] bool agrees(std::uint32_t closing) const;
+    [[nodiscard]] static bool agree(const Closing& closing, const Counts& read);
     [[nodiscard]] size_t end_of_quiet_session() const;
 
     void take_line(std::string_view line, size_t after);
@@ -123,19 +131,33 @@ class PytestScanner {
     [[nodiscard]] bool ends_results(int rank);
     void take_end_of_process(std::string_view line);
     void take_result(std::string_view line);
+    void take_node(PytestNode node, std::string_view line);
+    void begin_test(const PytestNode& node);
+    bool take_outcome(std::string_view line);
     void add_result(PytestStatus status);
     void unsay_result();
+    [[nodiscard]] const Counts& printed() const { return verbose_ ? by_lines_ : by_characters_; }
     [[nodiscard]] std::int64_t due_sections() const;
+    void add_pending();
+    void choose_results(const std::optional<Closing>& closing);
+    [[nodiscard]] bool lines_are_printed(const std::optional<Closing>& closing) const;
+    void forget_cases();
+    void join_lost();
+    void forget_characters();
+    void shorten_names();
+    void add_announced();
     [[nodiscard]] bool died() const { return death_ || timed_out_; }
     void settle_after_output();
     bool take_preamble(std::string_view line);
     bool take_collected(std::string_view line);
     void take_characters(const PytestCharacters& found);
+    void take_around(std::string_view line);
     void close_sections(size_t end);
 
     size_t place_case();
     size_t module_case(std::string_view path);
     size_t find_or_add(std::string_view node);
+    void make_known(size_t i);
     void add_status(size_t i, State state, std::string reason, double duration_s);
 
     [[nodiscard]] PytestSaid said_in(const Summary& summary);
@@ -151,11 +173,15 @@ class PytestScanner {
     void add_crash(size_t i, std::string_view body);
     void add_internal_error(size_t end);
     void settle_teardowns();
+    void settle_by_collected(Counts& left);
+    [[nodiscard]] bool phases_are_told() const;
+    void doubt(size_t offset, std::string_view why);
     void add_unnamed(const std::optional<Closing>& closing);
     [[nodiscard]] std::int64_t add_unnamed_subtests(std::int64_t failed);
     void add_missing(std::int64_t missing, std::int64_t counted, bool closed);
     void add_unnamed(std::string_view path, State state, std::int64_t count, std::string reason);
     void resolve(size_t i);
+    void excuse(size_t i);
 
     PytestLog log_;
     std::string fallback_;
@@ -178,7 +204,17 @@ class PytestScanner {
     size_t skip_to_ = 0;                 // behind a session that a test ran
     std::uint32_t width_ = 0;            // of its terminal; 0: unknown
     int rank_ = 0;                       // of the last part that began after the results
-    std::array<std::int64_t, kStateNames.size()> printed_{};  // outcomes, as lines and characters
+    // Outcomes, as lines of tests and as characters: a session has the one and may print the other.
+    Counts by_lines_{};
+    Counts by_characters_{};
+    // Of -q: such as stand at either end of what tests print, of those runs of several; and all
+    // since the last closing that was passed over.
+    Counts around_{};
+    Counts runs_{};
+    Counts since_passed_over_{};
+    size_t passed_over_ = 0;            // closings
+    std::optional<bool> said_verbose_;  // by its first lines
+    bool has_progress_ = false;         // behind lines of tests
     bool timed_out_ = false;
     bool verbose_ = false;  // tests had lines of their own
     std::optional<ProcessEnd> death_;
@@ -201,7 +237,7 @@ class PytestScanner {
     std::vector<Characters> characters_;
     // What stands before each E: of a broken tear-down the outcome of the call.
     std::vector<State> before_errors_;
-    State last_character_ = State::passed;
+    State last_character_ = State::errored;
     bool in_order_ = true;        // one test after the other: no workers
     std::vector<size_t> errors_;  // the cases whose set-up or tear-down broke, as they did
     std::vector<Said> said_;
@@ -216,6 +252,35 @@ class PytestScanner {
     // The outcome that ended the last line of the current test's output: pytest's own where nothing
     // more follows of the test.
     std::optional<PytestStatus> after_output_;
+    // Such an outcome on an earlier line, or one behind which there is more: a tear-down prints,
+    // too.
+    std::optional<PytestStatus> before_output_;
+    // What has the form of tests' lines after that of the current test, before its outcome: it
+    // printed them, if that follows.
+    struct Pending {
+        std::string line;
+        size_t offset = 0;
+    };
+    std::vector<Pending> pending_;
+    bool tests_print_ = false;  // an outcome had output before or after it (-s)
+    bool may_be_open_ = false;  // the current test may have printed the outcome that its line has
+    // Tests without any outcome, each with what followed in the form of another's line: that test's
+    // output, where there are as many tests too many.
+    struct Lost {
+        size_t i = 0;
+        size_t next = 0;
+    };
+    std::vector<Lost> lost_;
+    // A case whose name has blanks, and how much of it is the name where tests print.
+    struct Shorter {
+        size_t i = 0;
+        size_t size = 0;
+        size_t offset = 0;
+    };
+    std::vector<Shorter> shorter_;
+    std::vector<std::string> announced_;  // by workers, with blanks
+    std::vector<Diagnostic> doubts_;
+    std::int64_t excused_ = 0;         // broken tear-downs that were expected, of unnamed tests
     std::int64_t unnamed_ = 0;         // of this session
     std::int64_t unnamed_in_all_ = 0;  // of the file
 };

@@ -80,7 +80,7 @@ std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart&
         settle_session(record, scanner, end_of(record, scanner));
         see(std::move(record));
     }
-    if (any) return {};
+    if (any) return scanner.doubts();
     return {{"log", 0, "it holds no session of pytest"}};
 }
 

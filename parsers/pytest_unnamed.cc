@@ -28,7 +28,8 @@ void tally(const CaseRecord& c, std::array<std::int64_t, kStateNames.size()>& co
     const auto count = [&](const Failure& failure) {
         const State state = failure.counted.value_or(State::failed);
         ++counts[number(state)];
-        own_counted = own_counted || state == own;
+        const bool is_excuse = state == State::xfailed && failure.phase == Phase::teardown;
+        own_counted = own_counted || (state == own && !is_excuse);
     };
     if (c.failure) count(*c.failure);
     for (const Failure& more : c.also) count(more);
@@ -50,9 +51,77 @@ void PytestScanner::settle_teardowns() {
     }
 }
 
+void PytestScanner::doubt(size_t offset, std::string_view why) {
+    doubts_.push_back(
+        {"log", static_cast<std::int64_t>(offset), fmt::format("{}{}", kTotalsDiffer, why)});
+}
+
+// Whether the set-up or the tear-down of a test broke is told by none but its section.
+bool is_untold(const CaseRecord& c) {
+    return c.state == State::errored && !c.pseudo && !c.call_state && c.failure &&
+           c.failure->traceback.empty();
+}
+
+// Of -q: whether each E whose test no section tells of is of a set-up, for no test that another
+// name has stands before it.
+bool PytestScanner::phases_are_told() const {
+    const auto untold = std::count_if(record_->cases.begin(), record_->cases.end(), is_untold);
+    const auto names = [&](State state) {
+        return std::any_of(summaries_.begin(), summaries_.end(),
+                           [&](const Summary& s) { return s.state == state; });
+    };
+    const auto is_open = [&](State before) {
+        return before == State::skipped ||
+               (before != State::errored && before != State::failed && !names(before));
+    };
+    return untold == 0 || (!before_errors_.empty() &&
+                           std::none_of(before_errors_.begin(), before_errors_.end(), is_open));
+}
+
+// More than were collected: what the calls came to of tests whose broken tear-downs alone are told
+// of, and tear-downs that broke as was expected and are counted as `xfailed`.
+void PytestScanner::settle_by_collected(Counts& left) {
+    if (!selected_) {
+        if (!phases_are_told())
+            doubt(offset_,
+                  "some errors may be of set-ups or of tear-downs of tests that are "
+                  "counted beside: nothing tells");
+        return;
+    }
+    std::int64_t more = -*selected_ - skipped_modules_;
+    for (const CaseRecord& c : record_->cases) more += !c.pseudo;
+    for (const State state : kCounted) more += left[number(state)];
+    if (more <= 0) return;
+    std::vector<CaseRecord*> untold;
+    for (CaseRecord& c : record_->cases)
+        if (is_untold(c)) untold.push_back(&c);
+    const auto calls = static_cast<std::int64_t>(untold.size());
+    std::int64_t& excused = left[number(State::xfailed)];
+    if (calls > 0 && (more < calls || excused > 0))
+        doubt(offset_, fmt::format("{} tests more than were collected: nothing tells whose "
+                                   "tear-downs broke",
+                                   more));
+    for (CaseRecord* const c : untold) {
+        constexpr std::array kCalls{State::passed, State::skipped, State::xpassed, State::xfailed};
+        const auto call = std::find_if(kCalls.begin(), kCalls.end(),
+                                       [&](State state) { return left[number(state)] > 0; });
+        if (more == 0 || call == kCalls.end()) break;
+        c->call_state = *call;
+        c->phase = Phase::teardown;
+        --left[number(*call)];
+        --more;
+    }
+    // What else is too much may be of sub-tests.
+    const bool of_subtests =
+        subtests_ || std::any_of(record_->cases.begin(), record_->cases.end(),
+                                 [](const CaseRecord& c) { return !c.subcases.empty(); });
+    if (of_subtests || more > excused) return;
+    excused_ = more;
+    excused -= excused_;
+}
+
 // The tests that only characters and totals speak of.
 void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
-    using Counts = std::array<std::int64_t, kStateNames.size()>;
     Counts left{};  // that are without a name
     if (closing) {
         for (size_t n = 0; n < kCounted.size(); ++n)
@@ -81,27 +150,7 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
     }
     for (const State state : kCounted)
         left[number(state)] = std::max<std::int64_t>(left[number(state)] - named[number(state)], 0);
-    // More than were collected: what the calls came to of tests whose broken tear-downs alone are
-    // told of.
-    if (selected_ && !verbose_) {
-        std::int64_t more = -*selected_;
-        for (const CaseRecord& c : record_->cases) more += !c.pseudo;
-        for (const State state : kCounted) more += left[number(state)];
-        more -= skipped_modules_;
-        for (CaseRecord& c : record_->cases) {
-            if (more <= 0) break;
-            // No section tells of which phase it was.
-            const bool untold = c.failure && c.failure->traceback.empty();
-            if (c.state != State::errored || c.pseudo || !untold || c.call_state) continue;
-            State call = State::passed;
-            if (left[number(call)] == 0) call = State::skipped;
-            if (left[number(call)] == 0) break;
-            c.call_state = call;
-            c.phase = Phase::teardown;
-            --left[number(call)];
-            --more;
-        }
-    }
+    if (!verbose_) settle_by_collected(left);
     std::unordered_map<std::string, Counts> of_files;
     for (const auto& [path, counts] : by_file) of_files.emplace(std::string(path), counts);
     // Skipped tests have their reasons in the summary, by place.
@@ -158,7 +207,9 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
     // Modules that were skipped as a whole are among what is skipped, and were not collected. Where
     // no test ran, they are all of it.
     const bool none_ran =
-        std::all_of(printed_.begin(), printed_.end(), [](std::int64_t n) { return n == 0; });
+        std::all_of(record_->cases.begin(), record_->cases.end(), [](const CaseRecord& c) {
+            return c.pseudo || c.state == State::skipped || c.state == State::not_run;
+        });
     for (size_t i = record_->cases.size();
          i-- > 0 && (none_ran || (selected_ && tests > *selected_));) {
         CaseRecord& c = record_->cases[i];
@@ -235,6 +286,9 @@ void PytestScanner::add_unnamed(std::string_view path, State state, std::int64_t
         const size_t placed = place_case();
         said_[placed].any = true;
         progress_[placed] = Progress::ended;
+        // Which of them it was does not show.
+        const bool may_be = state == State::xfailed || state == State::xpassed;
+        for (; may_be && excused_ > 0; --excused_) excuse(placed);
     }
 }
 

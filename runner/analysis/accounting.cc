@@ -80,13 +80,15 @@ State counted(const Failure& failure, std::string_view framework) {
 void tally(StateCounts& counts, const CaseRecord& c, std::string_view framework) {
     const State own = c.call_state.value_or(c.state);
     bool own_counted = false;
-    const auto count = [&](State state) {
-        if (!is_broken(state)) return;
+    const auto count = [&](const Failure& failure, State state) {
+        if (!is_broken(state) && state != State::xfailed) return;
         ++at(counts, state);
-        own_counted = own_counted || state == own;
+        // A broken tear-down that was expected is counted beside what the call came to.
+        const bool is_excuse = state == State::xfailed && failure.phase == Phase::teardown;
+        own_counted = own_counted || (state == own && !is_excuse);
     };
-    if (c.failure) count(c.failure->counted.value_or(c.state));
-    for (const Failure& more : c.also) count(counted(more, framework));
+    if (c.failure) count(*c.failure, c.failure->counted.value_or(c.state));
+    for (const Failure& more : c.also) count(more, counted(more, framework));
     if (!own_counted) ++at(counts, own);
     for (const parsers::SubCase& sub : c.subcases)
         if (is_broken(sub.state) || sub.state == State::skipped) ++at(counts, sub.state);

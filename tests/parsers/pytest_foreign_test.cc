@@ -5,6 +5,7 @@
 
 #include "parsers/attempt.h"
 #include "parsers/foreign.h"
+#include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 
 namespace compat::parsers {
@@ -180,7 +181,7 @@ TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNothing) {
 
 TEST(PytestForeign, ATestWhoseLineIsLostIsNotOneThatTheSessionStoppedBefore) {
     const std::string lines =
-        session("collected 4 items\n\nt.py::test_a PASSED\nt.py::test_b PASSED\n");
+        session("collecting ... collected 4 items\n\nt.py::test_a PASSED\nt.py::test_b PASSED\n");
     const ModuleRecord part = read_one(lines + ruled("3 passed in 1.0s"));
     ASSERT_EQ(part.cases.size(), 4u);
     EXPECT_EQ(part.cases[2].reason, "the log has no line of it");
@@ -363,6 +364,36 @@ TEST(PytestForeign, ClosingsAloneAreSessions) {
     ASSERT_EQ(parts.size(), 3u);
     EXPECT_EQ(parts[0].cases.size(), 3u);
     EXPECT_EQ(parts[2].cases.size(), 4u);
+}
+
+// With -q and -s: two sessions, or one of which a test printed a closing.
+TEST(PytestForeign, AClosingAmongResultsThatNothingTellsOfIsDoubted) {
+    std::vector<ModuleRecord> parts;
+    const auto said = read_foreign(Dialect::pytest_text,
+                                   {"some.log",
+                                    ".hello\n.well\n.3 passed in 0.10s\n"
+                                    "3 passed in 0.10s\n.hello\n.well\n.\n"
+                                    "3 passed in 0.20s\n"},
+                                   [&](ModuleRecord part) { parts.push_back(std::move(part)); });
+    ASSERT_EQ(parts.size(), 1u);
+    EXPECT_EQ(parts[0].cases.size(), 3u);
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_TRUE(said[0].message.starts_with(kTotalsDiffer));
+}
+
+TEST(PytestForeign, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
+    const ModuleRecord part =
+        read_one(session("2 workers [3 items]\nscheduling tests via LoadScheduling\n\n"
+                         "t.py::test_a /home/me/t.py:3: UserWarning: slow\n"
+                         "t.py::T::test_1 a b \n"
+                         "t.py::T::test_1 a c \n"
+                         "[gw0] [ 33%] PASSED t.py::test_a \n"
+                         "[gw1] [ 66%] PASSED t.py::T::test_1 a b \n"
+                         "[gw0] [100%] FAILED t.py::T::test_1 a c \n\n" +
+                         ruled("1 failed, 2 passed in 0.01s")));
+    EXPECT_THAT(states(part), ElementsAre("t.py::test_a passed", "t.py::T::test_1 a b passed",
+                                          "t.py::T::test_1 a c failed"));
+    EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
 // Quadratic, each takes minutes.

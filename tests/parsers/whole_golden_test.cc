@@ -46,12 +46,15 @@ std::string test_name(const ::testing::TestParamInfo<fs::path>& info) {
     return name;
 }
 
-std::vector<ModuleRecord> read(std::string_view text, Dialect dialect) {
+// `doubts`: the file says of itself that its sums may agree by chance.
+std::vector<ModuleRecord> read(std::string_view text, Dialect dialect, bool doubts = false) {
     std::vector<ModuleRecord> parts;
     EXPECT_EQ(recognise(signs_in(text)), dialect);
     const auto said = read_foreign(dialect, {"run.log", text},
                                    [&](ModuleRecord part) { parts.push_back(std::move(part)); });
-    EXPECT_TRUE(said.empty()) << said.front().message;
+    EXPECT_EQ(said.size(), doubts ? 1u : 0u);
+    for (const Diagnostic& doubt : said)
+        EXPECT_TRUE(doubts && doubt.message.starts_with(kTotalsDiffer)) << doubt.message;
     return parts;
 }
 
@@ -152,7 +155,8 @@ TEST_P(WholeUnittest, IsWhatUnittestSays) {
 class WholePytest : public ::testing::TestWithParam<fs::path> {};
 
 TEST_P(WholePytest, IsWhatPytestSays) {
-    const auto parts = read(content(GetParam()), Dialect::pytest_text);
+    // Without sections an error may be of a set-up or of a tear-down.
+    const auto parts = read(content(GetParam()), Dialect::pytest_text, GetParam().stem() == "no");
     ASSERT_EQ(parts.size(), 1u);
     expect_adds_up(parts[0]);
     const fs::path own = fs::path(GetParam()).replace_extension(".model.json");
@@ -205,6 +209,12 @@ TEST_P(OddPytest, IsWhatItsReportsSaid) {
     expect_adds_up(parts[0]);
     const std::string module = stem.substr(0, stem.find('-'));
     const json model = json::parse(content(GetParam().parent_path() / (module + ".json")));
+    if (module == "test_teardowns" && stem.find("-q") != std::string::npos) {
+        // A tear-down that broke as expected is one more `xfailed`: without a number of tests
+        // nothing tells.
+        EXPECT_EQ(parts[0].cases.size(), model["cases"].size() + 2);
+        return;
+    }
     if (stem.ends_with("-q-rN")) {
         // Nothing names the tests there: as many are in each state.
         std::map<std::string, int> found;

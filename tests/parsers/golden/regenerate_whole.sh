@@ -91,6 +91,11 @@ odd_pytest_logs() {
 -q -rN
 -v -s -rA
 -v --tb=line"
+        [ "$of" = test_speaks.py ] || continue
+        for form in -s "-v -s" "-q -s" "-q -s -rA"; do
+            # shellcheck disable=SC2086
+            log "${of%.py}$(tr -d ' ' <<<"$form")" -m pytest -p no:cacheprovider -p oracle_pytest $form "$of"
+        done
     done
     environment+=(PYTHONPATH=)
     for of in dies interrupted passes broken_conftest; do

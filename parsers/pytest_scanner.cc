@@ -1,7 +1,5 @@
 #include "parsers/pytest_scanner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "parsers/closing.h"

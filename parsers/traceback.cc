@@ -19,6 +19,8 @@ constexpr std::array<std::string_view, 2> kChainLinks{
 };
 // Where reports leave frames out of a long traceback.
 constexpr std::string_view kElision = "...";
+// What an assertion of the suite's own ends in: what was asked for stands in its caller.
+constexpr std::string_view kRaise = "raise ";
 // Before the statement in which pytest's report of a frame ends, and what Python puts before
 // source.
 constexpr std::string_view kPytestMark = ">";
@@ -151,18 +153,44 @@ bool raised_from_another(std::string_view traceback) {
     return at != std::string_view::npos;
 }
 
+namespace {
+
+// The file of a frame's line: `  File "x.py", line 3, in f`, or pytest's "x.py:3: in f".
+std::string_view file_of(std::string_view line) {
+    if (line.starts_with(kFile)) {
+        line.remove_prefix(kFile.size());
+        return line.substr(0, line.find('"'));
+    }
+    const size_t in = line.find(": in ");
+    if (in == std::string_view::npos || line[0] == ' ' || line.starts_with("E  ")) return {};
+    const size_t colon = line.substr(0, in).rfind(':');
+    const bool numbered = colon != std::string_view::npos &&
+                          number_of(line.substr(colon + 1, in - colon - 1)).has_value();
+    return numbered ? line.substr(0, colon) : std::string_view{};
+}
+
+}  // namespace
+
 std::string_view failing_source(std::string_view traceback) {
     const std::string_view text = last_bytes(without_output(traceback), kSourceBytes);
+    std::string_view asked;  // what the last statement, or its caller, says
     size_t begin = 0;
     size_t end = 0;
     bool inside = false;
+    const auto leave = [&] {
+        const std::string_view statement = trimmed(text.substr(begin, end - begin));
+        if (asked.empty() || !statement.starts_with(kRaise)) asked = statement;
+        begin = end;
+    };
     for (Lines lines(text); lines.next();) {
         const std::string_view line = lines.line();
-        if (line.starts_with(kFile)) {
-            const auto frame = frame_of(line);
-            inside = frame && place_of(frame->file).owner == Owner::suite;
-            if (inside) begin = end = lines.after();
+        if (const std::string_view file = file_of(line); !file.empty()) {
+            inside = place_of(file).owner == Owner::suite;
+            if (!inside) continue;
+            leave();
+            begin = end = lines.after();
         } else if (line.starts_with(kPytestMark)) {
+            leave();
             inside = true;
             begin = lines.offset() + kPytestMark.size();
             end = lines.after();
@@ -170,9 +198,13 @@ std::string_view failing_source(std::string_view traceback) {
             end = lines.after();
         } else {
             inside = false;
+            if (line != kChainLinks[0] && line != kChainLinks[1]) continue;
+            leave();
+            asked = {};
         }
     }
-    return trimmed(text.substr(begin, end - begin));
+    leave();
+    return asked;
 }
 
 }  // namespace compat::parsers

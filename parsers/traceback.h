@@ -19,9 +19,10 @@ namespace compat::parsers {
 // other.
 [[nodiscard]] bool raised_from_another(std::string_view traceback);
 
-// What a traceback shows of the statement of the suite's in which it ended: of Python's the source
-// under the innermost frame whose owner is the suite (place.h), of pytest's what ">" points to. At
-// most 64 KiB from its end are looked at. Empty: it shows none.
+// What a traceback shows of the statement of the suite's in which it ended: of Python's and of
+// pytest's short ones the source under the innermost frame whose owner is the suite (place.h), of
+// pytest's long ones what ">" points to. Where that only raises, as a suite's own assertEqual does,
+// it is the caller's. At most 64 KiB from its end are looked at. Empty: it shows none.
 [[nodiscard]] std::string_view failing_source(std::string_view traceback);
 
 }  // namespace compat::parsers

@@ -156,9 +156,38 @@ TEST(FailingSource, IsTheSuitesInnermostStatement) {
                        "    def check(self, x):\n>       assert x.is_cuda\nE       assert False\n"
                        "\ntests/test_a.py:3: AssertionError"),
         "assert x.is_cuda");
+    EXPECT_EQ(
+        failing_source("/usr/lib/python3.11/unittest/case.py:715: in assertTrue\n    raise x\n"
+                       "Examples/test_a.py:3: in test\n    self.assertTrue(x.is_cuda)\n"
+                       "../v/site-packages/pkg/a.py:9: in f\n    other()\n"
+                       "E   AssertionError: a.py:3: in f\n"),
+        "self.assertTrue(x.is_cuda)")
+        << "--tb=short";
     EXPECT_EQ(failing_source("AssertionError: False is not true"), "");
     EXPECT_EQ(failing_source(""), "");
     EXPECT_EQ(failing_source("  File \"/x/a.py\", line 1, in f"), "");
+}
+
+TEST(FailingSource, OfOneThatOnlyRaisesIsItsCallers) {
+    const auto frame = [](const char* function, const char* source) {
+        return std::string("  File \"/x/tests/case.py\", line 9, in ") + function + "\n    " +
+               source + "\n";
+    };
+    const std::string header = "Traceback (most recent call last):\n";
+    const std::string asks = frame("test", "self.assertEqual(x.device, y)");
+    const std::string raises = frame("assertEqual", "raise AssertionError(first)");
+    EXPECT_EQ(failing_source(header + asks + raises), "self.assertEqual(x.device, y)");
+    EXPECT_EQ(failing_source(header + asks + raises + raises), "self.assertEqual(x.device, y)");
+    EXPECT_EQ(failing_source(header + raises), "raise AssertionError(first)");
+    EXPECT_EQ(failing_source(header + asks +
+                             "\nDuring handling of the above exception, another "
+                             "exception occurred:\n\n" +
+                             header + raises),
+              "raise AssertionError(first)")
+        << "what was asked for before has nothing to do with it";
+    EXPECT_EQ(failing_source(">       check(x)\n\na.py:3: \n_ _\n>       raise AssertionError\n"
+                             "E       AssertionError\n\na.py:9: AssertionError"),
+              "check(x)");
 }
 
 TEST(RaisedFromAnother, OnlyWherePythonSaysSo) {

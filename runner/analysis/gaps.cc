@@ -24,6 +24,7 @@ struct Text {
     GapKind kind;
     const char* symbol;       // "{}": the first group
     const char* device = "";  // what every such text is about
+    bool of_kernel = false;   // the symbol is a kernel's name (device_of_kernel)
 };
 // Texts of the redirection's refusals (shim/python/compat_shim/refusal.py), of torch
 // (aten/src/ATen/mps/MPSFallback.mm, core/dispatch/OperatorEntry.cpp, Dispatch.h,
@@ -42,8 +43,10 @@ constexpr Text kTexts[] = {
     {R"(Could not run '([\w:.]+)' (?:with arguments )?from the ')"
      R"((?:Autograd|NestedTensor|SparseCsr|Sparse|Quantized)*)" DEVICES R"(' backend)",
      GapKind::op_unsupported, "{}"},
-    {R"x("(\w+)" not implemented for '\w+')x", GapKind::dtype_unsupported, "{}"},
+    {R"x("(\w+)" not implemented for '\w+')x", GapKind::dtype_unsupported, "{}", "", true},
     {R"(\b)" DTYPES R"( is not supported on MPS\b)", GapKind::dtype_unsupported, "{}", "mps"},
+    {R"(Trying to convert )" DTYPES R"( to the MPS backend\b)", GapKind::dtype_unsupported, "{}",
+     "mps"},
     {R"(the MPS framework doesn't support )" DTYPES R"(\b)", GapKind::dtype_unsupported, "{}",
      "mps"},
     {R"(module 'torch[.]_C' has no attribute '(\w*(?:cuda|cudnn|CUDA)\w*)')", GapKind::shim_defect,
@@ -76,6 +79,15 @@ const RE2& module_attribute() {
     return pattern;
 }
 
+// Whose kernel it is that does not take a dtype: most names tell ("addmm_impl_cpu_"), and of a
+// simulated device every kernel is the CPU's.
+std::string device_of_kernel(const std::string& kernel, const Target& target) {
+    static const RE2 named(R"((?:\A|_)(cpu|cuda|mps|xpu)(?:_|\z))", RE2::Latin1);
+    std::string device;
+    if (RE2::PartialMatch(kernel, named, &device)) return device;
+    return target.simulated ? "cpu" : target.device;
+}
+
 std::string lower(std::string_view text) {
     std::string out(text);
     std::transform(out.begin(), out.end(), out.begin(),
@@ -97,9 +109,11 @@ bool is_assertion(std::string_view type) {
     return type == "AssertionError" || type == "Failed" || type == "Failure";
 }
 
-// A refused operator is the device's; a refused name of Python's is one that it lacks.
+// A refused operator is the device's; a refused name of Python's ("torch.cuda.CUDAGraph") is one
+// that it lacks.
 std::optional<GapKind> kind_of_event(std::string_view word, std::string_view op) {
-    if (word == "refusal" && op.starts_with("aten::")) return GapKind::op_unsupported;
+    if (word == "refusal" && op.find("::") != std::string_view::npos)
+        return GapKind::op_unsupported;
     for (const EventKind& row : kEventKinds)
         if (row.word == word) return row.kind;
     return std::nullopt;
@@ -135,7 +149,9 @@ std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
         const bool found = row->pattern.NumberOfCapturingGroups() > 1
                                ? RE2::PartialMatch(message, row->pattern, &symbol, &on)
                                : RE2::PartialMatch(message, row->pattern, &symbol);
-        if (found) add(fmt::format(fmt::runtime(row->text->symbol), symbol), row->text->kind, on);
+        if (!found) continue;
+        if (row->text->of_kernel) on = device_of_kernel(symbol, target);
+        add(fmt::format(fmt::runtime(row->text->symbol), symbol), row->text->kind, on);
     }
     std::string module, name;
     if (RE2::PartialMatch(message, module_attribute(), &module, &name))
@@ -203,7 +219,7 @@ Mended mended_by(const std::vector<BlockedTest>& blocked, const LaterRun& run) {
     Mended mended;
     std::set<GapKey> passed, left;
     for (const BlockedTest& row : blocked) {
-        if (row.suite != run.suite || !has_passed(row.test, run.passed) ||
+        if (row.suite != run.suite || !row.same_target || !has_passed(row.test, run.passed) ||
             met_in.contains({row.gap, row.test})) {
             left.insert(row.gap);
             continue;

@@ -23,8 +23,8 @@ struct Target {
 
 // From the shim's record (refusals, stubs, fallbacks) and from what failures say of operators,
 // dtypes and names that are missing, also in imported logs. A text that names another device than
-// the run's ("the MPS device", "the 'CUDA' backend") is of that one, not simulated. A gap that both
-// tell of in one test counts as the record has it.
+// the run's ("the MPS device", "the 'CUDA' backend", a kernel "addmm_impl_cpu_") is of that one,
+// not simulated. A gap that both tell of in one test counts as the record has it.
 [[nodiscard]] std::vector<GapHit> gap_hits(const parsers::ModuleRecord& record,
                                            const Target& target);
 
@@ -52,7 +52,7 @@ struct Mended {
     std::vector<GapHit> passed;  // tests that a gap had blocked, with count 0
     std::vector<GapKey> closed;  // not met by the run, and nothing that it blocked is left
 };
-// `blocked`: of gaps on the run's target, for which a pass with its torch and settings counts. A
+// `blocked`: of gaps for which a pass with the run's torch and settings counts. A
 // row that is no test ("a.py::<module>") passed where a test below it did.
 [[nodiscard]] Mended mended_by(const std::vector<BlockedTest>& blocked, const LaterRun& run);
 

@@ -34,18 +34,16 @@ bool of_operators(GapKind kind) {
     return kind == GapKind::op_unsupported || kind == GapKind::fallback;
 }
 
-// Gaps of which a pass in this run says that they are no more.
-Expected<std::set<GapKey>> provable(const store::GapLog& log, const store::RunInfo& run,
-                                    const analysis::Target& target) {
+// Gaps of which a pass in this run, of a test that failed of them on its device, says that they are
+// no more.
+Expected<std::set<GapKey>> provable(const store::GapLog& log, const store::RunInfo& run) {
     const auto known = log.gaps();
     if (!known) return tl::unexpected(known.error());
     std::set<GapKey> keys;
     for (const store::StoredGap& gap : *known) {
         const GapKey& key = gap.facts.key;
-        const bool ours = key.device == target.device && key.simulated == target.simulated;
         // With fallback on, an operator without a kernel passes, too.
-        if (ours && !(run.fallback && of_operators(key.kind)) &&
-            !is_older(run.torch, gap.last_torch))
+        if (!(run.fallback && of_operators(key.kind)) && !is_older(run.torch, gap.last_torch))
             keys.insert(key);
     }
     return keys;
@@ -66,7 +64,7 @@ Expected<void> log_gaps(const store::Store& store, const std::string& run) {
         });
     if (!read) return read;
     store::GapLog log(store);
-    const auto keys = provable(log, info, target);
+    const auto keys = provable(log, info);
     if (!keys) return tl::unexpected(keys.error());
     auto blocked = log.blocked_tests(run);
     if (!blocked) return tl::unexpected(blocked.error());

@@ -78,6 +78,8 @@ struct BlockedTest {
     GapKey gap;
     std::string suite;
     std::string test;  // case id
+    // In a run on the device of the run that is asked about, simulated or not as that.
+    bool same_target = true;
 
     friend bool operator==(const BlockedTest&, const BlockedTest&) = default;
 };

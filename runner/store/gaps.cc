@@ -349,20 +349,24 @@ Expected<std::vector<BlockedTest>> GapLog::blocked_tests(std::string_view before
     Database& database = store_.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<BlockedTest>> {
         Statement row = database.prepare(R"sql(
-            SELECT DISTINCT symbol, kind, gap.device, gap.simulated, suite.name, gap_hit.test
+            SELECT DISTINCT symbol, kind, gap.device, gap.simulated, suite.name, gap_hit.test,
+                run.device = ours.device AND run.simulated IS ours.simulated
             FROM gap_hit
             JOIN gap ON gap.id = gap_hit.gap
             JOIN run ON run.id = gap_hit.run
             JOIN suite ON suite.id = run.suite
+            LEFT JOIN run AS ours ON ours.name = ?1
             WHERE gap_hit.blocks AND run.name <> ?1 AND NOT EXISTS (
                 SELECT 1
                 FROM gap_hit AS passed
                 JOIN run AS later ON later.id = passed.run
                 WHERE passed.gap = gap_hit.gap AND passed.test = gap_hit.test AND passed.count = 0
-                  AND passed.run > gap_hit.run AND later.suite = run.suite AND later.name <> ?1))sql");
+                  AND passed.run > gap_hit.run AND later.suite = run.suite AND later.name <> ?1
+                  AND later.device = run.device AND later.simulated IS run.simulated))sql");
         row.bind(1, before);
         std::vector<BlockedTest> blocked;
-        while (row.step()) blocked.push_back({key_of(row, 0), row.text(4), row.text(5)});
+        while (row.step())
+            blocked.push_back({key_of(row, 0), row.text(4), row.text(5), row.flag(6)});
         return blocked;
     });
 }

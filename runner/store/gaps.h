@@ -72,7 +72,8 @@ class GapLog {
     [[nodiscard]] Expected<std::vector<GapHit>> hits(std::string_view run) const;
     // Each test's, in the latest run in which it ran: docs/gaps.md, "Ranking".
     [[nodiscard]] Expected<std::vector<CurrentHit>> current_hits() const;
-    // Tests that a gap blocked and that have not passed since, by all runs but `before`.
+    // Tests that a gap blocked and that have not passed on the same device since, by all runs but
+    // `before`, whose device is the one asked about.
     [[nodiscard]] Expected<std::vector<BlockedTest>> blocked_tests(std::string_view before) const;
 
   private:

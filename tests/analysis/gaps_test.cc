@@ -46,6 +46,8 @@ TEST(GapsIn, AreWhatTheTextNames) {
         {"Could not run 'aten::mm' with arguments from the 'SparseCsrCPU' backend.",
          {{"aten::mm", GapKind::op_unsupported, "cpu"}}},
         {"Could not run 'aten::item' with arguments from the 'Meta' backend.", {}},
+        {"Trying to convert ComplexDouble to the MPS backend but it does not have support for",
+         {{"ComplexDouble", GapKind::dtype_unsupported, "mps"}}},
         {"ComplexDouble is not supported on MPS",
          {{"ComplexDouble", GapKind::dtype_unsupported, "mps"}}},
         {"torch.bfloat16 is not supported on MPS",
@@ -89,6 +91,24 @@ TEST(GapsIn, OnlyTheTargetIsSimulated) {
     EXPECT_EQ(keys("CPU"), (GapKey{"aten::mm", GapKind::op_unsupported, "cpu", false}));
 }
 
+TEST(GapsIn, OfAKernelsDtypeIsTheDeviceWhoseKernelItIs) {
+    const auto device = [](const char* kernel, const Target& target) {
+        const auto hits =
+            gaps_in(failure_of(fmt::format("\"{}\" not implemented for 'Half'", kernel)), target);
+        EXPECT_EQ(hits.size(), 1U);
+        return hits.at(0).key.device + (hits[0].key.simulated ? " simulated" : "");
+    };
+    const Target mac{"mps", false}, simulated{"mps", true};
+    for (const Target& target : {mac, simulated}) {
+        EXPECT_EQ(device("addmm_impl_cpu_", target), "cpu");
+        EXPECT_EQ(device("geqrf_cpu", target), "cpu");
+        EXPECT_EQ(device("triu_tril_cuda_template", target), "cuda");
+    }
+    EXPECT_EQ(device("softmax_lastdim_kernel_impl", mac), "mps") << "it may be a Mac's";
+    EXPECT_EQ(device("softmax_lastdim_kernel_impl", simulated), "cpu");
+    EXPECT_EQ(device("cpublas_axpy_impl", mac), "mps") << "no word of it names a device";
+}
+
 parsers::CaseRecord test_of(std::string id, parsers::State state, std::string message) {
     parsers::CaseRecord test;
     test.id = std::move(id);
@@ -129,6 +149,18 @@ TEST(GapHits, CountARefusalOnceThatItsTextTellsOfToo) {
     EXPECT_TRUE(hits[0].blocks);
     EXPECT_EQ(hits[1].test, "a::t2");
     EXPECT_FALSE(hits[1].blocks) << "it was caught";
+}
+
+TEST(GapHits, ARefusedOperatorIsTheDevicesWhoseverItIs) {
+    parsers::ModuleRecord record;
+    record.device_events = {
+        {"a::t", "refusal", "aten::_fft_r2c", "mps:0", "cpu", {"/s/a.py", 4}, 1},
+        {"a::t", "refusal", "torchvision::nms", "mps:0", "cpu", {"/s/a.py", 5}, 1},
+        {"a::t", "refusal", "torch.cuda.CUDAGraph", "", "", {"/s/a.py", 6}, 1}};
+    std::vector<GapKind> kinds;
+    for (const GapHit& hit : gap_hits(record, {"mps", true})) kinds.push_back(hit.key.kind);
+    EXPECT_THAT(kinds, ElementsAre(GapKind::op_unsupported, GapKind::op_unsupported,
+                                   GapKind::missing_symbol));
 }
 
 TEST(BlockedBy, CountsATestForAGapAloneOnlyWhereNoOtherBlocksIt) {
@@ -199,6 +231,12 @@ TEST_F(MendedBy, ATestOfAnotherSuiteKeepsItOpen) {
     run.passed = {"a::t1", "a::t2"};
     blocked.push_back({gap, "other", "a::t1"});
     EXPECT_THAT(mended(), ElementsAre("a::t1", "a::t2"));
+}
+
+TEST_F(MendedBy, ATestThatFailedOfItOnAnotherDeviceKeepsItOpen) {
+    run.passed = {"a::t1", "a::t2"};
+    blocked[1].same_target = false;
+    EXPECT_THAT(mended(), ElementsAre("a::t1"));
 }
 
 TEST_F(MendedBy, WhatIsMetIsNotClosed) {

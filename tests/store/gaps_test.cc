@@ -48,12 +48,13 @@ class GapLogTest : public testing::Test {
         std::string suite = "alpha";
         bool shim = true;
         bool complete = true;
+        std::string device = "mps";
     };
-    // A run on mps of these tests.
+    // A run of these tests, on mps where nothing else is said.
     void ran(const std::string& id, const std::vector<std::pair<std::string, State>>& tests,
              const Run& settings) {
         RunInfo info = samples::run(id, ++second, settings.suite);
-        info.device = "mps";
+        info.device = settings.device;
         info.simulated.reset();
         info.torch = settings.torch;
         info.shim = settings.shim;
@@ -165,6 +166,23 @@ TEST_F(GapLogTest, ATestIsBlockedUntilItPasses) {
     ran("r5", {{"a.py::t1", State::errored}});
     meets("r5", {hit_in("a.py::t1")});
     EXPECT_THAT(blocked(), ElementsAre("alpha a.py::t2", "beta a.py::t1", "alpha a.py::t1"));
+}
+
+TEST_F(GapLogTest, AGapThatBlocksATestOnTwoDevicesIsPassedOnEach) {
+    const auto targets = [&](const std::string& before) {
+        std::vector<bool> same;
+        for (const BlockedTest& row : *log.blocked_tests(before)) same.push_back(row.same_target);
+        return same;
+    };
+    ran("r1", {{"a.py::t", State::errored}});
+    meets("r1", {hit_in("a.py::t")});
+    ran("r2", {{"a.py::t", State::errored}}, {.device = "cuda"});
+    meets("r2", {hit_in("a.py::t")});
+    ran("r3", {{"a.py::t", State::passed}});
+    EXPECT_THAT(targets("r3"), testing::UnorderedElementsAre(true, false));
+    ASSERT_TRUE(log.put_hits("r3", {}, {passed_in("a.py::t")}));
+    ran("r4", {{"a.py::t", State::passed}}, {.device = "cuda"});
+    EXPECT_THAT(targets("r4"), ElementsAre(true)) << "on mps it passed";
 }
 
 TEST_F(GapLogTest, LastSeenIsTheNewestTorchThatMetIt) {

@@ -155,15 +155,7 @@ Expected<ExitCode> import_results(const ImportCommand& command, const Invocation
     });
     if (!recorded) return tl::unexpected(recorded.error());
     const auto added = store->add_run(stored, [&](const store::SeeModule& see) {
-        return read_imported(*files,
-                             [&](store::JobResult job) {
-                                 store::StoredModule module;
-                                 module.path = job.record.path;
-                                 job.started = run.started;
-                                 module.attempts.push_back(std::move(job));
-                                 return see(std::move(module));
-                             })
-            .map([&](const ImportSums&) { made.hold(); });
+        return see_imported(*files, run.started, see).map([&] { made.hold(); });
     });
     if (!added) return tl::unexpected(added.error());
     made.keep();

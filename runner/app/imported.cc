@@ -263,4 +263,17 @@ Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
     return sums;
 }
 
+Expected<void> see_imported(const std::vector<ImportedFile>& files, WallTime started,
+                            const store::SeeModule& see) {
+    return read_imported(files,
+                         [&](store::JobResult job) {
+                             store::StoredModule module;
+                             module.path = job.record.path;
+                             job.started = started;
+                             module.attempts.push_back(std::move(job));
+                             return see(std::move(module));
+                         })
+        .map([](const ImportSums&) {});
+}
+
 }  // namespace compat::app

@@ -64,5 +64,8 @@ struct ImportSums {
 [[nodiscard]] Expected<ImportSums> read_imported(
     const std::vector<ImportedFile>& files,
     const std::function<Expected<void>(store::JobResult)>& see);
+// The same, each as a module of a run that began at `started`.
+[[nodiscard]] Expected<void> see_imported(const std::vector<ImportedFile>& files, WallTime started,
+                                          const store::SeeModule& see);
 
 }  // namespace compat::app

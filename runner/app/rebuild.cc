@@ -192,7 +192,7 @@ class Rebuilding {
                                     [&](const store::SeeModule& see) -> Expected<void> {
                                         if (imported->empty())
                                             return see_attempts(record, lost, see);
-                                        return see_imported(record, *imported, see);
+                                        return see_imported(*imported, record.info.started, see);
                                     });
         if (!added) return added;
         ++from_folders_;
@@ -224,20 +224,6 @@ class Rebuilding {
             if (auto seen = see(std::move(module)); !seen) return seen;
         }
         return {};
-    }
-
-    static Expected<void> see_imported(const RunRecord& record,
-                                       const std::vector<ImportedFile>& files,
-                                       const store::SeeModule& see) {
-        return read_imported(files,
-                             [&](store::JobResult job) {
-                                 store::StoredModule module;
-                                 module.path = job.record.path;
-                                 job.started = record.info.started;
-                                 module.attempts.push_back(std::move(job));
-                                 return see(std::move(module));
-                             })
-            .map([](const ImportSums&) {});
     }
 
     // As it was told: by runs as they ended, by scans and by hand.

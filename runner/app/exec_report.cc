@@ -35,9 +35,10 @@ struct Section {
     std::vector<std::string_view> kinds;
     bool devices;  // whether its events have a device asked for and one given
 };
-const std::array<Section, 3> kSections{{
-    {"request", "requests", "redirected", {"redirect", "fold", "override", "fallback"}, true},
-    {"call", "calls", "refused (NotImplementedError)", {"refusal"}, false},
+const std::array<Section, 4> kSections{{
+    {"request", "requests", "redirected", {"redirect", "fold", "override"}, true},
+    {"call", "calls", "fell back to the CPU", {"fallback"}, false},
+    {"call", "calls", "refused", {"refusal"}, false},
     {"call", "calls", "answered without effect", {"stub"}, false},
 }};
 

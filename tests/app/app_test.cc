@@ -221,6 +221,7 @@ TEST_F(ProgramReport, SitesAreAddedUpOverTestsAndProcessesAndSortedByCount) {
     event("fold", "aten::to.device", "cpu:1", "", 0, 1);
     event("refusal", "torch._C._CUDAGraph", "", "/home/me/x/g.py", 7, 1);
     event("stub", "torch.cuda.nvtx", "", "/home/me/train.py", 8, 5);
+    event("fallback", "aten::eigh", "mps:0", "/home/me/train.py", 9, 6);
     EXPECT_EQ(text(),
               "runner: python train.py: exit code 0 (1.5s)\n"
               "runner: policy missing, host cpu, torch 2.13.0+cpu of /env/bin/python; 2 processes "
@@ -229,7 +230,9 @@ TEST_F(ProgramReport, SitesAreAddedUpOverTestsAndProcessesAndSortedByCount) {
               "         7  redirect  aten::zeros      cuda:1 -> cpu  train.py:4\n"
               "         2  redirect  aten::ones       mps -> cpu     /elsewhere/lib.py:9\n"
               "         1  fold      aten::to.device  cpu:1 -> cpu   (no Python frame)\n"
-              "runner: 1 call refused (NotImplementedError) at 1 place\n"
+              "runner: 6 calls fell back to the CPU at 1 place\n"
+              "         6  aten::eigh  train.py:9\n"
+              "runner: 1 call refused at 1 place\n"
               "         1  torch._C._CUDAGraph  x/g.py:7\n"
               "runner: 5 calls answered without effect at 1 place\n"
               "         5  torch.cuda.nvtx  train.py:8\n"

@@ -95,6 +95,20 @@ def test_a_program_on_a_simulated_mac(runner, python, tmp_path, words, device):
     assert "mps (simulated)" in ran.err
 
 
+def test_what_a_program_was_refused_and_what_fell_back(runner, python, tmp_path):
+    """Each under its own head: a call that ran on the CPU instead was not redirected."""
+    (tmp_path / "program.py").write_text(
+        "import torch\nx = torch.eye(2, device='mps')\ntorch.linalg.eigvalsh(x)\n"
+        "try:\n    torch.linalg.inv(x.to(torch.complex64))\nexcept RuntimeError:\n    pass\n")
+    lines = runner("exec", "--simulate", "mps", "--policy", "none", "--", python, "program.py").err.splitlines()
+    assert "runner: 0 requests redirected" in lines
+    (fell,) = [i for i, line in enumerate(lines) if "fell back to the CPU" in line]
+    assert lines[fell] == "runner: 1 call fell back to the CPU at 1 place"
+    assert lines[fell + 1].split() == ["1", "aten::_linalg_eigh.eigenvalues", "program.py:3"]
+    refused = lines.index("runner: 1 call refused at 1 place")
+    assert lines[refused + 1].split() == ["1", "aten::linalg_inv_ex", "program.py:5"]
+
+
 @pytest.mark.parametrize("words, message", [
     (["--simulate", "tpu"], "use one of off|mps|cuda"),
     (["--simulate", "mps", "--shim", "off"], "the shim simulates accelerators, and it is off here"),

@@ -30,14 +30,36 @@ enum class Cause {
     crash,
     unknown
 };
-inline constexpr std::array<std::string_view, 18> kCauseNames{
-    "op_missing",  "fell_back",  "dtype_limit",     "device_mismatch", "device_assertion",
-    "shim_defect", "torch_core", "suite_assertion", "suite_error",     "tolerance",
-    "dependency",  "hub",        "resource",        "environment",     "infrastructure",
-    "timeout",     "crash",      "unknown"};
-[[nodiscard]] constexpr std::string_view name_of(Cause c) {
-    return kCauseNames[static_cast<size_t>(c)];
+struct CauseWords {
+    std::string_view name;   // in files
+    std::string_view means;  // for people
+};
+inline constexpr std::array<CauseWords, 18> kCauses{{
+    {"op_missing", "the device has no kernel or feature for this"},
+    {"fell_back", "the warning of an operation that ran on the CPU instead became an error"},
+    {"dtype_limit", "the device or kernel does not take this dtype, or dtypes do not go together"},
+    {"device_mismatch", "tensors, generators or weights of one operation lie on different devices"},
+    {"device_assertion", "the test asks for the name, index or kind of a device"},
+    {"shim_defect", "the redirection's own code broke, or answers for CUDA and cannot follow up"},
+    {"torch_core", "torch's own Python, compiler, exporter or a device's runtime broke"},
+    {"suite_assertion", "another expectation of the test was not met"},
+    {"suite_error",
+     "the code under test raised an ordinary error, or gave a kernel what none takes"},
+    {"tolerance", "numbers differ by more than is allowed, or were lost (nan)"},
+    {"dependency", "a package or program is missing, or its version does not fit"},
+    {"hub", "weights or data had to come over a network"},
+    {"resource", "memory, disk, file handles or threads are used up"},
+    {"environment",
+     "the device or its driver is not here, or a command or file is not as expected"},
+    {"infrastructure", "the runner's own code in the child broke"},
+    {"timeout", "the test, or what it waited for, took too long"},
+    {"crash", "the process ended in the midst of the test"},
+    {"unknown", "no rule holds"},
+}};
+[[nodiscard]] constexpr const CauseWords& words_of(Cause c) {
+    return kCauses[static_cast<size_t>(c)];
 }
+[[nodiscard]] constexpr std::string_view name_of(Cause c) { return words_of(c).name; }
 [[nodiscard]] std::optional<Cause> cause_of(std::string_view name);
 
 // What a device refused, where a device did.

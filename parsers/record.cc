@@ -28,7 +28,12 @@ std::optional<ProcessEnd::Kind> end_kind_of(std::string_view name) {
     return by_name<ProcessEnd::Kind>(ProcessEnd::kKindNames, name);
 }
 
-std::optional<Cause> cause_of(std::string_view name) { return by_name<Cause>(kCauseNames, name); }
+std::optional<Cause> cause_of(std::string_view name) {
+    const auto it = std::find_if(kCauses.begin(), kCauses.end(),
+                                 [&](const CauseWords& words) { return words.name == name; });
+    if (it == kCauses.end()) return std::nullopt;
+    return static_cast<Cause>(it - kCauses.begin());
+}
 
 std::optional<ErrorClass> error_class_of(std::string_view name) {
     return by_name<ErrorClass>(kErrorClassNames, name);
@@ -39,6 +44,14 @@ std::optional<Confidence> confidence_of(std::string_view name) {
 }
 
 std::string Failure::key_line() const { return diagnosis ? diagnosis->key_line : first_line(); }
+
+std::string CaseRecord::why() const {
+    if (failure) return failure->key_line();
+    const auto sub = std::find_if(subcases.begin(), subcases.end(), [](const SubCase& s) {
+        return s.failure && (s.state == State::failed || s.state == State::errored);
+    });
+    return sub == subcases.end() ? reason : sub->failure->key_line();
+}
 
 std::string Failure::first_line() const {
     std::string_view first;

@@ -139,6 +139,10 @@ struct CaseRecord {
     std::vector<Failure> also;  // further failures of the same test (a tear-down that broke, too)
     std::vector<SubCase> subcases;
 
+    // In one line why it ended so: the key line of its failure, or of the first sub-test that
+    // failed; else the reason.
+    [[nodiscard]] std::string why() const;
+
     friend bool operator==(const CaseRecord&, const CaseRecord&) = default;
 };
 

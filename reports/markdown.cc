@@ -166,21 +166,14 @@ std::string folded(std::string_view summary, std::string_view body) {
     return fmt::format("<details><summary>{}</summary>\n\n{}\n</details>\n\n", summary, body);
 }
 
-// "`dtype_limit` (high confidence, rule `mps-no-float64`)"
+// "`dtype_limit`: the device … (high confidence, rule `mps-no-float64`)"
 std::string cause_words(const FailureView& failure) {
     std::string words = code(failure.cause);
     if (!failure.error_class.empty()) words += ", " + code(failure.error_class);
+    words += fmt::format(": {}", cause_means(failure.cause));
     if (!failure.rule.empty())
         words += fmt::format(" ({} confidence, rule {})", failure.confidence, code(failure.rule));
     return words;
-}
-
-// What a test broke by: of one that broke in its sub-tests alone, the first that did.
-const FailureView* failure_of(const CaseView& test) {
-    if (test.failure) return &*test.failure;
-    for (const SubtestView& sub : test.subtests)
-        if (sub.failure && needs_attention(sub.state)) return &*sub.failure;
-    return nullptr;
 }
 
 // A failing test: what went wrong stays when space is short; how, goes first.
@@ -373,14 +366,14 @@ class MarkdownReport : public Renderer {
     }
 
     void add_causes(const ReportModel& model) {
-        std::vector<std::pair<std::int64_t, std::string>> sorted;
-        for (const auto& [cause, tests] : model.causes) sorted.emplace_back(-tests, cause);
-        std::sort(sorted.begin(), sorted.end());
-        std::vector<std::string> words;
-        for (const auto& [tests, cause] : sorted)
-            words.push_back(fmt::format("{} {}", -tests, code(cause)));
-        if (!words.empty())
-            clusters_.intro = fmt::format("{}.\n\n{}", fmt::join(words, ", "), clusters_.intro);
+        std::string causes;
+        for (const auto& [cause, tests] : causes_by_tests(model))
+            causes += row(tests, code(cause), cause_means(cause)) + "\n";
+        if (!causes.empty())
+            clusters_.intro = fmt::format(
+                "| tests | cause | means |\n|---:|---|---|\n{}\nWhere to look first: "
+                "docs/diagnosis.md.\n\n{}",
+                causes, clusters_.intro);
         for (const ClusterView& c : model.clusters)
             page_.add(clusters_, {row(c.tests, code(c.cause), code(c.key_line, kLongestCell),
                                       linked_code(c.example, c.url)) +

@@ -71,6 +71,25 @@ ModuleVerdicts verdicts_of(const store::StoredModule& module) {
 
 }  // namespace
 
+const FailureView* failure_of(const CaseView& test) {
+    if (test.failure) return &*test.failure;
+    for (const SubtestView& sub : test.subtests)
+        if (sub.failure && needs_attention(sub.state)) return &*sub.failure;
+    return nullptr;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> causes_by_tests(const ReportModel& model) {
+    std::vector<std::pair<std::string, std::int64_t>> causes(model.causes.begin(),
+                                                             model.causes.end());
+    std::stable_sort(causes.begin(), causes.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    return causes;
+}
+
+std::string_view cause_means(std::string_view cause) {
+    return parsers::words_of(parsers::cause_of(cause).value_or(parsers::Cause::unknown)).means;
+}
+
 class ModelBuilder::Impl {
   public:
     Impl(const store::StoredRun& run, ModelOptions options)
@@ -192,6 +211,7 @@ class ModelBuilder::Impl {
         view.torch = info.torch;
         view.root = info.root;
         view.command = quoted(info.argv);
+        view.selection = info.shard.empty() ? info.plan : info.plan + " " + info.shard;
         view.fingerprint = info.fingerprint;
         return view;
     }
@@ -335,13 +355,10 @@ class ModelBuilder::Impl {
             cluster.example = test.id;
             cluster.url = test.url;
         };
-        const FailureView* own = test.failure ? &*test.failure : nullptr;
-        if (own) add(*own);
+        if (test.failure) add(*test.failure);
         for (const SubtestView& sub : test.subtests)
-            if (sub.failure) {
-                add(*sub.failure);
-                if (!own) own = &*sub.failure;
-            }
+            if (sub.failure) add(*sub.failure);
+        const FailureView* const own = failure_of(test);
         if (own && !own->cause.empty()) ++model_.causes[own->cause];
     }
 

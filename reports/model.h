@@ -204,6 +204,7 @@ struct RunView {
     std::string torch;
     std::string root;
     std::string command;      // the command line as it was typed, quoted
+    std::string selection;    // the same for runs that were asked for the same tests
     std::string fingerprint;  // a JSON object
 };
 
@@ -219,6 +220,15 @@ struct ReportModel {
     std::vector<RedirectionView> redirections;   // most frequent first
     std::vector<LeakedView> leaked_processes;
 };
+
+// What a test broke by: of one that broke in its sub-tests alone, the first that did. Null: nothing
+// tells.
+[[nodiscard]] const FailureView* failure_of(const CaseView& test);
+// The model's causes, that of most tests first.
+[[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> causes_by_tests(
+    const ReportModel& model);
+// A cause in a few words (parsers::kCauses).
+[[nodiscard]] std::string_view cause_means(std::string_view cause);
 
 struct ModelOptions {
     std::filesystem::path run_folder;     // absolute: source copies go in its source/ folder

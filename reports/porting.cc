@@ -141,6 +141,27 @@ std::optional<Column> column_of(const RunView& run) {
     return std::nullopt;
 }
 
+namespace {
+
+// What runs must have in common for a difference to be the device's.
+struct InCommon {
+    std::string_view what;
+    std::string (*same)(const RunView&);
+    std::string (*shown)(const RunView&);
+};
+constexpr auto commit_of = [](const RunView& run) {
+    return run.dirty ? run.commit + " (changed since)" : run.commit;
+};
+constexpr auto torch_of = [](const RunView& run) { return run.torch; };
+constexpr InCommon kInCommon[] = {
+    {"commit", commit_of, commit_of},
+    {"torch", torch_of, torch_of},
+    {"tests asked for", [](const RunView& run) { return run.selection; },
+     [](const RunView& run) { return run.command; }},
+};
+
+}  // namespace
+
 class PortingBuilder::Impl {
   public:
     Impl(std::string id, std::string suite) {
@@ -184,6 +205,7 @@ class PortingBuilder::Impl {
         std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
             return std::tie(a.row, a.column) < std::tie(b.row, b.column);
         });
+        see_what_is_unlike();
         put_under_causes();
         count_unblocked(view_, fallbacks_of_tests_);
         rank_causes(view_);
@@ -261,6 +283,20 @@ class PortingBuilder::Impl {
                 found.told = broken->second;
             else if (found.told.line.empty())
                 found.told.line = at.why_missing;
+        }
+    }
+
+    void see_what_is_unlike() {
+        for (const InCommon& fact : kInCommon) {
+            std::set<std::string> values;
+            Unlike unlike{std::string(fact.what), {}};
+            for (const ColumnRow& row : kColumns) {
+                if (!is_there(row.column)) continue;
+                const RunView& run = *view_.at(row.column).run;
+                values.insert(fact.same(run));
+                unlike.values[index_of(row.column)] = fact.shown(run);
+            }
+            if (values.size() > 1) view_.unlike.push_back(std::move(unlike));
         }
     }
 

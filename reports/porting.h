@@ -157,10 +157,17 @@ struct PortingColumn {
     }
 };
 
+// What the runs should have in common and have not: then a difference may come of that.
+struct Unlike {
+    std::string what;
+    PerColumn<std::string> values;  // empty where there is no run, or nothing is known
+};
+
 struct PortingView {
     std::string id;
     std::string suite;
     PerColumn<PortingColumn> columns;
+    std::vector<Unlike> unlike;
     bool compared = false;  // plain CPU and another column are there
     Accounting accounting;
     std::vector<CauseOfDifferences>
@@ -173,6 +180,9 @@ struct PortingView {
         return columns[static_cast<size_t>(column)];
     }
 };
+
+// "commit: `a` on CPU; `b` on CUDA, MPS"
+[[nodiscard]] std::string unlike_words(const Unlike& unlike);
 
 // In one line: how much there is to fix, and which devices nothing is said of, since no test had to
 // do with them.

@@ -85,6 +85,18 @@ std::string_view judgement_words(const CauseOfDifferences& cause) {
     return words ? words->words : std::string_view{};
 }
 
+std::string unlike_words(const Unlike& unlike) {
+    std::map<std::string, std::vector<std::string_view>> columns;
+    for (const ColumnRow& row : kColumns) {
+        const std::string& value = unlike.values[index_of(row.column)];
+        if (!value.empty()) columns[value].push_back(row.brief);
+    }
+    std::vector<std::string> words;
+    for (const auto& [value, of] : columns)
+        words.push_back(fmt::format("{} on {}", value, fmt::join(of, ", ")));
+    return fmt::format("{}: {}", unlike.what, fmt::join(words, "; "));
+}
+
 std::string verdict_words(const PortingView& view) {
     if (!view.compared) return "nothing to compare";
     // By what is simulated; the value says whether any of its columns exercised it.

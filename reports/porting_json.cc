@@ -119,12 +119,19 @@ void porting_json(const PortingView& view, const Sink& sink) {
              {"torch", any == view.columns.end() ? Json(nullptr) : or_null(any->run->torch)},
              {"compared", view.compared},
              {"columns", Json::array()},
+             {"unlike", Json::array()},
              {"accounting", {{"closed", view.accounting.closed}, {"mismatches", Json::array()}}},
              {"causes", Json::array()},
              {"decided_by_fallback", view.decided_by_fallback},
              {"fallbacks", Json::array()},
              {"tests", Json::array()}};
     for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
+    for (const Unlike& unlike : view.unlike) {
+        Json values = Json::object();
+        for (const ColumnRow& row : kColumns)
+            values[std::string(row.name)] = or_null(unlike.values[static_cast<size_t>(row.column)]);
+        out["unlike"].push_back({{"what", unlike.what}, {"values", values}});
+    }
     for (const MismatchView& m : view.accounting.mismatches)
         out["accounting"]["mismatches"].push_back({{"column", m.module}, {"message", m.message}});
     for (const CauseOfDifferences& c : view.causes) out["causes"].push_back(cause(c));

@@ -15,6 +15,7 @@ using parsers::State;
 namespace {
 
 constexpr size_t kLongestLine = 200;
+constexpr size_t kLongestUnlike = 1000;
 constexpr size_t kFirst = 5;  // causes at the top of the page
 
 template <class... Cells>
@@ -101,6 +102,16 @@ std::string what_is_missing(const PortingView& view) {
         runs.push_back(view.at(row.column).run ? view.at(row.column).run->id : "RUN");
     return fmt::format("\n**Not all columns are here:**\n\n{}\nThen compare again: {}\n", text,
                        code(fmt::format("runner porting --runs {}", fmt::join(runs, ","))));
+}
+
+std::string what_is_unlike(const PortingView& view) {
+    if (view.unlike.empty()) return {};
+    std::string text =
+        "\n**The runs are not alike:** what goes otherwise may come of this, and not of the "
+        "device.\n\n";
+    for (const Unlike& unlike : view.unlike)
+        text += fmt::format("- {}\n", code(unlike_words(unlike), kLongestUnlike));
+    return text;
 }
 
 // Columns in which no test had to do with a device.
@@ -227,7 +238,9 @@ Item section_of(const PortingView& view, size_t index) {
     item.text += fmt::format("{}: {}.", counted(cause.tests, "test"), per_column(cause.counts));
     if (cause.group == Group::loss)
         item.text += fmt::format(" Unblocked if fixed alone: at most {}.", cause.unblocked_tests);
-    if (!cause.diagnosis.empty()) item.text += fmt::format(" Cause {}", code(cause.diagnosis));
+    if (!cause.diagnosis.empty())
+        item.text +=
+            fmt::format(" Cause {} ({})", code(cause.diagnosis), cause_means(cause.diagnosis));
     if (!cause.rule.empty()) item.text += fmt::format(", rule {}", code(cause.rule));
     if (!cause.diagnosis.empty()) item.text += ".";
     item.text += "\n\n";
@@ -290,8 +303,8 @@ constexpr Sections kSections[] = {
 
 void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sink) {
     Document page(max_bytes);
-    page.head = headline(view) + what_is_missing(view) + what_says_nothing(view) + "\n" +
-                table_of_columns(view) + first_of_all(view);
+    page.head = headline(view) + what_is_missing(view) + what_is_unlike(view) +
+                what_says_nothing(view) + "\n" + table_of_columns(view) + first_of_all(view);
     Section& mismatches = page.open("Accounting does not close", "mismatches", {.items = 100});
     for (const MismatchView& m : view.accounting.mismatches)
         page.add(mismatches, {fmt::format("- {}: {}\n", m.module, code(m.message))});

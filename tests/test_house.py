@@ -73,6 +73,12 @@ def test_exit_codes_are_documented_as_they_are():
     assert documented == [(values[name], meaning) for name, meaning in table]
 
 
+def test_causes_are_documented_as_they_are():
+    table = re.findall(r"\{\"(\w+)\",\s*\"([^\"]+)\"\}", (ROOT / "parsers/diagnosis.h").read_text())
+    causes = (ROOT / "docs/diagnosis.md").read_text().split("\n## ")[1]
+    assert len(table) > 10 and dict(table) == dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", causes, re.M))
+
+
 def test_every_setting_is_documented():
     header = (ROOT / "runner/app/settings.h").read_text()
     rows = re.findall(r'\{Setting::\w+,\s*"[^"]+",\s*"([^"]*)",\s*"(COMPAT_\w+)"', header)

@@ -53,13 +53,18 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
                                    test.state == parsers::State::skipped ||
                                    test.state == parsers::State::xfailed;
                 if (quiet) continue;
+                const auto* const failure = reports::failure_of(test);
+                const std::string& why = failure ? failure->key_line : test.reason;
                 print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
-                      test.failure ? ": " + printable(test.failure->key_line) : "");
+                      why.empty() ? "" : ": " + printable(why));
             }
             return {};
         });
     return seen.map([&] {
-        print_closing(model.finish(), folder / "report.md");
+        const reports::ReportModel whole = model.finish();
+        for (const auto& [cause, tests] : reports::causes_by_tests(whole))
+            print("{} of {}: {}\n", counted(tests, "test"), cause, reports::cause_means(cause));
+        print_closing(whole, folder / "report.md");
         return ExitCode::ok;
     });
 }

@@ -64,8 +64,7 @@ Expected<ExitCode> list_suite(const ListCommand& command, const Invocation& invo
                     {{"id", test.id}, {"file", test.location.file}, {"line", test.location.line}});
                 if (!command.json) print("{}\n", printable(test.id));
                 if (test.pseudo)
-                    print(stderr, "{}: {}\n", printable(test.id),
-                          printable(test.failure ? test.failure->key_line() : test.reason));
+                    print(stderr, "{}: {}\n", printable(test.id), printable(test.why()));
             }
         }
         json["modules"].push_back(std::move(entry));

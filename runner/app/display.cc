@@ -338,7 +338,7 @@ void Display::show_tests(const ModuleDone& done) {
         const bool skipped = test.state == State::skipped && options_.verbosity > 0;
         if (!bad && !skipped) continue;
         shown += bad;
-        const std::string why = test.failure ? test.failure->key_line() : test.reason;
+        const std::string why = test.why();
         say({{"    ", nullptr},
              {std::string(parsers::name_of(test.state)), skipped ? kYellow : kRed},
              {fmt::format(" {}{}{}", printable(test.id), why.empty() ? "" : ": ", printable(why)),

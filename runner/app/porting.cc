@@ -187,6 +187,8 @@ void print_table(const PortingView& view, const fs::path& page) {
     }
     for (const auto& mismatch : view.accounting.mismatches)
         print("    {}: {}\n", printable(plain(mismatch.module)), printable(mismatch.message));
+    for (const reports::Unlike& unlike : view.unlike)
+        print("not alike, {}\n", printable(reports::unlike_words(unlike)));
     print("{}\n", reports::verdict_words(view));
     if (!view.causes.empty() && is_to_fix(view.causes.front()))
         print("first: {} ({}; unblocks {} at most)\n", printable(view.causes.front().title),
@@ -211,6 +213,7 @@ ExitCode code_of(const PortingView& view) {
     }
     if (of_selection.size() == runs) codes = of_selection;
     if (!view.accounting.closed) codes.push_back(ExitCode::unaccounted);
+    if (!view.compared) codes.push_back(ExitCode::usage);
     return worst(codes);
 }
 

@@ -165,9 +165,7 @@ std::string module_line(const ModuleDone& done, const Moment& now) {
         const std::string state(name_of(test.state));
         counts[state] = counts[state].get<int>() + 1;
         if (analysis::needs_attention(test.state))
-            unexpected.push_back({{"id", test.id},
-                                  {"state", state},
-                                  {"why", test.failure ? test.failure->key_line() : test.reason}});
+            unexpected.push_back({{"id", test.id}, {"state", state}, {"why", test.why()}});
         if (done.verdicts.of[i].flaky) flaky.push_back(test.id);
     }
     return line_of("module_finished", now,

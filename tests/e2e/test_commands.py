@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -233,6 +234,17 @@ def test_history_of_a_test_and_of_runs(runner, python):
     assert runner("show", "latest").out.splitlines()[0].startswith(runs[0].split()[0])
     out = runner("report", "latest~1", "--format", "json", "--out", "again")
     assert out.code == 0 and out.out.strip().endswith("again/report.json")
+
+
+def test_a_shown_run_says_of_each_test_why_and_what_its_causes_mean(runner, python):
+    ran = runner(STATES, "test_states.py", "--python", python, "--shim", "off")
+    lines = runner("show", "latest").out.splitlines()
+    why = "    failed tests/test_states.py::States::test_subtests: AssertionError: 1 == 1"
+    assert why in lines, "of a test whose sub-tests alone failed, the first of them"
+    assert any(re.fullmatch(r"\d tests of suite_assertion: another expectation of the test was not met", line) for line in lines), lines
+    page = (ran.folder / "report.md").read_text()
+    assert re.search(r"\| \d \| `suite_assertion` \| another expectation of the test was not met \|", page)
+    assert "docs/diagnosis.md" in page
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

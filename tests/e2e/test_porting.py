@@ -155,6 +155,11 @@ def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
     page, written = pages(two.out)
     assert {c["column"]: c["run"] is None for c in written["columns"]} == {"cpu": False, "cuda": False, "mps": True, "mps_strict": True}
     assert "fallback on is missing" in page.read_text()
+    assert written["unlike"] == []
+    alone = runner("porting", "--runs", columns["cuda"]["run"], "--out", tmp_path / "alone")
+    assert alone.code == 2 and "nothing to compare" in alone.out, "the run's own code is 1"
+    page, written = pages(alone.out)
+    assert not written["compared"] and "fallback on is missing" in page.read_text()
     twice = runner("porting", "--runs", f"{columns['cpu']['run']},{columns['cpu']['run']}")
     assert twice.code == 2 and "does not go with the others" in twice.err
 
@@ -175,6 +180,43 @@ def test_a_suite_that_a_variable_tells_its_device(runner, python, suite):
     assert ran.code == 0, ran.out + ran.err
     assert "nothing to fix was found on CUDA or MPS" in ran.out
     assert [c["exercised"] for c in pages(ran.out)[1]["columns"]] == [0, 1, 1, 1]
+
+
+def test_runs_that_are_not_alike_are_compared_and_it_is_said(runner, python, suite, tmp_path):
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@x", *words], cwd=suite, check=True, capture_output=True)
+
+    git("init", "-q")
+    runs = []
+    for words in (["--shim", "off"], ["--simulate", "cuda", "-k", "passes"]):
+        git("add", "-A")
+        git("commit", "-q", "--allow-empty", "-m", "one more")
+        assert runner(suite, "--python", python, *words, "tests/test_port.py::Ported::test_passes").code == 0
+        runs.append((tmp_path / "results/latest").resolve().name)
+    ran = runner("porting", "--runs", ",".join(runs))
+    assert ran.code == 0, ran.out + ran.err
+    page, written = pages(ran.out)
+    assert [u["what"] for u in written["unlike"]] == ["commit", "tests asked for"]
+    commits, asked = (u["values"] for u in written["unlike"])
+    assert len(commits["cpu"]) == len(commits["cuda"]) == 40 and commits["cpu"] != commits["cuda"]
+    assert "-k passes" in asked["cuda"] and "-k" not in asked["cpu"].split() and asked["mps"] is None
+    assert "not alike, commit: " in ran.out and f"{commits['cuda']} on CUDA" in ran.out
+    assert "**The runs are not alike:**" in page.read_text()
+
+
+def test_a_column_that_ends_in_an_error_of_ours(runner, python, suite, tmp_path):
+    """The first column's test puts a folder in the place of the lock that the second one takes."""
+    (suite / "tests/test_port.py").write_text(
+        "import os, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
+        f"        os.remove({str(tmp_path / 'results/lock')!r})\n        os.mkdir({str(tmp_path / 'results/lock')!r})\n")
+    ran = runner("porting", suite, "--python", python, "tests/test_port.py")
+    assert ran.code == 4, ran.out + ran.err
+    assert "lock" in ran.err and "nothing to compare" in ran.out
+    page, written = pages(ran.out)
+    columns = written["columns"]
+    assert [(c["complete"], c["run"] is None) for c in columns] == [(True, False)] + [(False, True)] * 3
+    assert {c["why_missing"] for c in columns[1:]} == {columns[1]["why_missing"]} and "lock" in columns[1]["why_missing"]
+    assert "`runner SUITE --simulate cuda`" in page.read_text()
 
 
 def test_a_test_that_changes_by_itself_is_no_difference(runner, python, suite, tmp_path):

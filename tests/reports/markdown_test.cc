@@ -124,7 +124,12 @@ TEST_F(MarkdownTest, CausesAreSummedUpAboveTheirTableWhereThereAreAny) {
     EXPECT_THAT(
         samples::to_markdown(model),
         HasSubstr(
-            std::string("## Failures by cause\n\n4 `crash`, 2 `tolerance`, 1 `timeout`.\n\n") +
+            std::string(
+                "## Failures by cause\n\n| tests | cause | means |\n|---:|---|---|\n"
+                "| 4 | `crash` | the process ended in the midst of the test |\n"
+                "| 2 | `tolerance` | numbers differ by more than is allowed, or were lost (nan) |\n"
+                "| 1 | `timeout` | the test, or what it waited for, took too long |\n\n"
+                "Where to look first: docs/diagnosis.md.\n\n") +
             head));
     // A cause is not known: the table stands alone, and that of the gaps keeps its head.
     model.causes.clear();

@@ -593,5 +593,30 @@ TEST_F(Pages, WhereNothingExercisedADeviceThePageSaysNothingOfOne) {
               "nothing to fix was found on MPS; no test exercised CUDA");
 }
 
+TEST_F(Pages, SayWhatTheRunsHaveNotInCommon) {
+    EXPECT_THAT(view.unlike, testing::IsEmpty());
+    EXPECT_THAT(markdown(), Not(HasSubstr("not alike")));
+    PortingBuilder builder("alpha_1", "alpha");
+    for (const Column column : {Column::cpu, Column::cuda, Column::mps}) {
+        RunView run = run_of(column);
+        run.dirty = column == Column::cuda;
+        run.selection = column == Column::mps ? "b" : "a";
+        run.command = column == Column::cpu ? "runner x --shim off" : "runner x | y";
+        builder.begin(column, run);
+        builder.end({.run = run}, {}, "../report.md");
+    }
+    view = builder.finish();
+    ASSERT_THAT(view.unlike, SizeIs(2));
+    EXPECT_EQ(unlike_words(view.unlike[0]),
+              "commit: 0123abcd on CPU, MPS; 0123abcd (changed since) on CUDA");
+    EXPECT_THAT(markdown(), HasSubstr("**The runs are not alike:**"));
+    EXPECT_THAT(
+        markdown(),
+        HasSubstr("- `tests asked for: runner x --shim off on CPU; runner x | y on CUDA, MPS`\n"));
+    const auto json = file();
+    EXPECT_EQ(json["unlike"][1]["values"]["mps"], "runner x | y");
+    EXPECT_EQ(json["unlike"][1]["values"]["mps_strict"], nullptr);
+}
+
 }  // namespace
 }  // namespace compat::reports

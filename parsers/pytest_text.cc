@@ -1,5 +1,7 @@
 #include "parsers/pytest_text.h"
 
+#include <algorithm>
+
 #include "parsers/closing.h"
 #include "parsers/ending.h"
 #include "parsers/pytest_line.h"
@@ -82,6 +84,35 @@ std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart&
     }
     if (any) return scanner.doubts();
     return {{"log", 0, "it holds no session of pytest"}};
+}
+
+bool pytest_encloses_unittest(std::string_view end) {
+    const auto inner = find_closing(end, "unittest");
+    if (!inner) return false;
+    std::int64_t results = 0;
+    std::int64_t counted = 0;
+    bool among_results = true;
+    for (LogLines lines(end, inner->end, true); lines.next();) {
+        std::string_view line = lines.line();
+        const std::string_view ruled = pytest_ruled(line, '=');
+        if (ruled == "test session starts") return false;
+        among_results = among_results && ruled.empty();
+        if (const auto closing = pytest_closing_of(line)) {
+            counted = count_in(*closing, "passed") + count_in(*closing, "failed") +
+                      count_in(*closing, "skipped");
+        } else if (!among_results) {
+            continue;
+        } else if (const auto node = pytest_node_of(line); node && node->status) {
+            ++results;
+        } else {
+            const auto is_other = [](char c) { return !pytest_state_of(c); };
+            const auto* const head = std::find_if(line.begin(), line.end(), is_other);
+            results += head - line.begin();
+            line.remove_prefix(static_cast<size_t>(head - line.begin()));
+            results += std::find_if(line.rbegin(), line.rend(), is_other) - line.rbegin();
+        }
+    }
+    return results < counted;
 }
 
 int pytest_text_likeness(std::string_view beginning, std::string_view end) {

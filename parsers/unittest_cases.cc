@@ -63,7 +63,7 @@ void UnittestScanner::begin(const UnittestHeader& header) {
         if (again || !c.subcases.empty()) return;
     }
     verbose_ = true;
-    fatal_ = false;
+    fatal_ = mirrored_ = false;
     if (current_ && !has_ended(*current_)) unended_.push_back({*current_, headers_});
     begins_at_ = documented_at_ > 0 ? documented_at_ : place_of(header.key).value_or(offset_);
     documented_at_ = 0;

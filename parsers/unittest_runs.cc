@@ -75,6 +75,7 @@ bool UnittestScanner::take_closing(LogLines& lines) {
         return true;
     }
     if (status_within_) leave_sections();
+    if (names_are_printed(*closing)) return true;
     const auto from = broken_off_before(*closing);
     if (!is_of_run(*closing, from.has_value())) {
         // A test's own: what it printed before is no section of this run.
@@ -256,18 +257,48 @@ bool UnittestScanner::is_named(const Section& section) {
     return header && (!verbose_ || unittest_fixture_of(header->method) || find(*header));
 }
 
+bool UnittestScanner::is_printed(size_t i, size_t before) const {
+    const Said& said = said_[i];
+    return said.any && said.again && !said.failed_section && !said.errored_section &&
+           !record_->cases[i].pseudo && !has_ended(before);
+}
+
+// Whether the run has as many characters as the closing counts, and its tests printed what looks
+// like names: then it is read again as such.
+bool UnittestScanner::names_are_printed(const Closing& closing) {
+    const std::int64_t ran = counted(closing, {});
+    if (one_module() || !verbose_ || of_characters_ || ran == 0 || fits(closing)) return false;
+    // The names seemed to begin another run.
+    const bool is_split = !earlier_.empty() && !earlier_.back().closed &&
+                          !earlier_.back().verbose && earlier_.back().end == begin_;
+    const size_t begin = is_split ? earlier_.back().begin : begin_;
+    looked_over_ += offset_ - begin;
+    if (read_again_ + looked_over_ > 2 * log_.text.size()) return false;
+    std::int64_t characters = is_split ? earlier_.back().least : 0;
+    const size_t end = sections_.empty() ? *rule_ : sections_.front().offset;
+    for (LogLines lines(log_.text.substr(0, end), begin_, true); lines.next();) {
+        const std::string_view line = lines.line();
+        if (std::all_of(line.begin(), line.end(), is_unittest_progress))
+            characters += static_cast<std::int64_t>(line.size());
+    }
+    if (characters != ran) return false;
+    read_again_ += offset_ - begin;
+    next_ = begin;
+    room_ = is_split ? earlier_.back().room : room_before_;
+    taken_back_ += is_split;
+    if (is_split) earlier_.pop_back();
+    whole_until_ = offset_;
+    of_characters_ = again_ = true;
+    return true;
+}
+
 // Where more tests have lines than the closing counts: one with two statuses in a test without any
 // was printed by that, and the second is that one's.
 void UnittestScanner::drop_printed(const Closing& closing) {
     if (headers_ <= counted(closing, {})) return;
-    const auto is_printed = [&](size_t i) {
-        const Said& said = said_[i];
-        return said.any && said.again && !said.failed_section && !said.errored_section &&
-               !record_->cases[i].pseudo;
-    };
     size_t kept = 0;
     for (size_t i = 0; i < said_.size(); ++i) {
-        if (kept > 0 && is_printed(i) && !has_ended(kept - 1)) {
+        if (kept > 0 && is_printed(i, kept - 1)) {
             said_[kept - 1].any = true;
             record_->cases[kept - 1].state = *said_[i].again;
             continue;
@@ -374,7 +405,7 @@ bool UnittestScanner::has_ended(size_t i) const {
 // The first test of this closing's run, where an earlier run broke off and its closing is missing:
 // of a test that never ended, as many tests after it as the closing says were run.
 std::optional<size_t> UnittestScanner::broken_off_before(const Closing& closing) const {
-    if (one_module() || *closing.ran >= headers_) return std::nullopt;
+    if (one_module() || *closing.ran >= headers_ - printed_) return std::nullopt;
     const std::int64_t before = headers_ - *closing.ran;
     const auto from = [&](std::int64_t least) {
         return std::lower_bound(unended_.begin(), unended_.end(), least,

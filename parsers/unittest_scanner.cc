@@ -129,10 +129,14 @@ UnittestScanner::Read UnittestScanner::read(size_t from, size_t to) {
         }
         if (rule_ && line.starts_with(kRan)) {
             const size_t given = taken_back_;
-            if (take_closing(lines)) return taken_back_ > given ? Read::again : Read::run_ended;
+            if (take_closing(lines))
+                return std::exchange(again_, false) || taken_back_ > given ? Read::again
+                                                                           : Read::run_ended;
         }
         rule_.reset();
         if (line == kRule) rule_ = offset_;
+        if (after_blank && (line == "Stdout:" || line == "Stderr:"))
+            mirrored_ = verbose_ && !one_module() && stage_ == Stage::results;
         if (stage_ == Stage::results)
             take_result(line);
         else if (stage_ == Stage::sections && within_test_)
@@ -153,7 +157,7 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
     record.cases.clear();
     record.diagnostics.clear();
     begin_ = next_;
-    after_blank_ = in_dump_ = false;
+    after_blank_ = in_dump_ = mirrored_ = false;
     record.cases.reserve(std::max<size_t>(last_size_, 16));
     diagnose_.emplace("log", record.diagnostics);
     stage_ = Stage::results;
@@ -177,7 +181,7 @@ void UnittestScanner::begin_run(ModuleRecord& record) {
     owner_.clear();
     prefix_.clear();
     verbose_ = false;
-    headers_ = 0;
+    headers_ = printed_ = 0;
     room_before_ = room_;
     unnamed_.emplace(record, room_);
     characters_.clear();
@@ -227,6 +231,7 @@ bool UnittestScanner::take_title(LogLines& lines) {
     if (!ahead.next()) return false;
     const auto title = title_of(ahead.line());
     if (!title) return false;
+    if (mirrored_ && stage_ == Stage::results && next_after(ahead) == Next::run) return false;
     if (status_within_) leave_sections();
     close_section(offset_);
     if (stage_ == Stage::results) within_test_ = current_ && !has_ended(*current_);
@@ -328,6 +333,7 @@ void UnittestScanner::take_status(UnittestStatus status) {
     c.duration_s += status.duration_s;
     if (broke(status.state) && !said.broke) said.broke = status.state;
     if (said.any) {
+        printed_ += !said.again && *current_ > 0 && !c.pseudo && !has_ended(*current_ - 1);
         said.again = status.state;
         if (status.state == State::skipped) take_nameless_skip(std::move(status.reason));
         return;

@@ -123,6 +123,8 @@ class UnittestScanner {
     bool take_closing(LogLines& lines);
     [[nodiscard]] bool is_of_run(const Closing& closing, bool after_broken_off) const;
     [[nodiscard]] bool fits(const Closing& closing) const;
+    [[nodiscard]] bool is_printed(size_t i, size_t before) const;
+    [[nodiscard]] bool names_are_printed(const Closing& closing);
     [[nodiscard]] bool begins_run(std::string_view line) const;
     [[nodiscard]] Next next_after(LogLines lines) const;
     [[nodiscard]] bool has_ended(size_t i) const;
@@ -176,8 +178,10 @@ class UnittestScanner {
     std::vector<Earlier> inner_;  // made by tests of the run that is being read: passed over
     size_t whole_until_ = 0;      // up to here, that run is one, whatever it looks like
     bool of_characters_ = false;  // and it names no tests
+    bool again_ = false;          // the run at hand is to be read once more
     size_t taken_back_ = 0;
-    size_t read_again_ = 0;  // bytes, of the whole file
+    size_t read_again_ = 0;   // bytes, of the whole file
+    size_t looked_over_ = 0;  // bytes, for characters among names
     std::optional<Diagnostic> doubt_;
 
     // Of the run that is being read.
@@ -189,6 +193,7 @@ class UnittestScanner {
     size_t offset_ = 0;
     size_t after_ = 0;  // the line that begins at `offset_`
     bool after_blank_ = false;
+    bool mirrored_ = false;  // what a test that broke had printed stands among the results (-b)
     size_t tail_from_ = 0;
     std::string_view tail_;
     bool fatal_ = false;        // Python said that it dies, in the test that began last
@@ -229,6 +234,7 @@ class UnittestScanner {
     std::string prefix_;        // "tests/test_a.py::TestA::"
     bool verbose_ = false;      // there are lines of tests or fixtures
     std::int64_t headers_ = 0;  // of tests
+    std::int64_t printed_ = 0;  // of these, within a test, so far as its outcome shows
     std::optional<Unnamed> unnamed_;
     std::string characters_;  // of lines that hold nothing else
     std::string mixed_;       // at either end of other lines, printed or not

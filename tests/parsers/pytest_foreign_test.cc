@@ -396,6 +396,28 @@ TEST(PytestForeign, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
+// pytest -q -s of tests that run unittest.
+TEST(PytestForeign, ASessionWhoseTestsRunUnittest) {
+    const std::string inner =
+        "test_in (t.Inner.test_in) ... FAIL\ntest_ok (t.Inner.test_ok) ... ok\n\n" +
+        std::string(70, '=') + "\nFAIL: test_in (t.Inner.test_in)\n" + std::string(70, '-') +
+        "\nTraceback (most recent call last):\nAssertionError: inner\n\n" + std::string(70, '-') +
+        "\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\n";
+    const std::string log = "." + inner + "." + inner + "F.s\n" + ruled("FAILURES") +
+                            ruled("test_c", '_') +
+                            "\n>   assert 0\nE   assert 0\n\nt.py:3: " + "AssertionError\n" +
+                            ruled("short test summary info") + "FAILED t.py::test_c - assert 0\n" +
+                            "1 failed, 3 passed, 1 skipped in 0.04s\n";
+    EXPECT_EQ(recognise(signs_in(log)), Dialect::pytest_text);
+    EXPECT_EQ(recognise(signs_in(inner)), Dialect::unittest_text);
+    const ModuleRecord part = read_one(log);
+    EXPECT_EQ(part.cases.size(), 5u);
+    EXPECT_THAT(mismatches(part), IsEmpty());
+    // The other way round.
+    EXPECT_EQ(recognise(signs_in("...F [100%]\n1 failed, 3 passed in 0.1s\n" + inner + inner)),
+              Dialect::unittest_text);
+}
+
 // Quadratic, each takes minutes.
 TEST(PytestForeign, LongLinesAndManySubtestsTakeNoLonger) {
     const std::string words = repeated(" PASSED [x", 100'000);

@@ -470,5 +470,51 @@ TEST(UnittestForeign, PyTorchsOwnLogs) {
     EXPECT_EQ(found.parts[1].path, "distributed/test_nn.py");
 }
 
+// With -b, what a test that broke had printed stands once more behind its line.
+TEST(UnittestForeign, SectionsAmongWhatABufferedTestPrinted) {
+    const std::string rule(70, '-');
+    const std::string twice(70, '=');
+    const std::string phantom = "\nStderr:\n" + twice + "\nFAIL: test_p (t.T.test_p)\n" + rule +
+                                "\nTraceback (most recent call last):\nAssertionError: p\n\n";
+    const auto parts = read("test_a (t.T.test_a) ... FAIL\n" + phantom +
+                            "test_b (t.T.test_b) ... FAIL\n"
+                            "test_c (t.T.test_c) ... ok\n\n" +
+                            twice + "\nFAIL: test_a (t.T.test_a)\n" + rule +
+                            "\nTraceback (most recent call last):\nAssertionError: a\n" + phantom +
+                            "\n" + twice + "\nFAIL: test_b (t.T.test_b)\n" + rule +
+                            "\nTraceback (most recent call last):\nAssertionError: b\n\n" + rule +
+                            "\nRan 3 tests in 0.001s\n\nFAILED (failures=2)\n")
+                           .parts;
+    ASSERT_EQ(parts.size(), 1u);
+    ASSERT_EQ(parts[0].cases.size(), 3u);
+    EXPECT_EQ(parts[0].cases[0].failure->message, "a");
+    EXPECT_EQ(parts[0].cases[1].failure->message, "b");
+    EXPECT_EQ(parts[0].cases[2].state, State::passed);
+}
+
+TEST(UnittestForeign, LinesOfTestsThatATestPrinted) {
+    const std::string rule(70, '-');
+    const auto verbose =
+        read(
+            "test_a (t.T.test_a) ... ok\n"
+            "test_b (t.T.test_b) ... test_ghost (t.T.test_ghost) ... ok\nok\n"
+            "test_c (t.T.test_c) ... ok\n"
+            "test_d (t.T.test_d) ... x\ntest_ghost2 (t.T.test_ghost2) ... FAIL\nok\n\n" +
+            rule + "\nRan 4 tests in 0.000s\n\nOK\n")
+            .parts;
+    ASSERT_EQ(verbose.size(), 1u);
+    ASSERT_EQ(verbose[0].cases.size(), 4u);
+    for (const CaseRecord& c : verbose[0].cases) {
+        EXPECT_EQ(c.state, State::passed) << c.id;
+        EXPECT_EQ(c.id.find("ghost"), std::string::npos) << c.id;
+    }
+    const auto plain = read(".test_ghost (t.T.test_ghost) ... ok\n.sx.\n\n" + rule +
+                            "\nRan 5 tests in 0.001s\n\nOK (skipped=1, expected failures=1)\n")
+                           .parts;
+    ASSERT_EQ(plain.size(), 1u);
+    EXPECT_EQ(plain[0].cases.size(), 5u);
+    EXPECT_EQ(plain[0].cases[0].name, "<unnamed 1>");
+}
+
 }  // namespace
 }  // namespace compat::parsers

@@ -109,11 +109,13 @@ bool is_assertion(std::string_view type) {
     return type == "AssertionError" || type == "Failed" || type == "Failure";
 }
 
-// A refused operator is the device's; a refused name of Python's ("torch.cuda.CUDAGraph") is one
-// that it lacks.
+// A refused operator is the device's, as is a dtype ("float64"); a refused name of Python's
+// ("torch.cuda.CUDAGraph") is one that it lacks.
 std::optional<GapKind> kind_of_event(std::string_view word, std::string_view op) {
     if (word == "refusal" && op.find("::") != std::string_view::npos)
         return GapKind::op_unsupported;
+    if (word == "refusal" && op.find('.') == std::string_view::npos)
+        return GapKind::dtype_unsupported;
     for (const EventKind& row : kEventKinds)
         if (row.word == word) return row.kind;
     return std::nullopt;

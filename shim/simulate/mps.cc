@@ -58,6 +58,12 @@ bool has_dtype(c10::ScalarType dtype) {
     }
 }
 
+// Counted by the dtype's name as the refusal has it.
+void refuse_double() {
+    note(EventKind::refusal, "float64");
+    TORCH_CHECK_TYPE(false, kNoDouble);
+}
+
 MpsAnswers answers;
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -193,12 +199,14 @@ class Mps final : public Accelerator {
     std::span<const Computed> computed() const noexcept override { return mps_computed(); }
 
     void check_dtype(c10::ScalarType dtype) const override {
-        TORCH_CHECK_TYPE(dtype != c10::ScalarType::Double, kNoDouble);
-        TORCH_CHECK_TYPE(has_dtype(dtype), "Trying to convert ", dtype,
+        if (dtype == c10::ScalarType::Double) refuse_double();
+        if (has_dtype(dtype)) return;
+        note(EventKind::refusal, c10::toString(dtype));
+        TORCH_CHECK_TYPE(false, "Trying to convert ", dtype,
                          " to the MPS backend but it does not have support for that dtype.");
     }
     void check_empty(c10::ScalarType dtype, std::size_t dimensions) const override {
-        TORCH_CHECK_TYPE(dtype != c10::ScalarType::Double, kNoDouble);
+        if (dtype == c10::ScalarType::Double) refuse_double();
         TORCH_CHECK(dimensions <= kMaxDimensions,
                     "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ",
                     dimensions, ".");

@@ -151,6 +151,24 @@ TEST(GapHits, CountARefusalOnceThatItsTextTellsOfToo) {
     EXPECT_FALSE(hits[1].blocks) << "it was caught";
 }
 
+TEST(GapHits, OfARefusedDtypeTheRecordTellsAsTheTextDoes) {
+    parsers::ModuleRecord record;
+    record.cases = {test_of("a::t1", parsers::State::errored,
+                            "Cannot convert a MPS Tensor to float64 dtype as the MPS framework "
+                            "doesn't support float64."),
+                    test_of("a::t2", parsers::State::errored,
+                            "Trying to convert ComplexDouble to the MPS backend but it does not")};
+    record.device_events = {
+        {"a::t1", "refusal", "float64", "mps:0", "cpu", {"/s/lib.py", 4}, 3},
+        {"a::t2", "refusal", "ComplexDouble", "mps:0", "cpu", {"/s/lib.py", 5}, 1}};
+    const auto hits = gap_hits(record, {"mps", true});
+    ASSERT_EQ(hits.size(), 2U);
+    EXPECT_EQ(hits[0].key, (GapKey{"float64", GapKind::dtype_unsupported, "mps", true}));
+    EXPECT_EQ(hits[0].count, 3);
+    EXPECT_EQ(hits[1].key, (GapKey{"ComplexDouble", GapKind::dtype_unsupported, "mps", true}));
+    EXPECT_TRUE(hits[0].blocks && hits[1].blocks);
+}
+
 TEST(GapHits, ARefusedOperatorIsTheDevicesWhoseverItIs) {
     parsers::ModuleRecord record;
     record.device_events = {

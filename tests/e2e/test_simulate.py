@@ -99,14 +99,16 @@ def test_what_a_program_was_refused_and_what_fell_back(runner, python, tmp_path)
     """Each under its own head: a call that ran on the CPU instead was not redirected."""
     (tmp_path / "program.py").write_text(
         "import torch\nx = torch.eye(2, device='mps')\ntorch.linalg.eigvalsh(x)\n"
-        "try:\n    torch.linalg.inv(x.to(torch.complex64))\nexcept RuntimeError:\n    pass\n")
+        "try:\n    torch.linalg.inv(x.to(torch.complex64))\nexcept RuntimeError:\n    pass\n"
+        "for _ in range(2):\n    try:\n        x.to(torch.float64)\n    except TypeError:\n        pass\n")
     lines = runner("exec", "--simulate", "mps", "--policy", "none", "--", python, "program.py").err.splitlines()
     assert "runner: 0 requests redirected" in lines
     (fell,) = [i for i, line in enumerate(lines) if "fell back to the CPU" in line]
     assert lines[fell] == "runner: 1 call fell back to the CPU at 1 place"
     assert lines[fell + 1].split() == ["1", "aten::_linalg_eigh.eigenvalues", "program.py:3"]
-    refused = lines.index("runner: 1 call refused at 1 place")
-    assert lines[refused + 1].split() == ["1", "aten::linalg_inv_ex", "program.py:5"]
+    refused = lines.index("runner: 3 calls refused at 2 places")
+    assert [line.split() for line in lines[refused + 1:refused + 3]] == [
+        ["2", "float64", "program.py:10"], ["1", "aten::linalg_inv_ex", "program.py:5"]]
 
 
 @pytest.mark.parametrize("words, message", [

@@ -67,6 +67,10 @@ print(json.dumps([
     assert dimensions[1].startswith("MPS supports tensors with dimensions <= 16")
     assert float8[0] == "TypeError" and "does not have support for that dtype" in float8[1]
     assert conv[1].startswith("Input type (torch.FloatTensor) and weight type (MPSFloatType)")
+    # A dtype that no tensor has stands in the record by the name that the refusal gives it.
+    assert sum(event["count"] for event in ran.devices(kind="refusal", op="float64")) == len(doubles)
+    (refused,) = ran.devices(kind="refusal", op="Float8_e4m3fn")
+    assert (refused["from"], refused["to"], refused["count"]) == ("mps:0", "cpu", 1)
 
 
 EIGH = """

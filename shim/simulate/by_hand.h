@@ -15,10 +15,10 @@ void add_sparse_kernels(torch::Library& sparse);
 void add_compressed_kernels(torch::Library& compressed);
 void add_quantized_kernels(torch::Library& quantized);
 
-// Those that CUDA has and the CPU has not (cuda_kernels.cc, cuda_lu.cc), and whole layers of
-// recurrent networks (cuda_rnn.cc).
+// Those that CUDA has and the CPU has not (cuda_kernels.cc, cuda_lu.cc).
 void add_cuda_kernels(torch::Library& dense);
 void add_lu_kernels(torch::Library& dense);
+// Whole layers of recurrent networks, which either device has (recurrent.cc).
 void add_recurrent_kernels(torch::Library& dense);
 
 }  // namespace compat::shim::simulate

@@ -16,6 +16,7 @@
 
 #include "fork_safe_mutex.h"
 #include "simulate/accelerator.h"
+#include "simulate/by_hand.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
@@ -224,6 +225,7 @@ class Mps final : public Accelerator {
     }
     void add_kernels(torch::Library& dense) const override {
         dense.impl("linear_backward", &linear_backward);
+        add_recurrent_kernels(dense);
         for (const char* name : kAlwaysOnCpu)
             dense.impl(name, torch::CppFunction::makeFromBoxedFunction<&fall_back>());
     }

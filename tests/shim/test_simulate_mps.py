@@ -57,10 +57,11 @@ print(json.dumps([
     [error == "TypeError" and text.startswith(double) for error, text in routes],
     raised(torch.add, x, torch.ones(2, 2)), raised(torch.ones, [1] * 17, device="mps"),
     raised(torch.ones(2, device="mps").to, torch.float8_e4m3fn),
-    raised(nn.Conv2d(1, 1, 1).to("mps"), torch.ones(1, 1, 2, 2))]))
+    raised(nn.Conv2d(1, 1, 1).to("mps"), torch.ones(1, 1, 2, 2)),
+    raised(nn.LSTM(2, 4, proj_size=3).to("mps"), torch.ones(1, 1, 2, device="mps"))]))
 """
     )
-    doubles, mixed, dimensions, float8, conv = ran.answer
+    doubles, mixed, dimensions, float8, conv, projections = ran.answer
     assert doubles == [True] * 7
     assert mixed == ["RuntimeError", "Expected all tensors to be on the same device, but found at "
                      "least two devices, mps:0 and cpu!"]
@@ -71,6 +72,9 @@ print(json.dumps([
     assert sum(event["count"] for event in ran.devices(kind="refusal", op="float64")) == len(doubles)
     (refused,) = ran.devices(kind="refusal", op="Float8_e4m3fn")
     assert (refused["from"], refused["to"], refused["count"]) == ("mps:0", "cpu", 1)
+    assert projections == ["RuntimeError",
+                           "LSTM with projections is not currently supported with MPS."]
+    assert [e["count"] for e in ran.devices(kind="refusal", op="aten::_lstm_mps")] == [1]
 
 
 EIGH = """
@@ -140,6 +144,7 @@ def gradients(module, *inputs, device):
     return [t.grad.cpu() for t in [*inputs, *module.parameters()]]
 sequence = torch.randn(5, 2, 4)
 layers = {"lstm": (nn.LSTM(4, 6, 2), sequence), "gru": (nn.GRU(4, 6), sequence),
+    "both ways": (nn.LSTM(4, 6, 2, bidirectional=True, batch_first=True, bias=False), sequence),
     "rnn": (nn.RNN(4, 6, bidirectional=True), sequence),
     "encoder": (nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0), sequence),
     "conv1d": (nn.Conv1d(2, 3, 3), torch.randn(2, 2, 9)),

@@ -1,5 +1,6 @@
-// LSTMs a layer at a time, as cuDNN has them, by the CPU's own kernel for a layer: cell by cell
-// each time step would cost a dozen kernels. What that kernel does not compute stays cell by cell.
+// LSTMs a layer at a time, by the CPU's own kernel for a layer, as cuDNN has one for layers and MPS
+// one for the whole: cell by cell each time step would cost a dozen kernels. What that kernel does
+// not compute stays cell by cell.
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
@@ -7,12 +8,14 @@
 #include <ATen/ops/lstm_native.h>
 #include <torch/library.h>
 
+#include <array>
 #include <tuple>
 #include <vector>
 
 #include "simulate/accelerator.h"
 #include "simulate/by_hand.h"
 #include "simulate/kernel.h"
+#include "simulate/note.h"
 #include "simulate/twins.h"
 
 namespace compat::shim::simulate {
@@ -20,11 +23,6 @@ namespace {
 
 using at::Tensor;
 using Result = std::tuple<Tensor, Tensor, Tensor>;
-
-constexpr Operator kLayers[] = {
-    {"mkldnn_rnn_layer", "", c10::DispatchKey::CUDA, Check::common},
-    {"mkldnn_rnn_layer_backward", "", c10::DispatchKey::CUDA, Check::common},
-};
 
 // A tensor of ours and nothing around it: no fake one, none of a transform.
 bool is_plain(const Tensor& tensor) {
@@ -35,16 +33,25 @@ bool is_plain(const Tensor& tensor) {
            !tensor.key_set().has_any(kAround);
 }
 
+bool is_projected(at::TensorList hidden) { return hidden[0].size(2) != hidden[1].size(2); }
+
 // Autocast has cells compute in half precision, as it has cuDNN.
 bool fits(const Tensor& input, at::TensorList hidden, at::TensorList params) {
-    if (!at::globalContext().userEnabledMkldnn() || at::autocast::is_autocast_enabled(at::kCUDA))
+    if (!at::globalContext().userEnabledMkldnn() ||
+        at::autocast::is_autocast_enabled(accelerator().type()))
         return false;
-    if (hidden.size() != 2 || !is_plain(input) || input.dim() != 3 || input.numel() == 0)
-        return false;
+    if (!is_plain(input) || input.dim() != 3 || input.numel() == 0) return false;
     for (const auto list : {hidden, params})
         for (const Tensor& each : list)
             if (!is_plain(each)) return false;
-    return hidden[0].size(2) == hidden[1].size(2);  // else the output is projected
+    return !is_projected(hidden);
+}
+
+// aten/src/ATen/native/mps/operations/RnnOps.mm
+void refuse_projections(at::TensorList hidden) {
+    if (!is_projected(hidden)) return;
+    note(EventKind::refusal, "aten::_lstm_mps");
+    TORCH_CHECK(false, "LSTM with projections is not currently supported with MPS.");
 }
 
 // `params`: of each layer and direction weights of input and hidden state, and their biases.
@@ -82,6 +89,8 @@ Result by_layers(const Tensor& input, at::TensorList hidden, at::TensorList para
 
 Result lstm(const Tensor& input, at::TensorList hidden, at::TensorList params, bool has_biases,
             int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+    TORCH_CHECK(hidden.size() == 2, "lstm expects two hidden states");
+    if (accelerator().type() == c10::kMPS) refuse_projections(hidden);
     if (!fits(input, hidden, params))
         return at::native::lstm(input, hidden, params, has_biases, layers, dropout, train,
                                 bidirectional, batch_first);
@@ -93,10 +102,13 @@ Result lstm(const Tensor& input, at::TensorList hidden, at::TensorList params, b
 }  // namespace
 
 void add_recurrent_kernels(torch::Library& dense) {
-    register_operators(kLayers);
+    const Accelerator::Keys& keys = accelerator().keys();
+    register_operators(
+        std::array{Operator{"mkldnn_rnn_layer", "", keys.dense, Check::common},
+                   Operator{"mkldnn_rnn_layer_backward", "", keys.dense, Check::common}});
     dense.impl("lstm.input", &lstm);
-    auto* autograd = new torch::Library(torch::Library::IMPL, "aten", accelerator().keys().autograd,
-                                        __FILE__, __LINE__);
+    auto* autograd =
+        new torch::Library(torch::Library::IMPL, "aten", keys.autograd, __FILE__, __LINE__);
     autograd->impl("lstm.input", &lstm);
 }
 

@@ -58,6 +58,8 @@ bool send(int socket, std::string message, int descriptor) {
            static_cast<ssize_t>(message.size());
 }
 
+constexpr std::string_view kLost = "lost ";
+
 // "forked 123" → 123 where `word` is "forked"; -1: it says something else.
 int number_after(std::string_view answer, std::string_view word) {
     int number = -1;
@@ -108,7 +110,11 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> go_on) {
 }
 
 void ZygoteLauncher::answered() {
-    const int threads = number_after(receive(socket_.native_handle(), {}), "ready");
+    const std::string answer = receive(socket_.native_handle(), {});
+    if (answer.starts_with(kLost))
+        return give_up(fmt::format("its imports initialise {}, which a forked process cannot use",
+                                   answer.substr(kLost.size())));
+    const int threads = number_after(answer, "ready");
     if (threads < 0) return;  // it has hung up: its end, or our patience's, says more
     if (threads != 1)
         return give_up(fmt::format("it has {} threads, which a fork would lose", threads));

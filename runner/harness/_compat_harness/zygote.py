@@ -3,7 +3,8 @@
 The runner holds the other end of a socket whose messages are whole (SOCK_SEQPACKET). A request is
 one message, words separated by NUL: the harness's arguments for the module, an empty word, the
 module's own variables as NAME=VALUE; the write end of its log comes with it. The answers are
-`ready THREADS` once, then `forked PID`, `refused WHY` or `later` (no process or memory to spare).
+`ready THREADS` or `lost DEVICE` once, then `forked PID`, `refused WHY` or `later` (no process or
+memory to spare).
 
 What runs a module is the child of a child that has ended: its parent is then the runner, which
 waits for it as for any other. It looks like a process that has imported the same and has run
@@ -34,6 +35,9 @@ _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 # Bound before the suite's imports: torch's redirection wraps os._exit.
 _exit, _fork = os._exit, os.fork
 
+# Of torch's: a process forked from one that has initialised the device cannot use it.
+_DEVICES = ("cuda", "mps", "xpu")
+
 _imported = {}  # by the zygote for all: name → module
 
 
@@ -53,7 +57,7 @@ def serve(number, names):
         stream.flush()  # or each forked process would write it once more
     # Collections in the forked processes do not touch what they share with this one: it stays so.
     gc.freeze()
-    connection.send(b"ready %d" % _threads_at_a_fork())
+    connection.send(_fitness())
     while True:
         message, log = _receive(connection)
         try:
@@ -105,14 +109,19 @@ def _receive(connection):
     return message, int.from_bytes(ancillary[0][2], sys.byteorder)
 
 
-def _threads_at_a_fork():
-    """How many threads there are when this process forks. A pool that knows of forks (OpenBLAS's)
-    ends itself before the first one."""
+def _fitness():
+    """What a fork would find. A pool of threads that knows of forks (OpenBLAS's) ends itself before
+    the first one."""
     child = _fork()
     if child == 0:
-        _exit(0)
-    os.waitpid(child, 0)
-    return len(os.listdir("/proc/self/task"))
+        modules = (sys.modules.get("torch." + name) for name in _DEVICES)
+        lost = [getattr(module, "_is_in_bad_fork", bool)() for module in modules]
+        _exit(1 + lost.index(True) if True in lost else 0)
+    _, status = os.waitpid(child, 0)
+    lost = os.waitstatus_to_exitcode(status)
+    if lost > 0:
+        return b"lost " + _DEVICES[lost - 1].encode()
+    return b"ready %d" % len(os.listdir("/proc/self/task"))
 
 
 def _fork_orphan():

@@ -41,7 +41,8 @@ constexpr Text kTexts[] = {
      R"(\b)",
      GapKind::op_unsupported, "{}"},
     {R"(Could not run '([\w:.]+)' (?:with arguments )?from the ')"
-     R"((?:Autograd|NestedTensor|SparseCsr|Sparse|Quantized)*)" DEVICES R"(' backend)",
+     R"((?:Autograd|NestedTensor|SparseCsr|Sparse|Quantized)*(?i:)" DEVICES
+     R"()(?:' backend|(?::\d+)?' device))",
      GapKind::op_unsupported, "{}"},
     {R"x("(\w+)" not implemented for '\w+')x", GapKind::dtype_unsupported, "{}", "", true},
     {R"(\b)" DTYPES R"( is not supported on MPS\b)", GapKind::dtype_unsupported, "{}", "mps"},

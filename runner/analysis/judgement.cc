@@ -12,6 +12,8 @@ using enum Judgement;
 constexpr std::string_view kReportIt = "report it: this is ours and none of the port's work";
 constexpr std::string_view kTryOnCuda =
     "nothing here: a GPU has it. Have these tests run on one before you rely on them";
+constexpr std::string_view kTryOnDevice =
+    "nothing here: the device has it. Have these tests run on one before you rely on them";
 constexpr std::string_view kCpuLacksIt =
     "nothing here: the CPU, which computes for the simulated device, lacks it; the device may not";
 
@@ -25,6 +27,10 @@ constexpr Judged kTable[] = {
      .advice = kReportIt},
     {.cause = Cause::shim_defect, .judgement = simulator, .advice = kReportIt},
     {.gap = GapKind::shim_defect, .judgement = simulator, .advice = kReportIt},
+    {.rule = "not-simulated",
+     .judgement = simulator,
+     .grouped = Grouped::by_rule,
+     .advice = kTryOnDevice},
     {.rule = "kernel-of-dtype", .judgement = simulator, .advice = kCpuLacksIt},
     {.gap = GapKind::op_unsupported,
      .device = "cpu",

@@ -45,6 +45,8 @@ TEST(GapsIn, AreWhatTheTextNames) {
          {{"aten::mm", GapKind::op_unsupported, "cuda"}}},
         {"Could not run 'aten::mm' with arguments from the 'SparseCsrCPU' backend.",
          {{"aten::mm", GapKind::op_unsupported, "cpu"}}},
+        {"Could not run 'new_compressed_tensor' from the 'mps:0' device.)",
+         {{"new_compressed_tensor", GapKind::op_unsupported, "mps"}}},
         {"Could not run 'aten::item' with arguments from the 'Meta' backend.", {}},
         {"Trying to convert ComplexDouble to the MPS backend but it does not have support for",
          {{"ComplexDouble", GapKind::dtype_unsupported, "mps"}}},

@@ -38,6 +38,7 @@ TEST(Judge, TellsTheDeviceFromTheCodeTheSuiteAndOurselves) {
         {{Cause::op_missing, "device-limit-of-mps", {}, "mps"}, device_limit},
         {{Cause::op_missing, "refused-symbol", GapKind::missing_symbol, "mps"}, device_limit},
         {{Cause::op_missing, "refused-symbol", GapKind::missing_symbol, "cuda"}, simulator},
+        {{Cause::op_missing, "not-simulated", {}, "mps"}, simulator},
         {{Cause::dtype_limit, "kernel-of-dtype", GapKind::dtype_unsupported, "mps"}, simulator},
         {{Cause::op_missing, "could-not-run", GapKind::op_unsupported, "cpu"}, simulator},
         {{Cause::shim_defect, "innermost-in-shim", {}, "cuda"}, simulator},

@@ -14,6 +14,11 @@ def refuse(library, symbol, why, instead=None):
     )
 
 
+def not_simulated(symbol, why, instead):
+    """Raise where the device itself has it. That is no gap of the device's, and is not written down."""
+    raise NotImplementedError(f"{symbol} is not simulated: {why}; {instead}")
+
+
 def function(library, name, symbol, why, instead=None):
     """A function that refuses. Each call makes a new one: dynamo tells functions by identity."""
 

@@ -100,8 +100,7 @@ def refuse_lowering(module, library):
     @functools.wraps(add)
     def add_device_info(self, device):
         if device.type == simulate:
-            refusal.refuse(
-                library,
+            refusal.not_simulated(
                 "torch._inductor",
                 f"Inductor writes kernels for {simulate}, which a simulated device cannot run",
                 'torch.compile has the backends "eager" and "aot_eager"',

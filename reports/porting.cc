@@ -190,6 +190,7 @@ class PortingBuilder::Impl {
         if (!model.run.complete && column.why_missing.empty())
             column.why_missing = "the run is not complete";
         if (column_ == Column::mps) see_fallbacks(hits);
+        see_refusals(hits);
     }
 
     void note_missing(Column column, std::string why) {
@@ -257,6 +258,23 @@ class PortingBuilder::Impl {
         found.told = std::move(told);
         found_.push_back(std::move(found));
         ++column.changes[static_cast<size_t>(found_.back().change)];
+    }
+
+    // What the device refused within a test that broke by something else: the code caught that.
+    void see_refusals(const std::vector<GapHit>& hits) {
+        std::unordered_map<std::string_view, std::set<std::string>> refused;  // by test
+        for (const GapHit& hit : hits)
+            if (hit.key.kind != GapKind::fallback && hit.key.device == here().run->simulated)
+                refused[hit.test].insert(hit.key.symbol);
+        for (Found& found : found_) {
+            const auto at = refused.find(rows_[found.row].id);
+            if (found.column != column_ || at == refused.end()) continue;
+            for (Why& why : found.told.whys) {
+                if (why.gap) continue;
+                why.evidence.after_refusal = true;
+                why.refused = at->second;
+            }
+        }
     }
 
     // What is not in a column because its module broke there, broke by that.

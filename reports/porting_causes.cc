@@ -153,7 +153,8 @@ size_t Causes::of_loss(const Why& why) {
     if (judged.grouped == by_rule) detail = why.rule;
     if (judged.grouped == by_place)
         detail = why.gap ? fmt::format("{} {}", name_of(why.gap->kind), why.gap->symbol)
-                         : fmt::format("{} {}", without_device(why.signature), why.place);
+                         : fmt::format("{} {} {}", without_device(why.signature), why.place,
+                                       fmt::join(why.refused, " "));
     const auto row = &judged - analysis::judged().data();
     return entry(fmt::format("{}\n{}\n{}", name_of(Group::loss), row, detail),
                  [&](CauseOfDifferences& cause) {
@@ -161,6 +162,9 @@ size_t Causes::of_loss(const Why& why) {
                      cause.judgement = analysis::words_of(judged.judgement).name;
                      cause.title_is_ours = !judged.title.empty();
                      cause.title = judged.title.empty() ? why.key_line : judged.title;
+                     if (judged.after_refusal)
+                         cause.title +=
+                             fmt::format(", after {} was refused", fmt::join(why.refused, ", "));
                      cause.advice = judged.advice;
                      cause.diagnosis = why.cause;
                      cause.error_class = why.error_class;

@@ -34,7 +34,9 @@ struct Why {
     analysis::Evidence evidence;
     std::optional<GapKey> gap;
     std::string cause, error_class, rule, signature, key_line;
-    std::string place;  // "file:line" of the suite's where it broke; empty: nowhere
+    std::string place;                // "file:line" of the suite's where it broke; empty: nowhere
+    std::set<std::string> refused{};  // what the device refused within the test, where it broke by
+                                      // something else
 };
 
 // What a column says of why a test is as it is.

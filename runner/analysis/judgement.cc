@@ -121,6 +121,9 @@ constexpr Judged kTable[] = {
      .advice = "a file, a program or a port is not as the tests expect: see what they say"},
 
     // To be looked into.
+    {.after_refusal = true,
+     .judgement = unexplained,
+     .advice = "the code under test caught the refusal and went on: look there first"},
     {.cause = Cause::tolerance,
      .judgement = unexplained,
      .grouped = Grouped::together,
@@ -145,7 +148,8 @@ bool holds(const Judged& row, const Evidence& evidence) {
     return (!row.cause || *row.cause == evidence.cause) &&
            (row.rule.empty() || row.rule == evidence.rule) &&
            (!row.gap || row.gap == evidence.gap) &&
-           (row.device.empty() || row.device == evidence.device);
+           (row.device.empty() || row.device == evidence.device) &&
+           (!row.after_refusal || evidence.after_refusal);
 }
 
 }  // namespace

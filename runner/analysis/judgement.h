@@ -58,7 +58,8 @@ struct Judged {
     std::optional<parsers::Cause> cause{};
     std::string_view rule{};  // id in rules.json
     std::optional<GapKind> gap{};
-    std::string_view device{};  // "cuda", "mps"
+    std::string_view device{};   // "cuda", "mps"
+    bool after_refusal = false;  // holds only for what broke after one
     Judgement judgement = Judgement::unexplained;
     Grouped grouped = Grouped::by_place;
     std::string_view title{};   // empty: the gap's description, or the failure's key line
@@ -72,6 +73,8 @@ struct Evidence {
     std::string rule;
     std::optional<GapKind> gap;  // where the failure names what was refused
     std::string device;          // which refused, or which was simulated
+    // The device refused something within the test, and the failure is not of that.
+    bool after_refusal = false;
 };
 
 // The first row that holds; the last holds for everything.

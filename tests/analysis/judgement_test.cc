@@ -15,6 +15,7 @@ TEST(Judged, EveryRowDecidesWhatItIsFor) {
         evidence.rule = row.rule;
         evidence.gap = row.gap;
         evidence.device = row.device.empty() ? "xpu" : row.device;
+        evidence.after_refusal = row.after_refusal;
         EXPECT_EQ(&judge(evidence), &row) << "another row stands before it: " << row.advice;
     }
 }

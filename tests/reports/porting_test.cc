@@ -228,6 +228,29 @@ TEST(Porting, WhatWasRefusedIsOneCauseWhereverItWasMet) {
     EXPECT_EQ(find(view, "a").differences[0].place_url, "https://forge.example/m.py#L7");
 }
 
+// The test's own code caught what the device refused, and broke by what came of it.
+TEST(Porting, WhatBreaksAfterARefusalNamesIt) {
+    const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed)};
+    const auto lost = failure("UnboundLocalError", "local variable 'x'");
+    const Tests mps{test("a", State::errored, lost), test("b", State::errored, lost),
+                    test("c", State::errored, failure("TypeError", kDouble))};
+    GapHit caught = fell_back("a", "float64");
+    caught.key.kind = GapKind::dtype_unsupported;
+    GapHit said = caught;
+    said.test = "m.py::T::c";
+    const PortingView view =
+        compared(cpu, cpu, mps, cpu, {caught, said, fell_back("b", "aten::x")});
+    ASSERT_THAT(view.causes, SizeIs(3));
+    const auto cause = [&](const char* name) {
+        return view.causes[find(view, name).differences[0].cause];
+    };
+    EXPECT_THAT(cause("a").title, HasSubstr("'x', after float64 was refused"));
+    EXPECT_EQ(cause("a").judgement, "unexplained");
+    EXPECT_THAT(cause("a").advice, HasSubstr("caught"));
+    EXPECT_THAT(cause("b").title, Not(HasSubstr("refused")));
+    EXPECT_EQ(cause("c").judgement, "device_limit");
+}
+
 // The same words at two lines are two things to mend: neither alone unblocks the tests of both.
 TEST(Porting, WhatCodeDoesWrongIsToldApartByItsLine) {
     const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed)};
@@ -603,7 +626,9 @@ TEST_F(Pages, SayWhatTheRunsHaveNotInCommon) {
         run.selection = column == Column::mps ? "b" : "a";
         run.command = column == Column::cpu ? "runner x --shim off" : "runner x | y";
         builder.begin(column, run);
-        builder.end({.run = run}, {}, "../report.md");
+        ReportModel model;
+        model.run = run;
+        builder.end(model, {}, "../report.md");
     }
     view = builder.finish();
     ASSERT_THAT(view.unlike, SizeIs(2));
@@ -613,9 +638,9 @@ TEST_F(Pages, SayWhatTheRunsHaveNotInCommon) {
     EXPECT_THAT(
         markdown(),
         HasSubstr("- `tests asked for: runner x --shim off on CPU; runner x | y on CUDA, MPS`\n"));
-    const auto json = file();
-    EXPECT_EQ(json["unlike"][1]["values"]["mps"], "runner x | y");
-    EXPECT_EQ(json["unlike"][1]["values"]["mps_strict"], nullptr);
+    const auto stored = file();
+    EXPECT_EQ(stored["unlike"][1]["values"]["mps"], "runner x | y");
+    EXPECT_EQ(stored["unlike"][1]["values"]["mps_strict"], nullptr);
 }
 
 }  // namespace

@@ -171,7 +171,8 @@ TEST_F(GapLogTest, ATestIsBlockedUntilItPasses) {
 TEST_F(GapLogTest, AGapThatBlocksATestOnTwoDevicesIsPassedOnEach) {
     const auto targets = [&](const std::string& before) {
         std::vector<bool> same;
-        for (const BlockedTest& row : *log.blocked_tests(before)) same.push_back(row.same_target);
+        const auto blocked = log.blocked_tests(before);
+        for (const BlockedTest& row : *blocked) same.push_back(row.same_target);
         return same;
     };
     ran("r1", {{"a.py::t", State::errored}});

@@ -178,6 +178,7 @@ class PytestScanner {
     void doubt(size_t offset, std::string_view why);
     void add_unnamed(const std::optional<Closing>& closing);
     [[nodiscard]] std::int64_t add_unnamed_subtests(std::int64_t failed);
+    void add_stop();
     void add_missing(std::int64_t missing, std::int64_t counted, bool closed);
     void add_unnamed(std::string_view path, State state, std::int64_t count, std::string reason);
     void resolve(size_t i);

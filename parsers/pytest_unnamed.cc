@@ -222,7 +222,10 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
     // The test that was running, at least.
     if (!selected_ && died() && !closing && !verbose_ && in_order_ && !all_ran_)
         add_missing(1, 0, false);
-    if (!selected_) return;
+    if (!selected_) {
+        if (closing && !stopped_.empty() && !all_ran_ && internal_error_.empty()) add_stop();
+        return;
+    }
     const std::int64_t missing = *selected_ - tests;
     if (missing > 0) add_missing(missing, lost, closing.has_value());
 }
@@ -272,6 +275,19 @@ void PytestScanner::add_missing(std::int64_t missing, std::int64_t counted, bool
         record_->cases[i].started = ran;
         if (died()) progress_[i] = ran ? Progress::started : Progress::announced;
     }
+}
+
+// A row for the tests that a session which stopped early did not run, where it does not say how
+// many it had collected.
+void PytestScanner::add_stop() {
+    add_unnamed(fallback_, State::not_run, 1,
+                stopped_ + "; the log does not say how many tests were left");
+    CaseRecord& c = record_->cases.back();
+    c.id = fallback_ + "::<session>";
+    c.name = "<session>";
+    c.pseudo = true;
+    c.started = false;
+    c.phase = Phase::load;
 }
 
 void PytestScanner::add_unnamed(std::string_view path, State state, std::int64_t count,

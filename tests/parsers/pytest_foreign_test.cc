@@ -418,6 +418,26 @@ TEST(PytestForeign, ASessionWhoseTestsRunUnittest) {
               Dialect::unittest_text);
 }
 
+// As pytest -q prints it: it has not said how many it collected.
+TEST(PytestForeign, AQuietSessionThatWasStoppedIsNotAllThatWasAskedFor) {
+    const auto stopped = [](const std::string& characters, const std::string& by) {
+        return read_one(characters + "\n" + std::string(30, '!') + " " + by + " " +
+                        std::string(31, '!') + "\n/tmp/test_a.py:4: KeyboardInterrupt\n" +
+                        "1 passed in 0.45s\n");
+    };
+    for (const char* by :
+         {"KeyboardInterrupt", "stopping after 1 failures", "_pytest.outcomes.Exit: enough"}) {
+        const ModuleRecord part = stopped(".", by);
+        ASSERT_EQ(part.cases.size(), 2u) << by;
+        EXPECT_EQ(part.cases[1].state, State::not_run);
+        EXPECT_TRUE(part.cases[1].pseudo);
+        EXPECT_THAT(part.cases[1].reason, StartsWith(by));
+        EXPECT_THAT(mismatches(part), IsEmpty());
+    }
+    const ModuleRecord whole = stopped(". " + std::string(65, ' ') + "[100%]", "KeyboardInterrupt");
+    EXPECT_EQ(whole.cases.size(), 1u);
+}
+
 // Quadratic, each takes minutes.
 TEST(PytestForeign, LongLinesAndManySubtestsTakeNoLonger) {
     const std::string words = repeated(" PASSED [x", 100'000);

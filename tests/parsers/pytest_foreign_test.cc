@@ -431,7 +431,7 @@ TEST(PytestForeign, AQuietSessionThatWasStoppedIsNotAllThatWasAskedFor) {
         ASSERT_EQ(part.cases.size(), 2u) << by;
         EXPECT_EQ(part.cases[1].state, State::not_run);
         EXPECT_TRUE(part.cases[1].pseudo);
-        EXPECT_THAT(part.cases[1].reason, StartsWith(by));
+        EXPECT_THAT(part.cases[1].reason, testing::StartsWith(by));
         EXPECT_THAT(mismatches(part), IsEmpty());
     }
     const ModuleRecord whole = stopped(". " + std::string(65, ' ') + "[100%]", "KeyboardInterrupt");

@@ -28,7 +28,7 @@ struct Text {
 };
 // Texts of the redirection's refusals (shim/python/compat_shim/refusal.py), of torch
 // (aten/src/ATen/mps/MPSFallback.mm, core/dispatch/OperatorEntry.cpp, Dispatch.h,
-// mps/EmptyTensor.cpp) and of Python's attribute errors.
+// mps/EmptyTensor.cpp, native/mps/operations) and of Python's attribute errors.
 #define DEVICES "(CPU|CUDA|MPS|XPU)"
 // As torch and its C++ side spell them.
 #define DTYPES                                                                                     \
@@ -50,6 +50,10 @@ constexpr Text kTexts[] = {
      "mps"},
     {R"(the MPS framework doesn't support )" DTYPES R"(\b)", GapKind::dtype_unsupported, "{}",
      "mps"},
+    {R"(Operation '(\w+)(?:\(\))?' does not support input type '[^']+' in MPS backend)",
+     GapKind::dtype_unsupported, "{}", "mps"},
+    {R"(MPS (?:device )?does not support (\w+)(?: op with \w+ input| for non-float input))",
+     GapKind::dtype_unsupported, "{}", "mps"},
     {R"(module 'torch[.]_C' has no attribute '(\w*(?:cuda|cudnn|CUDA)\w*)')", GapKind::shim_defect,
      "torch._C.{}"},
     {R"(cannot import name '(\w*(?:cuda|cudnn|CUDA)\w*)' from 'torch[.]_C')", GapKind::shim_defect,

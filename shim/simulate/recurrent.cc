@@ -33,10 +33,13 @@ bool is_plain(const Tensor& tensor) {
            !tensor.key_set().has_any(kAround);
 }
 
-bool is_projected(at::TensorList hidden) { return hidden[0].size(2) != hidden[1].size(2); }
+// By symbols: torch.export asks, too, and is not to learn the sizes.
+bool is_projected(at::TensorList hidden) { return hidden[0].sym_size(2) != hidden[1].sym_size(2); }
 
-// Autocast has cells compute in half precision, as it has cuDNN.
-bool fits(const Tensor& input, at::TensorList hidden, at::TensorList params) {
+// Autocast has cells compute in half precision, as it has cuDNN. The kernel for a layer looks at no
+// sizes: what does not go together is left to the cells, which do.
+bool fits(const Tensor& input, at::TensorList hidden, at::TensorList params, int64_t states,
+          bool batch_first) {
     if (!at::globalContext().userEnabledMkldnn() ||
         at::autocast::is_autocast_enabled(accelerator().type()))
         return false;
@@ -44,7 +47,9 @@ bool fits(const Tensor& input, at::TensorList hidden, at::TensorList params) {
     for (const auto list : {hidden, params})
         for (const Tensor& each : list)
             if (!is_plain(each)) return false;
-    return !is_projected(hidden);
+    const int64_t size = params[1].size(-1);
+    const int64_t shape[] = {states, input.size(batch_first ? 0 : 1), size};
+    return hidden[0].sizes().equals(shape) && hidden[1].sizes().equals(shape);
 }
 
 // aten/src/ATen/native/mps/operations/RnnOps.mm
@@ -91,7 +96,7 @@ Result lstm(const Tensor& input, at::TensorList hidden, at::TensorList params, b
             int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
     TORCH_CHECK(hidden.size() == 2, "lstm expects two hidden states");
     if (accelerator().type() == c10::kMPS) refuse_projections(hidden);
-    if (!fits(input, hidden, params))
+    if (!fits(input, hidden, params, layers * (bidirectional ? 2 : 1), batch_first))
         return at::native::lstm(input, hidden, params, has_biases, layers, dropout, train,
                                 bidirectional, batch_first);
     at::native::check_attributes(input, params, hidden, /*check_dtype=*/true);

@@ -77,6 +77,23 @@ print(json.dumps([
     assert [e["count"] for e in ran.devices(kind="refusal", op="aten::_lstm_mps")] == [1]
 
 
+def test_an_lstm_looks_at_the_sizes_of_its_states_and_learns_none_in_an_export(on_mps):
+    ran = on_mps(
+        """
+lstm = nn.LSTM(4, 6).to("mps")
+other = torch.zeros(1, 9, 6, device="mps")
+x = torch.randn(5, 2, 4, device="mps")
+sizes = {1: torch.export.Dim("batch")}
+exported = torch.export.export(lstm, (x,), dynamic_shapes=(sizes,))
+print(json.dumps([raised(torch.lstm, x, (other, other), list(lstm.parameters()), True, 1, 0.0,
+    False, False, False), list(exported.module()(torch.randn(5, 7, 4, device="mps"))[0].shape)]))
+"""
+    )
+    (error, text), shape = ran.answer
+    assert error == "RuntimeError" and "must match the size" in text
+    assert shape == [5, 7, 6]
+
+
 EIGH = """
 x = torch.eye(3, device="mps")
 import warnings

@@ -114,9 +114,14 @@ def _fitness():
     the first one."""
     child = _fork()
     if child == 0:
-        modules = (sys.modules.get("torch." + name) for name in _DEVICES)
-        lost = [getattr(module, "_is_in_bad_fork", bool)() for module in modules]
-        _exit(1 + lost.index(True) if True in lost else 0)
+        lost = 0
+        try:
+            for number, name in enumerate(_DEVICES, 1):
+                module = sys.modules.get("torch." + name)
+                if getattr(module, "_is_in_bad_fork", bool)():
+                    lost = number
+        finally:
+            _exit(lost)
     _, status = os.waitpid(child, 0)
     lost = os.waitstatus_to_exitcode(status)
     if lost > 0:

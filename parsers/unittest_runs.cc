@@ -264,10 +264,16 @@ bool UnittestScanner::is_printed(size_t i, size_t before) const {
 }
 
 // Whether the run has as many characters as the closing counts, and its tests printed what looks
-// like names: then it is read again as such.
+// like names: then it is read again as such. Not where drop_printed() finds as many tests as the
+// closing counts, or names and outcomes are there for most of these: then a test printed the
+// characters.
 bool UnittestScanner::names_are_printed(const Closing& closing) {
     const std::int64_t ran = counted(closing, {});
     if (one_module() || !verbose_ || of_characters_ || ran == 0 || fits(closing)) return false;
+    const std::int64_t own = headers_ - printed_;
+    const auto told = std::count_if(said_.begin(), said_.end(),
+                                    [](const Said& said) { return said.any || said.at_end; });
+    if (own == ran || (own < ran && 2 * told > ran)) return false;
     // The names seemed to begin another run.
     const bool is_split = !earlier_.empty() && !earlier_.back().closed &&
                           !earlier_.back().verbose && earlier_.back().end == begin_;
@@ -289,6 +295,7 @@ bool UnittestScanner::names_are_printed(const Closing& closing) {
     if (is_split) earlier_.pop_back();
     whole_until_ = offset_;
     of_characters_ = again_ = true;
+    given_up_ = headers_;
     return true;
 }
 

@@ -201,6 +201,11 @@ void UnittestScanner::end_run(std::optional<Closing> closing, size_t end) {
     for (size_t i = 0; i < said_.size(); ++i) resolve(i, closing.has_value());
     if (!one_module() && verbose_ && closing) add_unsaid_skips(*closing);
     if (unnamed_->left_out() > 0) unnamed_->tell(begin_);
+    if (given_up_ > 0)
+        diagnose_->add(begin_, fmt::format("{} lines like those of tests are taken for what tests "
+                                           "printed: as many characters as the closing counts tell "
+                                           "of these",
+                                           std::exchange(given_up_, 0)));
     inner_.clear();
     whole_until_ = 0;
     of_characters_ = false;

@@ -178,6 +178,7 @@ class UnittestScanner {
     std::vector<Earlier> inner_;  // made by tests of the run that is being read: passed over
     size_t whole_until_ = 0;      // up to here, that run is one, whatever it looks like
     bool of_characters_ = false;  // and it names no tests
+    std::int64_t given_up_ = 0;   // lines with names: its tests printed them
     bool again_ = false;          // the run at hand is to be read once more
     size_t taken_back_ = 0;
     size_t read_again_ = 0;   // bytes, of the whole file

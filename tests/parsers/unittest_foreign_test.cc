@@ -514,6 +514,32 @@ TEST(UnittestForeign, LinesOfTestsThatATestPrinted) {
     ASSERT_EQ(plain.size(), 1u);
     EXPECT_EQ(plain[0].cases.size(), 5u);
     EXPECT_EQ(plain[0].cases[0].name, "<unnamed 1>");
+    ASSERT_EQ(plain[0].diagnostics.size(), 1u);
+    EXPECT_THAT(plain[0].diagnostics[0].message, testing::HasSubstr("1 lines like those of tests"));
+}
+
+// By chance as many as there are tests.
+TEST(UnittestForeign, CharactersThatATestOfAVerboseRunPrinted) {
+    const std::string end = "\n" + std::string(70, '-') + "\nRan 3 tests in 0.001s\n\nOK\n";
+    const auto inner = read(
+                           "test_a (m.C.test_a) ... test_inner (x.Y.test_inner) ... ok\n...\nok\n"
+                           "test_b (m.C.test_b) ... ok\ntest_c (m.C.test_c) ... ok\n" +
+                           end)
+                           .parts;
+    ASSERT_EQ(inner.size(), 1u);
+    ASSERT_EQ(inner[0].cases.size(), 3u);
+    for (const CaseRecord& c : inner[0].cases) EXPECT_EQ(c.id.find("<unnamed"), std::string::npos);
+    EXPECT_THAT(mismatches(inner[0]), IsEmpty());
+    // The line of one test is no such line any more.
+    const auto lost = read(
+                          "test_a (m.C.test_a) ... ok\nloading\n...\ntest_b (m.C.test_b) ... ok\n"
+                          "[1/2] test_c (m.C.test_c)\nok\n" +
+                          end)
+                          .parts;
+    ASSERT_EQ(lost.size(), 1u);
+    ASSERT_GE(lost[0].cases.size(), 2u);
+    EXPECT_EQ(lost[0].cases[0].id, "m.py::C::test_a");
+    EXPECT_EQ(lost[0].cases.size() == 3u, mismatches(lost[0]).empty());
 }
 
 }  // namespace

@@ -97,7 +97,12 @@ void expect_states(const ModuleRecord& part, const json& model, bool more_skips 
         EXPECT_EQ(it->second, state) << id;
         found.named.erase(it);
     }
-    for (const auto& [id, state] : found.named) ADD_FAILURE() << id << " is not in the model";
+    // Of a session that was stopped, which does not say how many tests were left.
+    const auto is_stop = [](const std::string& id, const std::string& state) {
+        return state == "not_run" && id.ends_with("::<session>");
+    };
+    for (const auto& [id, state] : found.named)
+        if (!is_stop(id, state)) ADD_FAILURE() << id << " is not in the model";
     for (const auto& [state, count] : found.unnamed)
         if (more_skips && state == "skipped") {
             EXPECT_GE(count, 0);
@@ -264,7 +269,7 @@ TEST(EndsOfPytest, AreToldInEachVerbosity) {
         Wanted{"end-dies-q", false, {{"passed", 1}, {"crashed", 1}}},
         Wanted{"end-dies-qq", false, {{"passed", 1}, {"crashed", 1}}},
         Wanted{"end-interrupted", true, {{"passed", 1}, {"not_run", 2}}},
-        Wanted{"end-interrupted-q", true, {{"passed", 1}}},
+        Wanted{"end-interrupted-q", true, {{"passed", 1}, {"not_run", 1}}},
         Wanted{"end-interrupted-qq", true, {{"passed", 1}}},
         Wanted{"end-passes", true, {{"passed", 3}}},
         Wanted{"end-passes-q", true, {{"passed", 3}}},

@@ -514,8 +514,9 @@ TEST(UnittestForeign, LinesOfTestsThatATestPrinted) {
     ASSERT_EQ(plain.size(), 1u);
     EXPECT_EQ(plain[0].cases.size(), 5u);
     EXPECT_EQ(plain[0].cases[0].name, "<unnamed 1>");
-    ASSERT_EQ(plain[0].diagnostics.size(), 1u);
-    EXPECT_THAT(plain[0].diagnostics[0].message, testing::HasSubstr("1 lines like those of tests"));
+    EXPECT_THAT(plain[0].diagnostics,
+                ::testing::Contains(::testing::Field(
+                    &Diagnostic::message, ::testing::HasSubstr("1 lines like those of tests"))));
 }
 
 // By chance as many as there are tests.
@@ -537,9 +538,9 @@ TEST(UnittestForeign, CharactersThatATestOfAVerboseRunPrinted) {
                           end)
                           .parts;
     ASSERT_EQ(lost.size(), 1u);
-    ASSERT_GE(lost[0].cases.size(), 2u);
+    ASSERT_EQ(lost[0].cases.size(), 2u);
     EXPECT_EQ(lost[0].cases[0].id, "m.py::C::test_a");
-    EXPECT_EQ(lost[0].cases.size() == 3u, mismatches(lost[0]).empty());
+    EXPECT_EQ(mismatches(lost[0]).size(), 1u);
 }
 
 }  // namespace

@@ -159,13 +159,17 @@ std::uint32_t PytestScanner::agreeing_closing(std::uint32_t paired) const {
 }
 
 // A closing soon after `printed`, which counts what was read before that one and what comes behind
-// it: then a test printed the first. kNone: there is none.
+// it: then a test printed the first. kNone: there is none, or each of several before it counts what
+// stands in front of it alone, so that these are of sessions.
 std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
     constexpr std::uint32_t kSoon = 4;
     constexpr size_t kNear = 1 << 20;
     const auto last = static_cast<std::uint32_t>(
         std::min<size_t>(marks_.size(), std::size_t{printed} + 1 + kSoon));
     Counts read = by_characters_;
+    Counts since{};  // the closing before
+    bool each_its_own = agrees(printed);
+    bool are_several = false;
     const size_t before = marks_[printed].after;
     for (std::uint32_t i = printed + 1; i < last && marks_[i].kind != Kind::start; ++i) {
         if (marks_[i].offset - before > kNear) break;
@@ -173,7 +177,10 @@ std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
         for (LogLines lines(log_.text.substr(0, marks_[i].offset), begin, true); lines.next();)
             if (const auto found = pytest_characters_of(lines.line()))
                 for (const char c : found->characters)
-                    if (const auto state = pytest_state_of(c)) ++read[static_cast<size_t>(*state)];
+                    if (const auto state = pytest_state_of(c)) {
+                        ++read[static_cast<size_t>(*state)];
+                        ++since[static_cast<size_t>(*state)];
+                    }
         if (!may_close(i)) continue;
         const Closing counted = closing_at(log_.text, marks_[i]);
         const auto counts = [&](std::string_view word, State state) {
@@ -182,7 +189,10 @@ std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
         if (read != by_characters_ && counts("passed", State::passed) &&
             counts("failed", State::failed) && counts("skipped", State::skipped) &&
             counts("xfailed", State::xfailed))
-            return i;
+            return are_several && each_its_own ? kNone : i;
+        each_its_own = each_its_own && agree(counted, since);
+        are_several = true;
+        since.fill(0);
     }
     return kNone;
 }
@@ -211,6 +221,37 @@ std::uint32_t PytestScanner::quiet_closing() {
     return last;
 }
 
+// Of -q, what stands in a part of the log.
+PytestScanner::Found PytestScanner::found_in(size_t begin, size_t end) const {
+    Found read;
+    for (LogLines lines(log_.text.substr(0, end), begin, true); lines.next();) {
+        if (const auto found = pytest_characters_of(lines.line())) {
+            for (const char c : found->characters)
+                if (const auto state = pytest_state_of(c))
+                    ++read.characters[static_cast<size_t>(*state)];
+        } else {
+            read.take_around(lines.line());
+        }
+    }
+    return read;
+}
+
+// Whether it counts all that surely are characters of tests, and no more than may be.
+bool PytestScanner::may_count(const Closing& closing, const Found& found) {
+    constexpr std::array<std::pair<std::string_view, State>, 4> kSure{{
+        {"passed", State::passed},
+        {"failed", State::failed},
+        {"xfailed", State::xfailed},
+        {"xpassed", State::xpassed},
+    }};
+    return std::all_of(kSure.begin(), kSure.end(), [&](const auto& known) {
+        const auto n = static_cast<size_t>(known.second);
+        const std::int64_t least = found.characters[n] + found.runs[n];
+        const std::int64_t count = count_in(closing, known.first);
+        return least <= count && count <= least + found.around[n];
+    });
+}
+
 // Whether fewer ended so than surely have characters.
 bool PytestScanner::is_contradicted(const Closing& closing) const {
     const auto fewer = [&](std::string_view word, State state) {
@@ -224,7 +265,10 @@ bool PytestScanner::is_contradicted(const Closing& closing) const {
 // With -s a test may print a closing. The one at hand is the session's if it counts what was read,
 // if the next one counts what follows, or if there is none.
 std::uint32_t PytestScanner::quiet_closing_among_results() {
-    if (const std::uint32_t whole = closing_of_more(mark_); whole != kNone) return whole;
+    if (const std::uint32_t whole = closing_of_more(mark_); whole != kNone) {
+        pass_over();
+        return whole;
+    }
     if (agrees(mark_)) return mark_;
     const auto furthest =
         static_cast<std::uint32_t>(std::min<size_t>(marks_.size(), mark_ + kFurthest));
@@ -233,19 +277,41 @@ std::uint32_t PytestScanner::quiet_closing_among_results() {
     if (next >= furthest || marks_[next].kind == Kind::start) return mark_;
     const auto none = [](const Counts& counts) { return counts == Counts{}; };
     const bool is_alone = none(by_characters_) && none(runs_) && none(around_) && none(by_lines_);
-    Counts read{};
-    LogLines lines(log_.text.substr(0, marks_[next].offset), marks_[mark_].after, true);
-    while (lines.next())
-        if (const auto found = pytest_characters_of(lines.line()))
-            for (const char c : found->characters)
-                if (const auto state = pytest_state_of(c)) ++read[static_cast<size_t>(*state)];
-    if (is_alone && none(read)) return mark_;
-    if (!none(read) && agree(closing_at(log_.text, marks_[next]), read) &&
-        !is_contradicted(closing_at(log_.text, marks_[mark_])))
+    const Found read = found_in(marks_[mark_].after, marks_[next].offset);
+    if (is_alone && none(read.characters)) return mark_;
+    const Closing here = closing_at(log_.text, marks_[mark_]);
+    const Closing there = closing_at(log_.text, marks_[next]);
+    if (!none(read.characters) && agree(there, read.characters) && !is_contradicted(here))
         return mark_;
+    const Found before{by_characters_, runs_, around_};
+    // What stands in front of prints is mostly of tests.
+    constexpr auto kPassed = static_cast<size_t>(State::passed);
+    const bool counts_all =
+        count_in(here, "passed") == by_characters_[kPassed] + runs_[kPassed] + around_[kPassed];
+    const bool are_sure = !none(by_characters_) && !none(read.characters);
+    if (!none(by_lines_) || !may_count(here, before) || !(counts_all || are_sure)) {
+        pass_over();
+        return kNone;
+    }
+    Found all = read;
+    all.add(before);
+    const bool are_two = may_count(there, read);
+    const bool is_one = may_count(there, all);
+    if (is_one && !are_two) {
+        pass_over();
+        return kNone;
+    }
+    if (is_one || !are_two)
+        doubt(marks_[mark_].offset,
+              "a line may close a session or be what a test printed, and nothing tells which");
+    return mark_;
+}
+
+void PytestScanner::pass_over() {
     ++passed_over_;
+    const auto none = [](const Counts& counts) { return counts == Counts{}; };
+    nothing_before_ = none(by_characters_) && none(runs_) && none(around_);
     since_passed_over_.fill(0);
-    return kNone;
 }
 
 // The closings that were passed over may be of sessions of their own, unless what stands behind the
@@ -254,8 +320,9 @@ void PytestScanner::doubt_closing(const Closing& closing, size_t offset) {
     const auto too_few = [&](std::string_view word, State state) {
         return since_passed_over_[static_cast<size_t>(state)] < count_in(closing, word);
     };
-    if (agree(closing, by_characters_) || too_few("passed", State::passed) ||
-        too_few("failed", State::failed) || too_few("skipped", State::skipped))
+    const bool is_whole = nothing_before_ && agree(closing, by_characters_);
+    if (is_whole || too_few("passed", State::passed) || too_few("failed", State::failed) ||
+        too_few("skipped", State::skipped))
         return;
     doubt(offset, fmt::format("{} more lines may close a session, and nothing tells which a test "
                               "printed",

@@ -28,21 +28,35 @@ void PytestScanner::take_result(std::string_view line) {
 }
 
 // Characters at both ends of what a test prints, which may be the session's.
-void PytestScanner::take_around(std::string_view line) {
+void PytestScanner::Found::take_around(std::string_view line) {
     constexpr size_t kRun = 4;  // words have no more
     const auto is_other = [](char c) { return !pytest_state_of(c); };
-    const auto add = [this](Counts& counts, auto from, auto to) {
-        for (; from != to; ++from) {
-            const auto state = static_cast<size_t>(*pytest_state_of(*from));
-            ++counts[state];
-            ++since_passed_over_[state];
-        }
+    const auto add = [](Counts& counts, auto from, auto to) {
+        for (; from != to; ++from) ++counts[static_cast<size_t>(*pytest_state_of(*from))];
     };
     const auto* const head = std::find_if(line.begin(), line.end(), is_other);
     const auto tail = std::find_if(line.rbegin(), line.rend(), is_other).base();
     const auto size = static_cast<size_t>(head - line.begin());
-    add(size >= kRun ? runs_ : around_, line.begin(), head);
-    add(around_, tail, line.end());
+    add(size >= kRun ? runs : around, line.begin(), head);
+    add(around, tail, line.end());
+}
+
+void PytestScanner::Found::add(const Found& more) {
+    for (size_t n = 0; n < characters.size(); ++n) {
+        characters[n] += more.characters[n];
+        runs[n] += more.runs[n];
+        around[n] += more.around[n];
+    }
+}
+
+void PytestScanner::take_around(std::string_view line) {
+    Found found;
+    found.take_around(line);
+    for (size_t n = 0; n < around_.size(); ++n) {
+        runs_[n] += found.runs[n];
+        around_[n] += found.around[n];
+        since_passed_over_[n] += found.runs[n] + found.around[n];
+    }
 }
 
 void PytestScanner::take_node(PytestNode node, std::string_view line) {

@@ -63,6 +63,15 @@ class PytestScanner {
         bool excused = false;        // its tear-down broke, as was expected
     };
     using Counts = std::array<std::int64_t, kStateNames.size()>;  // by State
+    // Of -q, outcomes that stand in lines of their own, in runs of several in front of what tests
+    // print, and at either end of that.
+    struct Found {
+        Counts characters{};
+        Counts runs{};
+        Counts around{};
+        void take_around(std::string_view line);
+        void add(const Found& more);
+    };
     // What stands under "___ heading ___": of a test that broke, or what a test printed.
     struct Section {
         std::string heading;
@@ -117,6 +126,9 @@ class PytestScanner {
     [[nodiscard]] std::uint32_t quiet_closing();
     [[nodiscard]] std::uint32_t quiet_closing_among_results();
     [[nodiscard]] bool is_contradicted(const Closing& closing) const;
+    [[nodiscard]] Found found_in(size_t begin, size_t end) const;
+    [[nodiscard]] static bool may_count(const Closing& closing, const Found& found);
+    void pass_over();
     void doubt_closing(const Closing& closing, size_t offset);
     [[nodiscard]] std::uint32_t closing_of_more(std::uint32_t printed) const;
     [[nodiscard]] size_t last_summary() const;
@@ -214,6 +226,7 @@ class PytestScanner {
     Counts runs_{};
     Counts since_passed_over_{};
     size_t passed_over_ = 0;            // closings
+    bool nothing_before_ = false;       // the last of them
     std::optional<bool> said_verbose_;  // by its first lines
     bool has_progress_ = false;         // behind lines of tests
     bool timed_out_ = false;

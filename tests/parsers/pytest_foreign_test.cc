@@ -375,10 +375,31 @@ TEST(PytestForeign, AClosingAmongResultsThatNothingTellsOfIsDoubted) {
                                     "3 passed in 0.10s\n.hello\n.well\n.\n"
                                     "3 passed in 0.20s\n"},
                                    [&](ModuleRecord part) { parts.push_back(std::move(part)); });
-    ASSERT_EQ(parts.size(), 1u);
+    ASSERT_EQ(parts.size(), 2u);
     EXPECT_EQ(parts[0].cases.size(), 3u);
     ASSERT_EQ(said.size(), 1u);
     EXPECT_TRUE(said[0].message.starts_with(kTotalsDiffer));
+}
+
+// Each test that prints ends its line. What no line tells is doubted.
+TEST(PytestForeign, QuietSessionsInOneLogWhoseTestsPrint) {
+    const auto tests = [](const char* log) {
+        size_t cases = 0;
+        const auto said =
+            read_foreign(Dialect::pytest_text, {"some.log", log},
+                         [&](const ModuleRecord& part) { cases += part.cases.size(); });
+        return std::pair(cases, !said.empty());
+    };
+    // The last closing counts what stands in front of one of another session.
+    EXPECT_TRUE(tests(".hello\n..\n3 passed in 0.10s\nok.\n.hello\n2 passed in 0.30s\n").second);
+    // All characters together are as many as the last one counts.
+    EXPECT_EQ(tests("..\n\n2 passed in 0.25s\n...\n\n3 passed in 0.74s\n"
+                    "..printed\n...printed\n..\n\n7 passed in 0.74s\n"),
+              std::pair(size_t{12}, false));
+    EXPECT_TRUE(
+        tests("..\n\n2 passed in 0.25s\n.printed\n.printed\n..\n\n4 passed in 0.74s\n").second);
+    EXPECT_EQ(tests("..printed\n..\n4 passed in 0.25s\n.printed\n..\n3 passed in 0.74s\n").first,
+              7u);
 }
 
 TEST(PytestForeign, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {

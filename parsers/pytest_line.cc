@@ -329,7 +329,11 @@ std::optional<PytestNode> pytest_node_of(std::string_view line) {
         if (auto status = bare_status_of(rest)) {
             PytestNode node{text.substr(0, blank), std::move(status)};
             node.has_progress = has_progress;
-            if (blank > name_ends && !has_progress) node.shorter = text.substr(0, name_ends);
+            // With progress only another test's id is surely output.
+            if (blank > name_ends &&
+                (!has_progress ||
+                 text.substr(name_ends, blank - name_ends).find(".py::") != std::string_view::npos))
+                node.shorter = text.substr(0, name_ends);
             return node;
         }
     }

@@ -439,6 +439,18 @@ TEST(PytestForeign, ASessionWhoseTestsRunUnittest) {
               Dialect::unittest_text);
 }
 
+// pytest -v -s: behind the name of a test stands what it prints first.
+TEST(PytestForeign, ALineOfATestThatATestPrinted) {
+    const ModuleRecord part =
+        read_one(session("collecting ... collected 2 items\n\n"
+                         "t.py::test_lines t.py::test_ghost PASSED      [ 50%]\nmore\nFAILED\n"
+                         "t.py::test_b[a t.py::c] PASSED\n\n" +
+                         ruled("1 failed, 1 passed in 0.01s")));
+    EXPECT_THAT(states(part),
+                ElementsAre("t.py::test_lines failed", "t.py::test_b[a t.py::c] passed"));
+    EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
 // As pytest -q prints it: it has not said how many it collected.
 TEST(PytestForeign, AQuietSessionThatWasStoppedIsNotAllThatWasAskedFor) {
     const auto stopped = [](const std::string& characters, const std::string& by) {

@@ -124,30 +124,16 @@ class Part {
     }
 
     void add_test(xml_node element) {
-        JunitCase found = junit_case(writer_, element, [&](size_t offset, std::string message) {
-            diagnose_->add(text_.source_offset(offset), std::move(message));
-        });
-        if (found.path.empty()) found.path = stem_;
-        if (found.path.find("::") != std::string::npos) RE2::GlobalReplace(&found.path, "::", ".");
-        found.path = tidy(found.path);
-        paths_.insert(found.path);
-        if (std::string& name = found.test.name; writer_ == JunitWriter::pytest)
-            name = fmt::format("{}::{}", found.path, found.test.id);
-        found.test.id = tidy(fmt::format("{}::{}", found.path, found.test.id));
-        const auto known = last_.find(found.test.id);
-        if (!found.subtest.empty()) return add_subtest(std::move(found), known);
-        if (known != last_.end() && joins(record_.cases[known->second], found, element)) {
-            join(record_.cases[known->second], std::move(found.test));
-            return;
-        }
-        // A tear-down that breaks after a failed call is no outcome of its own in `tests`.
-        outcomes_ += found.outcomes;
-        insert(std::move(found.test), element);
+        if (writer_ == JunitWriter::pytest && !element.attribute("name") &&
+            !element.attribute("classname") && !element.first_child())
+            return nameless_.push_back(element);
+        add(element);
     }
 
     // The part as it is handed on. `broken_off`: where the file does, in the part's last test.
     ModuleRecord finish(bool broken_off, const Totals& root) {
         record_.finished = record_.ready = !broken_off;
+        settle_nameless();
         if (paths_.size() == 1)
             record_.path = *paths_.begin();
         else if (paths_.empty())
@@ -179,6 +165,39 @@ class Part {
 
   private:
     using Known = std::unordered_map<std::string, size_t>::const_iterator;
+
+    void add(xml_node element) {
+        JunitCase found = junit_case(writer_, element, [&](size_t offset, std::string message) {
+            diagnose_->add(text_.source_offset(offset), std::move(message));
+        });
+        if (found.path.empty()) found.path = stem_;
+        if (found.path.find("::") != std::string::npos) RE2::GlobalReplace(&found.path, "::", ".");
+        found.path = tidy(found.path);
+        paths_.insert(found.path);
+        if (std::string& name = found.test.name; writer_ == JunitWriter::pytest)
+            name = fmt::format("{}::{}", found.path, found.test.id);
+        found.test.id = tidy(fmt::format("{}::{}", found.path, found.test.id));
+        const auto known = last_.find(found.test.id);
+        if (!found.subtest.empty()) return add_subtest(std::move(found), known);
+        if (known != last_.end() && joins(record_.cases[known->second], found, element)) {
+            join(record_.cases[known->second], std::move(found.test));
+            return;
+        }
+        // A tear-down that breaks after a failed call is no outcome of its own in `tests`.
+        outcomes_ += found.outcomes;
+        insert(std::move(found.test), element);
+    }
+
+    // An interrupted pytest writes an element without a name for the test that was running, which
+    // no total counts.
+    void settle_nameless() {
+        const std::optional<std::int64_t> total = stated()[tests];
+        for (const xml_node element : nameless_)
+            if (!total || outcomes_ < *total)
+                add(element);
+            else
+                diagnose(offset_of(element), "a test without a name that the totals do not count");
+    }
 
     [[nodiscard]] size_t offset_of(xml_node node) const {
         const auto name = static_cast<size_t>(std::max<std::ptrdiff_t>(node.offset_debug(), 1));
@@ -299,6 +318,7 @@ class Part {
     std::unordered_map<std::string, size_t>
         last_;                        // id without a "#2" -> the last case that has it
     std::vector<xml_node> elements_;  // runs parallel to the cases
+    std::vector<xml_node> nameless_;
 };
 
 // Where the file breaks off.

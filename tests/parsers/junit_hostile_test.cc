@@ -235,6 +235,26 @@ TEST(JunitHostile, RepeatedNamesAreTold) {
     EXPECT_THAT(ids, ::testing::ElementsAre("s::a", "s::a#2", "s::a#2#2", "s::a#3"));
 }
 
+// As pytest writes it when it is interrupted in its second test.
+TEST(JunitHostile, AnElementWithoutANameThatNoTotalCountsIsNoTest) {
+    const auto parts_of = [](const char* tests) {
+        return read(
+                   "<testsuites><testsuite name='pytest' errors='0' failures='0' skipped='0' "
+                   "tests='" +
+                   std::string(tests) +
+                   "' time='0.537' timestamp='2026-11-22T12:05:46.637083+00:00' hostname='vm'>"
+                   "<testcase classname='test_int' name='test_a' time='0.001' />"
+                   "<testcase time='0.000' /></testsuite></testsuites>")
+            .parts;
+    };
+    const auto stopped = parts_of("1");
+    ASSERT_EQ(stopped.size(), 1u);
+    ASSERT_EQ(stopped[0].cases.size(), 1u);
+    ASSERT_EQ(stopped[0].diagnostics.size(), 1u);
+    EXPECT_THAT(stopped[0].diagnostics[0].message, HasSubstr("without a name"));
+    EXPECT_EQ(parts_of("2")[0].cases.size(), 2u);
+}
+
 TEST(JunitHostile, TimesMayHaveCommas) {
     const auto all = read(
         "<testsuite name='s' tests='3'><testcase name='a' time='1,234.5'/>"

@@ -62,7 +62,8 @@ Signs signs_in(std::string_view bytes) {
         signs[static_cast<size_t>(reader.dialect)] = reader.likeness(beginning, end);
     int& pytest = signs[static_cast<size_t>(Dialect::pytest_text)];
     const int unittest = signs[static_cast<size_t>(Dialect::unittest_text)];
-    if (pytest > 0 && pytest <= unittest && pytest_encloses_unittest(end)) pytest = unittest + 1;
+    if (pytest > 0 && pytest <= unittest && pytest_encloses_unittest(beginning, end))
+        pytest = unittest + 1;
     return signs;
 }
 

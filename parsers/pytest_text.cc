@@ -7,6 +7,7 @@
 #include "parsers/pytest_line.h"
 #include "parsers/pytest_scanner.h"
 #include "parsers/text.h"
+#include "parsers/unittest_header.h"
 
 namespace compat::parsers {
 
@@ -44,6 +45,44 @@ bool is_stop(std::string_view text) {
         "Interrupted: ", "xdist.dsession.Interrupted: "};
     return std::any_of(kStops.begin(), kStops.end(),
                        [&](std::string_view stop) { return text.starts_with(stop); });
+}
+
+bool is_no_character(char c) { return !pytest_state_of(c); }
+
+size_t leading_characters(std::string_view line) {
+    return static_cast<size_t>(std::find_if(line.begin(), line.end(), is_no_character) -
+                               line.begin());
+}
+
+// Whether something of a session of pytest's stands in front of what is unittest's: its first line,
+// a line of a test, characters right in front of a name of unittest's, or more of them than its
+// runs count, where they name no tests.
+bool begins_before_unittest(std::string_view text) {
+    constexpr std::string_view kRan = "Ran ";
+    std::int64_t characters = 0;
+    std::int64_t ran = 0;
+    bool named = false;
+    for (LogLines lines(text, 0, true); lines.next();) {
+        const std::string_view line = lines.line();
+        if (pytest_ruled(line, '=') == "test session starts") return true;
+        if (const auto node = pytest_node_of(line); node && (node->status || node->after_output))
+            return true;
+        const size_t head = leading_characters(line);
+        const std::string_view rest = line.substr(head);
+        const auto header = header_of(rest);
+        if (header && header->rest.starts_with(kEllipsis)) {
+            // A name may begin with such letters.
+            if (head > 0 && (line[head - 1] == '.' || header->method.starts_with("test")))
+                return true;
+            named = true;
+        }
+        if (rest.empty() || line.starts_with('.')) characters += static_cast<std::int64_t>(head);
+        if (line.starts_with(kRan)) {
+            const std::string_view count = line.substr(kRan.size());
+            ran += number_of(count.substr(0, count.find(' '))).value_or(0);
+        }
+    }
+    return !named && ran > 0 && characters > ran;
 }
 
 // Characters with pytest's progress or own words behind them, and its sources in a stack.
@@ -86,14 +125,18 @@ std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart&
     return {{"log", 0, "it holds no session of pytest"}};
 }
 
-bool pytest_encloses_unittest(std::string_view end) {
+bool pytest_encloses_unittest(std::string_view beginning, std::string_view end) {
     const auto inner = find_closing(end, "unittest");
     if (!inner) return false;
+    const bool overlap = beginning.data() + beginning.size() > end.data();
+    if (!begins_before_unittest(end.substr(0, inner->end)) &&
+        (overlap || !begins_before_unittest(beginning)))
+        return false;
     std::int64_t results = 0;
     std::int64_t counted = 0;
     bool among_results = true;
     for (LogLines lines(end, inner->end, true); lines.next();) {
-        std::string_view line = lines.line();
+        const std::string_view line = lines.line();
         const std::string_view ruled = pytest_ruled(line, '=');
         if (ruled == "test session starts") return false;
         among_results = among_results && ruled.empty();
@@ -104,12 +147,12 @@ bool pytest_encloses_unittest(std::string_view end) {
             continue;
         } else if (const auto node = pytest_node_of(line); node && node->status) {
             ++results;
+        } else if (const auto found = pytest_characters_of(line)) {
+            results += static_cast<std::int64_t>(found->characters.size());
         } else {
-            const auto is_other = [](char c) { return !pytest_state_of(c); };
-            const auto* const head = std::find_if(line.begin(), line.end(), is_other);
-            results += head - line.begin();
-            line.remove_prefix(static_cast<size_t>(head - line.begin()));
-            results += std::find_if(line.rbegin(), line.rend(), is_other) - line.rbegin();
+            const size_t head = leading_characters(line);
+            const auto tail = std::find_if(line.rbegin(), line.rend(), is_no_character);
+            results += static_cast<std::int64_t>(head) + (tail - line.rbegin());
         }
     }
     return results < counted;

@@ -22,8 +22,9 @@ namespace compat::parsers {
 [[nodiscard]] std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart& see);
 [[nodiscard]] int pytest_text_likeness(std::string_view beginning, std::string_view end);
 
-// Whether the session that closes the text had begun before the last run of unittest's in it: what
-// stands behind that has fewer results than the closing counts. A test of the session ran it.
-[[nodiscard]] bool pytest_encloses_unittest(std::string_view end);
+// Whether the session that closes the text had begun before the last run of unittest's in it:
+// something of it stands in front of that, and behind it are fewer results than the closing counts.
+// A test of the session ran it.
+[[nodiscard]] bool pytest_encloses_unittest(std::string_view beginning, std::string_view end);
 
 }  // namespace compat::parsers

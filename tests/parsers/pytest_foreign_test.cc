@@ -434,7 +434,15 @@ TEST(PytestForeign, ASessionWhoseTestsRunUnittest) {
     const ModuleRecord part = read_one(log);
     EXPECT_EQ(part.cases.size(), 5u);
     EXPECT_THAT(mismatches(part), IsEmpty());
-    // The other way round.
+    // One after the other.
+    EXPECT_EQ(recognise(signs_in(inner + "$ tail -1 pytest.log\n" +
+                                 ruled("12 passed, 1 skipped in 3.21s"))),
+              Dialect::unittest_text);
+    const std::string after =
+        "tests/test_a.py ....                       [ 50%]\n"
+        "tests/test_b.py ....                       [100%]\n\n" +
+        ruled("8 passed in 0.10s");
+    EXPECT_EQ(recognise(signs_in(inner + inner + inner + inner + after)), Dialect::unittest_text);
     EXPECT_EQ(recognise(signs_in("...F [100%]\n1 failed, 3 passed in 0.1s\n" + inner + inner)),
               Dialect::unittest_text);
 }

@@ -30,7 +30,7 @@ void settle_session(ModuleRecord& record, const PytestScanner& scanner, const Pr
 }
 
 // How a process of which only its log is known ended.
-ProcessEnd end_of(const ModuleRecord& record, const PytestScanner& scanner) {
+ProcessEnd end_of(const PytestScanner& scanner) {
     if (scanner.finished()) return {.kind = ProcessEnd::Kind::exited, .detail = {}};
     if (scanner.timed_out())
         return {.kind = ProcessEnd::Kind::timed_out, .detail = "by pytest-timeout"};
@@ -118,7 +118,7 @@ std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart&
     for (;; any = true) {
         ModuleRecord record = pytest_record();
         if (!scanner.next(record)) break;
-        settle_session(record, scanner, end_of(record, scanner));
+        settle_session(record, scanner, end_of(scanner));
         see(std::move(record));
     }
     if (any) return scanner.doubts();

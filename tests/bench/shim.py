@@ -19,11 +19,11 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from child import Child
+
 VARIANTS = ("nothing", "again", "shim", "function mode", "dispatch mode")
 
 # What the shim may add at most, in µs; 0.05 is what can be told from nothing on a quiet machine.
@@ -46,46 +46,14 @@ OPS = (
 ACTIVATION_MS = 15.0
 
 
-class Child:
-    """A process that times one chunk whenever it is told to."""
-
-    def __init__(self, folder, shim):
-        ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTHON", "CUDA_")
-        environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
-        environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-        if shim:
-            environ.update(
-                PYTHONPATH=str(ROOT / "shim/python/activate"),
-                ACTIVATE_TORCH_DEVICE="1",
-                COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
-                TORCHDEVICE_MODE="missing",
-                TORCHDEVICE_RECORD=os.path.join(folder, "record.jsonl"),
-            )
-        self.process = subprocess.Popen(
-            [sys.executable, str(pathlib.Path(__file__).with_name("shim_child.py"))],
-            env=environ, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
-        self.start = self.answer()
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"a child ended: {self.process.wait()}")
-        return json.loads(line)
-
-    def chunk(self, variant, op, calls):
-        self.process.stdin.write(json.dumps([variant, op, calls]) + "\n")
-        return self.answer()
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
 def one_round(chunks):
     """{op: {variant: µs a call}}, and the start figures of the child that has the shim."""
     with tempfile.TemporaryDirectory() as folder:
-        plain, again, shim = Child(folder, False), Child(folder, False), Child(folder, True)
+        argv = [str(pathlib.Path(__file__).with_name("shim_child.py"))]
+        record = os.path.join(folder, "record.jsonl")
+        plain, again = Child(argv), Child(argv)
+        shim = Child(argv, {"TORCHDEVICE_MODE": "missing", "TORCHDEVICE_RECORD": record})
+        start = [child.answer() for child in (plain, again, shim)][-1]
         turns = (
             ("nothing", plain, "nothing"),
             ("again", again, "nothing"),
@@ -98,13 +66,13 @@ def one_round(chunks):
             seen = {variant: [] for variant in VARIANTS}
             for _ in range(chunks):
                 for name, child, variant in turns:
-                    seen[name].append(child.chunk(variant, op, calls))
+                    seen[name].append(child.ask(json.dumps([variant, op, calls])))
             figures[op] = {
                 name: sorted(times)[len(times) // 20] for name, times in seen.items()
             }
         for child in (plain, again, shim):
             child.close()
-        return figures, shim.start
+        return figures, start
 
 
 def row(op, bound, rounds):

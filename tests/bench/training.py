@@ -17,11 +17,11 @@ import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from child import Child
+
 DEVICES = {"cpu": None, "cpu again": None, "mps": "mps", "cuda": "cuda"}
 STEPS_A_CHUNK = 5
 # At most so many times the CPU's step; the others have no bound.
@@ -79,30 +79,9 @@ def child(device):
         print(json.dumps([seconds, memory]), flush=True)
 
 
-class Child:
-    def __init__(self, simulate):
-        ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "PYTORCH_", "PYTHON", "CUDA_")
-        environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
-        environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-        if simulate:
-            environ.update(
-                PYTHONPATH=str(ROOT / "shim/python/activate"),
-                ACTIVATE_TORCH_DEVICE="1",
-                COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
-                TORCHDEVICE_SIMULATE=simulate,
-                TORCHDEVICE_MODE="none",
-            )
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, "--child", simulate or "cpu"],
-            env=environ, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
-
-    def steps(self, model, count):
-        self.process.stdin.write(f"{model} {count}\n")
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"a child ended: {self.process.wait()}")
-        return json.loads(line)
+def started(simulate):
+    shim = simulate and {"TORCHDEVICE_SIMULATE": simulate, "TORCHDEVICE_MODE": "none"}
+    return Child([__file__, "--child", simulate or "cpu"], shim)
 
 
 def main():
@@ -119,7 +98,7 @@ def main():
     if "COMPAT_SHIM_LIBRARY" not in os.environ:
         sys.exit("COMPAT_SHIM_LIBRARY is not set")
     load = os.getloadavg()[0]
-    children = {name: Child(simulate) for name, simulate in DEVICES.items()}
+    children = {name: started(simulate) for name, simulate in DEVICES.items()}
     holds = True
     told = {"load_before": load, "steps": options.steps, "models": {}, "growth_mb": {}}
     print("| ms a step | " + " | ".join(DEVICES) + " | bound |")
@@ -128,7 +107,7 @@ def main():
         seen = {name: [] for name in children}
         for _ in range(options.chunks):
             for name, process in children.items():
-                seen[name].append(process.steps(model, STEPS_A_CHUNK)[0])
+                seen[name].append(process.ask(f"{model} {STEPS_A_CHUNK}")[0])
         ms = {name: sorted(times)[len(times) // 20] * 1e3 for name, times in seen.items()}
         ratios = {name: value / ms["cpu"] for name, value in ms.items()}
         bound = BOUNDS.get(model)
@@ -139,10 +118,9 @@ def main():
         verdict = "" if bound is None else f"x{bound}: {'holds' if good else 'DOES NOT HOLD'}"
         print(f"| {model} | {' | '.join(cells)} | {verdict} |", flush=True)
     for name, process in children.items():
-        first = process.steps("encoder", 100)[1]
-        told["growth_mb"][name] = process.steps("encoder", options.steps)[1] - first
-        process.process.stdin.close()
-        process.process.wait()
+        first = process.ask("encoder 100")[1]
+        told["growth_mb"][name] = process.ask(f"encoder {options.steps}")[1] - first
+        process.close()
     good = all(grown <= GROWTH_MB for grown in told["growth_mb"].values())
     holds = holds and good
     grown = ", ".join(f"{name} {value:+.1f} MB" for name, value in told["growth_mb"].items())

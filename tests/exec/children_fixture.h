@@ -8,6 +8,7 @@
 
 #include "runner/base/files.h"
 #include "runner/exec/loop.h"
+#include "tests/paths.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::exec::test_support {

@@ -10,6 +10,7 @@
 
 #include "runner/exec/proc_stat.h"
 #include "tests/exec/children_fixture.h"
+#include "tests/paths.h"
 
 namespace compat::exec {
 namespace {

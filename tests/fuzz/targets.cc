@@ -15,6 +15,7 @@
 #include "parsers/traceback.h"
 #include "tests/parsers/attempt_invariants.h"
 #include "tests/parsers/foreign_invariants.h"
+#include "tests/paths.h"
 
 namespace compat::fuzz {
 

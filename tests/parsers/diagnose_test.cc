@@ -8,6 +8,7 @@
 
 #include "parsers/traceback.h"
 #include "rules_json.h"
+#include "tests/paths.h"
 #include "tests/support/failures.h"
 
 namespace compat::parsers {

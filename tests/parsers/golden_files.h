@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "tests/paths.h"
 
 namespace compat::parsers::testing {
 

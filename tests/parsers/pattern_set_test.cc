@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "parsers/diagnose.h"
+#include "tests/paths.h"
 #include "tests/support/failures.h"
 
 namespace compat::parsers {

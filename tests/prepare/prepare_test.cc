@@ -9,6 +9,7 @@
 
 #include "runner/base/files.h"
 #include "runner/prepare/tool.h"
+#include "tests/paths.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::prepare {

@@ -11,6 +11,7 @@
 #include <valijson/validator.hpp>
 
 #include "runner/base/files.h"
+#include "tests/paths.h"
 #include "tests/reports/sample_run.h"
 #include "tests/support/redact.h"
 #include "tests/support/temp_tree.h"

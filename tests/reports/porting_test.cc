@@ -15,6 +15,7 @@
 #include "parsers/attempt.h"
 #include "reports/porting_pages.h"
 #include "runner/base/files.h"
+#include "tests/paths.h"
 
 namespace compat::reports {
 namespace {

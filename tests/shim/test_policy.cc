@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "policy/policy.h"
+#include "tests/paths.h"
 
 namespace compat::shim {
 namespace {

@@ -10,6 +10,7 @@
 #include "runner/base/files.h"
 #include "suites/load.h"
 #include "suites/schema.h"
+#include "tests/paths.h"
 
 namespace compat::suites {
 namespace {

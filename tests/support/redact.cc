@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "runner/base/files.h"
+#include "tests/paths.h"
 
 namespace compat::test {
 

@@ -111,11 +111,16 @@ constexpr std::string_view kEnds = R"sql(
     ALTER TABLE attempt ADD COLUMN ended TEXT CHECK (ended IS NULL OR json_valid(ended));
 )sql";
 
+// Deleting a test's sub-tests must not read all failures for each.
+constexpr std::string_view kFailuresOfSubtests =
+    "CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;";
+
 constexpr std::array kMigrations{
     Migration{1, kSchemaSql},
     Migration{2, kAttemptsAndShards},
     Migration{3, kDiagnosesAndGaps},
     Migration{4, kEnds},
+    Migration{5, kFailuresOfSubtests},
 };
 
 std::int64_t pragma(Database& database, const char* name) {

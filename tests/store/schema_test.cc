@@ -95,6 +95,30 @@ TEST_F(SchemaTest, TheQueriesThatMatterUseAnIndex) {
     }
 }
 
+// Where rows of the parent are deleted, SQLite looks for the children of each of them.
+TEST_F(SchemaTest, EveryForeignKeyWhoseParentsAreDeletedHasAnIndex) {
+    // A run or a gap is deleted, and with it what hangs on it.
+    auto keys = rows(R"sql(
+        WITH RECURSIVE
+        key (child, parent, field, action) AS (
+            SELECT tables.name, keys."table", keys."from", keys.on_delete
+            FROM sqlite_schema AS tables, pragma_foreign_key_list(tables.name) AS keys
+            WHERE tables.type = 'table'),
+        deleted (name) AS (
+            VALUES ('run'), ('gap')
+            UNION SELECT child FROM key JOIN deleted ON parent = name AND action = 'CASCADE')
+        SELECT child, field, EXISTS (
+            SELECT 1
+            FROM pragma_index_list(child) AS indices, pragma_index_info(indices.name) AS columns
+            WHERE columns.seqno = 0 AND columns.name = field)
+        FROM key
+        WHERE parent IN (SELECT name FROM deleted))sql");
+    int found = 0;
+    for (; keys.step(); ++found)
+        EXPECT_TRUE(keys.flag(2)) << keys.text(0) << "." << keys.text(1) << " has no index";
+    EXPECT_GT(found, 10);
+}
+
 TEST_F(SchemaTest, DeletingARunLeavesNothingOfItBehind) {
     store.impl().database.execute("DELETE FROM run");
     for (const char* table : {"module", "attempt", "result", "subtest", "failure", "device_event",

@@ -1,8 +1,5 @@
--- Version 1 of the database: what a new one starts as. Later versions are steps from here
--- (migrations.cc). Described, with examples, in docs/store-schema.md.
---
--- Times are milliseconds since 1970 in UTC (`*_ms`) or seconds (`*_s`); sizes are bytes; flags are 0 or 1.
--- States, outcomes and phases are the words of parsers/record.h.
+-- The schema of the database today, made from migrations/*.sql: edit those. Rewritten by
+-- COMPAT_UPDATE_GOLDEN=1 store_test --gtest_filter=SchemaTest.*
 
 CREATE TABLE suite (
     id    INTEGER PRIMARY KEY,
@@ -11,7 +8,8 @@ CREATE TABLE suite (
 
 CREATE TABLE run (
     id              INTEGER PRIMARY KEY,
-    name            TEXT NOT NULL UNIQUE,        -- "<series>_<UTC>-<hex>"
+    name            TEXT NOT NULL UNIQUE,
+           -- "<series>_<UTC>-<hex>"
     suite           INTEGER NOT NULL REFERENCES suite,
     series          TEXT NOT NULL,
     started_ms      INTEGER NOT NULL,
@@ -29,11 +27,16 @@ CREATE TABLE run (
     root            TEXT NOT NULL,
     links_base      TEXT NOT NULL,
     python          TEXT NOT NULL,
-    env             TEXT NOT NULL CHECK (json_valid(env)),           -- [[name, value], …]
-    argv            TEXT NOT NULL CHECK (json_valid(argv)),          -- [word, …]
-    rerun_argv      TEXT NOT NULL CHECK (json_valid(rerun_argv)),    -- [word, …]
-    fingerprint     TEXT NOT NULL CHECK (json_valid(fingerprint)),   -- {…}
-    folder          TEXT NOT NULL,               -- relative to the database's folder
+    env             TEXT NOT NULL CHECK (json_valid(env)),
+              -- [[name, value], …]
+    argv            TEXT NOT NULL CHECK (json_valid(argv)),
+             -- [word, …]
+    rerun_argv      TEXT NOT NULL CHECK (json_valid(rerun_argv)),
+       -- [word, …]
+    fingerprint     TEXT NOT NULL CHECK (json_valid(fingerprint)),
+      -- {…}
+    folder          TEXT NOT NULL,
+                  -- relative to the database's folder
     folder_format   INTEGER NOT NULL,
     -- Null until the run has ended in order:
     finished_ms     INTEGER,
@@ -41,8 +44,10 @@ CREATE TABLE run (
     complete        INTEGER,
     exit_code       INTEGER,
     accounting_closed INTEGER,
-    not_run_reason  TEXT
-);
+    not_run_reason  TEXT,
+    shard TEXT NOT NULL DEFAULT '',
+    plan TEXT NOT NULL DEFAULT '',
+    repeat_of TEXT NOT NULL DEFAULT '');
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 
@@ -67,7 +72,8 @@ CREATE INDEX module_by_path ON module (suite, path, run);
 CREATE TABLE attempt (
     id                 INTEGER PRIMARY KEY,
     module             INTEGER NOT NULL REFERENCES module ON DELETE CASCADE,
-    number             INTEGER NOT NULL,         -- from 1
+    number             INTEGER NOT NULL,
+            -- from 1
     outcome            TEXT NOT NULL,
     reason             TEXT NOT NULL,
     framework          TEXT NOT NULL,
@@ -79,16 +85,27 @@ CREATE TABLE attempt (
     user_s             REAL NOT NULL,
     system_s           REAL NOT NULL,
     max_rss_bytes      INTEGER NOT NULL,
-    log                TEXT NOT NULL,            -- files, relative to the run's folder
+    log                TEXT NOT NULL,
+               -- files, relative to the run's folder
     events             TEXT NOT NULL,
     devices            TEXT NOT NULL,
     process_end        TEXT NOT NULL,
     dropped_log_bytes  INTEGER NOT NULL,
-    finished           INTEGER NOT NULL,         -- 1: the framework returned in order
-    from_text          INTEGER NOT NULL,         -- 1: read from the log's text, there were no events
+    finished           INTEGER NOT NULL,
+            -- 1: the framework returned in order
+    from_text          INTEGER NOT NULL,
+            -- 1: read from the log's text, there were no events
     shim               TEXT CHECK (shim IS NULL OR json_valid(shim)),
                                                  -- {"version", "torch", "host", "mode", …}; null: not active
     closing            TEXT CHECK (closing IS NULL OR json_valid(closing)),
+    kind TEXT NOT NULL DEFAULT 'whole',
+    forked INTEGER NOT NULL DEFAULT 0,
+    only_ids TEXT NOT NULL DEFAULT '[]',
+    ready INTEGER NOT NULL DEFAULT 1,
+    peak_rss_bytes INTEGER NOT NULL DEFAULT 0,
+    read_bytes INTEGER NOT NULL DEFAULT 0,
+    written_bytes INTEGER NOT NULL DEFAULT 0,
+    ended TEXT CHECK (ended IS NULL OR json_valid(ended)),
                                                  -- {"text", "ran", "counts": [[word, n], …]}
     UNIQUE (module, number)
 );
@@ -138,17 +155,25 @@ CREATE INDEX subtest_by_result ON subtest (result);
 CREATE TABLE failure (
     id         INTEGER PRIMARY KEY,
     result     INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,
-    subtest    INTEGER REFERENCES subtest ON DELETE CASCADE,  -- null: the test's own
-    also       INTEGER NOT NULL,                 -- 1: a further failure of the same test
+    subtest    INTEGER REFERENCES subtest ON DELETE CASCADE,
+     -- null: the test's own
+    also       INTEGER NOT NULL,
+                    -- 1: a further failure of the same test
     type       TEXT NOT NULL,
     message    TEXT NOT NULL,
     key_line   TEXT NOT NULL,
     phase      TEXT NOT NULL,
-    counted    TEXT,                             -- failed or errored, as the framework counted it
+    counted    TEXT,
+                                -- failed or errored, as the framework counted it
     traceback  TEXT NOT NULL,
-    frames     TEXT NOT NULL CHECK (json_valid(frames)),      -- [[file, line, function], …]
-    signature  TEXT                              -- null: not worked out
-);
+    frames     TEXT NOT NULL CHECK (json_valid(frames)),
+         -- [[file, line, function], …]
+    signature  TEXT,
+                                 -- null: not worked out
+    cause TEXT,
+    error_class TEXT,
+    confidence TEXT,
+    rule TEXT);
 CREATE INDEX failure_by_result ON failure (result);
 CREATE INDEX failure_by_signature ON failure (signature) WHERE signature IS NOT NULL;
 
@@ -166,7 +191,8 @@ CREATE TABLE site (                              -- a place in code where a devi
 CREATE TABLE device_event (
     id       INTEGER PRIMARY KEY,
     attempt  INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
-    test     INTEGER REFERENCES test,            -- null: outside any test
+    test     INTEGER REFERENCES test,
+               -- null: outside any test
     site     INTEGER NOT NULL REFERENCES site,
     count    INTEGER NOT NULL
 );
@@ -194,11 +220,51 @@ CREATE TABLE leaked_process (
     id       INTEGER PRIMARY KEY,
     attempt  INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
     pid      INTEGER NOT NULL,
-    argv     TEXT NOT NULL CHECK (json_valid(argv))
-);
+    argv     TEXT NOT NULL CHECK (json_valid(argv)),
+    killed INTEGER NOT NULL DEFAULT 1);
 CREATE INDEX leaked_process_by_attempt ON leaked_process (attempt);
 
--- For people with sqlite3 or Datasette.
+CREATE TABLE gap (
+    id           INTEGER PRIMARY KEY,
+    symbol       TEXT NOT NULL,
+    kind         TEXT NOT NULL,
+    device       TEXT NOT NULL,
+    simulated    INTEGER NOT NULL,
+    equivalent   TEXT NOT NULL,
+    description  TEXT NOT NULL,
+    severity     TEXT NOT NULL,
+    action       TEXT NOT NULL,
+    status       TEXT NOT NULL DEFAULT 'open',
+    issue        TEXT NOT NULL DEFAULT '',
+         -- upstream's
+    by_hand      TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(by_hand)), -- [field, …] that no scan overrules
+    scanned      INTEGER NOT NULL DEFAULT 0,
+       -- 1: torch's own API tells of it
+    first_seen   TEXT NOT NULL,
+                    -- run, or "scan"
+    first_torch  TEXT NOT NULL,
+    last_seen    TEXT NOT NULL,
+    last_torch   TEXT NOT NULL,
+    closed_by    TEXT,
+                             -- run, or "scan"; null: open, or closed by hand
+    closed_torch TEXT,
+                             -- null as closed_by
+    UNIQUE (symbol, kind, device, simulated)
+);
+
+CREATE TABLE gap_hit (                          -- where a run met it
+    id      INTEGER PRIMARY KEY,
+    gap     INTEGER NOT NULL REFERENCES gap ON DELETE CASCADE,
+    run     INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    test    TEXT NOT NULL,                      -- case id; empty: outside any test
+    file    TEXT NOT NULL,                      -- absolute; empty: unknown
+    line    INTEGER NOT NULL,
+    count   INTEGER NOT NULL,                   -- 0: the test, which it had blocked, passed without it
+    blocks  INTEGER NOT NULL                    -- 1: the test failed of it
+);
+CREATE INDEX gap_hit_by_gap ON gap_hit (gap, test, run);
+CREATE INDEX gap_hit_by_run ON gap_hit (run);
+CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;
 
 CREATE VIEW v_run AS
 SELECT run.name AS run, suite.name AS suite, run.series,
@@ -237,7 +303,8 @@ WHERE result.verdict = 1;
 
 CREATE VIEW v_failure AS
 SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case",
-       subtest.label AS subtest, coalesce(subtest.state, result.state) AS state, failure.also, failure.type,
+       subtest.label AS subtest, coalesce(subtest.state, result.state) AS state, failure.also,
+       failure.cause, failure.error_class, failure.confidence, failure.rule, failure.type,
        failure.key_line, failure.message, failure.phase, failure.signature, failure.traceback
 FROM failure
 JOIN result ON result.id = failure.result AND result.verdict = 1
@@ -247,3 +314,13 @@ JOIN attempt ON attempt.id = result.attempt
 JOIN module ON module.id = attempt.module
 JOIN test ON test.id = result.test
 LEFT JOIN subtest ON subtest.id = failure.subtest;
+
+CREATE VIEW v_gap AS
+SELECT gap.symbol, gap.kind, gap.device, gap.simulated, gap.severity, gap.status,
+       count(DISTINCT gap_hit.test) FILTER (WHERE gap_hit.blocks) AS tests_blocked,
+       gap.equivalent, gap.description, gap.action, gap.issue, gap.first_seen, gap.last_seen,
+       gap.last_torch, gap.closed_by
+FROM gap
+LEFT JOIN run ON run.name = gap.last_seen
+LEFT JOIN gap_hit ON gap_hit.gap = gap.id AND gap_hit.run = run.id
+GROUP BY gap.id;

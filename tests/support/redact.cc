@@ -26,7 +26,11 @@ std::string redacted(std::string text,
 }
 
 void expect_golden(const std::string& name, const std::string& text) {
-    const auto path = std::filesystem::path(COMPAT_SOURCE_DIR) / "tests/golden" / name;
+    expect_file("tests/golden/" + name, text);
+}
+
+void expect_file(const std::string& name, const std::string& text) {
+    const auto path = std::filesystem::path(COMPAT_SOURCE_DIR) / name;
     if (std::getenv("COMPAT_UPDATE_GOLDEN") != nullptr) {
         ASSERT_TRUE(write_file(path, text));
         return;

@@ -15,5 +15,7 @@ namespace compat::test {
 
 // Compares with tests/golden/<name>. Where COMPAT_UPDATE_GOLDEN is set, writes it instead.
 void expect_golden(const std::string& name, const std::string& text);
+// The same of any file that a test writes; `path` counts from the top of the source tree.
+void expect_file(const std::string& path, const std::string& text);
 
 }  // namespace compat::test

@@ -1,0 +1,248 @@
+-- The first version of the database. Never edit a step: add the next one (docs/store-schema.md).
+--
+-- Times are milliseconds since 1970 in UTC (`*_ms`) or seconds (`*_s`); sizes are bytes; flags are 0 or 1.
+-- States, outcomes and phases are the words of parsers/record.h.
+
+CREATE TABLE suite (
+    id    INTEGER PRIMARY KEY,
+    name  TEXT NOT NULL UNIQUE
+);
+
+CREATE TABLE run (
+    id              INTEGER PRIMARY KEY,
+    name            TEXT NOT NULL UNIQUE,        -- "<series>_<UTC>-<hex>"
+    suite           INTEGER NOT NULL REFERENCES suite,
+    series          TEXT NOT NULL,
+    started_ms      INTEGER NOT NULL,
+    framework       TEXT NOT NULL,
+    shim            INTEGER NOT NULL,
+    policy          TEXT NOT NULL,
+    masquerade      INTEGER NOT NULL,
+    device          TEXT NOT NULL,
+    simulated       TEXT,
+    fallback        INTEGER NOT NULL,
+    commit_id       TEXT NOT NULL,
+    dirty           INTEGER NOT NULL,
+    remote          TEXT NOT NULL,
+    torch           TEXT NOT NULL,
+    root            TEXT NOT NULL,
+    links_base      TEXT NOT NULL,
+    python          TEXT NOT NULL,
+    env             TEXT NOT NULL CHECK (json_valid(env)),           -- [[name, value], …]
+    argv            TEXT NOT NULL CHECK (json_valid(argv)),          -- [word, …]
+    rerun_argv      TEXT NOT NULL CHECK (json_valid(rerun_argv)),    -- [word, …]
+    fingerprint     TEXT NOT NULL CHECK (json_valid(fingerprint)),   -- {…}
+    folder          TEXT NOT NULL,               -- relative to the database's folder
+    folder_format   INTEGER NOT NULL,
+    -- Null until the run has ended in order:
+    finished_ms     INTEGER,
+    duration_s      REAL,
+    complete        INTEGER,
+    exit_code       INTEGER,
+    accounting_closed INTEGER,
+    not_run_reason  TEXT
+);
+CREATE INDEX run_by_time ON run (started_ms);
+CREATE INDEX run_by_series ON run (suite, series, started_ms);
+
+CREATE TABLE mismatch (                          -- figures that did not agree at the run's end
+    id       INTEGER PRIMARY KEY,
+    run      INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    module   TEXT NOT NULL,                      -- empty: the run as a whole
+    message  TEXT NOT NULL
+);
+CREATE INDEX mismatch_by_run ON mismatch (run);
+
+CREATE TABLE module (                            -- what was planned, whether it came to run or not
+    id        INTEGER PRIMARY KEY,
+    run       INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    suite     INTEGER NOT NULL REFERENCES suite,
+    path      TEXT NOT NULL,
+    position  INTEGER NOT NULL,                  -- in the plan, from 0
+    UNIQUE (run, path)
+);
+CREATE INDEX module_by_path ON module (suite, path, run);
+
+CREATE TABLE attempt (
+    id                 INTEGER PRIMARY KEY,
+    module             INTEGER NOT NULL REFERENCES module ON DELETE CASCADE,
+    number             INTEGER NOT NULL,         -- from 1
+    outcome            TEXT NOT NULL,
+    reason             TEXT NOT NULL,
+    framework          TEXT NOT NULL,
+    framework_version  TEXT NOT NULL,
+    python_version     TEXT NOT NULL,
+    collected          INTEGER NOT NULL,
+    started_ms         INTEGER NOT NULL,
+    duration_s         REAL NOT NULL,
+    user_s             REAL NOT NULL,
+    system_s           REAL NOT NULL,
+    max_rss_bytes      INTEGER NOT NULL,
+    log                TEXT NOT NULL,            -- files, relative to the run's folder
+    events             TEXT NOT NULL,
+    devices            TEXT NOT NULL,
+    process_end        TEXT NOT NULL,
+    dropped_log_bytes  INTEGER NOT NULL,
+    finished           INTEGER NOT NULL,         -- 1: the framework returned in order
+    from_text          INTEGER NOT NULL,         -- 1: read from the log's text, there were no events
+    shim               TEXT CHECK (shim IS NULL OR json_valid(shim)),
+                                                 -- {"version", "torch", "host", "mode", …}; null: not active
+    closing            TEXT CHECK (closing IS NULL OR json_valid(closing)),
+                                                 -- {"text", "ran", "counts": [[word, n], …]}
+    UNIQUE (module, number)
+);
+
+CREATE TABLE source_file (
+    id    INTEGER PRIMARY KEY,
+    path  TEXT NOT NULL UNIQUE                   -- absolute, as the child saw it
+);
+
+CREATE TABLE test (                              -- a test of a suite, whatever became of it
+    id      INTEGER PRIMARY KEY,
+    suite   INTEGER NOT NULL REFERENCES suite,
+    case_id TEXT NOT NULL,                       -- path::Class::test[params]
+    name    TEXT NOT NULL,                       -- the framework's own id
+    UNIQUE (case_id, suite, name)
+);
+
+CREATE TABLE result (                            -- a test in an attempt
+    id          INTEGER PRIMARY KEY,
+    run         INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    attempt     INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
+    test        INTEGER NOT NULL REFERENCES test,
+    verdict     INTEGER NOT NULL,                -- 1: of the last attempt that has this test
+    state       TEXT NOT NULL,
+    phase       TEXT NOT NULL,
+    reason      TEXT NOT NULL,
+    duration_s  REAL NOT NULL,
+    file        INTEGER REFERENCES source_file,
+    line        INTEGER NOT NULL,                -- 0: unknown
+    started     INTEGER NOT NULL,                -- 1: the framework began it
+    call_state  TEXT,                            -- what the framework said of its call, if not `state`
+    pseudo      INTEGER NOT NULL                 -- 1: a row that is not a test (`<module>`)
+);
+CREATE INDEX result_by_attempt ON result (attempt);
+CREATE INDEX result_by_state ON result (run, verdict, state);
+CREATE INDEX result_by_test ON result (test, run);
+
+CREATE TABLE subtest (
+    id        INTEGER PRIMARY KEY,
+    result    INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,
+    label     TEXT NOT NULL,
+    state     TEXT NOT NULL,
+    reason    TEXT NOT NULL
+);
+CREATE INDEX subtest_by_result ON subtest (result);
+
+CREATE TABLE failure (
+    id         INTEGER PRIMARY KEY,
+    result     INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,
+    subtest    INTEGER REFERENCES subtest ON DELETE CASCADE,  -- null: the test's own
+    also       INTEGER NOT NULL,                 -- 1: a further failure of the same test
+    type       TEXT NOT NULL,
+    message    TEXT NOT NULL,
+    key_line   TEXT NOT NULL,
+    phase      TEXT NOT NULL,
+    counted    TEXT,                             -- failed or errored, as the framework counted it
+    traceback  TEXT NOT NULL,
+    frames     TEXT NOT NULL CHECK (json_valid(frames)),      -- [[file, line, function], …]
+    signature  TEXT                              -- null: not worked out
+);
+CREATE INDEX failure_by_result ON failure (result);
+CREATE INDEX failure_by_signature ON failure (signature) WHERE signature IS NOT NULL;
+
+CREATE TABLE site (                              -- a place in code where a device was changed
+    id    INTEGER PRIMARY KEY,
+    kind  TEXT NOT NULL,
+    op    TEXT NOT NULL,
+    asked TEXT NOT NULL,                         -- device asked for
+    given TEXT NOT NULL,                         -- device given
+    file  TEXT NOT NULL,
+    line  INTEGER NOT NULL,
+    UNIQUE (file, line, op, kind, asked, given)
+);
+
+CREATE TABLE device_event (
+    id       INTEGER PRIMARY KEY,
+    attempt  INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
+    test     INTEGER REFERENCES test,            -- null: outside any test
+    site     INTEGER NOT NULL REFERENCES site,
+    count    INTEGER NOT NULL
+);
+CREATE INDEX device_event_by_attempt ON device_event (attempt);
+
+CREATE TABLE kernel_count (                      -- what a test ran on which device
+    id       INTEGER PRIMARY KEY,
+    attempt  INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
+    test     INTEGER REFERENCES test,            -- null: outside any test
+    device   TEXT NOT NULL,
+    count    INTEGER NOT NULL
+);
+CREATE INDEX kernel_count_by_attempt ON kernel_count (attempt);
+
+CREATE TABLE diagnostic (                        -- what was odd in an attempt's files
+    id           INTEGER PRIMARY KEY,
+    attempt      INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
+    file         TEXT NOT NULL,                  -- log, events, devices
+    byte_offset  INTEGER NOT NULL,
+    message      TEXT NOT NULL
+);
+CREATE INDEX diagnostic_by_attempt ON diagnostic (attempt);
+
+CREATE TABLE leaked_process (
+    id       INTEGER PRIMARY KEY,
+    attempt  INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
+    pid      INTEGER NOT NULL,
+    argv     TEXT NOT NULL CHECK (json_valid(argv))
+);
+CREATE INDEX leaked_process_by_attempt ON leaked_process (attempt);
+
+-- For people with sqlite3 or Datasette.
+
+CREATE VIEW v_run AS
+SELECT run.name AS run, suite.name AS suite, run.series,
+       strftime('%Y-%m-%dT%H:%M:%SZ', run.started_ms / 1000, 'unixepoch') AS started,
+       run.duration_s,
+       CASE run.complete WHEN 1 THEN 'complete' WHEN 0 THEN 'interrupted' ELSE 'open' END AS status,
+       run.exit_code, run.accounting_closed, run.framework, run.device, run.simulated, run.shim, run.policy,
+       run.torch, run.commit_id AS "commit",
+       (SELECT count(*) FROM module WHERE module.run = run.id) AS modules,
+       count(result.id) AS collected,
+       count(*) FILTER (WHERE state = 'passed') AS passed,
+       count(*) FILTER (WHERE state = 'failed') AS failed,
+       count(*) FILTER (WHERE state = 'errored') AS errored,
+       count(*) FILTER (WHERE state = 'skipped') AS skipped,
+       count(*) FILTER (WHERE state = 'xfailed') AS xfailed,
+       count(*) FILTER (WHERE state = 'xpassed') AS xpassed,
+       count(*) FILTER (WHERE state = 'crashed') AS crashed,
+       count(*) FILTER (WHERE state = 'timed_out') AS timed_out,
+       count(*) FILTER (WHERE state = 'not_run') AS not_run
+FROM run JOIN suite ON suite.id = run.suite
+LEFT JOIN result ON result.run = run.id AND result.verdict = 1
+GROUP BY run.id;
+
+CREATE VIEW v_case AS
+SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case", result.state,
+       result.reason, result.duration_s, attempt.number AS attempt, result.pseudo,
+       source_file.path AS file, result.line, attempt.log
+FROM result
+JOIN run ON run.id = result.run
+JOIN suite ON suite.id = run.suite
+JOIN attempt ON attempt.id = result.attempt
+JOIN module ON module.id = attempt.module
+JOIN test ON test.id = result.test
+LEFT JOIN source_file ON source_file.id = result.file
+WHERE result.verdict = 1;
+
+CREATE VIEW v_failure AS
+SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case",
+       subtest.label AS subtest, coalesce(subtest.state, result.state) AS state, failure.also, failure.type,
+       failure.key_line, failure.message, failure.phase, failure.signature, failure.traceback
+FROM failure
+JOIN result ON result.id = failure.result AND result.verdict = 1
+JOIN run ON run.id = result.run
+JOIN suite ON suite.id = run.suite
+JOIN attempt ON attempt.id = result.attempt
+JOIN module ON module.id = attempt.module
+JOIN test ON test.id = result.test
+LEFT JOIN subtest ON subtest.id = failure.subtest;

@@ -1,5 +1,6 @@
-// <attempt>.devices.jsonl, as the shim writes it (docs/formats.md): what was redirected, where, how
-// often. Not for what that means for a test: runner/analysis/marks.h says it.
+// <attempt>.devices.jsonl, as the shim writes it (docs/reference/file-formats.md): what was
+// redirected, where, how often. Not for what that means for a test: runner/analysis/marks.h says
+// it.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,8 @@
 
 namespace compat::parsers {
 
-// One vocabulary for reports, gaps and comparisons; docs/diagnosis.md says what each means.
+// One vocabulary for reports, gaps and comparisons; docs/reference/diagnosis.md says what each
+// means.
 enum class Cause {
     op_missing,
     fell_back,

@@ -1,6 +1,6 @@
-// <attempt>.events.jsonl, as the harness writes it (docs/formats.md), into a ModuleRecord.
-// Not for the log's text (unittest_text.h, pytest_text.h) nor for what the shim recorded
-// (devices.h).
+// <attempt>.events.jsonl, as the harness writes it (docs/reference/file-formats.md), into a
+// ModuleRecord. Not for the log's text (unittest_text.h, pytest_text.h) nor for what the shim
+// recorded (devices.h).
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// JSON lines as the harness and the shim write them (docs/formats.md): each line an object.
-// Not for what the objects mean: events.cc and devices.cc say that.
+// JSON lines as the harness and the shim write them (docs/reference/file-formats.md): each line an
+// object. Not for what the objects mean: events.cc and devices.cc say that.
 #pragma once
 
 #include <cstdint>

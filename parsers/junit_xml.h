@@ -1,6 +1,6 @@
 // JUnit XML, as pytest, unittest-xml-reporting, GoogleTest, CTest, Maven's Surefire and others
-// write it. docs/import.md says what is understood. Not for what one <testcase> says
-// (junit_case.h).
+// write it. docs/reference/import-formats.md says what is understood. Not for what one <testcase>
+// says (junit_case.h).
 #pragma once
 
 #include <string_view>

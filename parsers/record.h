@@ -146,7 +146,7 @@ struct CaseRecord {
     friend bool operator==(const CaseRecord&, const CaseRecord&) = default;
 };
 
-// One site of redirection, from <attempt>.devices.jsonl (docs/formats.md).
+// One site of redirection, from <attempt>.devices.jsonl (docs/reference/file-formats.md).
 struct DeviceEvent {
     std::string test;   // case id; empty: outside any test (import, collection, exit)
     std::string kind;   // redirect, fold, override, stub, refusal, fallback

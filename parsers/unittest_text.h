@@ -20,7 +20,7 @@ namespace compat::parsers {
 [[nodiscard]] ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
                                                std::string_view module);
 
-// Of a file that others made (foreign.h; docs/import.md says what is understood).
+// Of a file that others made (foreign.h; docs/reference/import-formats.md says what is understood).
 [[nodiscard]] std::vector<Diagnostic> read_unittest_text(const ForeignFile& file,
                                                          const SeePart& see);
 [[nodiscard]] int unittest_text_likeness(std::string_view beginning, std::string_view end);

@@ -60,7 +60,7 @@ struct GapSources {
 // sources, to check links.
 [[nodiscard]] std::vector<GapView> ranked_gaps(const GapSources& sources);
 
-// One object: {"format", "gaps": […]}; docs/formats.md.
+// One object: {"format", "gaps": […]}; docs/reference/file-formats.md.
 inline constexpr int kGapsFormat = 1;
 [[nodiscard]] std::string gaps_json(const std::vector<GapView>& gaps);
 [[nodiscard]] std::string gaps_markdown(const std::vector<GapView>& gaps);

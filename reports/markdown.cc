@@ -372,7 +372,7 @@ class MarkdownReport : public Renderer {
         if (!causes.empty())
             clusters_.intro = fmt::format(
                 "| tests | cause | means |\n|---:|---|---|\n{}\nWhere to look first: "
-                "docs/diagnosis.md.\n\n{}",
+                "docs/reference/diagnosis.md.\n\n{}",
                 causes, clusters_.intro);
         for (const ClusterView& c : model.clusters)
             page_.add(clusters_, {row(c.tests, code(c.cause), code(c.key_line, kLongestCell),

@@ -209,7 +209,7 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
     if (modules.empty())
         return fail(ErrorKind::suite,
                     fmt::format("no suite.json and no test module ({}) in it", quoted_list(globs)),
-                    "name another folder, or write a suite.json (docs/suite-format.md)",
+                    "name another folder, or write a suite.json (docs/reference/suite-format.md)",
                     folder.string());
 
     suite.layout.tests = tests_folder(modules, settings);

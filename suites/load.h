@@ -1,7 +1,7 @@
 // From a folder to a Suite: suite.json (JSON with comments, suite.schema.json,
-// docs/suite-format.md), or, where there is none, what convention finds (suites/convention.h).
-// Reads the folder, writes nothing. Not here: whether the files that a suite names exist for a run
-// (runner/prepare).
+// docs/reference/suite-format.md), or, where there is none, what convention finds
+// (suites/convention.h). Reads the folder, writes nothing. Not here: whether the files that a suite
+// names exist for a run (runner/prepare).
 #pragma once
 
 #include <filesystem>

@@ -68,14 +68,14 @@ def test_the_runner_does_not_link_libtorch():
 def test_exit_codes_are_documented_as_they_are():
     table = re.findall(r"ExitCode::(\w+),\s*\"([^\"]+)\"", (ROOT / "runner/base/exit_code.h").read_text())
     values = dict(re.findall(r"(\w+) = (\d+),", (ROOT / "runner/base/exit_code.h").read_text()))
-    documented = re.findall(r"^\| (\d+) \| (.+) \|$", (ROOT / "docs/exit-codes.md").read_text(), re.M)
+    documented = re.findall(r"^\| (\d+) \| (.+) \|$", (ROOT / "docs/reference/exit-codes.md").read_text(), re.M)
     assert len(table) == 7
     assert documented == [(values[name], meaning) for name, meaning in table]
 
 
 def test_causes_are_documented_as_they_are():
     table = re.findall(r"\{\"(\w+)\",\s*\"([^\"]+)\"\}", (ROOT / "parsers/diagnosis.h").read_text())
-    causes = (ROOT / "docs/diagnosis.md").read_text().split("\n## ")[1]
+    causes = (ROOT / "docs/reference/diagnosis.md").read_text().split("\n## ")[1]
     assert len(table) > 10 and dict(table) == dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", causes, re.M))
 
 
@@ -83,7 +83,7 @@ def test_every_setting_is_documented():
     header = (ROOT / "runner/app/settings.h").read_text()
     rows = re.findall(r'\{Setting::\w+,\s*"[^"]+",\s*"([^"]*)",\s*"(COMPAT_\w+)"', header)
     assert len(rows) == int(re.search(r"std::array<SettingRow, (\d+)>", header)[1])
-    text = (ROOT / "docs/exit-codes.md").read_text()
+    text = (ROOT / "docs/reference/settings.md").read_text()
     for flag, variable in rows:
         assert f"| `{variable}` |" in text
         assert not flag or f"`{flag.split(',')[0]}`" in text, flag

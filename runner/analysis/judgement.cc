@@ -65,7 +65,7 @@ constexpr Judged kTable[] = {
      .grouped = Grouped::together,
      .title = "the code asks for CUDA by name",
      .advice = "choose the device in one place, as `torch.accelerator.current_accelerator()`; "
-               "docs/porting.md has what to write instead of each call"},
+               "docs/guide/porting.md has what to write instead of each call"},
     {.rule = "deserialize-on-device",
      .judgement = device_handling,
      .grouped = Grouped::together,

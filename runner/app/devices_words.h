@@ -1,5 +1,5 @@
-// What device-probe printed (docs/formats.md), in lines for a person. Pure. Not for asking it
-// (prepare::probe_devices).
+// What device-probe printed (docs/reference/file-formats.md), in lines for a person. Pure. Not for
+// asking it (prepare::probe_devices).
 #pragma once
 
 #include <string>

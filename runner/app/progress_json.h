@@ -1,5 +1,6 @@
 // What happens during a run, one JSON object a line, for programs (--progress json):
-// docs/formats.md and reports/progress.schema.json say what each key means. Pure; prints nothing.
+// docs/reference/file-formats.md and reports/progress.schema.json say what each key means. Pure;
+// prints nothing.
 #pragma once
 
 #include <map>

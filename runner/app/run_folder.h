@@ -24,8 +24,8 @@ struct RunFolder {
 // run in a copy of the folder is another one, in a folder that was moved the same.
 [[nodiscard]] std::string name_of_processes(const RunFolder& run);
 
-// plan.json (docs/formats.md): what was asked for, in a form that does not depend on how it was
-// typed.
+// plan.json (docs/reference/file-formats.md): what was asked for, in a form that does not depend on
+// how it was typed.
 struct RunPlan {
     std::string suite;
     std::string root;

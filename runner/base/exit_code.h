@@ -1,4 +1,4 @@
-// The one table of exit codes (docs/exit-codes.md is checked against it by a test).
+// The one table of exit codes (docs/reference/exit-codes.md is checked against it by a test).
 #pragma once
 
 #include <algorithm>

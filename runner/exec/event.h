@@ -76,7 +76,7 @@ struct Progress {
     bool operator==(const Progress&) const = default;
 };
 
-// A test that ended and did not pass, in the harness's words (docs/formats.md).
+// A test that ended and did not pass, in the harness's words (docs/reference/file-formats.md).
 struct TestEnd {
     std::string id, state;
     std::string type, message;  // of its failure; empty: it has none

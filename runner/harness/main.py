@@ -6,7 +6,7 @@
     python main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]...
 
 The second form imports modules and is forked for each module to run (_compat_harness/zygote.py).
-The events are described in docs/formats.md. What the child prints, its exit status and what the
+The events are described in docs/reference/file-formats.md. What the child prints, its exit status and what the
 suite sees of its process (sys.argv, sys.path, __main__) are those of `python -m FRAMEWORK -v
 MODULE`.
 

@@ -68,7 +68,7 @@ Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const
     if (modules.empty())
         return fail(ErrorKind::nothing_selected,
                     fmt::format("no test module ({}) in it", fmt::join(suite.layout.modules, ", ")),
-                    "see layout.modules in docs/suite-format.md", tests.string());
+                    "see layout.modules in docs/reference/suite-format.md", tests.string());
     return modules;
 }
 

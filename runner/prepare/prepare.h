@@ -97,7 +97,7 @@ using Say = std::function<void(std::string_view)>;
                                                         const Share& share, const Cache& cache);
 
 // The devices that this environment's torch finds on this host, as the device-probe beside the
-// shim's library prints them (docs/formats.md). Takes 20 s at most.
+// shim's library prints them (docs/reference/file-formats.md). Takes 20 s at most.
 [[nodiscard]] Expected<std::string> probe_devices(const Environment& environment,
                                                   const std::filesystem::path& shim_library);
 

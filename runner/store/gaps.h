@@ -70,7 +70,7 @@ class GapLog {
     // In the order of their symbols.
     [[nodiscard]] Expected<std::vector<StoredGap>> gaps() const;
     [[nodiscard]] Expected<std::vector<GapHit>> hits(std::string_view run) const;
-    // Each test's, in the latest run in which it ran: docs/gaps.md, "Ranking".
+    // Each test's, in the latest run in which it ran: docs/guide/gaps.md, "Ranking".
     [[nodiscard]] Expected<std::vector<CurrentHit>> current_hits() const;
     // Tests that a gap blocked and that have not passed on the same device since, by all runs but
     // `before`, whose device is the one asked about.

@@ -1,7 +1,7 @@
 // The index of everything that was ever run: one SQLite file, written a finished job at a time,
-// read by reports and history. What goes in comes out unchanged (docs/store-schema.md). Not here:
-// what results mean (runner/analysis), the files of a run, which the run's folder keeps, and SQL,
-// which no caller sees.
+// read by reports and history. What goes in comes out unchanged (docs/reference/store-schema.md).
+// Not here: what results mean (runner/analysis), the files of a run, which the run's folder keeps,
+// and SQL, which no caller sees.
 #pragma once
 
 #include <array>

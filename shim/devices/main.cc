@@ -1,4 +1,5 @@
-// device-probe: prints, as one JSON object (docs/formats.md), the devices that LibTorch finds.
+// device-probe: prints, as one JSON object (docs/reference/file-formats.md), the devices that
+// LibTorch finds.
 //
 // Each type of device is asked in a process of its own, all at the same time, forked before
 // LibTorch has done anything: a driver that hangs or crashes takes its own type down, is named, and

@@ -1,6 +1,7 @@
 // Where a request for a device goes: (requested, host, override, mode) -> actual, as a pure
 // function. Knows no torch, no Python and no global state; who asks, and what is done with the
-// answer, is the business of redirect/. The table itself is in policy.cc and in docs/shim.md.
+// answer, is the business of redirect/. The table itself is in policy.cc and in
+// docs/reference/shim.md.
 #pragma once
 
 #include <array>
@@ -26,7 +27,8 @@ struct Request {
 // A place data can lie on. `unchanged` leaves the request as it was, index included.
 enum class Place { unchanged, cpu, mps, cuda };
 
-// How the answer differs from the request, in the words of the record (docs/formats.md).
+// How the answer differs from the request, in the words of the record
+// (docs/reference/file-formats.md).
 enum class Change { none, redirect, fold, override_ };
 
 struct Answer {

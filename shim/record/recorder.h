@@ -26,7 +26,7 @@
 
 namespace compat::shim {
 
-// The words of the record (docs/formats.md).
+// The words of the record (docs/reference/file-formats.md).
 enum class EventKind : std::uint8_t { redirect, fold, override_, stub, refusal, fallback };
 
 inline constexpr std::array<std::string_view, 6> kEventKinds{"redirect", "fold",    "override",

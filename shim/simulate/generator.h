@@ -2,7 +2,7 @@
 // and an offset, as Philox's is, and which lends CPU kernels a generator they can draw from.
 //
 // Not upstream's numbers: a seed gives the same sequence each time, but not the one that it gives
-// on the real device (docs/simulate.md).
+// on the real device (docs/reference/simulated-devices.md).
 #pragma once
 
 #include <ATen/core/Generator.h>

@@ -244,7 +244,7 @@ def test_a_shown_run_says_of_each_test_why_and_what_its_causes_mean(runner, pyth
     assert any(re.fullmatch(r"\d tests of suite_assertion: another expectation of the test was not met", line) for line in lines), lines
     page = (ran.folder / "report.md").read_text()
     assert re.search(r"\| \d \| `suite_assertion` \| another expectation of the test was not met \|", page)
-    assert "docs/diagnosis.md" in page
+    assert "docs/reference/diagnosis.md" in page
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

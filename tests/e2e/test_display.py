@@ -339,7 +339,7 @@ def test_a_failure_in_a_fork_is_not_told_as_the_last_word(program, early, python
 
 def test_every_key_of_the_json_is_documented():
     schema = json.loads((ROOT / "reports/progress.schema.json").read_text())
-    section = (ROOT / "docs/formats.md").read_text().partition("## `--progress json`")[2]
+    section = (ROOT / "docs/reference/file-formats.md").read_text().partition("## `--progress json`")[2]
 
     def keys(node):
         if isinstance(node, dict):

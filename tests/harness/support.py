@@ -106,7 +106,7 @@ def _spawn(argv, root, env, timeout):
 
 
 def check(lines, module, root):
-    """What docs/formats.md promises of every events file."""
+    """What docs/reference/file-formats.md promises of every events file."""
     if not lines:
         return
     assert lines[0]["event"] == "session"

@@ -129,7 +129,7 @@ TEST_F(MarkdownTest, CausesAreSummedUpAboveTheirTableWhereThereAreAny) {
                 "| 4 | `crash` | the process ended in the midst of the test |\n"
                 "| 2 | `tolerance` | numbers differ by more than is allowed, or were lost (nan) |\n"
                 "| 1 | `timeout` | the test, or what it waited for, took too long |\n\n"
-                "Where to look first: docs/diagnosis.md.\n\n") +
+                "Where to look first: docs/reference/diagnosis.md.\n\n") +
             head));
     // A cause is not known: the table stands alone, and that of the gaps keeps its head.
     model.causes.clear();

@@ -1,4 +1,5 @@
-// The table of docs/shim.md, written out as a person reads it, against every cell of resolve().
+// The table of docs/reference/shim.md, written out as a person reads it, against every cell of
+// resolve().
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

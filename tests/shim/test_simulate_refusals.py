@@ -150,7 +150,7 @@ print(json.dumps(answers))
 
 
 def test_every_rule_and_its_source_stand_in_the_documentation():
-    page = (SHIM.parent / "docs" / "simulate.md").read_text()
+    page = (SHIM.parent / "docs/reference/simulated-devices.md").read_text()
     for section in RULES["refusals"]:
         assert f"| {section['source'].rsplit('/')[-1]} |" in page
     said = [rule.get("text") or MISSING + rule["kernel"] for rule in ALL]

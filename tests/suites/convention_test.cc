@@ -156,7 +156,7 @@ TEST(Convention, NoTestsIsAnError) {
     EXPECT_EQ(to_line(suite.error()),
               tree.root().string() +
                   ": no suite.json and no test module (test_*.py, *_test.py) in it: "
-                  "name another folder, or write a suite.json (docs/suite-format.md)");
+                  "name another folder, or write a suite.json (docs/reference/suite-format.md)");
 }
 
 }  // namespace

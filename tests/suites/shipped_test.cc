@@ -72,12 +72,12 @@ void add_keys(const nlohmann::json& node, const std::string& around, std::set<st
             add_keys(inner, around + "*.", keys);
 }
 
-// docs/suite-format.md has one row a key, `layout.tests`, and names each default.
+// docs/reference/suite-format.md has one row a key, `layout.tests`, and names each default.
 TEST(SuiteFormatDocument, HasEveryKeyOfTheSchemaAndNoOther) {
     const auto schema = nlohmann::json::parse(schema_text());
     std::set<std::string> keys;
     add_keys(schema, "", keys);
-    const std::string text = read_file(kSource / "docs/suite-format.md").value();
+    const std::string text = read_file(kSource / "docs/reference/suite-format.md").value();
     std::set<std::string> documented;
     const std::regex row(R"(\n\| `([^`]+)` \|)");
     for (auto match = std::sregex_iterator(text.begin(), text.end(), row);
@@ -87,7 +87,7 @@ TEST(SuiteFormatDocument, HasEveryKeyOfTheSchemaAndNoOther) {
 }
 
 TEST(SuiteFormatDocument, ItsExampleLoads) {
-    const std::string text = read_file(kSource / "docs/suite-format.md").value();
+    const std::string text = read_file(kSource / "docs/reference/suite-format.md").value();
     const std::size_t begin = text.find("```jsonc\n");
     ASSERT_NE(begin, std::string::npos);
     const std::size_t end = text.find("\n```", begin);

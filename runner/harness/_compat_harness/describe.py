@@ -110,7 +110,7 @@ class Describer:
         return self._join(self._root, file)
 
     def failure(self, exception, tb, phase, text=None):
-        """The `failure` of docs/formats.md. `text` is the traceback as the framework printed it."""
+        """The `failure` of docs/reference/file-formats.md. `text` is the traceback as the framework printed it."""
         if text is None:
             text = traceback_text(exception, tb)
         frames = self.frames(tb)

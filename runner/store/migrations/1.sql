@@ -1,4 +1,4 @@
--- The first version of the database. Never edit a step: add the next one (docs/store-schema.md).
+-- The first version of the database. Never edit a step: add the next one (docs/reference/store-schema.md).
 --
 -- Times are milliseconds since 1970 in UTC (`*_ms`) or seconds (`*_s`); sizes are bytes; flags are 0 or 1.
 -- States, outcomes and phases are the words of parsers/record.h.

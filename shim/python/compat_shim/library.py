@@ -15,7 +15,7 @@ def load(path, torch_version, torch_git):
     if path is None:
         raise ImportError(
             "ACTIVATE_TORCH_DEVICE=1 needs COMPAT_SHIM_LIBRARY, the path of the library built for "
-            "this torch (docs/shim.md); unset ACTIVATE_TORCH_DEVICE to run without the shim"
+            "this torch (docs/reference/shim.md); unset ACTIVATE_TORCH_DEVICE to run without the shim"
         )
     check(path, (torch_version, torch_git, sysconfig.get_config_var("SOABI")))
     loader = importlib.machinery.ExtensionFileLoader(NAME, path)

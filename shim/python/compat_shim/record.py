@@ -1,4 +1,4 @@
-"""Writes what the native recorder counted: JSON lines, as docs/formats.md says.
+"""Writes what the native recorder counted: JSON lines, as docs/reference/file-formats.md says.
 
 Functions are bound early: a test that puts a mock on os or json must not reach us.
 """

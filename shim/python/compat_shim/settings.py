@@ -1,4 +1,4 @@
-"""The environment variables of docs/shim.md, read once at activation."""
+"""The environment variables of docs/reference/shim.md, read once at activation."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The table of docs/shim.md for mode `missing` on a CPU host, by every way to write a device."""
+"""The table of docs/reference/shim.md for mode `missing` on a CPU host, by every way to write a device."""
 
 import unittest
 

@@ -97,11 +97,8 @@ Expected<plan::Selection> selection_of(const RunCommand& command) {
 
 // A database that cannot say what was is no reason not to run.
 plan::Past past_of(const store::Store& store, const std::string& suite) {
-    using Seconds = std::map<std::string, double>;
-    return {
-        store.module_durations(suite).value_or(Seconds{}),
-        store.failed_modules(suite).value_or(std::set<std::string>{}),
-        store.module_durations(suite, store::Store::Durations::of_whole_runs).value_or(Seconds{})};
+    auto past = store.past_of(suite).value_or(store::SuitePast{});
+    return {std::move(past.seconds), std::move(past.failed), std::move(past.seconds_of_whole_runs)};
 }
 
 void print_dry_run(const plan::Plan& plan) {
@@ -143,7 +140,8 @@ Expected<Ran> run_once(const RunCommand& command, const Invocation& invocation) 
     if (!store) return tl::unexpected(store.error());
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
-    auto plan = plan_for(*ready, *selection, past_of(*store, ready->suite.name));
+    plan::Past past = past_of(*store, ready->suite.name);
+    auto plan = plan_for(*ready, *selection, past);
     if (!plan) return tl::unexpected(plan.error());
 
     run.started = clock.wall();
@@ -155,8 +153,7 @@ Expected<Ran> run_once(const RunCommand& command, const Invocation& invocation) 
         what.plan.modules.push_back({std::move(job.module), std::move(job.only)});
     what.notes = std::move(plan->notes);
     what.verbosity = command.verbosity;
-    what.seconds =
-        store->module_durations(ready->suite.name).value_or(std::map<std::string, double>{});
+    what.seconds = std::move(past.seconds);
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
     const auto lock = RunLock::take(run.folder);
     if (!lock) return tl::unexpected(lock.error());

@@ -116,8 +116,7 @@ Expected<ExitCode> resume_run(const ResumeCommand& command, const Invocation& in
     if (info.torch != ready->prepared.environment.torch_version ||
         info.commit != ready->prepared.source.commit)
         what.notes.push_back("the suite's source or torch is not what this run began with");
-    what.seconds =
-        store->module_durations(ready->suite.name).value_or(std::map<std::string, double>{});
+    what.seconds = store->past_of(ready->suite.name).value_or(store::SuitePast{}).seconds;
     std::vector<std::string> modules;  // the runner may have died before it had planned them
     for (const auto& module : what.plan.modules) modules.push_back(module.path);
     const auto reopened = record_reopened(what.run.folder)

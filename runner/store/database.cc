@@ -23,6 +23,7 @@ struct Database::State {
     std::filesystem::path file;
     std::unique_ptr<sqlite3, Close> connection;
     std::function<int()> step_hook;
+    std::function<void(std::string_view)> prepare_hook;
 
     [[noreturn]] void raise(int code) const {
         throw SqlError(code & kPrimaryCode, sqlite3_errmsg(connection.get()));
@@ -109,6 +110,7 @@ void Database::execute(const std::string& sql) {
 }
 
 Statement Database::prepare(std::string_view sql) {
+    if (state_->prepare_hook) state_->prepare_hook(sql);
     sqlite3_stmt* statement = nullptr;
     const int code =
         sqlite3_prepare_v3(state_->connection.get(), sql.data(), static_cast<int>(sql.size()),
@@ -126,6 +128,10 @@ bool Database::in_transaction() const {
 }
 
 void Database::set_step_hook(std::function<int()> hook) { state_->step_hook = std::move(hook); }
+
+void Database::set_prepare_hook(std::function<void(std::string_view)> hook) {
+    state_->prepare_hook = std::move(hook);
+}
 
 const std::filesystem::path& Database::file() const { return state_->file; }
 

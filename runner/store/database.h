@@ -60,6 +60,8 @@ class Database {
     // Faults for tests: called before each step of a statement; a result other than SQLITE_OK is
     // what that step gives.
     void set_step_hook(std::function<int()> hook);
+    // For tests: hears each statement that is prepared.
+    void set_prepare_hook(std::function<void(std::string_view sql)> hook);
 
     [[nodiscard]] const std::filesystem::path& file() const;
 

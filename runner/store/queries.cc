@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <unordered_map>
 
 #include "runner/base/exit_code.h"
 #include "runner/store/reader.h"
@@ -101,38 +100,29 @@ Expected<std::string> nth_newest(Database& database, std::string_view name, std:
 std::vector<RunSummary> list_runs(Database& database) {
     Statement row = database.prepare(fmt::format(
         R"sql(
-            SELECT run.id, run.name, suite.name, series, started_ms, device, simulated,
-                shim, torch, folder, (SELECT count(*)
-            FROM module
-            WHERE module.run = run.id), shard, {}
+            SELECT run.name, suite.name, series, started_ms, device, simulated, shim, torch,
+                folder, modules, shard, {}, {}
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
-        kRunEndColumns));
+        kRunEndColumns, fmt::join(parsers::kStateNames, ", ")));
     std::vector<RunSummary> runs;
-    std::unordered_map<std::int64_t, size_t> places;
     while (row.step()) {
-        places.emplace(row.integer(0), runs.size());
         RunSummary& run = runs.emplace_back();
-        run.id = row.text(1);
-        run.suite = row.text(2);
-        run.series = row.text(3);
-        run.started = wall_time(row.integer(4));
-        run.device = row.text(5);
-        run.simulated = row.optional_text(6);
-        run.shim = row.flag(7);
-        run.torch = row.text(8);
-        run.folder = row.text(9);
-        run.modules = row.integer(10);
-        run.shard = row.text(11);
-        run.end = read_end(row, 12);
-    }
-    Statement count = database.prepare(
-        "SELECT run, state, count(*) FROM result WHERE verdict = 1 GROUP BY run, state");
-    while (count.step()) {
-        const auto place = places.find(count.integer(0));
-        if (place == places.end()) continue;  // begun between the two queries
-        runs[place->second].states[static_cast<size_t>(state_column(count, 1))] = count.integer(2);
+        run.id = row.text(0);
+        run.suite = row.text(1);
+        run.series = row.text(2);
+        run.started = wall_time(row.integer(3));
+        run.device = row.text(4);
+        run.simulated = row.optional_text(5);
+        run.shim = row.flag(6);
+        run.torch = row.text(7);
+        run.folder = row.text(8);
+        run.modules = row.integer(9);
+        run.shard = row.text(10);
+        run.end = read_end(row, 11);
+        for (size_t state = 0; state < run.states.size(); ++state)
+            run.states[state] = row.integer(17 + static_cast<int>(state));
     }
     return runs;
 }
@@ -221,48 +211,48 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
     return {row.integer(0), row.integer(1)};
 }
 
-std::set<std::string> failed_in(Database& database, std::string_view suite) {
-    // Of each module what its latest run says.
-    Statement row = database.prepare(
+SuitePast past_of(Database& database, std::string_view suite) {
+    // From one path to the next, and of each to its latest run that tells. A first attempt that was
+    // cut short or never began does not tell how long a module takes.
+    constexpr std::string_view kDuration = R"sql(
+            SELECT duration_s
+            FROM module
+            CROSS JOIN attempt ON attempt.module = module.id AND attempt.number = 1
+            WHERE module.suite = known.suite AND module.path = known.path
+                AND attempt.outcome NOT IN ('interrupted', 'spawn_failed', 'not_run'))sql";
+    Statement row = database.prepare(fmt::format(
         R"sql(
-            SELECT module.path, max(run.started_ms), EXISTS (SELECT 1
-            FROM attempt
-            JOIN result ON result.attempt = attempt.id
-            WHERE attempt.module = module.id AND result.verdict = 1
-                AND (result.state IN ('failed', 'errored', 'crashed', 'timed_out')
-                    OR (result.state = 'xpassed' AND run.framework = 'unittest')))
-            FROM suite
-            JOIN module ON module.suite = suite.id
-            JOIN run ON run.id = module.run
-            WHERE suite.name = ? AND EXISTS (SELECT 1
-            FROM attempt
-            WHERE attempt.module = module.id)
-            GROUP BY module.path)sql");
+            WITH RECURSIVE known (suite, path) AS (
+                SELECT id, (SELECT min(path) FROM module WHERE module.suite = suite.id)
+                FROM suite
+                WHERE name = ?
+                UNION ALL
+                SELECT suite, (SELECT min(module.path)
+                FROM module
+                WHERE module.suite = known.suite AND module.path > known.path)
+                FROM known
+                WHERE path IS NOT NULL)
+            SELECT path, ({0} ORDER BY run_started_ms DESC LIMIT 1),
+                ({0} AND sharded = 0 ORDER BY run_started_ms DESC LIMIT 1), (
+            SELECT module.failed OR module.errored OR module.crashed OR module.timed_out
+                OR (module.xpassed AND run.framework = 'unittest')
+            FROM module
+            CROSS JOIN run ON run.id = module.run
+            WHERE module.suite = known.suite AND module.path = known.path
+                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
+            ORDER BY run_started_ms DESC LIMIT 1)
+            FROM known
+            WHERE path IS NOT NULL)sql",
+        kDuration));
     row.bind(1, suite);
-    std::set<std::string> failed;
-    while (row.step())
-        if (row.flag(2)) failed.insert(row.text(0));
-    return failed;
-}
-
-std::map<std::string, double> durations_of(Database& database, std::string_view suite,
-                                           Store::Durations which) {
-    // A first attempt that was cut short or never began says nothing about how long the module
-    // takes.
-    Statement row = database.prepare(
-        R"sql(
-            SELECT module.path, attempt.duration_s
-            FROM suite
-            JOIN module ON module.suite = suite.id
-            JOIN run ON run.id = module.run
-            JOIN attempt ON attempt.module = module.id
-            WHERE suite.name = ? AND (? OR run.shard = '') AND attempt.number = 1
-                AND attempt.outcome NOT IN ('interrupted', 'spawn_failed', 'not_run')
-            ORDER BY run.started_ms DESC)sql");
-    row.bind_all(suite, which == Store::Durations::all);
-    std::map<std::string, double> durations;
-    while (row.step()) durations.emplace(row.text(0), row.real(1));  // keeps the newest
-    return durations;
+    SuitePast past;
+    while (row.step()) {
+        const std::string path = row.text(0);
+        if (!row.is_null(1)) past.seconds.emplace(path, row.real(1));
+        if (!row.is_null(2)) past.seconds_of_whole_runs.emplace(path, row.real(2));
+        if (row.flag(3)) past.failed.insert(path);
+    }
+    return past;
 }
 
 }  // namespace compat::store

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +17,9 @@ namespace compat::store {
 [[nodiscard]] Expected<std::int64_t> run_row(Database& database, std::string_view id);
 [[nodiscard]] std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                                                    std::string_view suite);
-[[nodiscard]] std::map<std::string, double> durations_of(Database& database, std::string_view suite,
-                                                         Store::Durations which);
-
 [[nodiscard]] std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
                                                                               std::int64_t run);
 [[nodiscard]] Store::Extent extent_in(Database& database, std::int64_t run);
-[[nodiscard]] std::set<std::string> failed_in(Database& database, std::string_view suite);
+[[nodiscard]] SuitePast past_of(Database& database, std::string_view suite);
 
 }  // namespace compat::store

@@ -370,12 +370,11 @@ std::optional<std::int64_t> read_last_known_cases(Database& database, std::strin
         R"sql(
             SELECT collected
             FROM suite
-            JOIN module ON module.suite = suite.id
-            JOIN run ON run.id = module.run
-            JOIN attempt ON attempt.module = module.id
+            CROSS JOIN module ON module.suite = suite.id
+            CROSS JOIN attempt ON attempt.module = module.id
             WHERE suite.name = ?1 AND module.path = ?2 AND attempt.outcome = 'completed'
-                AND (?3 IS NULL OR run.started_ms < ?3)
-            ORDER BY run.started_ms DESC, attempt.number LIMIT 1)sql");
+                AND (?3 IS NULL OR run_started_ms < ?3)
+            ORDER BY run_started_ms DESC, attempt.number LIMIT 1)sql");
     std::optional<std::int64_t> latest;
     if (before) latest = before->time_since_epoch().count();
     row.bind_all(suite, module, latest);

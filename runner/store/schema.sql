@@ -8,8 +8,7 @@ CREATE TABLE suite (
 
 CREATE TABLE run (
     id              INTEGER PRIMARY KEY,
-    name            TEXT NOT NULL UNIQUE,
-           -- "<series>_<UTC>-<hex>"
+    name            TEXT NOT NULL UNIQUE,        -- "<series>_<UTC>-<hex>"
     suite           INTEGER NOT NULL REFERENCES suite,
     series          TEXT NOT NULL,
     started_ms      INTEGER NOT NULL,
@@ -27,16 +26,11 @@ CREATE TABLE run (
     root            TEXT NOT NULL,
     links_base      TEXT NOT NULL,
     python          TEXT NOT NULL,
-    env             TEXT NOT NULL CHECK (json_valid(env)),
-              -- [[name, value], …]
-    argv            TEXT NOT NULL CHECK (json_valid(argv)),
-             -- [word, …]
-    rerun_argv      TEXT NOT NULL CHECK (json_valid(rerun_argv)),
-       -- [word, …]
-    fingerprint     TEXT NOT NULL CHECK (json_valid(fingerprint)),
-      -- {…}
-    folder          TEXT NOT NULL,
-                  -- relative to the database's folder
+    env             TEXT NOT NULL CHECK (json_valid(env)),           -- [[name, value], …]
+    argv            TEXT NOT NULL CHECK (json_valid(argv)),          -- [word, …]
+    rerun_argv      TEXT NOT NULL CHECK (json_valid(rerun_argv)),    -- [word, …]
+    fingerprint     TEXT NOT NULL CHECK (json_valid(fingerprint)),   -- {…}
+    folder          TEXT NOT NULL,               -- relative to the database's folder
     folder_format   INTEGER NOT NULL,
     -- Null until the run has ended in order:
     finished_ms     INTEGER,
@@ -47,7 +41,17 @@ CREATE TABLE run (
     not_run_reason  TEXT,
     shard TEXT NOT NULL DEFAULT '',
     plan TEXT NOT NULL DEFAULT '',
-    repeat_of TEXT NOT NULL DEFAULT '');
+    repeat_of TEXT NOT NULL DEFAULT '',
+    modules INTEGER NOT NULL DEFAULT 0,
+    passed INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    errored INTEGER NOT NULL DEFAULT 0,
+    skipped INTEGER NOT NULL DEFAULT 0,
+    xfailed INTEGER NOT NULL DEFAULT 0,
+    xpassed INTEGER NOT NULL DEFAULT 0,
+    crashed INTEGER NOT NULL DEFAULT 0,
+    timed_out INTEGER NOT NULL DEFAULT 0,
+    not_run INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 
@@ -64,16 +68,25 @@ CREATE TABLE module (                            -- what was planned, whether it
     run       INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
     suite     INTEGER NOT NULL REFERENCES suite,
     path      TEXT NOT NULL,
-    position  INTEGER NOT NULL,                  -- in the plan, from 0
+    position  INTEGER NOT NULL,
+    passed INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    errored INTEGER NOT NULL DEFAULT 0,
+    skipped INTEGER NOT NULL DEFAULT 0,
+    xfailed INTEGER NOT NULL DEFAULT 0,
+    xpassed INTEGER NOT NULL DEFAULT 0,
+    crashed INTEGER NOT NULL DEFAULT 0,
+    timed_out INTEGER NOT NULL DEFAULT 0,
+    not_run INTEGER NOT NULL DEFAULT 0,
+    run_started_ms INTEGER NOT NULL DEFAULT 0,
+    sharded INTEGER NOT NULL DEFAULT 0,                  -- in the plan, from 0
     UNIQUE (run, path)
 );
-CREATE INDEX module_by_path ON module (suite, path, run);
 
 CREATE TABLE attempt (
     id                 INTEGER PRIMARY KEY,
     module             INTEGER NOT NULL REFERENCES module ON DELETE CASCADE,
-    number             INTEGER NOT NULL,
-            -- from 1
+    number             INTEGER NOT NULL,         -- from 1
     outcome            TEXT NOT NULL,
     reason             TEXT NOT NULL,
     framework          TEXT NOT NULL,
@@ -85,16 +98,13 @@ CREATE TABLE attempt (
     user_s             REAL NOT NULL,
     system_s           REAL NOT NULL,
     max_rss_bytes      INTEGER NOT NULL,
-    log                TEXT NOT NULL,
-               -- files, relative to the run's folder
+    log                TEXT NOT NULL,            -- files, relative to the run's folder
     events             TEXT NOT NULL,
     devices            TEXT NOT NULL,
     process_end        TEXT NOT NULL,
     dropped_log_bytes  INTEGER NOT NULL,
-    finished           INTEGER NOT NULL,
-            -- 1: the framework returned in order
-    from_text          INTEGER NOT NULL,
-            -- 1: read from the log's text, there were no events
+    finished           INTEGER NOT NULL,         -- 1: the framework returned in order
+    from_text          INTEGER NOT NULL,         -- 1: read from the log's text, there were no events
     shim               TEXT CHECK (shim IS NULL OR json_valid(shim)),
                                                  -- {"version", "torch", "host", "mode", …}; null: not active
     closing            TEXT CHECK (closing IS NULL OR json_valid(closing)),
@@ -155,21 +165,16 @@ CREATE INDEX subtest_by_result ON subtest (result);
 CREATE TABLE failure (
     id         INTEGER PRIMARY KEY,
     result     INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,
-    subtest    INTEGER REFERENCES subtest ON DELETE CASCADE,
-     -- null: the test's own
-    also       INTEGER NOT NULL,
-                    -- 1: a further failure of the same test
+    subtest    INTEGER REFERENCES subtest ON DELETE CASCADE,  -- null: the test's own
+    also       INTEGER NOT NULL,                 -- 1: a further failure of the same test
     type       TEXT NOT NULL,
     message    TEXT NOT NULL,
     key_line   TEXT NOT NULL,
     phase      TEXT NOT NULL,
-    counted    TEXT,
-                                -- failed or errored, as the framework counted it
+    counted    TEXT,                             -- failed or errored, as the framework counted it
     traceback  TEXT NOT NULL,
-    frames     TEXT NOT NULL CHECK (json_valid(frames)),
-         -- [[file, line, function], …]
-    signature  TEXT,
-                                 -- null: not worked out
+    frames     TEXT NOT NULL CHECK (json_valid(frames)),      -- [[file, line, function], …]
+    signature  TEXT,                              -- null: not worked out
     cause TEXT,
     error_class TEXT,
     confidence TEXT,
@@ -191,8 +196,7 @@ CREATE TABLE site (                              -- a place in code where a devi
 CREATE TABLE device_event (
     id       INTEGER PRIMARY KEY,
     attempt  INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
-    test     INTEGER REFERENCES test,
-               -- null: outside any test
+    test     INTEGER REFERENCES test,            -- null: outside any test
     site     INTEGER NOT NULL REFERENCES site,
     count    INTEGER NOT NULL
 );
@@ -235,20 +239,15 @@ CREATE TABLE gap (
     severity     TEXT NOT NULL,
     action       TEXT NOT NULL,
     status       TEXT NOT NULL DEFAULT 'open',
-    issue        TEXT NOT NULL DEFAULT '',
-         -- upstream's
+    issue        TEXT NOT NULL DEFAULT '',      -- upstream's
     by_hand      TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(by_hand)), -- [field, …] that no scan overrules
-    scanned      INTEGER NOT NULL DEFAULT 0,
-       -- 1: torch's own API tells of it
-    first_seen   TEXT NOT NULL,
-                    -- run, or "scan"
+    scanned      INTEGER NOT NULL DEFAULT 0,    -- 1: torch's own API tells of it
+    first_seen   TEXT NOT NULL,                 -- run, or "scan"
     first_torch  TEXT NOT NULL,
     last_seen    TEXT NOT NULL,
     last_torch   TEXT NOT NULL,
-    closed_by    TEXT,
-                             -- run, or "scan"; null: open, or closed by hand
-    closed_torch TEXT,
-                             -- null as closed_by
+    closed_by    TEXT,                          -- run, or "scan"; null: open, or closed by hand
+    closed_torch TEXT,                          -- null as closed_by
     UNIQUE (symbol, kind, device, simulated)
 );
 
@@ -265,28 +264,44 @@ CREATE TABLE gap_hit (                          -- where a run met it
 CREATE INDEX gap_hit_by_gap ON gap_hit (gap, test, run);
 CREATE INDEX gap_hit_by_run ON gap_hit (run);
 CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;
+CREATE INDEX module_by_path ON module (suite, path, run_started_ms);
+CREATE INDEX module_of_whole_runs ON module (suite, path, run_started_ms) WHERE sharded = 0;
 
-CREATE VIEW v_run AS
-SELECT run.name AS run, suite.name AS suite, run.series,
-       strftime('%Y-%m-%dT%H:%M:%SZ', run.started_ms / 1000, 'unixepoch') AS started,
-       run.duration_s,
-       CASE run.complete WHEN 1 THEN 'complete' WHEN 0 THEN 'interrupted' ELSE 'open' END AS status,
-       run.exit_code, run.accounting_closed, run.framework, run.device, run.simulated, run.shim, run.policy,
-       run.torch, run.commit_id AS "commit",
-       (SELECT count(*) FROM module WHERE module.run = run.id) AS modules,
-       count(result.id) AS collected,
-       count(*) FILTER (WHERE state = 'passed') AS passed,
-       count(*) FILTER (WHERE state = 'failed') AS failed,
-       count(*) FILTER (WHERE state = 'errored') AS errored,
-       count(*) FILTER (WHERE state = 'skipped') AS skipped,
-       count(*) FILTER (WHERE state = 'xfailed') AS xfailed,
-       count(*) FILTER (WHERE state = 'xpassed') AS xpassed,
-       count(*) FILTER (WHERE state = 'crashed') AS crashed,
-       count(*) FILTER (WHERE state = 'timed_out') AS timed_out,
-       count(*) FILTER (WHERE state = 'not_run') AS not_run
-FROM run JOIN suite ON suite.id = run.suite
-LEFT JOIN result ON result.run = run.id AND result.verdict = 1
-GROUP BY run.id;
+CREATE TRIGGER module_added AFTER INSERT ON module
+BEGIN
+    UPDATE run SET modules = modules + 1 WHERE id = NEW.run;
+END;
+
+CREATE TRIGGER module_removed AFTER DELETE ON module
+BEGIN
+    UPDATE run SET modules = modules - 1,
+        passed = passed - OLD.passed,
+        failed = failed - OLD.failed,
+        errored = errored - OLD.errored,
+        skipped = skipped - OLD.skipped,
+        xfailed = xfailed - OLD.xfailed,
+        xpassed = xpassed - OLD.xpassed,
+        crashed = crashed - OLD.crashed,
+        timed_out = timed_out - OLD.timed_out,
+        not_run = not_run - OLD.not_run
+    WHERE id = OLD.run;
+END;
+
+CREATE TRIGGER module_counted AFTER UPDATE OF passed, failed, errored, skipped, xfailed, xpassed,
+    crashed, timed_out, not_run ON module
+BEGIN
+    UPDATE run SET
+        passed = passed - OLD.passed + NEW.passed,
+        failed = failed - OLD.failed + NEW.failed,
+        errored = errored - OLD.errored + NEW.errored,
+        skipped = skipped - OLD.skipped + NEW.skipped,
+        xfailed = xfailed - OLD.xfailed + NEW.xfailed,
+        xpassed = xpassed - OLD.xpassed + NEW.xpassed,
+        crashed = crashed - OLD.crashed + NEW.crashed,
+        timed_out = timed_out - OLD.timed_out + NEW.timed_out,
+        not_run = not_run - OLD.not_run + NEW.not_run
+    WHERE id = NEW.run;
+END;
 
 CREATE VIEW v_case AS
 SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case", result.state,
@@ -324,3 +339,14 @@ FROM gap
 LEFT JOIN run ON run.name = gap.last_seen
 LEFT JOIN gap_hit ON gap_hit.gap = gap.id AND gap_hit.run = run.id
 GROUP BY gap.id;
+
+CREATE VIEW v_run AS
+SELECT run.name AS run, suite.name AS suite, run.series,
+       strftime('%Y-%m-%dT%H:%M:%SZ', run.started_ms / 1000, 'unixepoch') AS started,
+       run.duration_s,
+       CASE run.complete WHEN 1 THEN 'complete' WHEN 0 THEN 'interrupted' ELSE 'open' END AS status,
+       run.exit_code, run.accounting_closed, run.framework, run.device, run.simulated, run.shim, run.policy,
+       run.torch, run.commit_id AS "commit", run.modules,
+       passed + failed + errored + skipped + xfailed + xpassed + crashed + timed_out + not_run AS collected,
+       passed, failed, errored, skipped, xfailed, xpassed, crashed, timed_out, not_run
+FROM run JOIN suite ON suite.id = run.suite;

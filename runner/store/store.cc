@@ -215,17 +215,9 @@ Expected<std::optional<std::int64_t>> Store::last_known_cases(std::string_view s
     });
 }
 
-Expected<std::set<std::string>> Store::failed_modules(std::string_view suite) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::set<std::string>> {
-        return failed_in(impl_->database, suite);
-    });
-}
-
-Expected<std::map<std::string, double>> Store::module_durations(std::string_view suite,
-                                                                Durations which) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::map<std::string, double>> {
-        return durations_of(impl_->database, suite, which);
-    });
+Expected<SuitePast> Store::past_of(std::string_view suite) const {
+    return guarded(impl_->database.file(),
+                   [&]() -> Expected<SuitePast> { return store::past_of(impl_->database, suite); });
 }
 
 }  // namespace compat::store

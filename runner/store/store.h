@@ -157,6 +157,15 @@ struct RunSummary {
     StateCounts states{};
 };
 
+// What is known of a suite's modules, by path.
+struct SuitePast {
+    std::map<std::string, double> seconds;  // that they took when they last ran to their own end
+    // The same, where what ran was no shard: what cuts a plan into shards must not depend on the
+    // shards that ran before.
+    std::map<std::string, double> seconds_of_whole_runs;
+    std::set<std::string> failed;  // those that had failures when they last ran
+};
+
 // A test's verdict in one run.
 struct HistoryEntry {
     std::string run;
@@ -243,13 +252,7 @@ class Store {
     // How many cases the latest attempt at this module that knew them collected.
     [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
         std::string_view suite, std::string_view module) const;
-    // Seconds a module took when it last ran to its own end, for ordering. What cuts a plan into
-    // shards must not depend on the shards that ran before.
-    enum class Durations { all, of_whole_runs };
-    [[nodiscard]] Expected<std::map<std::string, double>> module_durations(
-        std::string_view suite, Durations which = Durations::all) const;
-    // The modules of a suite that had failures when they last ran.
-    [[nodiscard]] Expected<std::set<std::string>> failed_modules(std::string_view suite) const;
+    [[nodiscard]] Expected<SuitePast> past_of(std::string_view suite) const;
 
     // Not part of the interface: the connection, for the store's own tests.
     struct Impl;

@@ -1,6 +1,7 @@
 #include "runner/store/writer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unordered_map>
 
@@ -118,6 +119,7 @@ class JobWriter {
         }
         add_device_events(job.record);
         add_findings(job);
+        count_verdicts(module);
     }
 
   private:
@@ -270,6 +272,24 @@ class JobWriter {
         }
     }
 
+    // Those of the run follow by triggers.
+    void count_verdicts(std::int64_t module) {
+        std::vector<std::string> counts;
+        for (const auto state : parsers::kStateNames)
+            counts.push_back(fmt::format("count(*) FILTER (WHERE state = '{}')", state));
+        Statement count = database_.prepare(fmt::format(
+            R"sql(
+            UPDATE module SET ({}) = (
+                SELECT {}
+                FROM attempt
+                JOIN result ON result.attempt = attempt.id
+                WHERE attempt.module = ?1 AND verdict = 1)
+            WHERE id = ?1)sql",
+            fmt::join(parsers::kStateNames, ", "), fmt::join(counts, ", ")));
+        count.bind(1, module);
+        count.run();
+    }
+
     // Tests of a module mostly come from one file.
     std::int64_t file_id(const std::string& path) {
         if (path != last_file_) {
@@ -321,7 +341,6 @@ void write_run(Database& database, const RunInfo& info) {
 }
 
 void write_plan(Database& database, std::int64_t run, const std::vector<std::string>& paths) {
-    const auto suite = suite_of(database, run);
     Statement next =
         database.prepare("SELECT coalesce(max(position) + 1, 0) FROM module WHERE run = ?");
     next.bind(1, run);
@@ -329,11 +348,13 @@ void write_plan(Database& database, std::int64_t run, const std::vector<std::str
     auto position = next.integer(0);
     Statement add = database.prepare(
         R"sql(
-            INSERT INTO module (run, suite, path, position)
-            VALUES (?, ?, ?, ?)
+            INSERT INTO module (run, suite, path, position, run_started_ms, sharded)
+            SELECT id, suite, ?2, ?3, started_ms, shard <> ''
+            FROM run
+            WHERE id = ?1
             ON CONFLICT (run, path) DO NOTHING)sql");
     for (const std::string& path : paths) {
-        add.bind_all(run, suite, path, position++);
+        add.bind_all(run, path, position++);
         add.run();
     }
 }

@@ -151,7 +151,8 @@ TEST_F(FileTest, DamagedDatabasesAreRefusedWithAdvice) {
         ASSERT_FALSE(store);
         EXPECT_EQ(store.error().kind, ErrorKind::database);
         EXPECT_THAT(to_line(store.error()), HasSubstr("the database is damaged"));
-        EXPECT_THAT(to_line(store.error()), HasSubstr("runner reparse --all --results " + file.parent_path().string()));
+        EXPECT_THAT(to_line(store.error()),
+                    HasSubstr("runner reparse --all --results " + file.parent_path().string()));
         EXPECT_THAT(to_line(store.error()), HasSubstr(file.string()));
     };
     write(std::string(8192, 'x'));
@@ -319,6 +320,11 @@ TEST_F(FileTest, RunsOfOlderVersionsAreReadAsTheyWere) {
         ASSERT_TRUE(job.record.cases[0].failure);
         EXPECT_EQ(job.record.cases[0].failure->message, "too old");
         ASSERT_EQ(job.record.cases[0].failure->frames.size(), 1u);
+        const auto runs = store->runs();
+        ASSERT_TRUE(runs) << to_line(runs.error());
+        EXPECT_EQ(runs->at(0).modules, 1);
+        EXPECT_EQ(runs->at(0).states[static_cast<size_t>(parsers::State::failed)], 1);
+        EXPECT_EQ(store->past_of("alpha")->seconds.at("a.py"), 0.5);
         EXPECT_TRUE(store->begin_run(samples::run("new", 3)));
         EXPECT_TRUE(store->save_job("new", samples::job("a.py")));
         auto view = store->impl().database.prepare(

@@ -397,10 +397,40 @@ TEST_F(StoreTest, DurationsAreThoseOfTheLatestFirstAttemptThatRanToItsEnd) {
     save("r2", "a.py", 2, 1);
     save("r2", "b.py", 1, 2, ModuleOutcome::interrupted);
     save("other", "c.py", 1, 5);
-    EXPECT_THAT(*store.module_durations("alpha"), ElementsAre(Pair("a.py", 30), Pair("b.py", 20)));
-    EXPECT_THAT(*store.module_durations("alpha", Store::Durations::of_whole_runs),
-                testing::IsEmpty())
+    EXPECT_THAT(store.past_of("alpha")->seconds, ElementsAre(Pair("a.py", 30), Pair("b.py", 20)));
+    EXPECT_THAT(store.past_of("alpha")->seconds_of_whole_runs, testing::IsEmpty())
         << "the samples are shards";
+    EXPECT_THAT(store.past_of("beta")->seconds, ElementsAre(Pair("c.py", 5)));
+    EXPECT_THAT(store.past_of("gamma")->seconds, testing::IsEmpty());
+}
+
+TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
+    const auto run = [&](const char* id, int second, const char* shard) {
+        RunInfo info = samples::run(id, second);
+        info.shard = shard;
+        ASSERT_TRUE(store.begin_run(info));
+    };
+    const auto save = [&](const char* run, const char* path, double seconds, bool good) {
+        JobResult job = samples::job(path);
+        job.duration_s = seconds;
+        if (good) job.record.cases = {samples::test("t", parsers::State::passed)};
+        ASSERT_TRUE(store.save_job(run, job));
+    };
+    run("new", 30, "");
+    run("shard", 40, "1/2");
+    run("old", 20, "");  // an import of what was run before
+    save("new", "a.py", 3, true);
+    save("new", "b.py", 4, false);
+    save("shard", "b.py", 5, true);
+    save("old", "a.py", 1, false);
+    save("old", "c.py", 2, false);
+    ASSERT_TRUE(store.plan_modules("shard", {"c.py", "d.py"}));  // and never began them
+    const auto past = store.past_of("alpha");
+    ASSERT_TRUE(past) << to_line(past.error());
+    EXPECT_THAT(past->seconds, ElementsAre(Pair("a.py", 3), Pair("b.py", 5), Pair("c.py", 2)));
+    EXPECT_THAT(past->seconds_of_whole_runs,
+                ElementsAre(Pair("a.py", 3), Pair("b.py", 4), Pair("c.py", 2)));
+    EXPECT_THAT(past->failed, ElementsAre("c.py"));
 }
 
 TEST_F(StoreTest, WritesToNoSuchRunAreRefused) {

@@ -52,10 +52,76 @@ def test_invariant(rule, folders, pattern, but, bad):
     assert re.search(pattern, bad), "the pattern would see a violation"
 
 
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("suites/**/*.md"), ROOT / "tests/README.md"])
+
+
+def prose(page):
+    """The page's lines outside code blocks, with their numbers; a line in a code block is empty."""
+    inside = False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        fence = line.lstrip().startswith("```")
+        inside ^= fence
+        yield number, "" if inside or fence or line.startswith("    ") else line
+
+
+def anchors(page):
+    """The fragments of the page's headings, as GitHub makes them."""
+    seen = {}
+    for _, line in prose(page):
+        if heading := re.match(r"#+ (.+)", line):
+            text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading[1])
+            name = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+            seen[name] = seen.get(name, -1) + 1
+    return {name if n == 0 else f"{name}-{n}" for name, last in seen.items() for n in range(last + 1)}
+
+
+def links(page):
+    """The page's links into the repository: file and fragment."""
+    for _, line in prose(page):
+        for target in re.findall(r"\]\(([^)\s]+)\)", line):
+            if "://" not in target:
+                name, _, fragment = target.partition("#")
+                yield target, (page.parent / name).resolve() if name else page, fragment
+
+
 def test_no_placeholder_is_left_in_the_documents():
-    found = [str(p) for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("suites/**/*.md")]
-             if re.search(r"\b(TODO|FIXME|TBD|REAL_[A-Z]+)\b", p.read_text())]
+    found = [str(p) for p in PAGES if re.search(r"\b(TODO|FIXME|TBD|REAL_[A-Z]+)\b", p.read_text())]
     assert found == []
+
+
+def test_lines_of_the_documents_wrap_at_100_columns():
+    exempt = re.compile(r"(> )?\||\s*[-*]?\s*\S+$")  # a row of a table; a single word, as a long link
+    found = [f"{page.relative_to(ROOT)}:{number}" for page in PAGES for number, line in prose(page)
+             if len(line) > 100 and not exempt.match(line)]
+    assert found == []
+
+
+def test_links_between_documents_resolve():
+    found = [f"{page.relative_to(ROOT)}: {target}" for page in PAGES for target, file, fragment in links(page)
+             if not file.exists() or (fragment and fragment not in anchors(file))]
+    assert found == []
+
+
+def test_every_document_can_be_reached_from_the_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        waiting += [file for _, file, _ in links(page)]
+    assert [str(p.relative_to(ROOT)) for p in PAGES if p not in reached] == []
+
+
+def test_every_document_says_first_who_should_read_it():
+    first = {page: next(line for n, line in prose(page) if line and n > 1) for page in PAGES if page != ROOT / "README.md"}
+    assert [str(page.relative_to(ROOT)) for page, line in first.items() if not line.startswith("For ")] == []
+
+
+def test_generated_parts_of_the_documents_are_marked_in_pairs():
+    for page in PAGES:
+        marks = re.findall(r"<!-- (generated|end generated)", page.read_text())
+        assert marks == ["generated", "end generated"] * (len(marks) // 2), page
 
 
 def test_the_runner_does_not_link_libtorch():

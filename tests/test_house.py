@@ -40,6 +40,9 @@ RULES = [
     ("policy includes no torch header", ["shim/policy"], r"#include [<\"](torch|ATen|c10|Python)", (), "#include <c10/core/Device.h>"),
     ("nothing outside app prints", ALL, r"\b(printf|puts|fputs)\(|std::(cout|cerr)|fmt::print", ("runner/app",), 'fmt::print("x");'),
     ("app prints by one function", ["runner/app"], r"\b(printf|puts|fputs)\(|std::(cout|cerr)|fmt::print", (), "std::cout << 1;"),
+    ("only folders named linux call Linux", ["runner"],
+     r'"/proc|prctl|pidfd_open|SYS_|syscall\(|signalfd|eventfd|epoll_|inotify|memfd_|prlimit|F_GETPIPE_SZ|sigabbrev_np|#include <linux/',
+     ("runner/exec/linux", "runner/base/linux"), "::prctl(PR_SET_PDEATHSIG, SIGTERM);"),
     ("no shell strings", ALL, r"\bsystem\(|popen\(|/bin/sh", (), 'std::system("ls");'),
     ("exit codes live in one table", ["runner"], r"\b_?exit\([0-9]|return (2|3|4|5|130);", ("runner/base",), "exit(2);"),
 ]

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runner/base/files.h"
+#include "runner/base/host.h"
 #include "runner/base/names.h"
 
 namespace compat::app {
@@ -58,7 +59,7 @@ std::string fingerprint(const prepare::Prepared& prepared, const Settings& setti
     json["os"] = field_of("/etc/os-release", "PRETTY_NAME", '=');
     json["kernel"] = std::string(host.sysname) + " " + host.release;
     json["machine"] = host.machine;
-    json["cpu"] = field_of("/proc/cpuinfo", "model name", ':');
+    json["cpu"] = cpu_model();
     json["cores"] = std::thread::hardware_concurrency();
     json["memory_bytes"] =
         static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);

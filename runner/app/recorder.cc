@@ -14,6 +14,7 @@
 #include "runner/analysis/accounting.h"
 #include "runner/app/run_record.h"
 #include "runner/base/files.h"
+#include "runner/base/host.h"
 #include "runner/base/names.h"
 #include "runner/plan/targets.h"
 
@@ -37,7 +38,7 @@ struct ToProcessEnd {
     }
     ProcessEnd operator()(const exec::Exited& e) const { return made(Kind::exited, e.code); }
     ProcessEnd operator()(const exec::Signaled& s) const {
-        return made(Kind::signaled, s.signal, exec::signal_name(s.signal));
+        return made(Kind::signaled, s.signal, signal_name(s.signal));
     }
     ProcessEnd operator()(const exec::TimedOut& t) const {
         ProcessEnd end = made(Kind::timed_out, 0, exec::describe(exec::Outcome(t)));

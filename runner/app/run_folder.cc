@@ -9,13 +9,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "runner/base/files.h"
+#include "runner/base/host.h"
 #include "runner/base/names.h"
-#include "runner/exec/proc_stat.h"
+#include "runner/exec/process_table.h"
 
 namespace compat::app {
 
@@ -41,18 +41,13 @@ int try_lock(const fs::path& folder, int flags, int how = LOCK_EX) {
 
 // The commands of other processes that hold the lock on this file, as far as the system tells.
 std::vector<std::string> holders_of(const fs::path& file) {
-    struct stat status {};
-    if (::stat(file.c_str(), &status) != 0) return {};
     std::vector<std::string> commands;
-    std::ifstream locks("/proc/locks");  // "1: FLOCK  ADVISORY  READ 2745 fe:00:2146421 0 EOF"
-    std::string number, kind, advisory, access, inode, rest;
-    for (int pid = 0; locks >> number >> kind >> advisory >> access >> pid >> inode;) {
-        std::getline(locks, rest);
-        if (kind != "FLOCK" || !inode.ends_with(fmt::format(":{}", status.st_ino))) continue;
-        const auto process = exec::proc_stat(pid);
+    for (const int pid : lock_holders(file)) {
+        const auto process = exec::process_table().find(pid);
         if (!process || pid == ::getpid()) continue;
         std::string command;
-        for (const auto& word : exec::argv_of(pid, *process)) command += shell_quoted(word) + " ";
+        for (const auto& word : exec::process_table().argv(pid, *process))
+            command += shell_quoted(word) + " ";
         commands.push_back(fmt::format("{}(process {})", command, pid));
     }
     return commands;

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <system_error>
 
+#include "runner/base/host.h"
+
 namespace compat::app {
 
 namespace fs = std::filesystem;
 
 Expected<prepare::Share> find_share() {
     std::error_code error;
-    const fs::path program = fs::read_symlink("/proc/self/exe", error);
+    const fs::path program = program_path();
     const fs::path share = program.parent_path().parent_path() / "share" / "runner";
     if (!fs::is_directory(share / "harness", error))
         return fail(ErrorKind::environment, "the runner's own files are not beside it",

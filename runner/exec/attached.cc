@@ -1,7 +1,6 @@
 #include "runner/exec/attached.h"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +16,8 @@
 #include <csignal>
 #include <cstring>
 
-#include "runner/exec/proc_stat.h"
+#include "runner/base/host.h"
+#include "runner/exec/process_table.h"
 #include "runner/exec/signals.h"
 
 namespace compat::exec {
@@ -46,7 +46,7 @@ bool keep_back(const siginfo_t& info, pid_t program) {
     const int signal = info.si_signo;
     if (info.si_code > 0)
         return (signal == SIGINT || signal == SIGQUIT) && ::getpgid(program) == ::getpgrp();
-    return descends_from(info.si_pid, program);
+    return process_table().descends_from(info.si_pid, program);
 }
 
 Outcome outcome_of(int status) {
@@ -85,7 +85,7 @@ Expected<Outcome> run_attached(const Attached& attached) {
         bp::extend::on_exec_setup =
             [&](auto&) {
                 // Should we be killed, it is told to end.
-                ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+                end_with_parent(SIGTERM);
                 take_ignored_signals_again();
                 ::sigprocmask(SIG_SETMASK, &before, nullptr);
             },

@@ -1,9 +1,11 @@
 #include "runner/exec/child_process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -47,20 +49,20 @@ ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job
       forked_(forked),
       log_(job.log, job.log_bytes),
       output_(io),
-      exit_(io),
       again_(io),
       on_end_(std::move(on_end)) {}
 
-void ChildProcess::watch(int pid, Fd output, Fd exit) {
+void ChildProcess::watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit) {
     pid_ = pid;
     if (helper_)
         processes_.add_helper(pid);
     else
         processes_.add(pid, job_id_);
     output_.assign(output.release());
-    exit_.assign(exit.release());
+    output_.native_non_blocking(true);
+    exit_ = std::move(exit);
     read();
-    when_readable(exit_, [self = shared_from_this()] { self->gone(); });
+    exit_->start([self = shared_from_this()] { self->gone(); });
 }
 
 ChildState ChildProcess::state() const {
@@ -77,29 +79,37 @@ void ChildProcess::signal_group(int signal) {
     if (signal == SIGTERM) ::kill(-pid_, SIGCONT);  // one that is stopped would not hear it
 }
 
-// One piece a turn of the loop, so that a flood leaves the others their turns.
+// One piece a turn of the loop, so that a flood leaves the others their turns. Asio only says when:
+// what it reads itself would be lost where the child's end overtakes its handler.
 void ChildProcess::read() {
-    output_.async_read_some(asio::buffer(buffer_),
-                            [self = shared_from_this()](const error_code& error, size_t n) {
-                                if (n > 0) self->log_.append({self->buffer_.data(), n});
-                                if (!error) self->read();
-                            });
+    when_readable(output_, [self = shared_from_this()] {
+        if (self->read_piece(self->buffer_.size()) > 0) self->read();
+    });
 }
 
-// What is in the pipe now. Not until its end: somebody may hold it open for ever, or write faster
-// than we read.
+// Never waits. 0: there is nothing, or never will be.
+size_t ChildProcess::read_piece(size_t most) {
+    ssize_t n = 0;
+    do {
+        n = ::read(output_.native_handle(), buffer_.data(), std::min(most, buffer_.size()));
+    } while (n < 0 && errno == EINTR);
+    if (n <= 0) return 0;
+    log_.append({buffer_.data(), static_cast<size_t>(n)});
+    return static_cast<size_t>(n);
+}
+
+// What is in the pipe now: all that was written by those that have ended. Not until its end:
+// somebody may hold it open for ever, or write faster than we read.
 void ChildProcess::drain() {
-    error_code error;
-    output_.cancel(error);
-    output_.non_blocking(true, error);
-    const int capacity = ::fcntl(output_.native_handle(), F_GETPIPE_SZ);
-    for (long left = std::max(capacity, 1 << 16); left > 0;) {
-        const size_t n = output_.read_some(asio::buffer(buffer_), error);
-        if (error || n == 0) break;
-        log_.append({buffer_.data(), n});
-        left -= static_cast<long>(n);
+    int left = 0;
+    ::ioctl(output_.native_handle(), FIONREAD, &left);
+    while (left > 0) {
+        const size_t n = read_piece(static_cast<size_t>(left));
+        if (n == 0) break;
+        left -= static_cast<int>(n);
     }
-    output_.close(error);
+    error_code ignored;
+    output_.close(ignored);
 }
 
 // The leader stays a zombie, and its number its own, until nothing of it is left.
@@ -138,17 +148,18 @@ bool ChildProcess::end_what_is_left() {
         const size_t known = left_.size();
         // What dies with the leader, of the same signal or of its end, was not left behind.
         for (const auto& process : left)
-            if (!is_dying(process.pid)) name(process.pid, process.stat);
+            if (!processes_.table().is_dying(process.pid)) name(process.pid, process.stat);
         // A group dies as a whole, however fast it forks.
         ::kill(-pid_, SIGKILL);
-        for (const auto& process : left) signal_exactly(process.pid, process.stat.start, SIGKILL);
+        for (const auto& process : left)
+            processes_.table().signal(process.pid, process.stat.start, SIGKILL);
         if ((left_.size() == known && !ended) || now() > until) return false;
     }
 }
 
-void ChildProcess::name(int pid, const ProcStat& stat) {
-    auto& process = left_[{pid, stat.start}];
-    if (process.pid == 0) process = {pid, argv_of(pid, stat), true, {}};
+void ChildProcess::name(int pid, const ProcessInfo& info) {
+    auto& process = left_[{pid, info.start}];
+    if (process.pid == 0) process = {pid, processes_.table().argv(pid, info), true, {}};
 }
 
 void ChildProcess::wait_for_status(Ended& ended) {
@@ -175,7 +186,7 @@ void ChildProcess::wait_for_status(Ended& ended) {
 void ChildProcess::let_go() {
     if (pid_ <= 0) return;
     processes_.scan();
-    if (const auto stat = proc_stat(pid_)) name(pid_, *stat);
+    if (const auto stat = processes_.table().find(pid_)) name(pid_, *stat);
     for (const auto& process : processes_.left_by(pid_)) name(process.pid, process.stat);
     Ended ended;
     ended.outcome = Signaled{SIGKILL};
@@ -186,7 +197,7 @@ void ChildProcess::tell(Ended ended) {
     ended.usage.peak_rss_bytes =
         std::max(ended.usage.max_rss_bytes, processes_.peak_rss_bytes(pid_));
     for (auto& [key, process] : left_) {
-        const auto stat = proc_stat(process.pid);
+        const auto stat = processes_.table().find(process.pid);
         process.killed = !stat || stat->start != key.second || stat->ended;
         if (!process.killed) process.state = state_in_words(stat->state);
         ended.leaked.push_back(std::move(process));
@@ -199,8 +210,7 @@ void ChildProcess::tell(Ended ended) {
     ended.forked = forked_;
     if (log_.trouble()) ended.trouble = log_.trouble();
     pid_ = 0;
-    error_code ignored;
-    exit_.close(ignored);
+    exit_.reset();
     again_.cancel();
     if (auto on_end = std::exchange(on_end_, nullptr)) on_end(std::move(ended));
 }
@@ -213,7 +223,7 @@ void ChildProcess::abandon() {
     processes_.remove_helper(pid_);
     pid_ = 0;
     error_code ignored;
-    exit_.close(ignored);
+    exit_.reset();
     output_.close(ignored);
     again_.cancel();
 }

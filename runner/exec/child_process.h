@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 
+#include "runner/exec/exit_watch.h"
 #include "runner/exec/fd.h"
 #include "runner/exec/launcher.h"
 #include "runner/exec/log_writer.h"
@@ -26,9 +27,9 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     ChildProcess(boost::asio::io_context& io, Processes& processes, const Job& job, bool forked,
                  std::function<void(Ended)> on_end);
 
-    // `pid` leads a session of its own, `output` is the end of a pipe that it writes to, `exit` its
-    // pidfd.
-    void watch(int pid, Fd output, Fd exit);
+    // `pid` leads a session of its own, `output` is the end of a pipe that it writes to, `exit`
+    // watches it.
+    void watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit);
 
     [[nodiscard]] int pid() const { return pid_; }
     [[nodiscard]] ChildState state() const;
@@ -42,11 +43,12 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
 
   private:
     void read();
+    size_t read_piece(size_t most);
     void drain();
     void gone();
     void sweep();
     bool end_what_is_left();
-    void name(int pid, const ProcStat& stat);
+    void name(int pid, const ProcessInfo& info);
     void wait_for_status(Ended& ended);
     void tell(Ended ended);
 
@@ -58,7 +60,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     bool exited_ = false;
     LogWriter log_;
     boost::asio::posix::stream_descriptor output_;
-    boost::asio::posix::stream_descriptor exit_;
+    std::unique_ptr<ExitWatch> exit_;
     boost::asio::steady_timer again_;
     SteadyTime sweep_until_{};
     Milliseconds pause_{2};

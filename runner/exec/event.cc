@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
-#include <cstring>
+#include "runner/base/host.h"
 
 namespace compat::exec {
 
@@ -27,11 +26,6 @@ struct Describe {
 };
 
 }  // namespace
-
-std::string signal_name(int signal) {
-    const char* name = sigabbrev_np(signal);
-    return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
-}
 
 std::string describe(const Outcome& outcome) { return std::visit(Describe{}, outcome); }
 

@@ -41,8 +41,6 @@ using Outcome = std::variant<Exited, Signaled, TimedOut, OutOfMemory, Stopped, S
 
 // One line for people: "exit code 3", "SIGSEGV", "timed out after 30m 00s".
 [[nodiscard]] std::string describe(const Outcome& outcome);
-// "SIGSEGV"; "signal 99" where the number has no name.
-[[nodiscard]] std::string signal_name(int signal);
 
 // What the child and those of its children that it waited for used (wait4(2)).
 struct Usage {

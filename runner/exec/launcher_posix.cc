@@ -2,9 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/close_range.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,8 +18,9 @@
 #include <csignal>
 #include <cstring>
 
+#include "runner/base/host.h"
 #include "runner/exec/child_process.h"
-#include "runner/exec/proc_stat.h"
+#include "runner/exec/exit_watch.h"
 #include "runner/exec/signals.h"
 
 namespace compat::exec {
@@ -61,11 +59,11 @@ bp::environment environment_of(const Job& job) {
 // fresh process has them (the runner's own loop blocks some).
 void set_up_child(int runner, std::string_view run) {
     ::setsid();
-    mark_leader(::getpid(), run);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    process_table().mark_leader(::getpid(), run);
+    end_with_parent(SIGKILL);
     if (::getppid() != runner) ::raise(SIGKILL);  // it died before we asked to die with it
     // What the runner itself was started with open (a job server, a terminal) is not for suites.
-    ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+    close_from_on_exec(kPassed);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -126,18 +124,15 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start_by(const Make& make, const
     const auto pid = make(write_end.get());
     if (!pid) return tl::unexpected(pid.error());
     if (*pid == 0) return nullptr;
-    mark_leader(*pid, run_of(job.id));  // one that was forked has the zygote's
+    processes_.table().mark_leader(*pid, run_of(job.id));  // one that was forked has the zygote's
 
-    // pidfd_open has no wrapper in this C library.
-    Fd pid_fd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
-    if (!pid_fd.valid()) {
-        const int why = errno;
+    auto exit = watch_exit(io_, *pid);
+    if (!exit) {
         ::kill(-*pid, SIGKILL);
         ::waitpid(*pid, nullptr, 0);
-        return cannot(fmt::format("pidfd_open: {}", std::strerror(why)));
+        return cannot(exit.error().message);
     }
-    ::fcntl(pid_fd.get(), F_SETFD, FD_CLOEXEC);
-    process->watch(*pid, std::move(read_end), std::move(pid_fd));
+    process->watch(*pid, std::move(read_end), std::move(*exit));
     return std::make_unique<PosixChild>(std::move(process));
 }
 

@@ -1,7 +1,7 @@
-// Real children: Boost.Process starts them in a session of their own, a pidfd on the event loop
-// says when they are gone, wait4 says how (child_process.h). Boost.Process's own group, on_exit and
-// exit_code are not used: a group object kills in its destructor, and none of them gives the signal
-// or the resource usage.
+// Real children: Boost.Process starts them in a session of their own, a watch on the event
+// loop says when they are gone (exit_watch.h), wait4 says how (child_process.h). Boost.Process's
+// own group, on_exit and exit_code are not used: a group object kills in its destructor, and none
+// of them gives the signal or the resource usage.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

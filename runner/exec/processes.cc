@@ -1,32 +1,26 @@
 #include "runner/exec/processes.h"
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <thread>
 
 namespace compat::exec {
 
-namespace fs = std::filesystem;
-
 std::string_view run_of(std::string_view job) { return job.substr(0, job.find('/')); }
 
-Processes::Processes() : self_(::getpid()) {
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    for (const int pid : all_pids()) {
-        const auto stat = proc_stat(pid);
+Processes::Processes(ProcessTable& system) : system_(system), self_(::getpid()) {
+    system_.adopt_orphans();
+    for (const int pid : system_.pids()) {
+        const auto stat = system_.find(pid);
         if (stat && stat->parent == self_) before_.emplace(pid, stat->start);
     }
 }
 
 void Processes::add(int leader, const std::string& id) {
-    const auto stat = proc_stat(leader);
+    const auto stat = system_.find(leader);
     expected_.erase(id);
     jobs_[leader] = {id, stat ? stat->start : 0, 0, 0};
 }
@@ -38,23 +32,12 @@ void Processes::remove(int leader) {
     std::erase_if(sessions_, [&](const auto& session) { return session.second == leader; });
 }
 
-// As each of our threads has them; an orphan goes to any of these.
-std::vector<int> Processes::children() const {
-    std::vector<int> found;
-    std::error_code error;
-    for (const auto& task : fs::directory_iterator("/proc/self/task", error)) {
-        std::ifstream list(task.path() / "children");
-        for (int pid = 0; list >> pid;) found.push_back(pid);
-    }
-    return found;
-}
-
 bool Processes::is_known_of_others(int pid, int leader) const {
     const auto known = table_.find(pid);
     if (known == table_.end()) return false;
     const int owner = known->second.owner;
     if (owner == kNobody || owner == leader) return false;
-    const auto stat = proc_stat(pid);
+    const auto stat = system_.find(pid);
     return stat && stat->start == known->second.stat.start;
 }
 
@@ -65,9 +48,9 @@ bool Processes::has_orphans(int leader) {
     bool ended = true;
     for (int round = 0; ended && round < kFastest; ++round) {
         ended = false;
-        for (const int pid : children()) {
+        for (const int pid : system_.children()) {
             if (jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid)) continue;
-            if (::waitpid(pid, nullptr, WNOHANG) == pid) {
+            if (system_.reap(pid)) {
                 table_.erase(pid);
                 ended = true;
             } else if (!is_known_of_others(pid, leader)) {
@@ -78,13 +61,13 @@ bool Processes::has_orphans(int leader) {
     return ended;
 }
 
-int Processes::owner_of_orphan(int pid, const ProcStat& stat) const {
-    if (const std::string id = environment_value(pid, kJobVariable); !id.empty()) {
+int Processes::owner_of_orphan(int pid, const ProcessInfo& stat) const {
+    if (const std::string id = system_.environment_value(pid, kJobVariable); !id.empty()) {
         for (const auto& [leader, job] : jobs_)
             if (job.id == id) return leader;
         if (expected_.contains(id)) return kNobody;
     }
-    if (const Mark mark = mark_of(pid); mark.leader != 0) {
+    if (const Mark mark = system_.mark_of(pid); mark.leader != 0) {
         const auto job = jobs_.find(mark.leader);
         const bool its = job != jobs_.end() && job->second.start <= stat.start &&
                          run_in_marks(run_of(job->second.id)) == mark.run;
@@ -125,12 +108,12 @@ bool Processes::scan() {
     bool ended = false;
     std::unordered_map<int, Entry> before;
     before.swap(table_);
-    for (const int pid : all_pids()) {
-        auto stat = proc_stat(pid);
+    for (const int pid : system_.pids()) {
+        auto stat = system_.find(pid);
         if (!stat) continue;
         const bool ours = jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid);
         if (stat->ended && stat->parent == self_ && !ours) {
-            ended |= ::waitpid(pid, nullptr, WNOHANG) == pid;
+            ended |= system_.reap(pid);
             continue;
         }
         Entry entry;
@@ -144,7 +127,7 @@ bool Processes::scan() {
     std::unordered_map<int, int> sessions;
     for (const auto& [pid, entry] : table_) {
         const int owner = owner_of(pid);
-        if (owner == kLost && !entry.stat.ended) signal_exactly(pid, entry.stat.start, SIGKILL);
+        if (owner == kLost && !entry.stat.ended) system_.signal(pid, entry.stat.start, SIGKILL);
         const auto job = jobs_.find(owner);
         if (job == jobs_.end()) continue;
         job->second.rss_bytes += entry.stat.rss_bytes;
@@ -171,9 +154,10 @@ std::uint64_t Processes::memory_bytes(int leader) const {
     std::uint64_t sum = 0;
     for (const auto& [pid, entry] : table_) {
         if (entry.owner != leader) continue;
-        if (const auto share = proportional_bytes(pid))
+        if (const auto share = system_.proportional_bytes(pid))
             sum += *share;
-        else if (const auto stat = proc_stat(pid))  // one that is at its end has nothing any more
+        else if (const auto stat =
+                     system_.find(pid))  // one that is at its end has nothing any more
             sum += stat->rss_bytes;
     }
     return sum;
@@ -190,16 +174,16 @@ std::vector<Processes::Left> Processes::left_by(int leader) const {
 namespace {
 
 // Those of the run and their descendants, by pid; never ourselves and our own ancestors.
-std::map<int, ProcStat> survivors_of(std::string_view run) {
+std::map<int, ProcessInfo> survivors_of(std::string_view run, const ProcessTable& system) {
     const std::uint64_t marked = run_in_marks(run);
     const auto is_its = [&](int pid) {
-        const Mark mark = mark_of(pid);
+        const Mark mark = system.mark_of(pid);
         return (mark.leader != 0 && mark.run == marked) ||
-               run_of(environment_value(pid, kJobVariable)) == run;
+               run_of(system.environment_value(pid, kJobVariable)) == run;
     };
-    std::map<int, ProcStat> all, found;
-    for (const int pid : all_pids())
-        if (auto stat = proc_stat(pid)) all.emplace(pid, std::move(*stat));
+    std::map<int, ProcessInfo> all, found;
+    for (const int pid : system.pids())
+        if (auto stat = system.find(pid)) all.emplace(pid, std::move(*stat));
     std::set<int> spared;
     for (int pid = ::getpid(); all.contains(pid) && spared.insert(pid).second;)
         pid = all.at(pid).parent;
@@ -216,19 +200,23 @@ std::map<int, ProcStat> survivors_of(std::string_view run) {
 
 }  // namespace
 
-std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds patience) {
+std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds patience,
+                                         ProcessTable& system) {
     const SteadyTime until = std::chrono::steady_clock::now() + patience;
     std::map<std::pair<int, std::uint64_t>, LeakedProcess> ended;
+    std::set<std::pair<int, std::uint64_t>> dying;  // before we did anything
     while (true) {
-        for (const auto& [pid, stat] : survivors_of(run)) {
-            auto& process = ended[{pid, stat.start}];
-            if (process.pid == 0) process = {pid, argv_of(pid, stat), true, {}};
+        for (const auto& [pid, stat] : survivors_of(run, system)) {
+            const std::pair key(pid, stat.start);
+            if (ended.contains(key)) continue;
+            if (system.is_dying(pid)) dying.insert(key);
+            ended[key] = {pid, system.argv(pid, stat), true, {}};
         }
         bool any_left = false;
         for (auto& [key, process] : ended) {
             const auto [pid, start] = key;
-            signal_exactly(pid, start, SIGKILL);
-            const auto stat = proc_stat(pid);
+            system.signal(pid, start, SIGKILL);
+            const auto stat = system.find(pid);
             process.killed = !stat || stat->start != start || stat->ended;
             process.state = process.killed ? "" : state_in_words(stat->state);
             any_left |= !process.killed;
@@ -237,7 +225,8 @@ std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds pati
         std::this_thread::sleep_for(Milliseconds(10));
     }
     std::vector<LeakedProcess> list;
-    for (auto& [key, process] : ended) list.push_back(std::move(process));
+    for (auto& [key, process] : ended)
+        if (!process.killed || !dying.contains(key)) list.push_back(std::move(process));
     return list;
 }
 

@@ -5,8 +5,8 @@
 // Orphans of our descendants become our children (the runner is a sub-reaper), so that nothing
 // that came from a job leaves our tree. A process belongs to a job by the first of: its session is
 // one that the job's leader or another of its processes began; it was the job's when last seen; its
-// parent is; its COMPAT_JOB says so; it has the mark of the job's leader (proc_stat.h); it is an
-// orphan and only one job runs that is older than it.
+// parent is; its COMPAT_JOB says so; it has the mark of the job's leader (process_table.h); it is
+// an orphan and only one job runs that is older than it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "runner/exec/event.h"
-#include "runner/exec/proc_stat.h"
+#include "runner/exec/process_table.h"
 
 namespace compat::exec {
 
@@ -31,11 +31,12 @@ class Processes {
   public:
     struct Left {
         int pid = 0;
-        ProcStat stat;
+        ProcessInfo stat;
     };
 
-    // Makes this process a sub-reaper. The children that it has already are never touched.
-    Processes();
+    // Orphans of our descendants become our children from here on. The children that we have
+    // already are never touched.
+    explicit Processes(ProcessTable& system = process_table());
 
     // `leader`, a child of ours or of the zygote, and leader of its session, runs the job `id`.
     // Until `remove` its number must not be given to another: it is waited for after that.
@@ -49,7 +50,7 @@ class Processes {
     void add_helper(int pid) { helpers_.insert(pid); }
     void remove_helper(int pid) { helpers_.erase(pid); }
 
-    // Reads all of /proc: 10 to 30 µs a process. Waits for the orphans that have ended; true where
+    // Looks at all processes: 10 to 30 µs each. Waits for the orphans that have ended; true where
     // there were such, as what they have left may have been missed.
     bool scan();
     // Whether a job whose leader has ended left anybody. Reads one file: all that it left, or the
@@ -63,6 +64,7 @@ class Processes {
     [[nodiscard]] std::uint64_t memory_bytes(int leader) const;
     // Those of the job that live, without its leader.
     [[nodiscard]] std::vector<Left> left_by(int leader) const;
+    [[nodiscard]] ProcessTable& table() const { return system_; }
 
   private:
     // An owner is a job's leader, or one of these.
@@ -72,7 +74,7 @@ class Processes {
         kForeign = -2  // under a child that we had before any job
     };
     struct Entry {
-        ProcStat stat;
+        ProcessInfo stat;
         int owner = kNobody;
         bool settled = false;  // `owner` is this scan's
     };
@@ -83,12 +85,12 @@ class Processes {
         std::uint64_t peak_rss_bytes = 0;
     };
 
-    [[nodiscard]] std::vector<int> children() const;
     [[nodiscard]] bool is_known_of_others(int pid, int leader) const;
     int owner_of(int pid);
     int decide(int pid, const Entry& entry);
-    int owner_of_orphan(int pid, const ProcStat& stat) const;
+    int owner_of_orphan(int pid, const ProcessInfo& stat) const;
 
+    ProcessTable& system_;
     int self_;
     std::unordered_map<int, Entry> table_;
     std::map<int, Running> jobs_;            // by leader
@@ -100,8 +102,10 @@ class Processes {
 
 // Ends every process that has the mark of the run's jobs or their COMPAT_JOB, and what descends
 // from one, and names them: the survivors of a runner that was killed. Returns when they are gone,
-// or after `patience`; one that is still there then has `killed` false.
+// or after `patience`; one that is still there then has `killed` false. One that was dying already
+// is waited for, and named only where it does not go.
 [[nodiscard]] std::vector<LeakedProcess> end_survivors(std::string_view run,
-                                                       Milliseconds patience = Milliseconds(5000));
+                                                       Milliseconds patience = Milliseconds(5000),
+                                                       ProcessTable& system = process_table());
 
 }  // namespace compat::exec

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "runner/exec/event.h"
+#include "runner/base/host.h"
 
 namespace compat::exec {
 

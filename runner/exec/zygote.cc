@@ -13,7 +13,6 @@
 #include <cstring>
 
 #include "runner/base/files.h"
-#include "runner/exec/proc_stat.h"
 
 namespace compat::exec {
 
@@ -179,12 +178,13 @@ Expected<int> ZygoteLauncher::fork(const Job& job, int output) {
 
 // What it may have forked all the same: two processes would write one job's files.
 void ZygoteLauncher::end_strays(const Job& job) {
-    for (const int pid : all_pids()) {
-        const auto stat = proc_stat(pid);
+    ProcessTable& system = launcher_.processes().table();
+    for (const int pid : system.pids()) {
+        const auto stat = system.find(pid);
         if (!stat || stat->parent != ::getpid()) continue;
-        const std::string id = environment_value(pid, kJobVariable);
+        const std::string id = system.environment_value(pid, kJobVariable);
         if (!id.empty() && (id == job.id || id == zygote_.job.id))
-            signal_exactly(pid, stat->start, SIGKILL);
+            system.signal(pid, stat->start, SIGKILL);
     }
 }
 

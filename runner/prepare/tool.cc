@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include <memory>
 
 #include "runner/base/files.h"
+#include "runner/base/host.h"
 
 namespace compat::prepare {
 
@@ -42,7 +42,7 @@ bp::environment environment_of(const Tool& tool) {
 // Between fork and exec, in the tool. It must not go on making an entry of the cache whose maker,
 // and its lock, are gone; an alarm outlives exec.
 void bound(const Tool& tool) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    end_with_parent(SIGTERM);
     ::alarm(tool.limit_s);
 }
 

@@ -45,6 +45,15 @@ elif what == "last-word":
         time.sleep(0.5)
         os.write(1, b"the last word\n")
         os._exit(0)
+elif what == "flood-by-descendant":
+    # Lines of 8 bytes, also while we end.
+    if os.fork() == 0:
+        i = 0
+        while True:
+            os.write(1, b"".join(b"%07d\n" % n for n in range(i, i + 512)))
+            i += 512
+    time.sleep(0.3)
+    os._exit(0)
 elif what == "environment":
     import json
     print(json.dumps({

@@ -1,4 +1,5 @@
 // How children are ended that do not end themselves, and what is ended that they leave behind.
+#include <fmt/format.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "runner/exec/proc_stat.h"
+#include "runner/exec/process_table.h"
 #include "tests/exec/children_fixture.h"
 
 namespace compat::exec {
@@ -25,7 +26,7 @@ class EndingsTest : public test_support::ChildrenTest {
     void expect_gone(size_t index) {
         for (const auto& process : finished.at(index).leaked) {
             EXPECT_TRUE(process.killed) << process.state;
-            const auto stat = proc_stat(process.pid);
+            const auto stat = process_table().find(process.pid);
             EXPECT_TRUE(!stat || stat->ended) << process.pid;
         }
     }
@@ -75,6 +76,18 @@ TEST_F(EndingsTest, AGrandchildThatHoldsTheOutputIsNamedAndKilled) {
     EXPECT_THAT(left_by(0), testing::Contains(HasSubstr("the-leaked-one")));
     EXPECT_LT(finished[0].duration.count(), 30);
     expect_gone(0);
+}
+
+TEST_F(EndingsTest, NothingOfADescendantsOutputIsLostAtTheEnd) {
+    for (int i = 0; i < 10; ++i) add({"flood-by-descendant"}).log_bytes = 0;
+    run(5);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+        const std::string text = log(i);
+        ASSERT_GT(text.size(), 4096u);
+        for (size_t at = 0; at + 8 <= text.size(); at += 8)
+            ASSERT_EQ(text.substr(at, 8), fmt::format("{:07}\n", at / 8)) << "job " << i;
+        EXPECT_EQ(finished[i].dropped_log_bytes, 0u);
+    }
 }
 
 TEST_F(EndingsTest, ADaemonIsNamedWithTheJobThatStartedIt) {
@@ -140,7 +153,7 @@ TEST_F(EndingsTest, AChildOfOursThatIsOfNoJobIsLeftAlone) {
     add({"daemon"});
     run();
     EXPECT_EQ(finished[0].leaked.size(), 1u);
-    EXPECT_NE(proc_stat(bystander)->state, 'Z');
+    EXPECT_NE(process_table().find(bystander)->state, 'Z');
     ::kill(bystander, SIGKILL);
     int status = 0;
     EXPECT_EQ(::waitpid(bystander, &status, 0), bystander) << "nobody else waited for it";

@@ -61,12 +61,12 @@ TEST(Processes, AnOrphanIsOfTheJobItNamesElseOfTheOnlyOneThatIsNotExpected) {
 
 TEST(Processes, ASignalGoesToTheProcessOfThatStartAlone) {
     const int pid = start_sleeper("A=1", Parent::is_the_test);
-    const auto stat = proc_stat(pid);
+    const auto stat = process_table().find(pid);
     ASSERT_TRUE(stat);
-    signal_exactly(pid, stat->start + 1, SIGKILL);
+    process_table().signal(pid, stat->start + 1, SIGKILL);
     std::this_thread::sleep_for(Milliseconds(50));
-    EXPECT_FALSE(proc_stat(pid)->ended);
-    signal_exactly(pid, stat->start, SIGKILL);
+    EXPECT_FALSE(process_table().find(pid)->ended);
+    process_table().signal(pid, stat->start, SIGKILL);
     int status = 0;
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
     EXPECT_TRUE(WIFSIGNALED(status));
@@ -90,7 +90,7 @@ TEST(Survivors, AreKnownByTheMarkOrTheVariableOfTheirRunAlone) {
     }
     EXPECT_THAT(ended, testing::UnorderedElementsAre(cleared, named));
     for (const int pid : {of_other, named_otherwise}) {
-        EXPECT_FALSE(proc_stat(pid)->ended);
+        EXPECT_FALSE(process_table().find(pid)->ended);
         ::kill(pid, SIGKILL);
     }
 }

@@ -143,10 +143,10 @@ TEST_F(SignalsTest, WhatSurvivesAKilledRunnerIsFoundAndEnded) {
     wait_for();
     const auto all = [&] {
         int alive = 0;
-        for (const int pid : all_pids()) {
-            const auto stat = proc_stat(pid);
+        for (const int pid : process_table().pids()) {
+            const auto stat = process_table().find(pid);
             alive += stat && !stat->ended &&
-                     environment_value(pid, kJobVariable).starts_with(run_id + "/");
+                     process_table().environment_value(pid, kJobVariable).starts_with(run_id + "/");
         }
         return alive;
     };

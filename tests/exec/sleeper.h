@@ -10,7 +10,7 @@
 #include <csignal>
 #include <string_view>
 
-#include "runner/exec/proc_stat.h"
+#include "runner/exec/process_table.h"
 
 namespace compat::exec::test_support {
 
@@ -47,7 +47,7 @@ class Marked {
   public:
     explicit Marked(std::string_view run) {
         ::getrlimit(RLIMIT_LOCKS, &before_);
-        mark_leader(::getpid(), run);
+        process_table().mark_leader(::getpid(), run);
     }
     ~Marked() { ::setrlimit(RLIMIT_LOCKS, &before_); }
     Marked(const Marked&) = delete;

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <thread>
 
-#include "runner/exec/proc_stat.h"
+#include "runner/exec/process_table.h"
 #include "tests/exec/children_fixture.h"
 #include "tests/paths.h"
 
@@ -65,8 +65,8 @@ class ZygoteTest : public test_support::ChildrenTest {
             zygote);
     }
     [[nodiscard]] int pid_of_the_zygote() const {
-        for (const int pid : all_pids())
-            if (environment_value(pid, "COMPAT_JOB") == zygote.job.id) return pid;
+        for (const int pid : process_table().pids())
+            if (process_table().environment_value(pid, "COMPAT_JOB") == zygote.job.id) return pid;
         return 0;
     }
     [[nodiscard]] bool the_zygote_is_gone() const {

@@ -1,8 +1,10 @@
-#include "runner/exec/proc_stat.h"
+#include "runner/exec/process_table.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <memory>
 
 #include "runner/exec/fd.h"
+#include "runner/exec/linux/pidfd.h"
 
 namespace compat::exec {
 
@@ -69,9 +72,29 @@ class Fields {
     std::string_view rest_;
 };
 
+// Of a mark: Linux gives no number of a process more bits, and a run has the 41 left of them. The
+// sign bit stays clear. It is the soft limit on file locks, which Linux has not looked at since
+// 2.4.25: it is inherited, and kept by what is executed. Not set where the hard limit is lower.
+constexpr int kPidBits = 22;
+
+class LinuxProcessTable final : public ProcessTable {
+  public:
+    [[nodiscard]] std::vector<int> pids() const override;
+    [[nodiscard]] std::optional<ProcessInfo> find(int pid) const override;
+    [[nodiscard]] std::vector<int> children() const override;
+    [[nodiscard]] bool is_dying(int pid) const override;
+    [[nodiscard]] std::optional<std::uint64_t> proportional_bytes(int pid) const override;
+    [[nodiscard]] std::vector<std::string> argv(int pid, const ProcessInfo& info) const override;
+    [[nodiscard]] std::string environment_value(int pid, std::string_view name) const override;
+    void mark_leader(int pid, std::string_view run) override;
+    [[nodiscard]] Mark mark_of(int pid) const override;
+    void adopt_orphans() override;
+    void signal(int pid, std::uint64_t start, int signal) override;
+};
+
 }  // namespace
 
-std::optional<ProcStat> proc_stat(int pid) {
+std::optional<ProcessInfo> LinuxProcessTable::find(int pid) const {
     const auto text = read_proc(pid, "stat");
     if (!text) return std::nullopt;
     // proc(5): the name, which may hold anything, ends at the last ')'.
@@ -81,7 +104,7 @@ std::optional<ProcStat> proc_stat(int pid) {
     Fields fields(std::string_view(*text).substr(close + 1));
     const auto state = fields.next();
     if (state.empty()) return std::nullopt;
-    ProcStat stat;
+    ProcessInfo stat;
     stat.name = text->substr(open + 1, close - open - 1);
     stat.state = state.front();
     stat.parent = static_cast<int>(fields.number());
@@ -98,7 +121,7 @@ std::optional<ProcStat> proc_stat(int pid) {
     return stat;
 }
 
-bool is_dying(int pid) {
+bool LinuxProcessTable::is_dying(int pid) const {
     constexpr std::int64_t kExiting = 0x4;  // PF_EXITING
     // Each of its threads: the first may have left the others behind. Any fatal signal becomes a
     // SIGKILL of every thread as it is sent.
@@ -115,31 +138,21 @@ bool is_dying(int pid) {
     return true;
 }
 
-std::string state_in_words(char state) {
-    struct Row {
-        char state;
-        const char* words;
-    };
-    static constexpr Row kStates[] = {
-        {'D', "uninterruptible sleep"}, {'R', "running"}, {'S', "sleeping"}, {'T', "stopped"},
-        {'t', "stopped by a debugger"}, {'Z', "zombie"},  {'I', "idle"},
-    };
-    for (const auto& row : kStates)
-        if (row.state == state) return fmt::format("{} ({})", row.words, state);
-    return {state};
-}
+std::vector<int> LinuxProcessTable::pids() const { return numbers_in("/proc"); }
 
-bool descends_from(int pid, int ancestor) {
-    while (pid > 0 && pid != ancestor) {
-        const auto stat = proc_stat(pid);
-        pid = stat ? stat->parent : 0;
+// As each of our threads has them; an orphan goes to any of these.
+std::vector<int> LinuxProcessTable::children() const {
+    std::vector<int> found;
+    const int self = ::getpid();
+    for (const int thread : numbers_in("/proc/self/task")) {
+        const auto text = read_proc(self, fmt::format("task/{}/children", thread));
+        Fields list(text ? std::string_view(*text) : std::string_view());
+        while (const auto pid = list.number()) found.push_back(static_cast<int>(pid));
     }
-    return pid > 0;
+    return found;
 }
 
-std::vector<int> all_pids() { return numbers_in("/proc"); }
-
-std::vector<std::string> argv_of(int pid, const ProcStat& stat) {
+std::vector<std::string> LinuxProcessTable::argv(int pid, const ProcessInfo& info) const {
     std::vector<std::string> argv;
     const std::string command = read_proc(pid, "cmdline").value_or("");
     for (size_t begin = 0; begin < command.size();) {
@@ -149,11 +162,11 @@ std::vector<std::string> argv_of(int pid, const ProcStat& stat) {
     }
     // One that wrote its own into the room of a longer one ends in empty words.
     while (!argv.empty() && argv.back().empty()) argv.pop_back();
-    if (argv.empty()) argv.push_back("[" + stat.name + "]");
+    if (argv.empty()) argv.push_back("[" + info.name + "]");
     return argv;
 }
 
-std::string environment_value(int pid, std::string_view name) {
+std::string LinuxProcessTable::environment_value(int pid, std::string_view name) const {
     const std::string block = read_proc(pid, "environ").value_or("");
     std::string_view rest = block;
     while (!rest.empty()) {
@@ -165,7 +178,7 @@ std::string environment_value(int pid, std::string_view name) {
     return {};
 }
 
-std::optional<std::uint64_t> proportional_bytes(int pid) {
+std::optional<std::uint64_t> LinuxProcessTable::proportional_bytes(int pid) const {
     constexpr std::string_view kName = "\nPss:";
     const auto text = read_proc(pid, "smaps_rollup");
     const size_t at = text ? text->find(kName) : std::string::npos;
@@ -174,27 +187,14 @@ std::optional<std::uint64_t> proportional_bytes(int pid) {
     return static_cast<std::uint64_t>(kib) * 1024;
 }
 
-namespace {
-
-// Of a mark: Linux gives no number of a process more bits. The sign bit stays clear.
-constexpr int kPidBits = 22;
-
-}  // namespace
-
-std::uint64_t run_in_marks(std::string_view run) {
-    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-    for (const char c : run) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return hash >> (kPidBits + 1);
-}
-
-void mark_leader(int pid, std::string_view run) {
+void LinuxProcessTable::mark_leader(int pid, std::string_view run) {
     rlimit limit{};
     if (::prlimit(pid, RLIMIT_LOCKS, nullptr, &limit) != 0) return;
     limit.rlim_cur = run_in_marks(run) << kPidBits | static_cast<rlim_t>(pid);
     ::prlimit(pid, RLIMIT_LOCKS, &limit, nullptr);
 }
 
-Mark mark_of(int pid) {
+Mark LinuxProcessTable::mark_of(int pid) const {
     constexpr std::string_view kName = "Max file locks";
     const std::string limits = read_proc(pid, "limits").value_or("");
     const size_t at = limits.find(kName);
@@ -204,14 +204,25 @@ Mark mark_of(int pid) {
     return {mark >> kPidBits, static_cast<int>(mark & ((1u << kPidBits) - 1))};
 }
 
-void signal_exactly(int pid, std::uint64_t start, int signal) {
+void LinuxProcessTable::adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+void LinuxProcessTable::signal(int pid, std::uint64_t start, int signal) {
     // The descriptor stands for whoever has the number now; if that one has the right start, it is
-    // the one that is meant. pidfd_open has no wrapper in older C libraries.
-    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    // the one that is meant.
+    const Fd process = open_pidfd(pid);
     if (!process.valid()) return;
-    const auto stat = proc_stat(pid);
-    if (stat && stat->start == start)
+    const auto info = find(pid);
+    if (info && info->start == start)
         ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
+ProcessTable& process_table() {
+    static LinuxProcessTable table;
+    return table;
+}
+
+void close_from_on_exec(int first) {
+    ::syscall(SYS_close_range, static_cast<unsigned>(first), ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
 }  // namespace compat::exec

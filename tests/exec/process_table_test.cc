@@ -1,4 +1,4 @@
-#include "runner/exec/proc_stat.h"
+#include "runner/exec/process_table.h"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -28,25 +28,26 @@ TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
     }
     char byte;
     ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-    const auto running = proc_stat(pid);
+    const auto running = process_table().find(pid);
     ASSERT_TRUE(running);
     EXPECT_EQ(running->name, "a) Z 1 (b");
     EXPECT_NE(running->state, 'Z');
     EXPECT_EQ(running->parent, ::getpid());
     EXPECT_EQ(running->session, ::getsid(0));
-    EXPECT_TRUE(descends_from(pid, pid));
-    EXPECT_TRUE(descends_from(pid, ::getpid()));
-    EXPECT_TRUE(descends_from(pid, ::getppid())) << "through the parents";
-    EXPECT_FALSE(descends_from(::getpid(), pid));
-    EXPECT_FALSE(descends_from(0, ::getpid())) << "a sender outside of our namespace";
+    EXPECT_TRUE(process_table().descends_from(pid, pid));
+    EXPECT_TRUE(process_table().descends_from(pid, ::getpid()));
+    EXPECT_TRUE(process_table().descends_from(pid, ::getppid())) << "through the parents";
+    EXPECT_FALSE(process_table().descends_from(::getpid(), pid));
+    EXPECT_FALSE(process_table().descends_from(0, ::getpid()))
+        << "a sender outside of our namespace";
 
     ::kill(pid, SIGKILL);
     siginfo_t info;
     ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
-    EXPECT_EQ(proc_stat(pid)->state, 'Z');
+    EXPECT_EQ(process_table().find(pid)->state, 'Z');
     ::waitpid(pid, nullptr, 0);
-    EXPECT_FALSE(proc_stat(pid));
-    EXPECT_FALSE(descends_from(pid, ::getpid()));
+    EXPECT_FALSE(process_table().find(pid));
+    EXPECT_FALSE(process_table().descends_from(pid, ::getpid()));
     ::close(ready[0]);
     ::close(ready[1]);
 }
@@ -54,9 +55,9 @@ TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
 TEST(Mark, IsInheritedAndKeptByWhatIsExecuted) {
     const Marked marked("a run");
     const int pid = start_sleeper(nullptr, Parent::has_ended);
-    EXPECT_EQ(mark_of(pid).leader, ::getpid());
-    EXPECT_EQ(mark_of(pid).run, run_in_marks("a run"));
-    EXPECT_NE(mark_of(pid).run, run_in_marks("a rum"));
+    EXPECT_EQ(process_table().mark_of(pid).leader, ::getpid());
+    EXPECT_EQ(process_table().mark_of(pid).run, run_in_marks("a run"));
+    EXPECT_NE(process_table().mark_of(pid).run, run_in_marks("a rum"));
     ::kill(pid, SIGKILL);
 }
 

@@ -1,0 +1,38 @@
+#include "runner/exec/process_table.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+namespace compat::exec {
+
+bool ProcessTable::reap(int pid) { return ::waitpid(pid, nullptr, WNOHANG) == pid; }
+
+bool ProcessTable::descends_from(int pid, int ancestor) const {
+    while (pid > 0 && pid != ancestor) {
+        const auto info = find(pid);
+        pid = info ? info->parent : 0;
+    }
+    return pid > 0;
+}
+
+std::uint64_t run_in_marks(std::string_view run) {
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const char c : run) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return hash >> 23;
+}
+
+std::string state_in_words(char state) {
+    struct Row {
+        char state;
+        const char* words;
+    };
+    static constexpr Row kStates[] = {
+        {'D', "uninterruptible sleep"}, {'R', "running"}, {'S', "sleeping"}, {'T', "stopped"},
+        {'t', "stopped by a debugger"}, {'Z', "zombie"},  {'I', "idle"},
+    };
+    for (const auto& row : kStates)
+        if (row.state == state) return fmt::format("{} ({})", row.words, state);
+    return {state};
+}
+
+}  // namespace compat::exec

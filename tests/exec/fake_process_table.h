@@ -1,0 +1,80 @@
+// Processes that are written down: whose they are needs no real ones.
+#pragma once
+
+#include <map>
+
+#include "runner/exec/process_table.h"
+
+namespace compat::exec::test_support {
+
+class FakeProcessTable : public ProcessTable {
+  public:
+    struct Process {
+        ProcessInfo info;
+        std::string job;  // the value of COMPAT_JOB
+        bool dying = false;
+        Mark mark;
+    };
+    // One that descends from `parent` and began `start` ticks after boot.
+    Process& add(int pid, int parent, std::uint64_t start = 1) {
+        Process process;
+        process.info = {"fake", 'S', parent, pid, pid, start, 1000, false};
+        return processes[pid] = process;
+    }
+
+    std::vector<int> pids() const override {
+        std::vector<int> all;
+        for (const auto& [pid, process] : processes) all.push_back(pid);
+        return all;
+    }
+    std::optional<ProcessInfo> find(int pid) const override {
+        const auto it = processes.find(pid);
+        if (it == processes.end()) return std::nullopt;
+        return it->second.info;
+    }
+    std::vector<int> children() const override {
+        std::vector<int> ours;
+        for (const auto& [pid, process] : processes)
+            if (process.info.parent == self) ours.push_back(pid);
+        return ours;
+    }
+    bool is_dying(int pid) const override {
+        const auto it = processes.find(pid);
+        return it == processes.end() || it->second.dying;
+    }
+    std::optional<std::uint64_t> proportional_bytes(int) const override { return 10; }
+    std::vector<std::string> argv(int pid, const ProcessInfo&) const override {
+        return {"fake", std::to_string(pid)};
+    }
+    std::string environment_value(int pid, std::string_view) const override {
+        const auto it = processes.find(pid);
+        return it == processes.end() ? "" : it->second.job;
+    }
+    void mark_leader(int pid, std::string_view run) override {
+        processes[pid].mark = {run_in_marks(run), pid};
+    }
+    Mark mark_of(int pid) const override {
+        const auto it = processes.find(pid);
+        return it == processes.end() ? Mark{} : it->second.mark;
+    }
+    void adopt_orphans() override {}
+    // SIGKILL ends at once whom it can end.
+    void signal(int pid, std::uint64_t start, int) override {
+        const auto it = processes.find(pid);
+        if (it == processes.end() || it->second.info.start != start) return;
+        signaled.push_back(pid);
+        if (it->second.info.state != 'D') processes.erase(it);
+    }
+    bool reap(int pid) override {
+        const auto it = processes.find(pid);
+        if (it == processes.end() || !it->second.info.ended) return false;
+        processes.erase(it);
+        return true;
+    }
+
+    int self = 0;
+    std::map<int, Process> processes;
+    std::vector<int> signaled;
+};
+
+}  // namespace compat::exec::test_support

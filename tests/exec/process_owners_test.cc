@@ -1,0 +1,124 @@
+// Whose a process is, each rule by itself (processes.h); tests/exec/processes_test.cc asks it of
+// real ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "runner/exec/processes.h"
+#include "tests/exec/fake_process_table.h"
+
+namespace compat::exec {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class OwnersTest : public testing::Test {
+  protected:
+    using FakeProcessTable = test_support::FakeProcessTable;
+    OwnersTest() {
+        system.self = ::getpid();
+        system.add(system.self, 1);
+        system.add(kBefore, system.self);
+        processes.emplace(system);
+        for (const int leader : {kFirst, kSecond}) {
+            system.add(leader, system.self, 10);
+            processes->add(leader, "run/" + std::to_string(leader));
+        }
+    }
+    FakeProcessTable::Process& add(int pid, int parent) { return system.add(pid, parent, 20); }
+    std::vector<int> left_by(int leader) {
+        processes->scan();
+        std::vector<int> pids;
+        for (const auto& left : processes->left_by(leader)) pids.push_back(left.pid);
+        std::sort(pids.begin(), pids.end());
+        return pids;
+    }
+
+    static constexpr int kBefore = 1'000'001, kFirst = 1'000'002, kSecond = 1'000'003;
+    FakeProcessTable system;
+    std::optional<Processes> processes;
+};
+
+TEST_F(OwnersTest, ADescendantIsOfItsJobAlsoWhenItsParentsAreGone) {
+    add(50, kFirst);
+    add(51, 50);
+    add(60, kSecond);
+    EXPECT_THAT(left_by(kFirst), ElementsAre(50, 51));
+    system.processes.erase(50);
+    system.processes[51].info.parent = system.self;
+    EXPECT_THAT(left_by(kFirst), ElementsAre(51)) << "it was the job's when last seen";
+    EXPECT_THAT(left_by(kSecond), ElementsAre(60));
+}
+
+TEST_F(OwnersTest, AnOrphanIsKnownByItsSessionItsVariableOrItsMark) {
+    add(50, system.self).info.session = kFirst;
+    add(51, system.self).job = "run/" + std::to_string(kSecond);
+    add(52, system.self).mark = {run_in_marks("run"), kSecond};
+    add(53, system.self).mark = {run_in_marks("another run"), kSecond};
+    add(54, system.self);  // nothing tells
+    EXPECT_THAT(left_by(kFirst), ElementsAre(50));
+    EXPECT_THAT(left_by(kSecond), ElementsAre(51, 52));
+    EXPECT_TRUE(processes->has_orphans(kFirst));
+}
+
+TEST_F(OwnersTest, ANumberThatWasGivenToAnotherIsAnother) {
+    add(50, kFirst);
+    EXPECT_THAT(left_by(kFirst), ElementsAre(50));
+    system.add(50, 1, 99).info.session = 1;
+    EXPECT_THAT(left_by(kFirst), IsEmpty());
+}
+
+TEST_F(OwnersTest, WhatWasThereBeforeIsNobodysAndItsZombieIsNotOurs) {
+    add(50, kBefore);
+    system.processes[kBefore].info.ended = true;
+    EXPECT_THAT(left_by(kFirst), IsEmpty());
+    EXPECT_TRUE(system.processes.contains(kBefore));
+}
+
+TEST_F(OwnersTest, ZombiesOfAJobAreWaitedForAndNotLeft) {
+    add(50, system.self).info.ended = true;
+    EXPECT_TRUE(processes->scan()) << "one was waited for";
+    EXPECT_FALSE(system.processes.contains(50));
+}
+
+TEST_F(OwnersTest, WhatAJobLeftIsKilledAtEachScanOnceTheJobIsOver) {
+    add(50, kFirst).info.state = 'D';
+    EXPECT_THAT(left_by(kFirst), ElementsAre(50));
+    system.processes.erase(kFirst);
+    processes->remove(kFirst);
+    processes->scan();
+    EXPECT_THAT(system.signaled, ElementsAre(50));
+}
+
+TEST(SurvivorsOfFakes, OneThatIsDyingAlreadyIsNoSurvivor) {
+    test_support::FakeProcessTable system;
+    system.add(50, 1).job = "run/1";
+    system.add(51, 1).job = "run/2";
+    system.processes[51].dying = true;
+    system.add(52, 51);  // by its descent
+    system.add(53, 1).job = "another/1";
+    std::vector<int> named;
+    for (const auto& process : end_survivors("run", Milliseconds(1000), system))
+        named.push_back(process.pid);
+    EXPECT_THAT(named, ElementsAre(50, 52));
+    EXPECT_TRUE(system.find(53));
+}
+
+TEST(SurvivorsOfFakes, OneThatDoesNotDieIsNamed) {
+    test_support::FakeProcessTable system;
+    auto& stuck = system.add(51, 1);
+    stuck.job = "run/2";
+    stuck.dying = true;
+    stuck.info.state = 'D';
+    const auto survivors = end_survivors("run", Milliseconds(30), system);
+    ASSERT_EQ(survivors.size(), 1u);
+    EXPECT_FALSE(survivors[0].killed);
+    EXPECT_EQ(survivors[0].state, "uninterruptible sleep (D)");
+}
+
+}  // namespace
+}  // namespace compat::exec

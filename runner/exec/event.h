@@ -71,6 +71,7 @@ struct Progress {
     bool session = false;     // it writes its stacks to the log when it gets a SIGUSR1
     std::int64_t starts = 0;  // of tests; each starts the clock of a test anew
     SteadyTime since{};       // when `current` was seen to run; set by the executor
+    bool behind = false;      // more is written than was read: `current` may have ended
     bool operator==(const Progress&) const = default;
 };
 

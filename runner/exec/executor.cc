@@ -113,7 +113,7 @@ std::optional<Outcome> Executor::why_to_end(const Job& job, const Running& runni
         if (const auto bytes = running.child->memory_bytes(); bytes > job.memory_bytes)
             return OutOfMemory{job.memory_bytes, bytes};
     if (running.deadline && *running.deadline <= now) return TimedOut{job.timeout, false};
-    if (running.test_deadline && *running.test_deadline <= now)
+    if (running.test_deadline && *running.test_deadline <= now && !running.progress.behind)
         return TimedOut{job.test_timeout, true};
     return std::nullopt;
 }
@@ -148,9 +148,13 @@ void Executor::tick() {
 
 std::optional<SteadyTime> Executor::next_deadline() const {
     std::optional<SteadyTime> next = start_again_;
-    for (const auto& [index, running] : running_)
-        for (const auto& deadline : {running.deadline, running.test_deadline})
-            if (deadline && (!next || *deadline < *next)) next = deadline;
+    const auto consider = [&](const std::optional<SteadyTime>& deadline) {
+        if (deadline && (!next || *deadline < *next)) next = deadline;
+    };
+    for (const auto& [index, running] : running_) {
+        consider(running.deadline);
+        if (!running.progress.behind) consider(running.test_deadline);
+    }
     return next;
 }
 

@@ -84,8 +84,12 @@ class Loop {
 
     void poll_progress() {
         std::vector<JobProgress> changed;
-        for (auto& [job, reader] : readers_)
-            if (reader.poll()) changed.push_back({job, reader.progress(), reader.take_ends()});
+        behind_ = false;
+        for (auto& [job, reader] : readers_) {
+            const bool new_to_us = reader.poll();
+            behind_ |= reader.progress().behind;
+            if (new_to_us) changed.push_back({job, reader.progress(), reader.take_ends()});
+        }
         for (auto& now : changed) executor_.report(now.job, now.progress, std::move(now.ends));
     }
 
@@ -105,7 +109,9 @@ class Loop {
 
     void await_poll() {
         const auto test = executor_.shortest_test();
-        poll_.expires_after(test ? std::clamp(*test / kPollsPerTest, kFastestPoll, kTick) : kTick);
+        const Milliseconds usual =
+            test ? std::clamp(*test / kPollsPerTest, kFastestPoll, kTick) : kTick;
+        poll_.expires_after(behind_ ? kFastestPoll : usual);
         poll_.async_wait([this](const error_code& error) {
             if (error) return;
             poll_progress();
@@ -141,6 +147,7 @@ class Loop {
     asio::steady_timer poll_;
     std::optional<SteadyTime> armed_;
     bool asked_to_stop_ = false;
+    bool behind_ = false;  // an events file has more than was read at once
     SteadyTime next_tick_{}, next_look_{};
 };
 

@@ -1,31 +1,65 @@
 #include "runner/exec/progress.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+
+#include "runner/base/names.h"
 
 namespace compat::exec {
 
 namespace {
 
+using Json = nlohmann::json;
+
 constexpr std::int64_t kNoMore = std::numeric_limits<std::int64_t>::max();
 
-std::string text_at(const nlohmann::json& object, const char* key) {
-    const auto value = object.find(key);
-    return value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
-}
+// Of what a child may make as long as it likes, this much is kept.
+constexpr size_t kLongestId = 64 << 10, kLongestMessage = 64 << 10;
+constexpr size_t kMostOpen = 256;
 
-TestEnd end_of(const nlohmann::json& event) {
-    TestEnd end{text_at(event, "id"), text_at(event, "state"), {}, {}};
-    const auto failure = event.find("failure");
-    if (failure == event.end() || !failure->is_object()) return end;
-    end.type = text_at(*failure, "type");
-    end.message = text_at(*failure, "message");
-    return end;
+// What the protocol has in its lines.
+struct Event {
+    std::string name, id, state, type, message;
+    bool has_id = false;
+    std::optional<std::int64_t> pid, seq;
+};
+
+// Values are taken as they are read, so that a line that was cut gives what its head says. Nothing
+// that lies deeper than `failure` is kept.
+std::optional<Event> event_of(std::string_view line, bool cut) {
+    if (json_nests_deeper(line)) return std::nullopt;
+    Event event;
+    std::string key, inner;
+    bool is_object = false;
+    const auto take = [&](int depth, Json::parse_event_t what, Json& parsed) {
+        using Kind = Json::parse_event_t;
+        if (what == Kind::object_start && depth == 0) is_object = true;
+        if (what == Kind::key) (depth == 1 ? key : inner) = parsed.get<std::string>();
+        if (what == Kind::value && depth == 1) {
+            if (parsed.is_number_integer() && (key == "pid" || key == "seq"))
+                (key == "pid" ? event.pid : event.seq) = parsed.get<std::int64_t>();
+            if (!parsed.is_string()) return false;
+            auto& text = parsed.get_ref<std::string&>();
+            if (key == "event") event.name = std::move(text);
+            if (key == "state") event.state = std::move(text);
+            if (key == "id") {
+                event.id = first_bytes(text, kLongestId);
+                event.has_id = true;
+            }
+        }
+        if (what == Kind::value && depth == 2 && key == "failure" && parsed.is_string()) {
+            const std::string_view text = parsed.get_ref<const std::string&>();
+            if (inner == "type") event.type = first_bytes(text, kLongestMessage);
+            if (inner == "message") event.message = first_bytes(text, kLongestMessage);
+        }
+        // Nothing is built of it, and nothing else entered.
+        return depth == 0 || (what == Kind::object_start && depth == 1 && key == "failure");
+    };
+    const Json whole = Json::parse(line, take, /*allow_exceptions=*/false);
+    if (!is_object || (whole.is_discarded() && !cut)) return std::nullopt;
+    return event;
 }
 
 }  // namespace
@@ -37,73 +71,40 @@ bool ProgressReader::is_next(std::int64_t seq) {
     return true;
 }
 
-void ProgressReader::feed(std::string_view line) {
-    const auto event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!event.is_object()) return;
-    const auto name = event.find("event");
-    const auto pid = event.find("pid");
-    if (name == event.end() || !name->is_string() || pid == event.end() ||
-        !pid->is_number_integer())
-        return;
-    if (pid_ == 0) pid_ = pid->get<std::int64_t>();
-    if (*pid != pid_) return;
-    const auto seq = event.find("seq");
-    const bool numbered = seq != event.end() && seq->is_number_integer();
-    if (!is_next(numbered ? seq->get<std::int64_t>() : -1)) return;
+void ProgressReader::feed(std::string_view line, bool cut) {
+    auto event = event_of(line, cut);
+    if (!event || event->name.empty() || !event->pid) return;
+    if (pid_ == 0) pid_ = *event->pid;
+    if (*event->pid != pid_ || !is_next(event->seq.value_or(-1))) return;
 
-    const auto& kind = name->get_ref<const std::string&>();
-    if (kind == "session") {
+    if (event->name == "session") {
         progress_.session = true;
-    } else if (kind == "collected") {
+    } else if (event->name == "collected") {
         ++progress_.collected;
-    } else if (kind == "ready") {
+    } else if (event->name == "ready") {
         progress_.ready = true;
-    } else if (kind == "finish") {
+    } else if (event->name == "finish") {
         next_ = kNoMore;
-    } else if (kind == "start" || kind == "end") {
-        const auto id = event.find("id");
-        if (id == event.end() || !id->is_string()) return;
-        if (kind == "start") {
-            ++progress_.starts;
-            open_.push_back(id->get<std::string>());
-        } else {
-            ++progress_.ended;  // also of one that never started
-            TestEnd end = end_of(event);
-            if (end.state != "passed") ends_.push_back(std::move(end));
-            const auto open = std::find(open_.rbegin(), open_.rend(), *id);
-            if (open != open_.rend()) open_.erase(std::next(open).base());
-        }
-        progress_.current = open_.empty() ? std::string() : open_.back();
+    } else if (event->has_id && event->name == "start") {
+        ++progress_.starts;
+        open_.push_back(std::move(event->id));
+        if (open_.size() > kMostOpen) open_.pop_front();
+    } else if (event->has_id && event->name == "end") {
+        ++progress_.ended;  // also of one that never started
+        const auto open = std::find(open_.rbegin(), open_.rend(), event->id);
+        if (open != open_.rend()) open_.erase(std::next(open).base());
+        if (event->state != "passed")
+            ends_.push_back({std::move(event->id), std::move(event->state), std::move(event->type),
+                             std::move(event->message)});
     }
+    progress_.current = open_.empty() ? std::string() : open_.back();
 }
 
 bool ProgressReader::poll() {
-    // A suite may have put a pipe in its place, for which nobody waits.
-    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return false;
-    struct stat file {};
-    ::fstat(fd, &file);
-    if (file.st_ino != inode_ || file.st_size < static_cast<off_t>(offset_)) {
-        offset_ = 0;
-        partial_.clear();
-    }
-    inode_ = file.st_ino;
     const Progress before = progress_;
-    char buffer[1 << 16];
-    while (true) {
-        const ssize_t n = ::pread(fd, buffer, sizeof buffer, static_cast<off_t>(offset_));
-        if (n <= 0) break;
-        offset_ += static_cast<std::uint64_t>(n);
-        std::string_view rest(buffer, static_cast<size_t>(n));
-        for (size_t end; (end = rest.find('\n')) != std::string_view::npos;
-             rest.remove_prefix(end + 1)) {
-            partial_ += rest.substr(0, end);
-            feed(partial_);
-            partial_.clear();
-        }
-        partial_ += rest;
-    }
-    ::close(fd);
+    const auto more =
+        lines_.read([this](const Line& line) { feed(line.text, line.cut_bytes > 0); });
+    progress_.behind = more.value_or(false);
     return progress_ != before;
 }
 

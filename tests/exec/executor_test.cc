@@ -320,5 +320,23 @@ TEST_F(ExecutorTest, ThousandsOfJobsCostNothing) {
     EXPECT_EQ(launcher.order, names);
 }
 
+TEST_F(ExecutorTest, NoTestIsTimedOutWhileItsEndMayStandUnreadInTheFile) {
+    begin({"a"}, 1, {}, Milliseconds(1000));
+    Progress progress;
+    progress.current = "t";
+    progress.starts = 1;
+    progress.behind = true;
+    executor->report(0, progress);
+    clock.advance(Milliseconds(2000));
+    EXPECT_FALSE(executor->next_deadline());
+    executor->tick();
+    EXPECT_THAT(signals("a"), IsEmpty());
+    progress.behind = false;
+    executor->report(0, progress);
+    ASSERT_TRUE(executor->next_deadline());
+    executor->tick();
+    EXPECT_FALSE(signals("a").empty());
+}
+
 }  // namespace
 }  // namespace compat::exec

@@ -106,6 +106,62 @@ TEST(Progress, WhatDidNotPassIsHandedOverOnce) {
     EXPECT_TRUE(reader.take_ends().empty());
 }
 
+TEST(Progress, WhatATestPutsInThePlaceOfTheFileCostsNothing) {
+    const test::TempTree tree;
+    const std::filesystem::path path = tree.root() / "events";
+    std::filesystem::create_symlink("/dev/zero", path);
+    ProgressReader reader(path);
+    EXPECT_FALSE(reader.poll());
+    std::filesystem::remove(path);
+    std::ofstream(path) << std::string(3 << 20, 'x');
+    EXPECT_FALSE(reader.poll());
+    std::ofstream(path, std::ios::app) << '\n' << numbered(0, "session") << '\n' << std::flush;
+    EXPECT_TRUE(reader.poll() || reader.poll());
+    EXPECT_TRUE(reader.progress().session) << "behind a line that never seemed to end";
+}
+
+TEST(Progress, IsReadInPiecesAndSaysSoUntilAllIsRead) {
+    const test::TempTree tree;
+    const std::filesystem::path path = tree.root() / "events";
+    {
+        std::ofstream file(path);
+        for (int i = 0; i < 10; ++i) file << numbered(i, "collected") << '\n';
+    }
+    ProgressReader reader(path, {.line_bytes = 1000, .read_bytes = 200});
+    EXPECT_TRUE(reader.poll());
+    EXPECT_TRUE(reader.progress().behind);
+    EXPECT_LT(reader.progress().collected, 10);
+    for (int i = 0; i < 10 && reader.progress().behind; ++i) EXPECT_TRUE(reader.poll());
+    EXPECT_EQ(reader.progress(), (Progress{10, 0, false, "", false}));
+}
+
+TEST(Progress, OfALineThatWasCutItsHeadCounts) {
+    ProgressReader reader("unused");
+    reader.feed(R"({"event":"start","pid":1,"id":"a"})");
+    reader.feed(
+        R"({"event":"end","pid":1,"id":"a","state":"failed","failure":{"type":"E","message":"m","te)",
+        true);
+    EXPECT_EQ(reader.progress().current, "");
+    EXPECT_EQ(reader.take_ends(), (std::vector<TestEnd>{{"a", "failed", "E", "m"}}));
+    reader.feed(R"({"event":"start","pid":1,"id":"b","te)");
+    EXPECT_EQ(reader.progress().current, "") << "it was not cut: it is broken";
+}
+
+TEST(Progress, DepthAndLengthAreBounded) {
+    ProgressReader reader("unused");
+    const std::string deep(100'000, '[');
+    reader.feed(R"({"event":"start","pid":1,"id":"a","x":)" + deep, true);
+    EXPECT_EQ(reader.progress().starts, 0);
+    for (int i = 0; i < 1000; ++i)
+        reader.feed(fmt::format(R"({{"event":"start","pid":1,"id":"{}"}})", i));
+    EXPECT_EQ(reader.progress().current, "999");
+    reader.feed(fmt::format(
+        R"({{"event":"end","pid":1,"id":"999","state":"failed","failure":{{"message":"{}"}}}})",
+        std::string(300'000, 'm')));
+    EXPECT_LT(reader.take_ends().at(0).message.size(), 100'000u);
+    EXPECT_EQ(reader.progress().current, "998");
+}
+
 TEST(Progress, LinesOfOtherProcessesAndForeignLinesChangeNothing) {
     ProgressReader reader("unused");
     reader.feed(R"({"event":"start","pid":1,"id":"a"})");

@@ -28,12 +28,6 @@ Failure failure_from(const json& object) {
     return failure;
 }
 
-std::optional<Failure> failure_at(const json& object, const char* key) {
-    const json& value = child_at(object, key);
-    if (!value.is_object()) return std::nullopt;
-    return failure_from(value);
-}
-
 class Reader {
   public:
     Reader(ModuleRecord& record, Diagnoser& diagnose) : record_(record), diagnose_(diagnose) {}
@@ -74,6 +68,11 @@ class Reader {
             diagnose_.add(first_foreign_, fmt::format("{} line(s) of other processes, dropped; the "
                                                       "first one here",
                                                       foreign_));
+        if (shortened_ > 0)
+            diagnose_.add(first_shortened_,
+                          fmt::format("the text of {} failure(s) was left out, {} bytes: "
+                                      "limits.events_bytes is reached; the first one here",
+                                      shortened_, left_out_bytes_));
         record_.collected = announced_.value_or(static_cast<std::int64_t>(record_.cases.size()));
     }
 
@@ -142,6 +141,16 @@ class Reader {
         course_.last_end.reset();
     }
 
+    // A failure whose text the harness left out says how much.
+    std::optional<Failure> told(const json& failure) {
+        if (!failure.is_object()) return std::nullopt;
+        if (const std::int64_t bytes = integer_at(failure, "left_out"); bytes > 0) {
+            if (shortened_++ == 0) first_shortened_ = offset_;
+            left_out_bytes_ += static_cast<std::uint64_t>(bytes);
+        }
+        return failure_from(failure);
+    }
+
     void subtest(const json& line) {
         const std::optional<size_t> i = find(line, "a sub-test");
         if (!i) return;
@@ -149,7 +158,7 @@ class Reader {
         sub.label = string_at(line, "label");
         sub.state = state_at(line, "state");
         sub.reason = string_at(line, "reason");
-        sub.failure = failure_at(line, "failure");
+        sub.failure = told(child_at(line, "failure"));
         record_.cases[*i].subcases.push_back(std::move(sub));
     }
 
@@ -164,11 +173,11 @@ class Reader {
         c.phase = phase_of(string_at(line, "phase")).value_or(Phase::call);
         c.reason = string_at(line, "reason");
         c.duration_s = number_at(line, "duration_s");
-        c.failure = failure_at(line, "failure");
+        c.failure = told(child_at(line, "failure"));
         c.call_state = state_of(string_at(line, "call"));
         c.also.clear();
         for (const json& more : child_at(line, "also"))
-            if (more.is_object()) c.also.push_back(failure_from(more));
+            if (auto failure = told(more)) c.also.push_back(std::move(*failure));
     }
 
     void finish(const json& line) {
@@ -223,6 +232,9 @@ class Reader {
     std::int64_t next_ = 0;  // number of the harness's next line
     std::int64_t forged_ = 0;
     size_t first_forged_ = 0;
+    std::int64_t shortened_ = 0;  // failures without their text
+    size_t first_shortened_ = 0;
+    std::uint64_t left_out_bytes_ = 0;
     size_t offset_ = 0;
 };
 

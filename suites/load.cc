@@ -106,6 +106,7 @@ Suite suite_of(const ordered_json& at) {
     read(limits, "module_timeout", suite.limits.module_timeout);
     read(limits, "test_timeout", suite.limits.test_timeout);
     read(limits, "log_bytes", suite.limits.log_bytes);
+    read(limits, "events_bytes", suite.limits.events_bytes);
     read(limits, "memory", suite.limits.memory_bytes);
     read(limits, "restarts", suite.limits.restarts);
 

@@ -43,6 +43,7 @@ struct Limits {
     std::chrono::milliseconds module_timeout{std::chrono::minutes{30}};
     std::chrono::milliseconds test_timeout{std::chrono::minutes{5}};
     std::uint64_t log_bytes = 64ull << 20;
+    std::uint64_t events_bytes = 16ull << 20;  // of the text of failures in an events file
     std::uint64_t memory_bytes = 0;  // 0: no limit
     int restarts = 20;
 };

@@ -2,7 +2,7 @@
 
     python main.py --framework unittest|pytest|gtest|ctest --module tests/test_ops.py
                    --root ROOT --events FILE [--only FILE] [--select EXPR] [--maxfail N]
-                   [--option ARG]... [--collect-only] [--scratch DIR]
+                   [--option ARG]... [--collect-only] [--events-bytes N] [--scratch DIR]
     python main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]...
 
 The second form imports modules and is forked for each module to run (_compat_harness/zygote.py).

@@ -111,7 +111,9 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
                     "--root",
                     settings.root.string(),
                     "--events",
-                    paths.events.string()};
+                    paths.events.string(),
+                    "--events-bytes",
+                    std::to_string(suite.limits.events_bytes)};
     if (!job.only.empty()) command.argv.insert(command.argv.end(), {"--only", paths.only.string()});
     // A package's folder belongs to the system: what its tests write lies elsewhere.
     if (suite.source.kind == suites::SourceKind::debian)

@@ -3,6 +3,7 @@ the end; the command line; what the shim is told."""
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -57,12 +58,61 @@ def test_odd_names_and_texts(python, root):
     }
     huge = ends["A::test_huge"]["failure"]
     for text in (huge["message"], huge["traceback"]):
-        assert len(text) < 300_000 and "characters left out" in text
+        assert 60_000 < len(text.encode()) <= 65_536
         assert text.rstrip().endswith("the end")
+    head, left_out, tail = re.split(r"\n\[\.\.\. (\d+) bytes left out \.\.\.\]\n", huge["message"])
+    assert len(head) + int(left_out) + len(tail) == 10_000_007
     assert ends["A::test_deep"]["failure"]["type"] == "RecursionError"
     assert len(ends["A::test_deep"]["failure"]["frames"]) == 100
     assert ends["A::test_surrogate_message"]["failure"]["message"] == "\ufffd and \ufffd"
     assert result.finished
+
+
+LARGE = """
+import unittest
+
+
+class A(unittest.TestCase):
+    def fail_at_length(self):
+        raise ValueError("the key line\\n" + "x\\u00e9" * 10_000)
+
+    def test_reason(self):
+        self.skipTest("r" * 1_000_000)
+
+    def test_subtests(self):
+        for i in range(3):
+            with self.subTest("l" * 100_000, i=i):
+                self.fail_at_length()
+
+    def test_twice(self):
+        self.addCleanup(self.fail_at_length)
+        self.fail_at_length()
+
+
+for i in range(50):
+    setattr(A, "test_%d" % i, A.fail_at_length)
+"""
+
+
+@pytest.mark.parametrize("limit, full", [("300000", 5), ("0", 0)])
+def test_the_text_of_failures_has_a_limit_and_no_test_is_lost(framework, interpreter, root, limit, full):
+    support.write(root, {"test_a.py": LARGE})
+    result = run(interpreter, framework, root, "test_a.py", "--events-bytes", limit)
+    assert result.finished and len(result.of("start")) == len(result.of("end")) == 53
+    failures = [line["failure"] for line in result.of("end") if "failure" in line]
+    assert len(failures) >= 51
+    brief = [failure for failure in failures if "left_out" in failure]
+    assert len(failures) - len(brief) == pytest.approx(full, abs=1)
+    for failure in brief:
+        assert failure["type"] == "ValueError" and failure["message"] == "the key line"
+        assert [frame["function"] for frame in failure["frames"]] == ["fail_at_length"]
+        note = "[... %d bytes left out: limits.events_bytes is reached ...]" % failure["left_out"]
+        assert failure["traceback"] == note and failure["left_out"] > 30_000
+    reason = result.ends()["A::test_reason"]["reason"]
+    assert len(reason) <= 4096 and "bytes left out" in reason
+    assert all(len(line["label"]) <= 4096 for line in result.of("subtest"))
+    size = sum(len(json.dumps(line, ensure_ascii=False).encode()) for line in result.lines)
+    assert size < int(limit) + 70_000
 
 
 def test_events_that_cannot_be_written(python, root):

@@ -477,6 +477,24 @@ TEST(Events, OfOtherProcessesAreDroppedAndCounted) {
                                       begun().size())));
 }
 
+TEST(Events, WhoseTextWasLeftOutAreCountedInOneDiagnostic) {
+    const std::string events =
+        begun() +
+        R"x({"event":"subtest","pid":7,"id":"m.py::A::b","label":"(i=1)","state":"failed",)x"
+        R"("failure":{"type":"E","message":"key","left_out":1000}})"
+        "\n"
+        R"({"event":"end","pid":7,"id":"m.py::A::b","state":"failed",)"
+        R"("failure":{"type":"E","message":"key","left_out":20},"also":[{"type":"F","left_out":3}]})"
+        "\n";
+    const ModuleRecord record = parse_events(events, kStopped, "m.py").record;
+    EXPECT_EQ(record.cases[1].failure->message, "key");
+    EXPECT_EQ(record.cases[1].also.size(), 1u);
+    EXPECT_THAT(messages(record),
+                ElementsAre(fmt::format("events@{}: the text of 3 failure(s) was left out, 1023 "
+                                        "bytes: limits.events_bytes is reached; the first one here",
+                                        begun().size())));
+}
+
 TEST(Events, ThatAreBrokenAreDiagnosedWithTheirOffset) {
     const std::string head = begun();
     const std::string events = head + "no json\n" + "[1]\n" + std::string(100, '[') + "\n" +

@@ -46,13 +46,13 @@ TEST_F(CommandTest, ArgvIsWordsAndNoShellString) {
     EXPECT_THAT(child_command(suite, settings, job, paths).argv,
                 ElementsAre("/env/bin/python", "/share/harness/main.py", "--framework", "pytest",
                             "--module", "tests/test_a b.py", "--root", "/root dir", "--events",
-                            "/r/1.events.jsonl"));
+                            "/r/1.events.jsonl", "--events-bytes", "16777216"));
     job.only = {"tests/test_a b.py::T"};
     settings.keyword = "a and not b";
     settings.collect_only = true;
     settings.maxfail = 3;
     const auto argv = child_command(suite, settings, job, paths).argv;
-    EXPECT_THAT(std::vector<std::string>(argv.begin() + 10, argv.end()),
+    EXPECT_THAT(std::vector<std::string>(argv.begin() + 12, argv.end()),
                 ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--collect-only",
                             "--maxfail", "3"));
 }

@@ -24,7 +24,7 @@ constexpr std::string_view kAll = R"(// A comment before all.
   "requirements": "requirements.txt", "env": {"Z": "1", "A": "2", "M": ""}, "system_packages": ["tesseract-ocr"],
   "preload": ["torch", "a.b"], "warm": false,
   "device": {"preferred": "mps", "precision": "bf16", "fallback_enabled": false},
-  "limits": {"module_timeout": "1h30m", "test_timeout": "90s", "log_bytes": "1MiB", "memory": "6GiB", "restarts": 3},
+  "limits": {"module_timeout": "1h30m", "test_timeout": "90s", "log_bytes": "1MiB", "events_bytes": "2MiB", "memory": "6GiB", "restarts": 3},
   "retries": 2,
   "groups": {"slow": {"paths": ["t/slow", "t/x*"], "by_default": false}, "core": {"paths": ["t/core"]}},
   "links": {"base": "https://example.org/blob/{commit}/{path}#L{line}"},
@@ -56,6 +56,7 @@ TEST(LoadSuite, EveryKeyArrives) {
     EXPECT_EQ(suite->limits.module_timeout, std::chrono::minutes(90));
     EXPECT_EQ(suite->limits.test_timeout, std::chrono::seconds(90));
     EXPECT_EQ(suite->limits.log_bytes, 1u << 20);
+    EXPECT_EQ(suite->limits.events_bytes, 2u << 20);
     EXPECT_EQ(suite->limits.memory_bytes, 6ull << 30);
     EXPECT_EQ(suite->limits.restarts, 3);
     EXPECT_EQ(suite->retries, 2);
@@ -121,6 +122,8 @@ TEST(LoadSuite, DefaultsAreThoseOfTheSchema) {
     EXPECT_EQ(suite->limits.test_timeout,
               parse_duration(given("limits", "test_timeout").get<std::string>()));
     EXPECT_EQ(suite->limits.log_bytes, parse_size(given("limits", "log_bytes").get<std::string>()));
+    EXPECT_EQ(suite->limits.events_bytes,
+              parse_size(given("limits", "events_bytes").get<std::string>()));
     EXPECT_EQ(suite->limits.memory_bytes, 0u);
     EXPECT_EQ(suite->limits.restarts, given("limits", "restarts"));
     EXPECT_EQ(suite->retries, all["retries"]["default"]);
@@ -171,7 +174,7 @@ const ErrorCase kErrors[] = {
     {R"("retrys": 1)",
      R"(s.json:2:3: unknown key "retrys"; did you mean "retries"? (allowed: $schema, device, env, expectations, format, framework, groups, layout, limits, links, name, preload, requirements, retries, source, system_packages, warm))"},
     {R"("limits": {"memory": "1GiB", "cpu": 1})",
-     R"(s.json:2:32: unknown key "cpu" (allowed: log_bytes, memory, module_timeout, restarts, test_timeout))"},
+     R"(s.json:2:32: unknown key "cpu" (allowed: events_bytes, log_bytes, memory, module_timeout, restarts, test_timeout))"},
     {R"("groups": {"a": {"path": ["x"]}})",
      R"(s.json:2:20: unknown key "path"; did you mean "paths"? (allowed: by_default, paths))"},
     {R"("groups": {"a": {}})", R"(s.json:2:19: "paths" is missing)"},

@@ -13,8 +13,10 @@ import re
 import traceback
 import types
 
-# Of a message or a traceback, in characters. Tensors and sources get printed in them.
-TEXT_LIMIT = 256 * 1024
+# Of a message or a traceback, in bytes. Tensors and sources get printed in them.
+TEXT_LIMIT = 64 * 1024
+# Of a text that is one line to its readers: a reason, a sub-test's label, a key line.
+LINE_LIMIT = 4 * 1024
 # Of the frames of one traceback: a recursion error has a thousand that say the same.
 FRAME_LIMIT = 100
 
@@ -31,14 +33,21 @@ _UNQUALIFIED = frozenset(["builtins", "__main__", "_pytest", "pytest", "unittest
 _DECORATOR_LINES = 200
 
 
-def capped(text):
-    """`text`, its middle left out where it is too long: the ends say what was done and what came of
-    it."""
-    if len(text) <= TEXT_LIMIT:
+# Room for the line that says what was left out.
+_GAP_BYTES = 64
+
+
+def capped(text, limit=TEXT_LIMIT):
+    """`text` in at most `limit` bytes of UTF-8, its middle left out where it is longer: the ends say
+    what was done and what came of it."""
+    if 4 * len(text) <= limit:  # no character has more than four bytes
         return text
-    half = TEXT_LIMIT // 2
-    left_out = len(text) - 2 * half
-    return "%s\n[... %d characters left out ...]\n%s" % (text[:half], left_out, text[-half:])
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= limit:
+        return text
+    half = (limit - _GAP_BYTES) // 2
+    ends = [part.decode("utf-8", "ignore") for part in (data[:half], data[-half:])]
+    return "%s\n[... %d bytes left out ...]\n%s" % (ends[0], len(data) - 2 * half, ends[1])
 
 
 def type_name(cls):

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 
-from _compat_harness.describe import TEXT_LIMIT, capped
+from _compat_harness.describe import capped
 from _compat_harness.gtest_text import (
     Kept,
     is_disabled,
@@ -29,6 +29,7 @@ from _compat_harness.recorder import FAILING, Outcome
 VERSION, MAIN_SPEC = "", None  # a binary does not tell the version that it was built with
 
 LISTING_LIMIT_S = 60
+LISTING_LIMIT = 16 * 1024 * 1024  # bytes
 # Bytes of one argument; Linux takes 128 KiB.
 FILTER_LIMIT = 100_000
 
@@ -164,7 +165,7 @@ class _Driver:
             except subprocess.TimeoutExpired:
                 code = None
             file.seek(0)
-            text = file.read(64 * TEXT_LIMIT).decode("utf-8", "replace")
+            text = file.read(LISTING_LIMIT).decode("utf-8", "replace")
         return code, text
 
     def _tell_listing_failed(self, code, text):

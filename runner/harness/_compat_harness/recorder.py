@@ -56,10 +56,11 @@ def _holders(id):
 class Recorder:
     """Writes the events of one module. `only`: ids to keep, of tests or of what holds them
     (`path::Class`, `path::Class::test` of a parametrized one); None for all. `maxfail`: after so
-    many rows in a state of `broken` the framework is to stop; 0 for never."""
+    many rows in a state of `broken` the framework is to stop; 0 for never. `budget`: for the text of
+    failures."""
 
-    def __init__(self, events, describer, module, file, only, maxfail=0, broken=BROKEN):
-        self.events, self.describer = events, describer
+    def __init__(self, events, describer, module, file, only, budget, maxfail=0, broken=BROKEN):
+        self.events, self.describer, self._budget = events, describer, budget
         self.module, self.file = module, file
         self.ready_written = False
         self._only, self._maxfail, self._broken, self._bad = only, maxfail, broken, set()
@@ -116,8 +117,14 @@ class Recorder:
     def subtest(self, case, label, state, reason=None, failure=None):
         # Passing and skipped sub-tests leave the deciding to the others.
         case.outcomes.append(Outcome(state, "call", reason, None, own=False))
+        told = self._budget.failures([failure] if failure else [])
         self.events.write(
-            "subtest", id=case.id, label=label, state=state, reason=reason, failure=failure
+            "subtest",
+            id=case.id,
+            label=self._budget.line(label),
+            state=state,
+            reason=self._budget.line(reason),
+            failure=told[0] if told else None,
         )
 
     def end(self, case):
@@ -136,6 +143,9 @@ class Recorder:
 
     def _tell_end(self, case, duration):
         keys = verdict(case.outcomes)
+        keys["reason"] = self._budget.line(keys.get("reason"))
+        told = self._budget.failures(keys.pop("failures"))
+        keys["failure"], keys["also"] = told[0] if told else None, told[1:] or None
         (self._bad.add if keys["state"] in self._broken else self._bad.discard)(case.id)
         self.events.write("end", id=case.id, duration_s=round(duration, 6), **keys)
 
@@ -172,7 +182,8 @@ class Recorder:
 
 
 def verdict(outcomes):
-    """The keys of an `end`, from the outcomes in the order in which they came.
+    """The keys of an `end` from the outcomes in the order in which they came, its `failure` and `also`
+    together as `failures`.
 
     The first that failed decides; without one, the first that did not simply pass. A test of which
     nothing was reported has not passed.
@@ -185,7 +196,7 @@ def verdict(outcomes):
             "phase": "call",
             "frames": [],
         }
-        return {"state": "errored", "phase": "call", "failure": failure}
+        return {"state": "errored", "phase": "call", "failures": [failure]}
     failing = [o for o in outcomes if o.state in FAILING]
     notable = [o for o in outcomes if o.state != "passed"]
     decisive = (failing or notable or outcomes)[0]
@@ -203,8 +214,7 @@ def verdict(outcomes):
         "phase": decisive.phase,
         "reason": next((o.reason for o in [decisive] + own if o.reason is not None), None),
         "call": by_framework if by_framework != decisive.state else None,
-        "failure": failures[0] if failures else None,
-        "also": failures[1:] or None,
+        "failures": failures,
     }
 
 

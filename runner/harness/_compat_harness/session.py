@@ -12,16 +12,18 @@ import sys
 from _compat_harness.describe import Describer, from_suite, traceback_text
 from _compat_harness.events import Events
 from _compat_harness.recorder import BROKEN, BROKEN_IN_UNITTEST, Outcome, Recorder
+from _compat_harness.text_budget import EVENTS_BYTES, TextBudget
 
 FORMAT = 1
 # Frameworks that run in this process; the others are programs of their own.
 _IN_PYTHON = ("unittest", "pytest")
 
-_VALUES = ("framework", "module", "root", "events", "only", "select", "maxfail", "scratch")
+_NUMBERS = {"maxfail": 0, "events-bytes": EVENTS_BYTES}  # name: default
+_VALUES = ("framework", "module", "root", "events", "only", "select", "scratch", *_NUMBERS)
 _USAGE = (
     "usage: main.py --framework unittest|pytest|gtest|ctest --module FILE --root DIR --events FILE "
     "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only] "
-    "[--scratch DIR]\n"
+    "[--events-bytes N] [--scratch DIR]\n"
     "       main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]..."
 )
 
@@ -31,8 +33,9 @@ class Arguments:
 
     def __init__(self, argv):
         self.framework = self.module = self.root = self.events = self.only = self.select = None
-        self.maxfail, self.scratch = "0", None
+        self.scratch = None
         self.options, self.collect_only = [], False
+        numbers = dict(_NUMBERS)
         words = iter(argv)
         for word in words:
             name, equals, value = word.partition("=")
@@ -46,6 +49,10 @@ class Arguments:
                     raise SystemExit("%s\n%s needs a value" % (_USAGE, word))
                 if name == "option":
                     self.options.append(value)
+                elif name in numbers:
+                    if not (value.isascii() and value.isdigit()):
+                        raise SystemExit("%s\n--%s takes a number, not %r" % (_USAGE, name, value))
+                    numbers[name] = int(value)
                 else:
                     setattr(self, name, value)
             else:
@@ -53,9 +60,7 @@ class Arguments:
         for name in ("framework", "module", "root", "events"):
             if getattr(self, name) is None:
                 raise SystemExit("%s\n--%s is missing" % (_USAGE, name))
-        if not (self.maxfail.isascii() and self.maxfail.isdigit()):
-            raise SystemExit("%s\n--maxfail takes a number, not %r" % (_USAGE, self.maxfail))
-        self.maxfail = int(self.maxfail)
+        self.maxfail, self.events_bytes = numbers["maxfail"], numbers["events-bytes"]
 
 
 class Session:
@@ -89,7 +94,9 @@ def main(argv):
     describer = Describer(root)
     file = os.path.join(root, arguments.module)
     broken = BROKEN_IN_UNITTEST if arguments.framework == "unittest" else BROKEN
-    recorder = Recorder(events, describer, arguments.module, file, only, arguments.maxfail, broken)
+    budget = TextBudget(arguments.events_bytes)
+    maxfail = arguments.maxfail
+    recorder = Recorder(events, describer, arguments.module, file, only, budget, maxfail, broken)
     session = Session(arguments, events, recorder, describer, forked)
 
     argv = driver.argv(session)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "parsers/embedded_traceback.h"
 #include "parsers/pattern_set.h"
 #include "parsers/place.h"
 #include "parsers/text.h"
@@ -191,7 +192,34 @@ const Rules& Rules::shipped() {
 
 const std::vector<Rule>& Rules::all() const { return compiled_->rules; }
 
+namespace {
+
+// What another process printed tells more than what its output is repeated in, but for how that
+// process ended. An assertion is the test's own word: only a rule that knows the text overrides it.
+bool tells_more(const Diagnosis& inner, bool is_last_resort, const Failure& outer,
+                const Diagnosis& own) {
+    if (inner.rule.empty() || own.cause == Cause::crash || own.cause == Cause::timeout)
+        return false;
+    static const RE2 assertion(R"(\A(AssertionError|Failed|Failure)\z)");
+    return !RE2::PartialMatch(outer.type, assertion) ||
+           (!is_last_resort && reports_exit(outer.message));
+}
+
+}  // namespace
+
 Diagnosis Rules::diagnose(const Failure& failure, State state) const {
+    Diagnosis own = diagnose_itself(failure, state);
+    const auto inner = embedded_traceback(failure.message);
+    if (!inner) return own;
+    Diagnosis other = diagnose_itself(*inner, State::errored);
+    const auto rule =
+        std::find_if(all().begin(), all().end(), [&](const Rule& r) { return r.id == other.rule; });
+    if (!tells_more(other, rule == all().end() || rule->last_resort, failure, own)) return own;
+    other.confidence = weaker(other.confidence);
+    return other;
+}
+
+Diagnosis Rules::diagnose_itself(const Failure& failure, State state) const {
     const std::string words = words_of(failure);
     const std::string frames = frames_of(failure);
     const PatternSet::Search places(compiled_->places, frames);

@@ -40,6 +40,8 @@ struct Rule {
 // exceptions that are chained to it. `at` is looked for in one line a frame, innermost first, at
 // most 12: "torch:autograd/__init__.py:backward" (place.h). `statement` is looked for in that of
 // the suite's in which the traceback ended (traceback.h).
+//
+// A message that holds another process's traceback is diagnosed by that (embedded_traceback.h).
 class Rules {
   public:
     // Errors: bad rules, naming the rule.
@@ -56,6 +58,8 @@ class Rules {
 
   private:
     struct Compiled;
+    // By what the failure itself says, whatever other process's output stands in it.
+    [[nodiscard]] Diagnosis diagnose_itself(const Failure& failure, State state) const;
     explicit Rules(std::unique_ptr<Compiled> compiled);
     std::unique_ptr<Compiled> compiled_;
 };

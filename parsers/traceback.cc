@@ -10,13 +10,9 @@ namespace compat::parsers {
 
 namespace {
 
-constexpr std::string_view kHeader = "Traceback (most recent call last):";
 constexpr std::string_view kGroupHeader = "  + Exception Group Traceback (most recent call last):";
 constexpr std::string_view kGroupMargin = "  | ";
-constexpr std::array<std::string_view, 2> kChainLinks{
-    "The above exception was the direct cause of the following exception:",
-    "During handling of the above exception, another exception occurred:",
-};
+constexpr std::array<std::string_view, 2> kChainLinks{kDirectCause, kDuringHandling};
 // Where reports leave frames out of a long traceback.
 constexpr std::string_view kElision = "...";
 // What an assertion of the suite's own ends in: what was asked for stands in its caller.
@@ -36,7 +32,7 @@ std::string_view last_of_chain(std::string_view text) {
     bool linked = false;
     for (Lines lines(text); lines.next();) {
         const std::string_view line = lines.line();
-        if (linked && (line == kHeader || line == kGroupHeader)) start = lines.offset();
+        if (linked && (line == kTracebackHeader || line == kGroupHeader)) start = lines.offset();
         if (!trimmed(line).empty()) linked = line == kChainLinks[0] || line == kChainLinks[1];
     }
     return text.substr(start);
@@ -103,7 +99,7 @@ std::string without_margin(std::string_view text) {
     for (Lines lines(text); lines.next();) {
         std::string_view line = lines.line();
         if (line == kGroupHeader)
-            line = kHeader;
+            line = kTracebackHeader;
         else if (line.starts_with(kGroupMargin))
             line.remove_prefix(kGroupMargin.size());
         else
@@ -128,7 +124,7 @@ Failure parse_traceback(std::string_view text) {
             group.traceback = std::move(failure.traceback);
             return group;
         }
-        if (!seen && line == kHeader) {
+        if (!seen && line == kTracebackHeader) {
             seen = in_frames = true;
         } else if (in_frames) {
             if (auto frame = frame_of(line)) {

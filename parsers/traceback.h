@@ -8,6 +8,13 @@
 
 namespace compat::parsers {
 
+// Lines of Python's own.
+inline constexpr std::string_view kTracebackHeader = "Traceback (most recent call last):";
+inline constexpr std::string_view kDirectCause =
+    "The above exception was the direct cause of the following exception:";
+inline constexpr std::string_view kDuringHandling =
+    "During handling of the above exception, another exception occurred:";
+
 // Of chained exceptions the last one is meant, as Python prints the one that was raised last; of an
 // ExceptionGroup the group itself. Text that follows ("Stdout:" of a buffered test) and the whole
 // input are kept in `traceback`. Where there is no traceback, the first line that is not blank is

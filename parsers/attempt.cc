@@ -63,18 +63,18 @@ void diagnose(ModuleRecord& record) {
 ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                           std::string_view module, const ProcessEnd& end) {
     EventsResult events = parse_events(files.events, end, module);
-    const bool textual = (framework == "unittest" || framework == "pytest") && !files.log.empty();
-    ModuleRecord record = !events.usable && textual
-                              ? from_text(std::move(events), files.log, framework, end)
-                              : std::move(events.record);
+    const bool textual = !events.usable && (framework == "unittest" || framework == "pytest") &&
+                         !files.log.text().empty();
+    ModuleRecord record = textual ? from_text(std::move(events), files.log.text(), framework, end)
+                                  : std::move(events.record);
     add_last_words(record, files.log, end);
     if (record.framework.empty()) record.framework = valid_utf8(framework);
     if (record.finished && !record.closing) {
-        if (auto found = find_closing(files.log, record.framework))
+        if (auto found = find_closing(files.log.text(), record.framework))
             record.closing = std::move(found->closing);
         else
             record.diagnostics.push_back(
-                {"log", static_cast<std::int64_t>(files.log.size()),
+                {"log", static_cast<std::int64_t>(files.log.text().size()),
                  "the framework had finished, but its closing line is not in the log"});
     }
     DevicesResult devices = parse_devices(files.devices);

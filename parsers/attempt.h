@@ -5,15 +5,17 @@
 #include <string_view>
 
 #include "parsers/record.h"
+#include "parsers/text_source.h"
 
 namespace compat::parsers {
 
-// The bytes of an attempt's files; empty where there is no such file. They need only live for the
-// call.
+// An attempt's files; empty where there is no such file. What they refer to needs only live for the
+// call. The log is read where the events leave something open: how the process died, what the
+// framework said at its end.
 struct AttemptFiles {
-    std::string_view events;
-    std::string_view log;
-    std::string_view devices;
+    LineSource events;
+    TextSource log;
+    LineSource devices;
 };
 
 // The events decide. Where there are none that can be read, the log's text does, by `framework`

@@ -31,7 +31,7 @@ DeviceEvent event_from(const json& line) {
 }
 }  // namespace
 
-DevicesResult parse_devices(std::string_view devices) {
+DevicesResult parse_devices(const LineSource& devices) {
     DevicesResult result;
     Diagnoser diagnose("devices", result.diagnostics);
     std::set<std::int64_t> known;  // processes that wrote an opening line

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "parsers/text_source.h"
 
 namespace compat::parsers {
 
@@ -23,6 +24,6 @@ struct DevicesResult {
 
 // The first session is the run's. Lines of processes without a session of their own are dropped and
 // counted. Broken lines are diagnostics, a newer format is refused. Never fails.
-[[nodiscard]] DevicesResult parse_devices(std::string_view devices);
+[[nodiscard]] DevicesResult parse_devices(const LineSource& devices);
 
 }  // namespace compat::parsers

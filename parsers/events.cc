@@ -240,7 +240,8 @@ class Reader {
 
 }  // namespace
 
-EventsResult parse_events(std::string_view events, const ProcessEnd& end, std::string_view module) {
+EventsResult parse_events(const LineSource& events, const ProcessEnd& end,
+                          std::string_view module) {
     EventsResult result;
     ModuleRecord& record = result.record;
     record.path = valid_utf8(module);

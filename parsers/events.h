@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "parsers/record.h"
+#include "parsers/text_source.h"
 
 namespace compat::parsers {
 
@@ -22,7 +23,7 @@ struct EventsResult {
 // Never fails: lines that are broken, cut, of another process or about an unknown test are
 // diagnostics; unknown keys and unknown events are ignored. A newer format is refused: one
 // diagnostic, nothing read.
-[[nodiscard]] EventsResult parse_events(std::string_view events, const ProcessEnd& end,
+[[nodiscard]] EventsResult parse_events(const LineSource& events, const ProcessEnd& end,
                                         std::string_view module);
 
 }  // namespace compat::parsers

@@ -7,31 +7,6 @@ namespace compat::parsers {
 namespace {
 using nlohmann::json;
 
-// Our formats nest 4 deep. The bound keeps a line of brackets from costing memory a hundred times
-// its size.
-constexpr int kDeepest = 64;
-
-bool nests_too_deep(std::string_view line) {
-    int depth = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < line.size(); ++i) {
-        const char c = line[i];
-        if (quoted) {
-            if (c == '\\')
-                ++i;
-            else if (c == '"')
-                quoted = false;
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > kDeepest) return true;
-        } else if (c == '}' || c == ']') {
-            --depth;
-        }
-    }
-    return false;
-}
-
 const json& value_at(const json& object, const char* key) {
     static const json null;
     const auto it = object.find(key);
@@ -39,21 +14,26 @@ const json& value_at(const json& object, const char* key) {
 }
 }  // namespace
 
-void for_each_json_line(std::string_view bytes, Diagnoser& diagnose, const JsonLineVisitor& visit) {
-    for (Lines lines(bytes); lines.next();) {
-        if (trimmed(lines.line()).empty()) continue;
-        if (nests_too_deep(lines.line())) {
-            diagnose.add(lines.offset(), "the line nests too deep to be one of ours; skipped");
-            continue;
-        }
-        const json value = json::parse(lines.line(), nullptr, /*allow_exceptions=*/false);
-        if (!value.is_object()) {
-            diagnose.add(lines.offset(), lines.complete() ? "the line is not a JSON object; skipped"
-                                                          : "the last line was cut off; skipped");
-            continue;
-        }
-        if (!visit(value, lines.offset())) return;
-    }
+void for_each_json_line(const LineSource& lines, Diagnoser& diagnose,
+                        const JsonLineVisitor& visit) {
+    bool going_on = true;
+    std::uint64_t end = 0;
+    const std::string why_not_all = lines.read([&](const Line& line) {
+        end = line.offset + line.text.size() + line.cut_bytes;
+        if (!going_on || trimmed(line.text).empty()) return;
+        const auto offset = static_cast<size_t>(line.offset);
+        if (line.cut_bytes > 0)
+            return diagnose.add(offset, "the line is too long to be one of ours; skipped");
+        if (json_nests_deeper(line.text))
+            return diagnose.add(offset, "the line nests too deep to be one of ours; skipped");
+        const json value = json::parse(line.text, nullptr, /*allow_exceptions=*/false);
+        if (value.is_object())
+            going_on = visit(value, offset);
+        else
+            diagnose.add(offset, line.complete ? "the line is not a JSON object; skipped"
+                                               : "the last line was cut off; skipped");
+    });
+    if (!why_not_all.empty()) diagnose.add(static_cast<size_t>(end), why_not_all);
 }
 
 std::string string_at(const json& object, const char* key) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "parsers/text.h"
+#include "parsers/text_source.h"
 
 namespace compat::parsers {
 
@@ -18,9 +19,9 @@ inline constexpr std::int64_t kJsonLinesFormat = 1;
 // Called with each line's object and its byte offset; false ends the reading.
 using JsonLineVisitor = std::function<bool(const nlohmann::json&, size_t offset)>;
 
-// Lines that are no JSON object, nest deeper than our formats ever do, or were cut off are skipped
-// and diagnosed. Empty lines are skipped.
-void for_each_json_line(std::string_view bytes, Diagnoser& diagnose, const JsonLineVisitor& visit);
+// Lines that are no JSON object, nest deeper than our formats ever do, are longer than they ever
+// are or were cut off are skipped and diagnosed. Empty lines are skipped.
+void for_each_json_line(const LineSource& lines, Diagnoser& diagnose, const JsonLineVisitor& visit);
 
 // A key's value, or the fallback where it is absent or of another type.
 [[nodiscard]] std::string string_at(const nlohmann::json& object, const char* key);

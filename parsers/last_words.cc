@@ -287,12 +287,17 @@ Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view
     return failure;
 }
 
-void add_last_words(ModuleRecord& record, std::string_view log, const ProcessEnd& end) {
+void add_last_words(ModuleRecord& record, const TextSource& source, const ProcessEnd& end) {
+    const auto died = [](const CaseRecord& c) {
+        return !c.failure && (c.state == State::crashed || c.state == State::timed_out);
+    };
+    if (std::none_of(record.cases.begin(), record.cases.end(), died)) return;
+    const std::string_view log = source.text();
     // What the framework said last is nothing that its process died of.
     const auto closing = record.finished ? find_closing(log, record.framework) : std::nullopt;
     const std::string_view after = closing ? trimmed(log.substr(closing->end)) : log;
     for (CaseRecord& c : record.cases) {
-        if (c.failure || (c.state != State::crashed && c.state != State::timed_out)) continue;
+        if (!died(c)) continue;
         c.failure = last_words(log, end, c.pseudo ? std::string_view() : c.name);
         if (after.empty()) c.failure->message.clear();
         c.failure->phase = c.phase;

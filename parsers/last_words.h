@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "parsers/record.h"
+#include "parsers/text_source.h"
 
 namespace compat::parsers {
 
@@ -21,7 +22,8 @@ inline constexpr size_t kLastBytes = 16 * 1024;
 [[nodiscard]] Failure last_words(std::string_view log, const ProcessEnd& end,
                                  std::string_view test);
 
-// Gives each row of `record` that the process's end decided its last words.
-void add_last_words(ModuleRecord& record, std::string_view log, const ProcessEnd& end);
+// Gives each row of `record` that the process's end decided its last words. Reads the log only
+// where there is such a row.
+void add_last_words(ModuleRecord& record, const TextSource& log, const ProcessEnd& end);
 
 }  // namespace compat::parsers

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "parsers/attempt.h"
+#include "runner/app/attempt_files.h"
 #include "runner/app/recorder.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
@@ -64,17 +65,17 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
         jobs.back().common_env = common;
     }
     const auto files = jobs;
-    exec::run_jobs(
-        std::move(jobs), {ready.settings.jobs()}, SystemClock(),
-        [&](const exec::RunEvent& event) -> exec::Reply {
-            const auto* done = std::get_if<exec::JobFinished>(&event);
-            if (!done) return {};
-            const auto& job = files[done->job];
-            records[done->job] = parsers::read_attempt(
-                {read_file(job.events).value_or(""), read_file(job.log).value_or(""), ""},
-                std::string(name_of(ready.suite.framework)), job.name, process_end(done->outcome));
-            return {};
-        });
+    exec::run_jobs(std::move(jobs), {ready.settings.jobs()}, SystemClock(),
+                   [&](const exec::RunEvent& event) -> exec::Reply {
+                       const auto* done = std::get_if<exec::JobFinished>(&event);
+                       if (!done) return {};
+                       const auto& job = files[done->job];
+                       records[done->job] =
+                           parsers::read_attempt({lines_of(job.events), text_of(job.log), ""},
+                                                 std::string(name_of(ready.suite.framework)),
+                                                 job.name, process_end(done->outcome));
+                       return {};
+                   });
     return records;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "parsers/attempt.h"
+#include "runner/app/attempt_files.h"
 #include "runner/app/conduct.h"
 #include "runner/app/display.h"
 #include "runner/app/gap_log.h"
@@ -36,19 +37,14 @@ struct Known {
 std::optional<store::JobResult> read_attempt(const store::JobResult& known,
                                              const store::RunInfo& info, const fs::path& folder) {
     if (!known.ended) return std::nullopt;
-    const auto read = [&](const std::string& name) {
-        return name.empty() ? Expected<std::string>("") : read_file(folder / name);
-    };
-    std::error_code error;
     // A process that could not be started has left no log.
-    const bool has_log = known.ended->kind != parsers::ProcessEnd::Kind::spawn_failed ||
-                         fs::exists(folder / known.log, error);
-    const auto log = has_log ? read(known.log) : Expected<std::string>("");
-    const auto events = read(known.events), devices = read(known.devices);
-    if (!log || !events || !devices) return std::nullopt;
+    const bool may_lack_log = known.ended->kind == parsers::ProcessEnd::Kind::spawn_failed;
+    const auto files = files_of(folder, known.log, known.events, known.devices);
+    if (!(has_files(folder, {known.events, known.devices}) &&
+          (may_lack_log || has_files(folder, {known.log}))))
+        return std::nullopt;
     store::JobResult job = known;
-    job.record = parsers::read_attempt({*events, *log, *devices}, info.framework, known.record.path,
-                                       *known.ended);
+    job.record = parsers::read_attempt(files, info.framework, known.record.path, *known.ended);
     job.record.forked = known.record.forked;
     keep_reasons(known.record, job.record);
     return job;

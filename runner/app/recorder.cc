@@ -12,6 +12,7 @@
 
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
+#include "runner/app/attempt_files.h"
 #include "runner/app/run_record.h"
 #include "runner/base/files.h"
 #include "runner/base/host.h"
@@ -130,11 +131,9 @@ Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Se
 ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
     // A file that is not there is one that the child never wrote: the parsers say what that means.
     const AttemptNames names = attempt_names(modules_[module].path, number, AttemptKind::whole);
-    const std::string events = read_file(folder_ / names.events).value_or("");
-    const std::string log = read_file(folder_ / names.log).value_or("");
-    const std::string devices = read_file(folder_ / names.devices).value_or("");
-    return parsers::read_attempt({events, log, devices}, name_of(settings_.framework),
-                                 modules_[module].path, end);
+    return parsers::read_attempt({lines_of(folder_ / names.events), text_of(folder_ / names.log),
+                                  lines_of(folder_ / names.devices)},
+                                 name_of(settings_.framework), modules_[module].path, end);
 }
 
 std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result) {

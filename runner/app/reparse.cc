@@ -9,6 +9,7 @@
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/agreement.h"
 #include "runner/analysis/attempts.h"
+#include "runner/app/attempt_files.h"
 #include "runner/app/commands.h"
 #include "runner/app/conduct.h"
 #include "runner/app/display.h"
@@ -58,15 +59,10 @@ void tell(const Difference& difference, int attempt, Counts& counts) {
 std::optional<ModuleRecord> read_again(const store::JobResult& job, const fs::path& folder,
                                        bool text) {
     if (!job.ended) return std::nullopt;
-    const auto log = read_file(folder / job.log);
-    const auto file = [&](const std::string& name) {
-        return name.empty() ? Expected<std::string>("") : read_file(folder / name);
-    };
-    const auto events = text ? Expected<std::string>("") : file(job.events);
-    const auto devices = file(job.devices);
-    if (!log || !events || !devices) return std::nullopt;
-    ModuleRecord record = parsers::read_attempt({*events, *log, *devices}, job.record.framework,
-                                                job.record.path, *job.ended);
+    const std::string events = text ? "" : job.events;
+    if (job.log.empty() || !has_files(folder, {job.log, events, job.devices})) return std::nullopt;
+    ModuleRecord record = parsers::read_attempt(files_of(folder, job.log, events, job.devices),
+                                                job.record.framework, job.record.path, *job.ended);
     record.forked = job.record.forked;
     return record;
 }

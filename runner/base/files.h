@@ -2,7 +2,9 @@
 // streamed by their owners.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -10,7 +12,10 @@
 
 namespace compat {
 
-[[nodiscard]] Expected<std::string> read_file(const std::filesystem::path& path);
+// Of a file with more than `most` bytes, the last of them.
+[[nodiscard]] Expected<std::string> read_file(
+    const std::filesystem::path& path,
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
 // Written beside and renamed over `path`: a reader sees the old file or the new one, never half.
 class NewFile {

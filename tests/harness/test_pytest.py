@@ -300,6 +300,8 @@ CONFIGURATIONS = {
     "broken conftest": ({"tests/conftest.py": "1 / 0\n"}, "ZeroDivisionError"),
     "missing plugin": ({"pytest.ini": "[pytest]\naddopts = -p not_there\n"}, "ImportError"),
     "required version": ({"pytest.ini": "[pytest]\nminversion = 99\n"}, "UsageError"),
+    "required plugin": ({"pytest.ini": "[pytest]\nrequired_plugins = not-there\n"}, "UsageError"),
+    "broken ini": ({"pytest.ini": "[pytest\nx = 1\n"}, "UsageError"),
     "hook that raises": (
         {"tests/conftest.py": "def pytest_configure(config):\n    raise ValueError('hook')\n"},
         "ValueError",
@@ -316,6 +318,13 @@ def test_pytest_that_cannot_start(pytest_python, root, what):
     failure = result.ends()["<module>"]["failure"]
     assert failure["type"] == type and failure["phase"] == "load"
     assert result.status != 0
+    if type == "UsageError":
+        assert result.status == 4
+        # The cause as pytest prints it, without the usage line before it and Python's frames.
+        cause = failure["message"].partition("\n")[0]
+        line = next(line for line in result.log.splitlines() if cause in line)
+        assert line in ("ERROR: " + cause, "__main__.py: error: " + cause)
+        assert failure["traceback"] in result.log and failure["frames"] == []
 
 
 def test_internal_error_in_the_run(pytest_python, root):

@@ -18,6 +18,9 @@ from _compat_harness.recorder import FAILING, Outcome
 VERSION = pytest.__version__
 MAIN_SPEC = importlib.util.find_spec("pytest.__main__")
 
+# Before what argparse says of the command line.
+_USAGE = re.compile(r"\Ausage: .*?^\S+: error: ", re.S | re.M)
+
 # Reorder or repeat tests; each is the runner's own business. They are taken out after the options
 # were read, so that those which the suite's configuration has for them stay valid.
 _UNWANTED_PLUGINS = ("randomly", "pytest_randomly", "rerunfailures", "pytest_rerunfailures")
@@ -108,7 +111,12 @@ class _Plugin:
         self._tell_of_session(error, error.__traceback__)
 
     def _tell_of_session(self, error, tb):
-        outcome = self._session.load_failure(error, tb)
+        if isinstance(error, pytest.UsageError):
+            # Raised by pytest itself: its words are the cause, and no frame tells more.
+            outcome = self._session.load_failure(error, None, "ERROR: %s\n" % error)
+            outcome.failure["message"] = _USAGE.sub("", outcome.failure["message"])
+        else:
+            outcome = self._session.load_failure(error, tb)
         if self._recorder.ready_written:
             outcome.phase = outcome.failure["phase"] = "module_teardown"
             self._tell("<session>", outcome)

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What a module whose failures print much costs the runner: peak memory, time, database, reports.
+
+    tests/soak/failure_text_soak.py RUNNER [--failures 5000] [--bytes 300000] [--python PYTHON]
+
+Prints one line of JSON. Exits with 1 where the runner's own process grew past 256 MiB or a test is
+missing. The module's process holds all of the text (unittest keeps it): 5,000 times 300 KB need 5 GB.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT_MIB = 256
+MODULE = """
+import unittest
+
+
+class A(unittest.TestCase):
+    def fail_at_length(self):
+        self.fail("key line of %%s\\n" %% self.id() + "x" * %d)
+
+
+for i in range(%d):
+    setattr(A, "test_%%05d" %% i, A.fail_at_length)
+"""
+
+
+def measure(runner, failures, size, python, folder):
+    """Of one run: what it took, and what it left."""
+    suite, results = folder / "suite", folder / "results"
+    (suite / "tests").mkdir(parents=True)
+    (suite / "tests" / "test_a.py").write_text(MODULE % (size, failures))
+    command = [runner, "run", suite, "--python", python, "--framework", "unittest", "--shim", "off"]
+    began, peak = time.monotonic(), 0
+    with open(folder / "out", "wb") as out:
+        process = subprocess.Popen(
+            [*map(str, command), "--results", str(results)],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+        while process.poll() is None:
+            peak = max(peak, high_water_kib(process.pid))
+            time.sleep(0.02)
+    took = time.monotonic() - began
+    report = results / "latest" / "report.json"
+    states = json.loads(report.read_text())["totals"]
+    return {
+        "failures": failures,
+        "bytes": size,
+        "exit": process.returncode,
+        "failed": states["failed"],
+        "peak_mib": round(peak / 1024, 1),
+        "seconds": round(took, 1),
+        "terminal_kib": round((folder / "out").stat().st_size / 1024, 1),
+        "database_mib": mib(results / "runner.db"),
+        "report_json_mib": mib(report),
+        "report_md_mib": mib(report.with_suffix(".md")),
+        "events_mib": mib(*results.glob("runs/*/modules/**/*.events.jsonl")),
+    }
+
+
+def high_water_kib(pid):
+    """The most memory that the process alone, without its children, has had."""
+    try:
+        status = pathlib.Path("/proc/%d/status" % pid).read_text()
+    except OSError:
+        return 0
+    return next((int(s.split()[1]) for s in status.splitlines() if s.startswith("VmHWM:")), 0)
+
+
+def mib(*files):
+    return round(sum(file.stat().st_size for file in files) / 2**20, 1)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runner", type=pathlib.Path)
+    parser.add_argument("--failures", type=int, default=5000)
+    parser.add_argument("--bytes", type=int, default=300_000)
+    parser.add_argument("--python", default=sys.executable)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(
+            given.runner.resolve(), given.failures, given.bytes, given.python, pathlib.Path(folder)
+        )
+    print(json.dumps(found))
+    sys.exit(found["peak_mib"] > LIMIT_MIB or found["failed"] != given.failures)
+
+
+if __name__ == "__main__":
+    main()

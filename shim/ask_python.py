@@ -1,8 +1,8 @@
 """Prints what the build must know of the Python that will load the shim, as CMake's set() commands.
 
-Run by CMakeLists.txt with that Python. Does not import torch: its folder and its version file are
-enough, and importing takes seconds. The runner names the folder in COMPAT_TORCH_FOLDER: it knows
-with which PYTHONPATH the shim will be loaded; by hand it is the one that this Python finds.
+CMakeLists.txt runs it with that Python. It does not import torch, which takes seconds: the folder
+and the version file are enough. The runner names the folder in COMPAT_TORCH_FOLDER, since it knows
+the PYTHONPATH with which the shim will be loaded. Otherwise it is the torch that this Python finds.
 """
 
 import importlib.util

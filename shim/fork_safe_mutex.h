@@ -1,6 +1,6 @@
-// A mutex for state that threads without the GIL share: a fork, whichever thread does it, finds it
-// free in the child. With a plain one, a child whose parent's other thread held it waits for ever.
-// Not for anything held while code of others runs: the forking thread takes all of them.
+// A mutex for state shared by threads without the GIL. After a fork by any thread it is free in the
+// child. With a plain mutex, a child would wait for ever if another thread of the parent held it.
+// Do not hold it while running foreign code: the forking thread takes all of these mutexes.
 #pragma once
 
 #include <pthread.h>

@@ -71,7 +71,7 @@ std::vector<PyObject*> borrowed(const std::vector<py::object>& objects) {
     return result;
 }
 
-// A second time our own functions would be found in the tables.
+// A second installation would find our own functions in the tables.
 void install_imports() {
     static bool done = false;
     if (std::exchange(done, true)) return;
@@ -87,7 +87,7 @@ void install_imports() {
 #endif
 }
 
-// All that a simulated accelerator needs of them: its CPU kernels draw from its own generator.
+// A simulated accelerator needs only this one: its CPU kernels draw from its own generator.
 void install_drawing() {
     static bool done = false;
     if (std::exchange(done, true)) return;
@@ -126,7 +126,7 @@ PYBIND11_MODULE(_compat_shim, module) {
         py::arg("symbol"));
     module.def("note", &note, py::arg("kind"), py::arg("symbol"));
 
-    // (kind, op, from, to, file, line, count); an empty string where there is none.
+    // (kind, op, from, to, file, line, count); an empty string means none.
     py::class_<SiteRow>(module, "SiteRow")
         .def_readonly("kind", &SiteRow::kind)
         .def_readonly("op", &SiteRow::op)
@@ -140,7 +140,8 @@ PYBIND11_MODULE(_compat_shim, module) {
         [](const py::object& hook) { Recorder::instance().call_after_new_sites(hook.ptr()); },
         py::arg("hook"));
     module.def("rows", [] { return Recorder::instance().rows(); });
-    // Into the caller's list, so that no rows are between the two when a signal is handled.
+    // Filled into the caller's list, so that a signal handler never runs while the rows belong to
+    // nobody.
     module.def(
         "take_rows",
         [](py::list& into) {
@@ -155,7 +156,7 @@ PYBIND11_MODULE(_compat_shim, module) {
     module.def("new_stream", &new_stream, py::arg("priority"));
     module.def("stream_priority", &stream_priority, py::arg("stream"));
     module.def("is_stream", &is_stream, py::arg("stream"));
-    // By torch.Event.event_id, of events that were recorded.
+    // Keyed by torch.Event.event_id, for recorded events.
     module.def(
         "elapsed_ms",
         [](std::uintptr_t from, std::uintptr_t to) {
@@ -164,7 +165,8 @@ PYBIND11_MODULE(_compat_shim, module) {
         },
         py::arg("from"), py::arg("to"));
 
-    // torch.Generator of cuda:0's default generator; one object, as torch's own default generators.
+    // cuda:0's default generator as torch.Generator; always the same object, like torch's own
+    // default generators.
     module.def("default_generator", [] {
         static PyObject* generator = THPGenerator_initDefaultGenerator(default_cuda_generator());
         return py::reinterpret_borrow<py::object>(generator);

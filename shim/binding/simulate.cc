@@ -25,9 +25,9 @@ namespace {
 
 using namespace simulate;
 
-// Autograd's threads let go of what they hold of Python after the program has its results. One that
-// still waits for the GIL when Python ends takes the process down with it; work of our own that has
-// come back from each shows that they are done.
+// Autograd's threads release their Python objects after the program has its results. A thread that
+// waits for the GIL while Python ends takes the process down. So we send work through each thread
+// and wait until it has come back.
 void wait_for_autograd() {
     for (int i = 0; i < device_count(); ++i) {
         const auto options = at::TensorOptions().device(accelerator().device(i));
@@ -60,7 +60,7 @@ void bind_simulation(py::module_& module) {
         if (!installed()) return py::none();
         return py::str(c10::DeviceTypeName(installed()->type(), true));
     });
-    // By type of device; empty where none is simulated.
+    // By device type; empty if none is simulated.
     module.def("take_kernel_counts", [] {
         py::dict counts;
         if (installed())

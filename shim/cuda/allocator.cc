@@ -24,7 +24,8 @@ std::int64_t pages(long count) { return static_cast<std::int64_t>(count) * sysco
 Counter bytes;
 Counter blocks;
 
-// What can be had without swapping, which is more than what lies unused: caches can be given up.
+// Memory available without swapping. It is more than the unused memory, because caches can be
+// released.
 std::int64_t free_bytes() {
     std::ifstream file("/proc/meminfo");
     std::string name, unit;
@@ -39,8 +40,8 @@ std::int64_t free_bytes() {
 #endif
 }
 
-// What the C library gave for the block, which is what was asked for and a few bytes: known again
-// when it is freed, without a table.
+// The size that the C library allocated: the size asked for and a few bytes. It is known again at
+// free, without a table.
 std::int64_t size_of(void* data) {
 #ifdef __APPLE__
     return static_cast<std::int64_t>(malloc_size(data));
@@ -56,10 +57,10 @@ void free_counted(void* data) {
     c10::free_cpu(data);
 }
 
-// As above: that it is another function is what marks the block.
+// As above; the different function pointer marks the block.
 void free_as_cuda(void* data) { free_counted(data); }
 
-// torch's default CPU allocator, which is alloc_cpu and a line to the profiler, and the counts.
+// torch's default CPU allocator (alloc_cpu and a report to the profiler), plus the counts.
 class CountingAllocator final : public c10::Allocator {
   public:
     c10::DataPtr allocate(std::size_t count) override {
@@ -69,7 +70,7 @@ class CountingAllocator final : public c10::Allocator {
         } catch (const c10::Error& error) {
             c10::profiledCPUMemoryReporter().OutOfMemory(count);
             if (!AsCuda::active()) throw;
-            // What code for CUDA waits for, to try again with less.
+            // The error on which code for CUDA retries with less.
             TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ",
                              count,
                              " bytes of the host's memory: ", error.what_without_backtrace());

@@ -1,4 +1,4 @@
-// A count of what was allocated and freed, from any thread. Not a list of what is live.
+// Counts allocated and freed memory, from any thread. It keeps no list of live blocks.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace compat::shim {
 
-// Every op that makes a tensor passes here: one addition as it is allocated and one as it is freed.
+// On the path of every op that makes a tensor: one addition at allocation, one at free.
 class Counter {
   public:
     void add(std::int64_t amount) noexcept {
@@ -25,7 +25,7 @@ class Counter {
         allocated_before_.store(allocated_.load());
     }
     [[nodiscard]] Figure figure() const noexcept {
-        // In this order: what is freed meanwhile was allocated before.
+        // In this order: whatever is freed in between was allocated before.
         const auto freed = freed_.load();
         const auto allocated = allocated_.load();
         return {allocated - freed, std::max(allocated - freed, peak_.load()),

@@ -1,8 +1,8 @@
-// What torch's C++ side asks of CUDA, answered for a process that has none: hooks, device guard,
-// allocators, generators. One pretended device, cuda:0, which is the host or its accelerator.
+// Answers what torch's C++ side asks of CUDA, in a process without CUDA: hooks, device guard,
+// allocators, generators. There is one pretended device, cuda:0: the host or its accelerator.
 //
-// torch.cuda's Python side is answered in python/compat_shim. Both sides are installed together:
-// with one alone, torch finds a CUDA that is built but cannot be spoken to.
+// python/compat_shim answers torch.cuda's Python side. Both are installed together: with only one
+// of them, torch finds a CUDA that is built but does not work.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -16,11 +16,11 @@
 
 namespace compat::shim {
 
-// Hooks, guard and allocator, once, for the life of the process. With the GIL held.
+// Installs hooks, guard and allocator, once, for the life of the process. Needs the GIL.
 void install_cuda();
 
-// While one lives, what this thread's ops allocate and draw on the host stands for what they would
-// on CUDA: tensors' memory is remembered as CUDA's, and random numbers come from CUDA's generator.
+// While an instance lives, allocations and random draws of this thread's ops on the host count as
+// CUDA's: tensors' memory is marked, and random numbers come from CUDA's generator.
 class AsCuda {
   public:
     AsCuda() noexcept { ++depth_; }
@@ -33,21 +33,22 @@ class AsCuda {
     static inline thread_local int depth_ = 0;
 };
 
-// The default generator of cuda:0: a generator of CPU kernels, with a state of its own.
+// The default generator of cuda:0: a generator for CPU kernels, with its own state.
 [[nodiscard]] const at::Generator& default_cuda_generator();
-// What makes CPU kernels draw from it under AsCuda.
+// Makes CPU kernels draw from it under AsCuda.
 [[nodiscard]] Import default_generator_import();
 
-// Whether the tensor's memory was allocated under AsCuda. Results of ops on such a tensor are not.
+// Whether the tensor's memory was allocated under AsCuda. False for results of ops on such a
+// tensor.
 [[nodiscard]] bool made_as_cuda(const at::TensorBase& tensor) noexcept;
 
-// The host's CPU allocator, remembering what it handed out so that is_pinned() can answer.
+// The host's CPU allocator; remembers its blocks so that is_pinned() can answer.
 [[nodiscard]] c10::Allocator* pinned_allocator();
 [[nodiscard]] bool is_pinned(const void* pointer);
 
-// What CPU tensors take that were allocated since activation, whatever device they were asked for
-// on: a tensor's results carry no mark of it. In bytes and in blocks; and the machine's memory, in
-// bytes.
+// Memory of all CPU tensors allocated since activation, in bytes and blocks, and the machine's
+// memory in bytes. It counts every CPU tensor, because results of ops do not show whether CUDA was
+// asked for.
 struct Figure {
     std::int64_t current = 0, peak = 0;     // the peak since the last reset
     std::int64_t allocated = 0, freed = 0;  // since the last reset of them
@@ -60,7 +61,7 @@ struct MemoryFigures {
 void reset_peak_memory();
 void reset_accumulated_memory();
 
-// The same of pinned memory.
+// The same for pinned memory.
 struct PinnedFigures {
     Figure bytes, blocks;
 };
@@ -68,17 +69,17 @@ struct PinnedFigures {
 void reset_peak_pinned();
 void reset_accumulated_pinned();
 
-// The current stream of this thread, by id. Work is done when the call returns, so that a stream
-// is no more than its name.
+// The current stream of this thread, by id. A stream is only an id: work has ended when its call
+// returns.
 [[nodiscard]] c10::StreamId current_stream() noexcept;
 c10::StreamId exchange_stream(c10::StreamId stream) noexcept;
-// A priority below 0 is the high one, any other the low one, 0; the id holds which.
+// A priority below 0 means high, any other low (0). The id encodes it.
 [[nodiscard]] c10::StreamId new_stream(int priority) noexcept;
 [[nodiscard]] int stream_priority(c10::StreamId stream) noexcept;
-// Whether new_stream has given this id out, or it is the default stream's.
+// Whether new_stream returned this id, or it is the default stream's.
 [[nodiscard]] bool is_stream(c10::StreamId stream) noexcept;
 
-// Between two events of the guard's that were recorded.
+// Time between two recorded events of the guard.
 [[nodiscard]] double elapsed_ms(const void* from, const void* to);
 
 // Called by install_cuda.

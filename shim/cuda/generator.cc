@@ -1,6 +1,6 @@
-// The default generator of the pretended CUDA device. CPU kernels fetch the CPU's default generator
-// by one function of libtorch; its imports are replaced by ours, which answers for the thread that
-// asks. The generator stays a CPU generator: their kernels take no other.
+// The default generator of the pretended CUDA device. CPU kernels get the CPU's default generator
+// from one function of libtorch. Its imports are replaced by our function, which answers for the
+// calling thread. The generator stays a CPU generator, because CPU kernels accept no other.
 #include "simulate/generator.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -21,7 +21,7 @@ const at::Generator& default_generator_for_this_thread() {
 }  // namespace
 
 const at::Generator& default_cuda_generator() {
-    // Never destroyed: torch's own default generators are not, either.
+    // Never destroyed, like torch's own default generators.
     static const auto* generator =
         new at::Generator(at::detail::createCPUGenerator(c10::default_rng_seed_val));
     return *generator;

@@ -37,7 +37,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     c10::Device getDevice() const override { return cuda0(); }
     void setDevice(c10::Device device) const override { check_there(device); }
     void uncheckedSetDevice(c10::Device) const noexcept override {}
-    // 0, although torch.cuda.device_count() is 1: autograd starts a thread for each device counted
+    // 0, although torch.cuda.device_count() is 1. Autograd starts a thread for each device counted
     // here, and a process with such threads cannot run a backward pass after a fork.
     c10::DeviceIndex deviceCount() const noexcept override { return 0; }
     c10::DeviceCapability getDeviceCapability(c10::Device) const override { return {}; }
@@ -53,7 +53,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     c10::Stream exchangeStream(c10::Stream next) const override {
         return stream(exchange_stream(next.id()));
     }
-    // A number that tells streams apart; there is nothing at that address.
+    // Identifies the stream; it is no real address.
     void* getStreamNativeHandle(const c10::Stream which) const override {
         return reinterpret_cast<void*>(which.id());
     }

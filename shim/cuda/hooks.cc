@@ -1,4 +1,4 @@
-// CUDA hooks: what ATen asks of libtorch_cuda when it is there.
+// CUDA hooks: what ATen asks of libtorch_cuda if it is loaded.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -33,11 +33,11 @@ class Hooks : public at::CUDAHooksInterface {
     void deviceSynchronize(c10::DeviceIndex) const override {}
     std::string showConfig() const override { return "CUDA answered by compat_shim\n"; }
 
-    // What preferred_linalg_library and preferred_blas_library may be set to.
+    // Settings of preferred_linalg_library and preferred_blas_library.
     bool hasCuSOLVER() const override { return true; }
     bool hasCuBLASLt() const override { return true; }
 
-    // No plan is ever cached; the size of the cache is stored and returned.
+    // Nothing is cached; only the cache size is stored and returned.
     int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return plan_cache_size; }
     void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex, int64_t size) const override {
         plan_cache_size = size;
@@ -57,7 +57,7 @@ class Hooks : public at::CUDAHooksInterface {
     bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
 };
 
-// Where the host has an accelerator: torch takes no second one, and must find no CUDA beside it.
+// On a host with an accelerator. torch accepts no second one, so it must find no CUDA.
 class HooksOfAccelerator final : public Hooks {
   public:
     bool isBuilt() const override { return false; }
@@ -81,8 +81,8 @@ class HooksOfAccelerator final : public Hooks {
 
 }  // namespace
 
-// torch made its hooks object, the one that answers "no CUDA", at the first question and keeps a
-// reference to it for good. Neither class has data, so that the object can become ours in place.
+// torch creates its hooks object ("no CUDA") at the first question and keeps a reference to it.
+// Neither class has data, so the object can be replaced in place.
 void install_hooks() {
     static_assert(sizeof(Hooks) == sizeof(at::CUDAHooksInterface));
     static_assert(sizeof(HooksOfAccelerator) == sizeof(at::CUDAHooksInterface));

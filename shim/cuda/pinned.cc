@@ -1,5 +1,5 @@
-// Pinned memory, which on the host is memory like any other: what was handed out as pinned is
-// remembered, so that is_pinned() answers, and counted.
+// Pinned memory, which is ordinary memory on the host. It is counted, and remembered for
+// is_pinned().
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
 
@@ -63,7 +63,7 @@ class PinnedAllocator final : public at::HostAllocator {
     void copy_data(void* to, const void* from, std::size_t count) const override {
         default_copy_data(to, from, count);
     }
-    // Copies have ended when their call returns, and nothing that was freed is kept.
+    // Copies have ended when their call returns, and freed memory is not cached.
     bool record_event(void* data, void*, c10::Stream) override { return is_pinned(data); }
     void empty_cache() override {}
     at::HostStats get_stats() override {

@@ -7,7 +7,7 @@
 namespace compat::devices {
 namespace {
 
-// The driver's C interface, as <cuda.h> has had it since CUDA 2.0. 0 is success.
+// The driver's C interface, as in <cuda.h> since CUDA 2.0. 0 means success.
 using Init = int (*)(unsigned flags);
 using Get = int (*)(int* device, int ordinal);
 using GetName = int (*)(char* name, int size, int device);
@@ -23,7 +23,7 @@ Function symbol(void* library, const char* name) {
 
 CudaDescription describe_cuda_device(int index) {
     CudaDescription description;
-    // Where torch has CUDA it has loaded the driver already; never closed, since torch uses it.
+    // A torch with CUDA has loaded the driver already. Never closed, since torch uses it.
     void* driver = dlopen("libcuda.so.1", RTLD_NOW);
     if (driver == nullptr) return description;
     const auto init = symbol<Init>(driver, "cuInit");

@@ -1,4 +1,4 @@
-// What the CUDA driver says of a device and LibTorch's own headers cannot be asked without CUDA's.
+// Device facts from the CUDA driver, for which LibTorch's own headers need CUDA's.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace compat::devices {
 
 struct CudaDescription {
-    std::string name;        // empty: the driver is not there, or does not say
+    std::string name;        // empty: no driver, or no answer
     std::string capability;  // "8.0"
 };
 

@@ -35,8 +35,8 @@ constexpr std::array<Type, 7> kTypes{{{"cpu", at::kCPU},
                                       {"mtia", at::kMTIA},
                                       {"privateuseone", at::kPrivateUse1}}};
 
-// What each dtype is tried with: a product of matrices, which is what models do, and for integers
-// a sum. Every number on the way can be written in every one of them.
+// What each dtype is tested with: a matrix product, as in models, and for integers a sum. Every
+// intermediate number is exact in every dtype.
 struct Dtype {
     const char* name;
     at::ScalarType type;
@@ -74,7 +74,7 @@ DtypeSupport try_dtype(const Dtype& dtype, at::Device device) {
     return support;
 }
 
-// The value of the first line "key<blanks>: value" of a file of the system's.
+// The value of the first line "key<blanks>: value" in a system file.
 std::string field_of(const char* file, const std::string& key) {
     std::ifstream stream(file);
     for (std::string line; std::getline(stream, line);) {
@@ -110,7 +110,7 @@ DeviceCapabilities cpu() {
     if (!found.memory_total)
         found.memory_total =
             static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-    // What can be had without swapping, not what nobody has touched yet.
+    // Memory available without swapping, not only untouched memory.
     found.memory_free = kilobytes("MemAvailable");
     found.capability = at::get_cpu_capability();
     return found;
@@ -130,7 +130,7 @@ void ask_memory(DeviceCapabilities& found, at::Device device) {
         found.memory_free = static_cast<std::int64_t>(free);
         found.memory_total = static_cast<std::int64_t>(total);
     } catch (const c10::Error&) {
-        // A backend need not say.
+        // A backend may not implement this.
     }
 }
 
@@ -149,7 +149,7 @@ DeviceCapabilities accelerator(at::Device device) {
 
 bool has_code(c10::DeviceType type) {
     if (type == at::kCPU) return true;
-    // Asking for hooks that nobody registered is an error there.
+    // Asking for unregistered hooks is an error there.
     if (type == at::kPrivateUse1 && !at::isPrivateUse1HooksRegistered()) return false;
     return at::globalContext().getAcceleratorHooksInterface(type).isBuilt();
 }

@@ -1,6 +1,6 @@
-// The devices that LibTorch finds on this host, and what each can do: asked of LibTorch and tried
-// by running something small, never guessed from a name. No torch header, so that whoever asks
-// needs none. Not for choosing a device, nor for what the shim pretends: it is not in this process.
+// The devices that LibTorch finds on this host and what each can do. It asks LibTorch and runs
+// small tests; it never guesses from a name. No torch header, so that callers need none. It neither
+// chooses a device nor runs with the shim in its process.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace compat::devices {
 struct DtypeSupport {
     std::string name;  // fp32, fp16, bf16, fp64, int8
     bool works = false;
-    std::string why;  // it does not: torch's own words, or what it gave; empty where it works
+    std::string why;  // torch's error or the wrong result; empty if it works
 };
 
 struct DeviceCapabilities {
     std::string device;                                     // "cpu", "cuda:0"
     std::string type;                                       // "cpu", "cuda", "mps", …
-    std::string name;                                       // as its maker calls it
-    std::optional<std::int64_t> memory_total, memory_free;  // bytes; empty: nobody says
-    std::string capability;  // "8.0" (CUDA), "AVX2" (CPU); empty: there is no such thing
+    std::string name;                                       // the maker's name
+    std::optional<std::int64_t> memory_total, memory_free;  // bytes; empty: unknown
+    std::string capability;  // "8.0" (CUDA), "AVX2" (CPU); empty: none
     std::vector<DtypeSupport> dtypes;
 };
 
@@ -31,20 +31,20 @@ struct TypeReport {
     std::vector<DeviceCapabilities> devices;
 };
 
-// The types of devices that there may be, the CPU first. Asks nothing of LibTorch.
+// All device types, the CPU first. Does not call LibTorch.
 [[nodiscard]] const std::vector<std::string>& device_types();
 
-// Called before each thing that may take this process down or hang it.
+// Called before each step that may crash or hang this process.
 class Progress {
   public:
     virtual ~Progress() = default;
     virtual void about_to(std::string_view what) = 0;
 };
 
-// All of one type. A backend that cannot be asked throws, as LibTorch does.
+// All devices of one type. Throws LibTorch's error if the backend fails.
 [[nodiscard]] TypeReport devices_of(std::string_view type, Progress& progress);
 
-// How this LibTorch was built, in its own words.
+// LibTorch's own description of its build.
 [[nodiscard]] std::string build_config();
 
 }  // namespace compat::devices

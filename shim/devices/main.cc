@@ -1,10 +1,9 @@
 // device-probe: prints, as one JSON object (docs/reference/file-formats.md), the devices that
 // LibTorch finds.
 //
-// Each type of device is asked in a process of its own, all at the same time, forked before
-// LibTorch has done anything: a driver that hangs or crashes takes its own type down, is named, and
-// costs no more than kSeconds. LibTorch's libraries are found by the loader:
-// LD_LIBRARY_PATH=…/torch/lib.
+// Each device type is asked in its own process, all at the same time, forked before LibTorch has
+// done anything. A driver that hangs or crashes affects only its own type, is named, and costs at
+// most kSeconds. The loader finds LibTorch's libraries: LD_LIBRARY_PATH=…/torch/lib.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +30,7 @@ using compat::devices::TypeReport;
 constexpr int kFormat = 1;
 constexpr unsigned kSeconds = 15;
 
-// JSON, in the few forms that are needed here.
+// The few forms of JSON needed here.
 std::string quoted(const std::string& text) {
     std::string out = "\"";
     for (const char c : text) {
@@ -73,7 +72,7 @@ std::string json_of(const DeviceCapabilities& device) {
            "}}";
 }
 
-// What a child tells of itself, line by line: a mark and text. The last step is what it died of.
+// What a child writes, line by line: a mark and text. The last step is where it died.
 enum Mark : char { step = '#', built = '+', found = '=', refused = '!' };
 
 class Pipe final : public compat::devices::Progress {
@@ -95,7 +94,7 @@ class Pipe final : public compat::devices::Progress {
     int fd_;
 };
 
-// What LibTorch is asked: a type of device, or how it was built.
+// A question to LibTorch: a device type, or how it was built.
 using Question = void (*)(const std::string& asked, Pipe& pipe);
 
 void ask_type(const std::string& type, Pipe& pipe) {
@@ -113,7 +112,7 @@ void ask_config(const std::string& /*asked*/, Pipe& pipe) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
     alarm(kSeconds);
-    // A backend's chatter is not ours to print, nor must one that hangs hold our reader's pipe.
+    // A backend's output is dropped, and a backend that hangs must not keep our pipe open.
     const int null = open("/dev/null", O_RDWR);
     for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, standard);
     Pipe pipe(fd);
@@ -122,14 +121,14 @@ void ask_config(const std::string& /*asked*/, Pipe& pipe) {
     } catch (const std::exception& error) {
         pipe.tell(refused, std::string(error.what(), std::strcspn(error.what(), "\n")));
     }
-    _exit(0);  // without the backends' own farewells, which may crash
+    _exit(0);  // skips the backends' exit handlers, which may crash
 }
 
 struct Answer {
     std::string asked;
     pid_t pid = -1;
     int fd = -1;
-    std::string why;  // it failed
+    std::string why;  // why it failed
     std::string last_step = "asking";
     bool is_built = false;
     std::vector<std::string> found;  // JSON

@@ -40,7 +40,7 @@ constexpr std::size_t at(Enum value) {
     return static_cast<std::size_t>(value);
 }
 
-// The place a request names by itself; `unchanged` where it names none of the three.
+// The place that a request names; `unchanged` if it names none of the three.
 constexpr Place own_place(Requested kind) {
     switch (kind) {
         case Requested::cpu:
@@ -59,11 +59,12 @@ constexpr Place own_place(Requested kind) {
     return kSame;
 }
 
-// Memory on these is one: every index but 0 and "none given" folds to 0. CUDA keeps its index.
+// MPS and the CPU have one device: every index except 0 and "none given" becomes 0. CUDA keeps its
+// index.
 constexpr int folded(Place place, int index) { return place == kCuda || index < 0 ? index : 0; }
 
-// A place that was decided, compared with what was asked for. A request for nothing that ends on
-// the CPU is what torch would have done anyway, hence no change.
+// Compares the decided place with the request. A request without a device that ends on the CPU is
+// no change: torch would have done the same.
 Answer decided(Request request, Place place, bool override_on, Change reason) {
     const int index = folded(place, request.index);
     const Place own = own_place(request.kind);
@@ -81,7 +82,7 @@ Answer resolve(Request request, Host host, bool override_on, Mode mode) noexcept
     if (override_on && is_a_place) return decided(request, kCpu, true, Change::override_);
     const Place place = table[at(request.kind)][at(host)];
     if (place != kSame) return decided(request, place, override_on, Change::redirect);
-    // Left where it is; only the index of a request for MPS or the CPU may still fold.
+    // The place stays; the index of a request for MPS or the CPU may still become 0.
     const Place own = own_place(request.kind);
     if (own == kSame || folded(own, request.index) == request.index)
         return {kSame, request.index, Change::none, override_on};

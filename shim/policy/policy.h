@@ -1,7 +1,6 @@
 // Where a request for a device goes: (requested, host, override, mode) -> actual, as a pure
-// function. Knows no torch, no Python and no global state; who asks, and what is done with the
-// answer, is the business of redirect/. The table itself is in policy.cc and in
-// docs/reference/shim.md.
+// function. It knows no torch, no Python and no global state; redirect/ calls it and acts on the
+// answer. The table is in policy.cc and in docs/reference/shim.md.
 #pragma once
 
 #include <array>
@@ -15,7 +14,7 @@ enum class Mode { missing, full };
 enum class Host { mps, cuda, cpu };
 
 // What code asked for. `integer` is a bare device number, which means CUDA in CUDA code. `toggle`
-// is "cpu:-1", the request that turns the CPU override on and off.
+// is "cpu:-1", which turns the CPU override on and off.
 enum class Requested { none, cpu, toggle, mps, cuda, integer, meta, other };
 
 // Index -1: none was given.
@@ -24,16 +23,15 @@ struct Request {
     int index = -1;
 };
 
-// A place data can lie on. `unchanged` leaves the request as it was, index included.
+// Where data can be. `unchanged` keeps the request, index included.
 enum class Place { unchanged, cpu, mps, cuda };
 
-// How the answer differs from the request, in the words of the record
-// (docs/reference/file-formats.md).
+// How the answer differs from the request; names as in the record (docs/reference/file-formats.md).
 enum class Change { none, redirect, fold, override_ };
 
 struct Answer {
     Place place = Place::unchanged;
-    int index = -1;  // meaningful only where place is not `unchanged`
+    int index = -1;  // only if place is not `unchanged`
     Change change = Change::none;
     bool override_on = false;  // after this request
 };

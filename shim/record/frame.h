@@ -1,4 +1,4 @@
-// What differs between Python versions in reading frames and in hanging data on code objects.
+// Differences between Python versions in reading frames and in attaching data to code objects.
 #pragma once
 
 #include <Python.h>

@@ -11,7 +11,7 @@ namespace {
 
 std::string_view name_of(EventKind kind) { return kEventKinds[static_cast<std::size_t>(kind)]; }
 
-// As code writes it: the override's device is none that torch has a name for.
+// As code writes it; torch has no name for the override's device.
 std::string device_name(const std::optional<c10::Device>& device) {
     if (!device) return {};
     return device->is_cpu() && device->index() < -1 ? "cpu:-1" : device->str();
@@ -33,14 +33,14 @@ std::string utf8(PyObject* text) {
     return result;
 }
 
-// The frame keeps its code object alive, so that the pointer may be borrowed for its lifetime.
+// The frame keeps its code object alive, so the pointer may be borrowed while the frame lives.
 PyCodeObject* code_of(PyFrameObject* frame) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     Py_DECREF(code);
     return code;
 }
 
-// An exception that is on its way must survive our look at the frames.
+// Reading frames must not clear an exception that is being raised.
 class KeepError {
   public:
     KeepError() { PyErr_Fetch(&type_, &value_, &traceback_); }
@@ -110,7 +110,7 @@ void Recorder::note(const Event& event) noexcept {
         const KeepError keep;
         count_at_caller(event);
     } catch (const std::bad_alloc&) {
-        // The count is lost, the program's own request goes on.
+        // The count is lost; the program's request continues.
     }
 }
 
@@ -139,8 +139,8 @@ void Recorder::ask_for_the_hook() {
     asked_ = Py_AddPendingCall(&Recorder::call_the_hook, this) == 0;
 }
 
-// What a handler of the program's raises meanwhile (Ctrl-C, an alarm) is the program's; for want of
-// memory or of stack the record waits for another time.
+// An exception of the program's own handler (Ctrl-C, an alarm) is passed on. Without memory or
+// stack, the record is written later.
 int Recorder::call_the_hook(void* self) {
     auto& recorder = *static_cast<Recorder*>(self);
     recorder.asked_ = recorder.new_sites_ = false;
@@ -184,7 +184,7 @@ bool Recorder::called_for_the_host() noexcept {
         }
         return true;
     } catch (const std::bad_alloc&) {
-        return true;  // the request stays as it was
+        return true;  // the request is unchanged
     }
 }
 
@@ -204,7 +204,7 @@ Recorder::CodeSites* Recorder::sites_of(PyCodeObject* code) {
     return fresh.release();
 }
 
-// Called as a code object dies, its line table still in place.
+// Called when a code object is freed, while its line table still exists.
 void Recorder::code_is_freed(void* sites) {
     if (!sites) return;
     const std::unique_ptr<CodeSites> code(static_cast<CodeSites*>(sites));
@@ -243,7 +243,7 @@ std::vector<SiteRow> Recorder::take() {
 void Recorder::clear() {
     forget_python();
     (void)take_native();
-    asked_ = false;  // after a fork: of the parent's main thread
+    asked_ = false;  // after a fork: it was asked of the parent's main thread
 }
 
 Recorder::Rows Recorder::python_rows() {
@@ -259,7 +259,7 @@ void Recorder::forget_python() {
     settled_.clear();
 }
 
-// At once: threads without the GIL count on meanwhile.
+// In one step: threads without the GIL keep counting.
 Recorder::Rows Recorder::take_native() {
     const std::lock_guard lock(native_mutex_);
     return std::exchange(native_, {});

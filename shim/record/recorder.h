@@ -1,8 +1,8 @@
-// Counts what the shim did, by place in the user's code. One recorder for kernels, hooks and Python
-// remedies alike. It knows no file and no format: record.py takes the rows and writes them.
+// Counts what the shim did, by source line. Kernels, hooks and Python remedies use one recorder. It
+// knows no file and no format: record.py takes the rows and writes them.
 //
-// State is guarded by the GIL. Threads that Python does not know have no calling line; they are
-// counted apart under a mutex, so that they never have to become Python threads.
+// The GIL guards the state. Threads that Python does not know have no calling line. They are
+// counted separately under a mutex, so that they never have to become Python threads.
 #pragma once
 
 #include <Python.h>
@@ -26,7 +26,7 @@
 
 namespace compat::shim {
 
-// The words of the record (docs/reference/file-formats.md).
+// Names as in the record (docs/reference/file-formats.md).
 enum class EventKind : std::uint8_t { redirect, fold, override_, stub, refusal, fallback };
 
 inline constexpr std::array<std::string_view, 6> kEventKinds{"redirect", "fold",    "override",
@@ -46,7 +46,7 @@ struct Event {
     friend bool operator==(const Event&, const Event&) = default;
 };
 
-// One line of the record: empty `file` where no Python line called.
+// One line of the record; `file` is empty if no Python line called.
 struct SiteRow {
     std::string kind, op, from, to, file;
     int line = 0;
@@ -61,19 +61,19 @@ class Recorder {
     // frozen and generated code. Called once, before the first event, with the GIL held.
     void configure(std::vector<std::string> internal_prefixes, LogLevel level);
 
-    // The callers that ask for host memory: beginnings of files' names, and a function's name or
-    // nothing. After `configure`, before the first event, with the GIL held.
+    // Callers that need host memory: prefixes of file names, and a function's name or nothing.
+    // Called after `configure` and before the first event, with the GIL held.
     struct Caller {
         std::string file, function;
     };
     void set_host_callers(std::vector<Caller> callers) { host_callers_ = std::move(callers); }
-    // Whether one of them stands between this thread's op and the user's line; or there is no such
-    // line. From any thread, with or without the GIL.
+    // Whether one of these callers is between this thread's op and the user's line, or there is no
+    // user's line. From any thread, with or without the GIL.
     [[nodiscard]] bool called_for_the_host() noexcept;
 
-    // With the GIL held, once: `hook`, a Python callable, is called by the main thread, between two
-    // of its instructions and at most once a second, after sites were counted that are new. Whoever
-    // writes the record need not wait for an orderly end.
+    // With the GIL held, once. The main thread calls `hook`, a Python callable, between two
+    // instructions, at most once a second, after new sites were counted. So the record can be
+    // written before the process ends.
     void call_after_new_sites(PyObject* hook);
 
     // With the GIL held.
@@ -82,17 +82,17 @@ class Recorder {
     // From any thread, with or without the GIL.
     void note(const Event& event) noexcept;
 
-    // With the GIL held: torch's function that the innermost line of the user's has called and that
-    // has not returned; null where that line called no Python function of torch's.
+    // With the GIL held: the torch function that the user's innermost line called and that has not
+    // returned; null if that line called no Python function of torch.
     [[nodiscard]] OwnedFrame call_of_the_users_line();
 
-    // With the GIL held: what was counted since the last take, one row a site, in order of file and
-    // line. `take` starts the count anew.
+    // With the GIL held: counts since the last take, one row for each site, ordered by file and
+    // line. `take` resets the counts.
     [[nodiscard]] std::vector<SiteRow> rows();
     [[nodiscard]] std::vector<SiteRow> take();
     void clear();
 
-    // Sites held in memory, live or waiting to be taken: what must not grow with the count.
+    // Sites in memory, live or waiting to be taken. Must not grow with the counts.
     [[nodiscard]] std::size_t size() const;
 
   private:
@@ -108,7 +108,7 @@ class Recorder {
         std::uint64_t count = 0;
         int line = -1;  // -1: not resolved yet
     };
-    // Hangs in a code object's extra slot and dies with it, hence no reference back is owned.
+    // Attached to a code object's extra slot and freed with it, so it owns no reference back.
     struct CodeSites {
         PyCodeObject* code;
         bool internal;
@@ -141,11 +141,11 @@ class Recorder {
     std::vector<Caller> host_callers_;
     std::vector<std::string> op_names_;
     std::unordered_map<std::string, OpId> op_ids_;
-    std::unordered_set<CodeSites*> touched_;  // those with a count since the last take
-    Rows settled_;                            // counts of code objects that are gone
+    std::unordered_set<CodeSites*> touched_;  // with counts since the last take
+    Rows settled_;                            // counts of freed code objects
     PyObject* hook_ = nullptr;
-    bool new_sites_ = false;  // since the hook was called
-    bool asked_ = false;      // that it be called
+    bool new_sites_ = false;  // since the last call of the hook
+    bool asked_ = false;      // a call of the hook is pending
     std::chrono::steady_clock::time_point called_;
     ForkSafeMutex native_mutex_;
     Rows native_;

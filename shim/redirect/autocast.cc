@@ -18,7 +18,7 @@ constexpr auto kKey = c10::DispatchKey::AutocastCPU;
 template <CastPolicy policy, class Op, class Cast, class Schema = typename Op::schema>
 struct UnderCudaAutocast;
 
-// `Cast` is the function of `Op` that is called with the arguments cast: as a rule its own.
+// `Cast` is the function of `Op` that is called with the cast arguments; usually its own.
 template <CastPolicy policy, class Op, class Cast, class Result, class... Args>
 struct UnderCudaAutocast<policy, Op, Cast, Result(Args...)> {
     using Wrapped =
@@ -32,7 +32,7 @@ struct UnderCudaAutocast<policy, Op, Cast, Result(Args...)> {
     }
 };
 
-// An op that the CPU's list has keeps torch's kernel. 1 where one was put.
+// An op in the CPU's list keeps torch's kernel. Returns 1 if a kernel was registered.
 template <CastPolicy policy, class Op, class Cast = Op>
 int put(torch::Library& library) {
     const auto found = c10::Dispatcher::singleton().findOp({Op::name, Op::overload_name});
@@ -45,7 +45,7 @@ int put(torch::Library& library) {
 
 int put_all(torch::Library& library) {
     int count = 0;
-// torch's lists name an op by one word or, with its overload, by two.
+// torch's lists name an op by one word, or by two with its overload.
 #define OP_1(op) at::_ops::op
 #define OP_2(op, overload) at::_ops::op##_##overload
 #define PICK(first, second, name, ...) name
@@ -80,7 +80,7 @@ int put_all(torch::Library& library) {
 }  // namespace
 
 int register_autocast() {
-    // Never destroyed: taking kernels out while the process ends would race with its last ops.
+    // Never destroyed: removing kernels at process exit would race with its last ops.
     static auto* library =
         new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
     static const int once = put_all(*library);

@@ -1,11 +1,11 @@
-// autocast("cuda") for tensors that are on the CPU. It switches the CPU's autocast on as well
-// (python/compat_shim/autocast.py), whose list of ops is shorter than CUDA's; the rest of CUDA's is
-// put on the CPU's key here. Not for autocast("cpu"): alone, it works as without us.
+// autocast("cuda") for tensors on the CPU. python/compat_shim/autocast.py also turns the CPU's
+// autocast on, whose list of ops is shorter than CUDA's. This file registers the rest of CUDA's
+// list on the CPU's key. autocast("cpu") alone is unchanged.
 #pragma once
 
 namespace compat::shim {
 
-// Once, for the life of the process. The number of ops that got a kernel.
+// Once, for the life of the process. Returns the number of ops that got a kernel.
 int register_autocast();
 
 }  // namespace compat::shim

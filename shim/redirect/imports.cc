@@ -12,7 +12,7 @@
 namespace compat::shim {
 namespace {
 
-// The tables of one object's dynamic section (ELF gABI, "Dynamic Section").
+// The tables of an object's dynamic section (ELF gABI, "Dynamic Section").
 struct Tables {
     const ElfW(Sym) * symbols = nullptr;
     const char* names = nullptr;
@@ -21,7 +21,7 @@ struct Tables {
     const ElfW(Rela) * addresses = nullptr;  // all others
     std::size_t calls_bytes = 0;
     std::size_t addresses_bytes = 0;
-    std::size_t nameless = 0;  // those of `addresses` that come first and name no symbol
+    std::size_t nameless = 0;  // first entries of `addresses`, without a symbol
 };
 
 struct Search {
@@ -29,7 +29,7 @@ struct Search {
     std::vector<int> replaced;  // for each of `imports`
 };
 
-// glibc stores these as addresses, other C libraries as offsets from where the object lies.
+// glibc stores addresses; other C libraries store offsets from the object's base.
 template <class T>
 const T* located(const dl_phdr_info& object, ElfW(Addr) value) {
     return reinterpret_cast<const T*>(value < object.dlpi_addr ? value + object.dlpi_addr : value);
@@ -70,9 +70,9 @@ Tables tables_of(const dl_phdr_info& object, const ElfW(Dyn) * entry) {
     return tables;
 }
 
-// Where the object's symbol table has a symbol, or 0. Symbols that are only imported come before
-// those that the hash table leads to, and are few; its layout is that of the GNU tools: the numbers
-// of buckets, of symbols before, of words in the filter; a shift; filter, buckets, chains.
+// The symbol's index in the object's symbol table, or 0. Imported symbols come before those in the
+// hash table and are few. The layout is that of the GNU tools: counts of buckets, of symbols
+// before, of filter words; a shift; filter, buckets, chains.
 std::size_t index_of(const Tables& tables, std::string_view name) {
     const std::uint32_t buckets_count = tables.hash[0];
     const std::uint32_t first_hashed = tables.hash[1];
@@ -87,12 +87,12 @@ std::size_t index_of(const Tables& tables, std::string_view name) {
          i != 0 && i >= first_hashed; ++i) {
         const std::uint32_t found = chains[i - first_hashed];
         if ((found | 1) == (hash | 1) && name == tables.names + tables.symbols[i].st_name) return i;
-        if (found & 1) break;  // the last of its chain
+        if (found & 1) break;  // end of its chain
     }
     return 0;
 }
 
-// The slot may lie in memory that was made read-only after the object was loaded.
+// The slot may be in memory that became read-only after loading.
 bool write_slot(std::uintptr_t address, void* value) {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     if (mprotect(reinterpret_cast<void*>(address & ~(page - 1)), page, PROT_READ | PROT_WRITE) != 0)
@@ -129,7 +129,7 @@ bool holds(const dl_phdr_info& object, const void* address) {
     return false;
 }
 
-// The loader's lock on its list is held here: nothing that asks the loader may be called.
+// The loader holds its lock here: do not call the loader.
 int visit(dl_phdr_info* object, std::size_t, void* data) {
     auto& search = *static_cast<Search*>(data);
     if (holds(*object, search.imports.front().replacement)) return 0;

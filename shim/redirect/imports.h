@@ -1,6 +1,6 @@
-// Puts a function of ours in the place of one that torch's libraries import from one another. For
-// what no hook, kernel or registry of torch reaches. Not for functions that are called inside the
-// library that defines them: those calls pass no import table.
+// Replaces a function that torch's libraries import from each other, for what no hook, kernel or
+// registry of torch reaches. It does not affect calls inside the library that defines the function:
+// those use no import table.
 #pragma once
 
 #include <span>
@@ -14,10 +14,10 @@ struct Import {
     void* replacement;
 };
 
-// Every object in the process now, but the one that the replacements lie in, calls them where it
-// imported the symbols. Returns for each how often it was replaced: 0 where no object imports it,
-// or where the platform has no 64-bit ELF tables in the GNU tools' form. Once a process, with the
-// GIL held; other threads may be calling the functions meanwhile.
+// Patches the import tables of every loaded object except the one that contains the replacements.
+// Returns for each symbol how often it was replaced: 0 if no object imports it, or if the platform
+// has no 64-bit ELF tables of the GNU tools. Once for each process, with the GIL held; other
+// threads may be calling the functions.
 [[nodiscard]] std::vector<int> replace_imports(std::span<const Import> imports);
 
 }  // namespace compat::shim

@@ -22,7 +22,7 @@ c10::IValue& argument(const OpShape& shape, torch::jit::Stack& stack, int positi
                             static_cast<std::size_t>(shape.arguments));
 }
 
-// `.to("cuda")` of a CPU tensor is a new tensor on CUDA; on the CPU the same call would be the
+// `.to("cuda")` of a CPU tensor is a new tensor on CUDA. On the CPU the same call would return the
 // tensor itself, and writing to one would change the other.
 void keep_copy_semantics(const OpShape& shape, torch::jit::Stack& stack, c10::Device from,
                          c10::Device to) {
@@ -32,8 +32,8 @@ void keep_copy_semantics(const OpShape& shape, torch::jit::Stack& stack, c10::De
         argument(shape, stack, shape.copy) = c10::IValue(true);
 }
 
-// Of a request for the CPU or for no device, where this process forces: whether it goes with the
-// others. Numbers are drawn where their generator is, and pages are locked on the host.
+// For a request for the CPU or without a device, if this process forces: whether it is redirected
+// too. Numbers are drawn where their generator is, and pages are locked on the host.
 bool goes_along(const OpShape& shape, torch::jit::Stack& stack) {
     if (shape.generator >= 0) {
         const c10::IValue& generator = argument(shape, stack, shape.generator);
@@ -47,9 +47,9 @@ bool goes_along(const OpShape& shape, torch::jit::Stack& stack) {
     return asked_by_the_user();
 }
 
-// Returns whether the host stands for CUDA from here on: where CUDA was asked for, or where nothing
-// was and the tensor that stands first (`randn_like(x)`, `x.new_empty(3)`) was made so. `may_force`
-// where the request may be the user's.
+// Returns whether the host stands for CUDA from here on: CUDA was asked for, or nothing was and the
+// first tensor (`randn_like(x)`, `x.new_empty(3)`) was made so. `may_force`: the request may be the
+// user's.
 bool rewrite(const OpShape& shape, torch::jit::Stack& stack, bool may_force) {
     c10::IValue& value = argument(shape, stack, shape.device);
     if (!value.isDevice()) {
@@ -131,8 +131,8 @@ void BackendSelectKernel::operator()(const c10::OperatorHandle& op, c10::Dispatc
     const auto layout = int_argument(shape_, *stack, shape_.layout, c10::Layout::Strided);
     const c10::IValue& value = argument(shape_, *stack, shape_.device);
     const c10::Device device = value.isDevice() ? value.toDevice() : c10::Device(c10::kCPU);
-    // The backend's key alone, or added to the tensors' own: with either half for both, ops recurse
-    // without end under the Python dispatcher.
+    // Either the backend's key alone, or added to the tensors' own. With one choice for both, ops
+    // recurse without end under the Python dispatcher.
     const c10::DispatchKeySet backend(c10::computeDispatchKey(dtype, layout, device));
     op.redispatchBoxed(shape_.tensors ? (keys & kAfterBackendSelect) | backend : backend, stack);
 }

@@ -1,9 +1,9 @@
-// The kernels that rewrite an op's Device argument on its way through the dispatcher. Which ops get
-// one, and under which keys, is registration.h's.
+// Kernels that rewrite an op's Device argument in the dispatcher. registration.h decides which ops
+// get one, and under which keys.
 //
-// GenericMode sits above autograd, Python, Fake and functorch keys and sees what the user asked
-// for; it works where the thread's TLS includes it. BackendSelect is below them and in every
-// thread: the net for threads that Python did not start.
+// GenericMode is above the autograd, Python, Fake and functorch keys, so it sees what the user
+// asked for. It works where the thread's TLS includes it. BackendSelect is below them and in every
+// thread; it covers threads that Python did not start.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -15,12 +15,12 @@ namespace compat::shim {
 
 inline constexpr auto kModeKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
-// Positions in an op's schema, -1 where it has no such argument.
+// Argument positions in an op's schema; -1 if it has no such argument.
 struct OpShape {
     OpId id = 0;
     int arguments = 0;
     int device = -1;
-    int copy = -1;  // only of aten::to, where `self` is argument 0
+    int copy = -1;  // only aten::to, whose `self` is argument 0
     int dtype = -1;
     int layout = -1;
     int pinned = -1;
@@ -53,14 +53,14 @@ class BackendSelectKernel final : public c10::OperatorKernel {
     OpShape shape_;
 };
 
-// An op that fills its first argument with random numbers and asks for no device: those of a tensor
-// that was made as on CUDA come from CUDA's generator.
+// An op that fills its first argument with random numbers and takes no device. For a tensor made as
+// on CUDA the numbers come from CUDA's generator.
 void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                         torch::jit::Stack* stack);
-// Whether an op is one of these, by its schema and tags.
+// Whether an op is such an op, by its schema and tags.
 [[nodiscard]] bool fills_with_random_numbers(const c10::OperatorHandle& op);
 
-// Work on the host has ended when its call returns: no stream keeps memory alive.
+// Does nothing: work on the host has ended when its call returns, so no stream keeps memory alive.
 void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                           torch::jit::Stack* stack);
 

@@ -1,5 +1,5 @@
-// torch.zeros(2, out=tensor, device="cuda"): torch's argument parser holds the device against the
-// tensor's before any kernel is asked. It is made to compare with where the request goes.
+// torch.zeros(2, out=tensor, device="cuda"): torch's argument parser compares the device with the
+// tensor's before any kernel runs. This makes it compare with the redirected device.
 #pragma once
 
 #include "redirect/imports.h"

@@ -17,21 +17,21 @@ namespace compat::shim {
 namespace {
 
 constexpr char kToggle[] = "cpu:-1";
-// No string gives the CPU this index, and a debug build's constructor would not, either.
+// No string gives the CPU this index, and a debug build's constructor rejects it.
 const c10::Device kToggleDevice = [] {
     c10::Device device(c10::kCPU);
     device.set_index(-2);
     return device;
 }();
 
-// The call that toggled last: the torch function that a line of the user's called, and which may
-// ask again before it returns. Held, so that no other call's frame can have its address; guarded by
-// the GIL. `holding` says from any thread whether there is one.
+// The call that toggled last: the torch function that a user's line called, and which may ask again
+// before it returns. The reference is kept so that no other frame can have its address; guarded by
+// the GIL. `holding` tells from any thread whether there is one.
 PyFrameObject* last_call = nullptr;
 std::thread::id last_thread;
 std::atomic<bool> holding{false};
 
-// The same for a C function that asks for the device of each of its parts: set while one runs.
+// The same for a C function that asks for the device of each of its parts; set while it runs.
 enum class InFunction { none, not_toggled, toggled };
 thread_local InFunction in_function = InFunction::none;
 
@@ -67,11 +67,11 @@ bool asks_to_toggle(PyObject* value) {
     return PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, kToggle) == 0;
 }
 
-// The arguments with "cpu" for "cpu:-1"; toggles where there was one. New references, or null with
-// a Python error.
+// The arguments with "cpu" for "cpu:-1"; toggles if there was one. New references, or null with a
+// Python error.
 struct Arguments {
     PyObject* positional;
-    PyObject* named;  // null where there are none
+    PyObject* named;  // null: none
     ~Arguments() {
         Py_XDECREF(positional);
         Py_XDECREF(named);
@@ -99,7 +99,7 @@ bool toggle_in(Arguments& arguments, OpId symbol) {
         arguments.named = named;
         ok = named != nullptr;
         PyObject *key = nullptr, *value = nullptr;
-        // Values of keys that are there may be set while the dict is walked.
+        // Existing keys may be assigned while the dict is iterated.
         for (Py_ssize_t at = 0; ok && PyDict_Next(named, &at, &key, &value);) {
             if (!asks_to_toggle(value)) continue;
             found = true;
@@ -111,7 +111,7 @@ bool toggle_in(Arguments& arguments, OpId symbol) {
     return ok;
 }
 
-// One class for each C type, since a constructor knows no state of its own.
+// One class for each C type, because a constructor has no state of its own.
 template <std::size_t N>
 struct Constructor {
     static inline newfunc original = nullptr;
@@ -124,14 +124,14 @@ struct Constructor {
     }
     static void install(PyObject* type) {
         auto* c_type = reinterpret_cast<PyTypeObject*>(type);
-        if (original) return;  // an activation that was interrupted, and is tried again
+        if (original) return;  // an interrupted activation is retried
         symbol = Recorder::instance().op_id(c_type->tp_name);
         original = std::exchange(c_type->tp_new, &construct);
         PyType_Modified(c_type);
     }
 };
 
-// A C function called with what it is called with, as one call. One class for each function.
+// Wraps a C function so that it counts as one call. One class for each function.
 template <std::size_t N>
 struct OneCall {
     static inline PyCFunctionWithKeywords original = nullptr;

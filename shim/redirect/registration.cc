@@ -16,16 +16,16 @@
 namespace compat::shim {
 namespace {
 
-// Their device names the accelerator that page-locked memory is for, not a place to put a tensor.
+// Their device is the accelerator that page-locked memory is for, not a place for a tensor.
 constexpr std::array<std::string_view, 3> kLeftAlone{"aten::is_pinned", "aten::pin_memory",
                                                      "aten::_pin_memory"};
 
-// Each override of a kernel warns; two hundred lines of it would tell nobody anything.
+// Every override prints a warning; two hundred of them would help nobody.
 struct Silence final : c10::WarningHandler {
     void process(const c10::Warning&) override {}
 };
 
-// Never destroyed: taking kernels out while the process ends would race with its last ops.
+// Never destroyed: removing kernels at process exit would race with its last ops.
 std::vector<c10::RegistrationHandleRAII>& handles() {
     static auto* kept = new std::vector<c10::RegistrationHandleRAII>();
     return *kept;
@@ -82,7 +82,7 @@ Registered register_all() {
         shape.id = Recorder::instance().op_id(readable(name));
         put(dispatcher, name, kModeKey, rewriting<ModeKernel>(shape));
         ++result.mode;
-        // Only kernels that torchgen made can be replaced by a rule: prims bring their own.
+        // Only kernels made by torchgen can be replaced by rule; prims have their own.
         if (name.name.starts_with("aten::") &&
             op->hasKernelForDispatchKey(c10::DispatchKey::BackendSelect)) {
             put(dispatcher, name, c10::DispatchKey::BackendSelect,

@@ -1,4 +1,4 @@
-// Puts the kernels into torch's dispatcher, once, for the life of the process.
+// Registers the kernels in torch's dispatcher, once, for the life of the process.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ struct Registered {
     int backend_select = 0;  // ops with a kernel under BackendSelect
 };
 
-// A second call changes nothing and answers as the first. With the GIL held.
+// A second call changes nothing and returns the same. With the GIL held.
 Registered register_kernels();
 
-// Whether this thread's requests pass the GenericMode kernels. Children of fork inherit it, threads
-// do not.
+// Whether this thread's requests pass the GenericMode kernels. Children of a fork inherit it;
+// threads do not.
 void include_this_thread(bool included);
 [[nodiscard]] bool this_thread_included();
 

@@ -58,7 +58,7 @@ Decision decide(c10::Device device) noexcept {
     switch (answer.place) {
         case Place::unchanged:
             return {device, Change::none};
-        // A CPU tensor's device carries no index; with one, `.to` would copy for nothing.
+        // A CPU tensor's device has no index; with one, `.to` would copy needlessly.
         case Place::cpu:
             return {c10::Device(c10::kCPU), answer.change};
         case Place::mps:

@@ -1,5 +1,5 @@
-// The policy at work in this process: set once at activation, asked by every kernel.
-// Translates between torch's devices and the policy's words; decides nothing itself.
+// The policy of this process: set once at activation, used by every kernel. It translates between
+// torch's devices and the policy's types and decides nothing itself.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -16,7 +16,7 @@ struct Settings {
 
 void set_settings(const Settings& settings) noexcept;
 [[nodiscard]] const Settings& settings() noexcept;
-// The host's device: where requests end that are redirected.
+// The device where redirected requests end.
 [[nodiscard]] c10::DeviceType host_type() noexcept;
 
 struct Decision {
@@ -27,8 +27,8 @@ struct Decision {
 // Where a request for `device` goes in this process.
 [[nodiscard]] Decision decide(c10::Device device) noexcept;
 
-// The same for callers outside the dispatcher (hooks, Python remedies), with the event counted.
-// What names the CPU stays: whose request it is they cannot tell (redirect/force.h).
+// The same for callers outside the dispatcher (hooks, Python remedies); counts the event. Requests
+// for the CPU stay: these callers cannot tell whose request it is (redirect/force.h).
 [[nodiscard]] c10::Device redirect(OpId symbol, c10::Device device) noexcept;
 
 }  // namespace compat::shim

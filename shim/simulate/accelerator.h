@@ -1,7 +1,7 @@
-// The accelerator that this process pretends to have: its tensors are truly on `mps:0` or `cuda:1`,
-// their memory is the host's, and its kernels are the CPU's. One a process, since torch takes no
-// second. What differs between accelerators is here; what they have in common is in the other files
-// of this folder. Knows nothing of redirection: that is the policy's and redirect/'s.
+// The simulated accelerator of this process. Its tensors are truly on `mps:0` or `cuda:1`, their
+// memory is the host's, and its kernels are the CPU's. There is one for each process, because torch
+// accepts no second. This file has what differs between accelerators; the other files of this
+// folder have what they share. It knows nothing of redirection (policy/, redirect/).
 #pragma once
 
 #include <c10/core/Device.h>
@@ -22,7 +22,7 @@ namespace compat::shim::simulate {
 inline constexpr int kMaxDevices = 8;
 inline const c10::Device kHostDevice{c10::kCPU};
 
-// What the wrapper of a kernel checks of its tensors' devices before it runs.
+// Which devices a kernel's wrapper accepts for its tensors.
 enum class Check : std::uint8_t {
     common,  // one device for all; a CPU tensor without dimensions may be anywhere (TensorIterator)
     strict,  // one device for all, as torchgen's wrappers with a device guard have it
@@ -31,11 +31,11 @@ enum class Check : std::uint8_t {
     per_item,  // lists of tensors that may each be on a device of their own (foreach)
 };
 
-// A kernel that upstream has for the accelerator, as native_functions.yaml of the torch that we are
-// built against lists it (operators.py).
+// A kernel that upstream has for the accelerator, from native_functions.yaml of the torch that we
+// are built against (operators.py).
 struct Operator {
     std::string_view name;     // without "aten::", with the overload
-    std::string_view wrapper;  // torchgen's name for it, which stands in the text of strict checks
+    std::string_view wrapper;  // torchgen's name, used in texts of strict checks
     c10::DispatchKey key;
     Check check;
 };
@@ -48,8 +48,8 @@ struct Computed;
 
 class Accelerator {
   public:
-    // Keys of its dense tensors, of autograd on them, and of the layouts that share their tensors'
-    // members with a CPU twin.
+    // Keys of its dense tensors, of autograd on them, and of layouts whose members have CPU
+    // aliases.
     struct Keys {
         c10::DispatchKey dense, autograd, sparse, sparse_csr, nested, quantized;
     };
@@ -66,22 +66,22 @@ class Accelerator {
     }
 
     [[nodiscard]] virtual std::span<const Operator> operators() const noexcept = 0;
-    // What its kernels refuse, and dtypes that they compute where the CPU's may not (refusals.h).
+    // What its kernels refuse, and dtypes that they compute and the CPU may not (refusals.h).
     [[nodiscard]] virtual std::span<const Refusal> refusals() const noexcept;
     [[nodiscard]] virtual std::span<const Computed> computed() const noexcept;
-    // Throw in upstream's words where the accelerator has no tensors of this kind.
+    // Throw upstream's error if the accelerator has no such tensors.
     virtual void check_dtype(c10::ScalarType) const {}
     virtual void check_empty(c10::ScalarType, std::size_t) const {}
-    // Throws as the driver does where there is no device `index`.
+    // Throws the driver's error if there is no device `index`.
     [[noreturn]] virtual void refuse_index(int index) const = 0;
-    // Bytes: asked for, at most on a device, and taken on it.
+    // Bytes: requested, available on a device, and used on it.
     [[noreturn]] virtual void out_of_memory(c10::Device, std::int64_t wanted, std::int64_t limit,
                                             std::int64_t taken) const = 0;
-    // Kernels that only this accelerator has, or that it computes otherwise; and, where it has one,
-    // what answers for every other op.
+    // Kernels that only this accelerator has or computes differently; and its handler for all other
+    // ops, if it has one.
     virtual void add_kernels(torch::Library& dense) const = 0;
     virtual void add_fallback() const {}
-    // Hooks, by which ATen asks for it.
+    // The hooks by which ATen asks for it.
     virtual void install_hooks() const = 0;
 
   private:
@@ -92,21 +92,21 @@ class Accelerator {
 [[nodiscard]] const Accelerator& mps() noexcept;
 [[nodiscard]] const Accelerator& cuda() noexcept;
 
-// From here on the process has `devices` of it. Throws c10::Error where it has one already, or
-// where torch itself was built with one. Once, with the GIL held.
+// Gives the process `devices` of it. Throws c10::Error if the process has one already, or if torch
+// was built with one. Once, with the GIL held.
 void install(const Accelerator& accelerator, int devices);
 
 // Null before `install`.
 [[nodiscard]] const Accelerator* installed() noexcept;
-// The same where there is no question that one is.
+// The same, when one is known to be installed.
 [[nodiscard]] const Accelerator& accelerator() noexcept;
 
 [[nodiscard]] int device_count() noexcept;
 [[nodiscard]] int current_device() noexcept;  // of this thread
-// Throws where there is no such device; returns the one before.
+// Throws if there is no such device; returns the previous one.
 int exchange_device(int index);
 void check_index(int index);
-// `device`, with this thread's current index where it has none.
+// `device`, with this thread's current index if it has none.
 [[nodiscard]] c10::Device with_index(c10::Device device) noexcept;
 
 class DeviceScope {

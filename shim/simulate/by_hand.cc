@@ -15,8 +15,8 @@
 #include "simulate/memory.h"
 #include "simulate/twins.h"
 
-// Exported by libtorch_cpu, some of them without a public header: they touch a tensor's metadata
-// only, whatever its device.
+// Exported by libtorch_cpu, some without a public header. They change only a tensor's metadata, on
+// any device.
 namespace at::native {
 TORCH_API Tensor view(const Tensor&, IntArrayRef);
 TORCH_API Tensor _reshape_alias(const Tensor&, IntArrayRef, IntArrayRef);
@@ -125,7 +125,7 @@ Tensor& set_tensor(Tensor& self, const Tensor& source) {
                                         source.sizes(), source.strides());
 }
 
-// The plain computation, on the device's own kernels: the CPU's fused one knows no other device.
+// The plain formula, on the device's own kernels: the CPU's fused kernel supports no other device.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const std::optional<Tensor>& mask, double dropout, bool causal,
                  std::optional<double> scale, bool grouped) {

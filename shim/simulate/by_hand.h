@@ -1,5 +1,5 @@
-// Kernels that the boxed one (kernel.h) cannot stand for: those that make memory, change a tensor's
-// view of it, cross between the device and the host, or read a sparse tensor's own members.
+// Kernels that the boxed one (kernel.h) cannot replace: those that allocate memory, change a
+// tensor's view, copy between device and host, or read a sparse tensor's members.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,10 +15,10 @@ void add_sparse_kernels(torch::Library& sparse);
 void add_compressed_kernels(torch::Library& compressed);
 void add_quantized_kernels(torch::Library& quantized);
 
-// Those that CUDA has and the CPU has not (cuda_kernels.cc, cuda_lu.cc).
+// Kernels that CUDA has and the CPU lacks (cuda_kernels.cc, cuda_lu.cc).
 void add_cuda_kernels(torch::Library& dense);
 void add_lu_kernels(torch::Library& dense);
-// Whole layers of recurrent networks, which either device has (recurrent.cc).
+// Whole layers of recurrent networks, for either device (recurrent.cc).
 void add_recurrent_kernels(torch::Library& dense);
 
 }  // namespace compat::shim::simulate

@@ -47,11 +47,11 @@ class Hooks final : public at::CUDAHooksInterface {
     void deviceSynchronize(c10::DeviceIndex) const override {}
     std::string showConfig() const override { return "CUDA simulated by compat_shim\n"; }
 
-    // What preferred_linalg_library and preferred_blas_library may be set to.
+    // Settings of preferred_linalg_library and preferred_blas_library.
     bool hasCuSOLVER() const override { return true; }
     bool hasCuBLASLt() const override { return true; }
 
-    // No plan is ever cached; the size of the cache is stored and returned.
+    // Nothing is cached; only the cache size is stored and returned.
     int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return plan_cache_size; }
     void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex, int64_t size) const override {
         plan_cache_size = size;

@@ -1,7 +1,7 @@
-// Kernels that CUDA has and the CPU has not: fused cells of LSTM and GRU, whose formulas are those
-// of ATen/native/cuda/RNN.cu and which run on the device's own tensors op by op; softmax that makes
-// single precision of half; products of matrices in another dtype; the question whether cuDNN
-// computes a CTC loss, which it never does here.
+// Kernels that CUDA has and the CPU lacks: fused LSTM and GRU cells, with the formulas of
+// ATen/native/cuda/RNN.cu, run op by op on the device's tensors; softmax from half to single
+// precision; matrix products with another output dtype; and whether cuDNN computes a CTC loss,
+// which it never does here.
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/library.h>
@@ -24,7 +24,7 @@ Tensor sum_of(const Tensor& one, const MaybeTensor& other) {
     return there(other) ? one + *other : one;
 }
 
-// The workspace holds the gates after their functions: input, forget, cell, output.
+// The workspace has the activated gates: input, forget, cell, output.
 std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates,
                                              const Tensor& cx, const MaybeTensor& input_bias,
                                              const MaybeTensor& hidden_bias) {
@@ -53,7 +53,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const MaybeTensor& grad_hy
     return {grad_gates, of_cy * forget, has_bias ? grad_gates.sum(0) : Tensor()};
 }
 
-// The workspace holds reset, update and new gates, the hidden state and its new gate's input.
+// The workspace has reset, update and new gates, the hidden state, and the new gate's hidden part.
 std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates,
                                     const Tensor& hx, const MaybeTensor& input_bias,
                                     const MaybeTensor& hidden_bias) {

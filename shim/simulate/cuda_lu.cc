@@ -1,5 +1,5 @@
-// LU factorisations without pivoting, which CUDA has and LAPACK, and with it the CPU, has not. With
-// pivoting the CPU's own kernels run.
+// LU factorisation without pivoting, which CUDA has and LAPACK (so the CPU) lacks. With pivoting
+// the CPU's kernels run.
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/stack.h>
@@ -47,7 +47,7 @@ Factors factors_without_pivots(const Tensor& matrix) {
     return {std::move(lu), std::move(pivots), std::move(info)};
 }
 
-// Where the op writes its results itself they are copied there; the last arguments are theirs.
+// If the op has output arguments (its last ones), the results are copied there.
 void give(torch::jit::Stack& stack, std::size_t arguments, std::vector<Tensor> results, bool out) {
     if (out)
         for (std::size_t i = 0; i < results.size(); ++i) {

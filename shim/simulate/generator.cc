@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kDraw = 4;  // a Philox offset moves in steps of four
 
 // splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014): seeds that
-// differ by one give sequences that have nothing in common.
+// differ by one give unrelated sequences.
 std::uint64_t mixed(std::uint64_t value) noexcept {
     value += 0x9E3779B97F4A7C15U;
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9U;
@@ -40,7 +40,7 @@ class DeviceGenerator final : public c10::GeneratorImpl {
         set_current_seed(c10::detail::getNonDeterministicRandom(true));
         return seed_;
     }
-    // Seed and offset, as CUDAGeneratorImpl and MPSGeneratorImpl end theirs with.
+    // Seed and offset, as at the end of the states of CUDAGeneratorImpl and MPSGeneratorImpl.
     void set_state(const c10::TensorImpl& state) override {
         std::array<std::uint64_t, 2> words{};
         const std::size_t bytes = static_cast<std::size_t>(state.numel());

@@ -1,8 +1,8 @@
-// Random numbers of the simulated devices: a generator of the device's type whose state is a seed
-// and an offset, as Philox's is, and which lends CPU kernels a generator they can draw from.
+// Random numbers of the simulated devices. A generator of the device's type has a seed and an
+// offset, as Philox has, and lends CPU kernels a generator to draw from.
 //
-// Not upstream's numbers: a seed gives the same sequence each time, but not the one that it gives
-// on the real device (docs/reference/simulated-devices.md).
+// The numbers are not upstream's: a seed repeats its sequence, which differs from the real device's
+// (docs/reference/simulated-devices.md).
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -12,11 +12,12 @@ namespace compat::shim::simulate {
 [[nodiscard]] const at::Generator& default_generator(int device);
 [[nodiscard]] at::Generator new_generator(c10::Device device);
 
-// A CPU generator with the numbers of `generator`'s next draw, which counts as drawn. Throws where
-// it is not one of the accelerator's.
+// A CPU generator with the numbers of `generator`'s next draw, which counts as drawn. Throws if it
+// is not one of the accelerator's.
 [[nodiscard]] at::Generator lend(const at::Generator& generator);
 
-// While one lives, CPU kernels of this thread that fetch the CPU's default generator get this one.
+// While an instance lives, CPU kernels of this thread that ask for the CPU's default generator get
+// this one.
 class DrawFrom {
   public:
     explicit DrawFrom(const at::Generator& generator) noexcept;

@@ -1,5 +1,5 @@
 // The device guard: current device and streams of each thread, and events. Work has ended when its
-// call returns: a stream is no more than its number, an event the moment when it was recorded.
+// call returns, so a stream is only its number, and an event the time when it was recorded.
 #include "simulate/guard.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -30,8 +30,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     void uncheckedSetDevice(c10::Device device) const noexcept override {
         if (device.has_index() && device.index() < device_count()) exchange_device(device.index());
     }
-    // Autograd keeps a thread for each: without one, a backward pass on the device has nowhere to
-    // run.
+    // Autograd has one thread for each device; without it a backward pass on the device cannot run.
     c10::DeviceIndex deviceCount() const noexcept override {
         return static_cast<c10::DeviceIndex>(device_count());
     }

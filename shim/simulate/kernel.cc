@@ -61,7 +61,7 @@ bool draws_without_generator(const c10::OperatorHandle& op, Arguments arguments)
     return op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
-// Every tensor of a value, also those in lists.
+// Visits every tensor of a value, also in lists.
 template <class See>
 void each_tensor(const c10::IValue& value, See see) {
     if (value.isTensor()) {
@@ -75,7 +75,7 @@ void each_tensor(const c10::IValue& value, See see) {
     }
 }
 
-// The value with every tensor replaced, `change(tensor, position in its list)`.
+// The value with every tensor replaced by `change(tensor, position in its list)`.
 template <class Change>
 void change_tensors(c10::IValue& value, Change change) {
     if (value.isTensor()) {
@@ -103,7 +103,7 @@ void change_tensors(c10::IValue& value, Change change) {
     std::abort();
 }
 
-// One call of one operator: the values it was given, and what is known of them.
+// One call of an operator: its arguments and what is known of them.
 class Call {
   public:
     Call(const c10::OperatorHandle& op, torch::jit::Stack& stack, Arguments arguments)
@@ -138,7 +138,8 @@ class Call {
     Arguments arguments_;
     std::size_t base_;
     std::optional<c10::Device> common_;
-    c10::SmallVector<c10::Device, 4> items_;  // of the first list, where each may be elsewhere
+    c10::SmallVector<c10::Device, 4>
+        items_;  // of the first list, if its items may be on different devices
     c10::Device results_;
     std::optional<Widening> wider_;
     Twins twins_;
@@ -337,7 +338,7 @@ std::uint64_t take_kernel_count() noexcept { return kernels.exchange(0); }
 
 int register_operators(std::span<const Operator> operators) {
     auto& dispatcher = c10::Dispatcher::singleton();
-    // Never destroyed: taking kernels out while the process ends would race with its last ops.
+    // Never destroyed: removing kernels at process exit would race with its last ops.
     static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
     int count = 0;
     for (const Operator& row : operators) {

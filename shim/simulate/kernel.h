@@ -1,5 +1,6 @@
-// The boxed kernel that stands for one of the accelerator's: checks devices as upstream's wrapper
-// does, runs the CPU's kernel on twins of the tensors, and gives its results back on the device.
+// The boxed kernel that replaces a kernel of the accelerator. It checks devices as upstream's
+// wrapper does, runs the CPU's kernel on CPU aliases of the tensors, and returns the results on the
+// device.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -32,18 +33,18 @@ class Kernel final : public c10::OperatorKernel {
     bool seeded_;  // draws random numbers and has no Generator argument
 };
 
-// Registers a kernel for each operator that this torch knows and that has none under its key yet;
-// returns how many.
+// Registers a kernel for each operator of this torch that has none under its key yet; returns their
+// number.
 int register_operators(std::span<const Operator> operators);
 
-// One more kernel of the accelerator's, of those that no boxed one stands for.
+// Counts one more kernel of the accelerator that is not the boxed one.
 void count_kernel() noexcept;
 
-// Kernels of the accelerator's that ran since the last call, in all threads: also those that made
-// memory on it, and copied to and from it.
+// Number of the accelerator's kernels that ran since the last call, in all threads, including
+// allocations and copies to and from the device.
 [[nodiscard]] std::uint64_t take_kernel_count() noexcept;
 
-// Runs `op` on the CPU whatever devices its tensors are on, and gives the results back on the
+// Runs `op` on the CPU, whatever devices its tensors are on, and returns the results on the
 // accelerator: upstream's fallback to the CPU.
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 

@@ -30,8 +30,8 @@ std::array<Device, kMaxDevices>& devices() {
 Device& at(int index) { return devices()[static_cast<std::size_t>(index)]; }
 
 struct Block {
-    c10::DataPtr own;   // memory that was allocated for the device,
-    c10::Storage host;  // or taken over from this
+    c10::DataPtr own;   // allocated for the device,
+    c10::Storage host;  // or adopted from this
     std::int64_t bytes = 0;
     int device = 0;
 };

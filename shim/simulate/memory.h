@@ -1,5 +1,5 @@
-// Memory of the simulated devices: the host's, counted by device. CPU memory that a kernel has
-// filled is taken over without a copy.
+// Memory of the simulated devices: the host's, counted by device. CPU memory filled by a kernel is
+// adopted without a copy.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -13,10 +13,10 @@ namespace compat::shim::simulate {
 
 // A storage on `device` over the memory of `host`, which it keeps alive.
 [[nodiscard]] c10::Storage adopt(const c10::Storage& host, c10::Device device);
-// The same for memory that a kernel has given to a storage's twin in place of its own.
+// The same for memory that a kernel gave the storage's CPU alias in place of its own.
 [[nodiscard]] c10::DataPtr adopt_memory(const c10::Storage& host, c10::Device device);
 
-// In bytes as the device's allocator would round them, and in blocks.
+// In bytes as the device's allocator rounds them, and in blocks.
 struct DeviceFigures {
     Figure bytes, blocks;
     std::int64_t limit = 0;  // bytes
@@ -24,7 +24,7 @@ struct DeviceFigures {
 [[nodiscard]] DeviceFigures device_figures(int device);
 void reset_device_peak(int device);
 void reset_device_accumulated(int device);
-// Throws where `bytes` is negative.
+// Throws if `bytes` is negative.
 void set_device_limit(int device, std::int64_t bytes);
 
 }  // namespace compat::shim::simulate

@@ -1,4 +1,4 @@
-// The simulated MPS device. Texts are upstream's, from the files named at each.
+// The simulated MPS device. Error texts are upstream's; the source file is named at each.
 #include "simulate/mps.h"
 
 #include <ATen/ATen.h>
@@ -32,7 +32,7 @@ constexpr const char* kNoDouble =
     "Please use float32 instead.";
 constexpr std::size_t kMaxDimensions = 16;
 
-// What upstream sends to the CPU by hand, with a warning, whatever the variable says
+// Ops that upstream always sends to the CPU with a warning, whatever the variable says
 // (aten/src/ATen/mps/MPSFallback.mm); native_functions.yaml does not list them for MPS.
 constexpr const char* kAlwaysOnCpu[] = {"embedding_renorm_", "linalg_svd", "linalg_svd.U"};
 
@@ -59,7 +59,7 @@ bool has_dtype(c10::ScalarType dtype) {
     }
 }
 
-// Counted by the dtype's name as the refusal has it.
+// Counted under the dtype's name as in the refusal.
 void refuse_double() {
     note(EventKind::refusal, "float64");
     TORCH_CHECK_TYPE(false, kNoDouble);
@@ -88,7 +88,7 @@ void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
         "will be slower than running natively on MPS.");
 }
 
-// The device's default is all that it has of streams; events are numbers to their callers.
+// The device has only its default stream; to callers, events are numbers.
 class Events {
   public:
     std::uint32_t acquire() {
@@ -176,7 +176,7 @@ class Hooks final : public at::MPSHooksInterface {
 
 at::Tensor over_rows(const at::Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); }
 
-// What autograd asks for on MPS only, where `linear` has a kernel of its own.
+// What autograd needs only on MPS, where `linear` has its own kernel.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input,
                                                                const at::Tensor& grad,
                                                                const at::Tensor& weight,
@@ -236,9 +236,8 @@ class Mps final : public Accelerator {
         else
             any->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
     }
-    // torch made its hooks object, the one that answers "no MPS", at the first question and keeps a
-    // reference to it for good. Neither class has data, so that the object can become ours in
-    // place.
+    // torch creates its hooks object ("no MPS") at the first question and keeps a reference to it.
+    // Neither class has data, so the object can be replaced in place.
     void install_hooks() const override {
         static_assert(sizeof(Hooks) == sizeof(at::MPSHooksInterface));
         const at::MPSHooksInterface& hooks = at::detail::getMPSHooks();

@@ -1,4 +1,4 @@
-// What the simulated MPS device is told of the process it is in.
+// What the simulated MPS device needs to know of its process.
 #pragma once
 
 #include <string>

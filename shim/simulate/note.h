@@ -9,8 +9,8 @@
 
 namespace compat::shim::simulate {
 
-// From any thread. The recorder knows ops by numbers that it gives out under the GIL: a thread of
-// autograd's has to wait for it here, which a fallback to the CPU costs on the device, too.
+// From any thread. The recorder numbers ops under the GIL. A thread of autograd waits for the GIL
+// here, as it does in a fallback to the CPU on the device.
 void note(EventKind kind, const c10::OperatorHandle& op);
 void note(EventKind kind, std::string_view symbol);
 

@@ -1,7 +1,7 @@
 """Writes the table of kernels that upstream has for MPS and CUDA, as C++: operators.py OUTPUT.
 
-From the native_functions.yaml inside the torch that the shim is built for, read by torchgen, which
-is in that torch too; torchgen needs PyYAML. Run by CMakeLists.txt.
+It reads native_functions.yaml of the target torch with that torch's own torchgen, which needs
+PyYAML. CMakeLists.txt runs it.
 """
 
 import os
@@ -18,7 +18,7 @@ ACCELERATORS = {
     "cuda": ("CUDA", "SparseCUDA", "SparseCsrCUDA", "NestedTensorCUDA", "QuantizedCUDA"),
 }
 
-# Composite ops whose CPU kernels choose by device inside, so that they must be met as a whole. Not
+# Composite ops whose CPU kernels choose by device inside, so they must be handled as a whole. Not
 # `convolution`: the tracer of TorchScript records the call below it.
 WHOLE = {
     "mps": ("_convolution", "convolution_backward", "linear"),
@@ -86,8 +86,8 @@ class Table:
         )
 
     def runs_on_cpu(self, function):
-        """What a CPU tensor can be given to. An op of which the CPU has only the composite of
-        autograd stays the composite on the accelerator: its parts are met one by one."""
+        """Whether the op has a CPU kernel. An op that is composite on the CPU stays composite on
+        the accelerator, and its parts are handled one by one."""
         return (
             self.has_dense(function, "CPU")
             or function.has_composite_explicit_autograd_kernel

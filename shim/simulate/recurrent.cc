@@ -1,6 +1,6 @@
-// LSTMs a layer at a time, by the CPU's own kernel for a layer, as cuDNN has one for layers and MPS
-// one for the whole: cell by cell each time step would cost a dozen kernels. What that kernel does
-// not compute stays cell by cell.
+// Runs an LSTM one layer at a time, by the CPU's kernel for a layer: cuDNN has a kernel for layers,
+// and MPS one for the whole LSTM. Cell by cell, each time step would cost a dozen kernels. What the
+// CPU's kernel cannot compute stays cell by cell.
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
@@ -24,7 +24,7 @@ namespace {
 using at::Tensor;
 using Result = std::tuple<Tensor, Tensor, Tensor>;
 
-// A tensor of ours and nothing around it: no fake one, none of a transform.
+// A plain tensor of the device: not fake, not part of a transform.
 bool is_plain(const Tensor& tensor) {
     constexpr c10::DispatchKeySet kAround(
         {c10::DispatchKey::Python, c10::DispatchKey::Functionalize,
@@ -33,11 +33,11 @@ bool is_plain(const Tensor& tensor) {
            !tensor.key_set().has_any(kAround);
 }
 
-// By symbols: torch.export asks, too, and is not to learn the sizes.
+// Uses symbolic sizes, because torch.export asks too and must not learn the sizes.
 bool is_projected(at::TensorList hidden) { return hidden[0].sym_size(2) != hidden[1].sym_size(2); }
 
-// Autocast has cells compute in half precision, as it has cuDNN. The kernel for a layer looks at no
-// sizes: what does not go together is left to the cells, which do.
+// Under autocast, cells compute in half precision, as cuDNN does. The kernel for a layer checks no
+// sizes, so inputs that do not fit are left to the cells, which do.
 bool fits(const Tensor& input, at::TensorList hidden, at::TensorList params, int64_t states,
           bool batch_first) {
     if (!at::globalContext().userEnabledMkldnn() ||
@@ -59,7 +59,7 @@ void refuse_projections(at::TensorList hidden) {
     TORCH_CHECK(false, "LSTM with projections is not currently supported with MPS.");
 }
 
-// `params`: of each layer and direction weights of input and hidden state, and their biases.
+// `params`: for each layer and direction, weights of input and hidden state, and their biases.
 Result by_layers(const Tensor& input, at::TensorList hidden, at::TensorList params, bool has_biases,
                  int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
     constexpr int64_t kLstm = 2;

@@ -115,7 +115,7 @@ const Computed* Rules::computed(c10::ScalarType dtype) const noexcept {
 namespace conditions {
 namespace {
 
-// Height and width, of the input and of the output that is asked for.
+// Height and width of the input and of the requested output.
 struct Sizes {
     std::int64_t in_height, in_width, out_height, out_width;
 
@@ -186,7 +186,7 @@ bool rounds_decimals(const c10::FunctionSchema& schema, Values values) {
     return decimals && decimals->isInt() && decimals->toInt() != 0;
 }
 
-// Upstream asks for the height alone whether the output is the smaller one.
+// Upstream compares only the heights to see whether the output is smaller.
 bool shrinks_unevenly(const c10::FunctionSchema& schema, Values values) {
     const auto sizes = pooled(schema, values);
     return sizes && (sizes->shrinks() || sizes->grows()) && sizes->in_height >= sizes->out_height &&

@@ -1,7 +1,6 @@
-// What upstream's kernels refuse though the op has one: dtypes, sizes and options. The rules are
-// data (mps_refusals.json, made into tables by refusals.py); this is what they are made of and how
-// a call is held against them. Which ops have no kernel at all is the operators' table's
-// (accelerator.h).
+// Dtypes, sizes and options that upstream's kernels refuse. The rules are data (mps_refusals.json,
+// made into tables by refusals.py). This file has their types and checks a call against them. Ops
+// without a kernel are in the operators' table (accelerator.h).
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -15,7 +14,7 @@
 
 namespace compat::shim::simulate {
 
-// The arguments of one call, as the op's schema orders them.
+// The arguments of one call, in the schema's order.
 using Values = c10::ArrayRef<c10::IValue>;
 using Condition = bool (*)(const c10::FunctionSchema& schema, Values values);
 
@@ -23,21 +22,21 @@ using Condition = bool (*)(const c10::FunctionSchema& schema, Values values);
     return std::uint64_t{1} << static_cast<unsigned>(dtype);
 }
 
-// One op's rule: all that it asks for has to be met.
+// A rule for an op; all its conditions must hold.
 struct Refusal {
     std::string_view op;        // with the overload
-    std::string_view argument;  // whose dtype is asked for
-    std::uint64_t dtypes;       // bits; 0: of any
-    bool elsewhere;             // met only by an argument that is not on the device
+    std::string_view argument;  // whose dtype is checked
+    std::uint64_t dtypes;       // bits; 0: any
+    bool elsewhere;             // only if the argument is not on the device
     Condition condition;        // null: always
-    // A kernel that the device's library lacks, which is looked for only where there are elements.
+    // A kernel missing in the device's library, which is looked up only if there are elements.
     bool kernel;
     std::string_view
         text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the argument's
 };
 
-// A dtype that upstream computes and that the CPU's kernel may lack, and what the CPU is given in
-// its place, first one and then the other. `keep` names an argument that stays as it is: of places.
+// A dtype that upstream computes and the CPU's kernel may lack, and the one or two dtypes to use in
+// its place, in this order. `keep` names an argument (indices) that stays unchanged.
 struct Computed {
     std::string_view op;
     c10::ScalarType dtype, first, second;
@@ -53,7 +52,7 @@ class Rules {
     Rules(std::span<const Refusal> refusals, std::span<const Computed> computed,
           std::string_view op, const c10::FunctionSchema& schema);
 
-    // Throws in upstream's words, and counts it, where a rule is met.
+    // Throws upstream's error, and counts it, if a rule matches.
     void check(const c10::OperatorHandle& op, Values values) const {
         if (!refusals_.empty()) check_each(op, values);
     }

@@ -1,8 +1,9 @@
-"""Writes the rules of mps_refusals.json as C++, one row an operator: refusals.py RULES OUTPUT.
+"""Writes the rules of mps_refusals.json as C++, one row for each operator: refusals.py RULES
+OUTPUT.
 
-An op of a rule is a name with its overload, or a name that stands for all its overloads. Either stands
-for the forms in place and with `out`, too. Which ops there are is read from the torch that the shim is
-built for (operators.py): rules for ops that it lacks are left out. Run by CMakeLists.txt.
+A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
+included. The existing ops are read from the target torch (operators.py), and rules for missing ops
+are left out. CMakeLists.txt runs it.
 """
 
 import json
@@ -24,17 +25,17 @@ SCALAR_TYPES = {
     "bool": "Bool",
     "bfloat16": "BFloat16",
 }
-# MetalShaderLibrary's words for a kernel that its library does not have (OperationUtils.mm).
+# MetalShaderLibrary's text for a missing kernel (OperationUtils.mm).
 MISSING = "Failed to create function state object for: "
-# What computes a dtype on the CPU that has no kernel for it, in turn. A double holds every integer
-# of 32 bits, and one of 64 bits up to 2**53.
+# The dtypes that replace one without a CPU kernel, in this order. A double holds every 32-bit
+# integer, and 64-bit ones up to 2**53.
 THROUGH = {"bool": ("uint8", "float64")}
 THROUGH_INTEGER = ("float64",)
 
 
 def names(functions, op):
-    """Of all forms of an op: `lerp.Scalar` is lerp_.Scalar and lerp.Scalar_out, too. A base name that
-    ends in _ is of the form in place alone."""
+    """All forms of an op: `lerp.Scalar` includes lerp_.Scalar and lerp.Scalar_out. A base name that
+    ends in _ means the in-place form alone."""
     base, _, overload = op.partition(".")
     for function in functions:
         name = function.func.name

@@ -1,4 +1,4 @@
-// Installs an accelerator: its kernels, guard, memory and hooks; and answers which one it is.
+// Installs an accelerator: its kernels, guard, memory and hooks. Answers which one is installed.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
@@ -19,7 +19,7 @@ const Accelerator* present = nullptr;
 int devices = 0;
 thread_local int current = 0;
 
-// Never destroyed, as the kernels they hold.
+// Never destroyed, like the kernels they hold.
 torch::Library& library(c10::DispatchKey key) {
     return *new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
 }

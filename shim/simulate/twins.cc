@@ -21,8 +21,8 @@ bool has_members(const at::Tensor& tensor) {
     return tensor.layout() != at::kStrided || tensor.is_nested();
 }
 
-// A tensor over `storage` that is `like` in all that a kernel could ask for. Dropping the
-// ZeroTensor key would let kernels read memory that such a tensor does not have.
+// A tensor over `storage` with the properties of `like` that a kernel could read. Without the
+// ZeroTensor key, kernels would read memory that such a tensor does not have.
 at::Tensor dense_over(c10::Storage storage, bool on_device, const at::Tensor& like) {
     const auto& keys = accelerator().keys();
     const bool quantized = like.is_quantized();

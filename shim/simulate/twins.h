@@ -1,6 +1,6 @@
-// What a CPU kernel works on in place of the device's tensors, during one call: CPU tensors over
-// the same memory, and the way back. Nothing is copied. Sparse, nested and quantized tensors are
-// rebuilt from twins of their members.
+// CPU aliases of the device's tensors: during one call a CPU kernel works on CPU tensors over the
+// same memory. Nothing is copied. Sparse, nested and quantized tensors are rebuilt from aliases of
+// their members.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,23 +10,23 @@ namespace compat::shim::simulate {
 
 class Twins {
   public:
-    // `results`: where tensors that the kernel makes are to be.
+    // `results`: the device of tensors that the kernel makes.
     explicit Twins(c10::Device results) : results_(results) {}
 
     void results_go_to(c10::Device device) { results_ = device; }
 
-    // The tensor itself where it is not on the accelerator.
+    // The tensor itself if it is not on the accelerator.
     [[nodiscard]] at::Tensor to_cpu(const at::Tensor& tensor);
-    // A view of the device's storage where the kernel gave a view of its twin; else the kernel's
-    // memory, taken over. Throws where the accelerator has no tensors of the dtype.
+    // A view of the device's storage if the kernel returned a view of its alias; else the kernel's
+    // memory, adopted. Throws if the accelerator has no tensors of the dtype.
     [[nodiscard]] at::Tensor to_device(const at::Tensor& tensor);
 
-    // After the kernel: storages whose twins were resized get the new memory.
+    // After the kernel: storages whose aliases were resized get the new memory.
     void adopt_resized();
-    // Sizes and strides, or members, that the kernel has given the twin of an argument it writes.
+    // Sizes and strides, or members, that the kernel gave the alias of an output argument.
     void write_back(const at::Tensor& tensor, const at::Tensor& twin);
 
-    // Whether a tensor had to be rebuilt: its twin's dispatch key is then not the dense CPU's.
+    // Whether a tensor had to be rebuilt; its alias then does not have the dense CPU dispatch key.
     [[nodiscard]] bool rebuilt() const noexcept { return rebuilt_; }
 
     [[nodiscard]] static bool is_ours(const at::Tensor& tensor);

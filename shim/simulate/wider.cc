@@ -13,12 +13,12 @@
 namespace compat::shim::simulate {
 namespace {
 
-// Of AT_DISPATCH's macros and of kernels that check by hand.
+// Texts of AT_DISPATCH's macros and of kernels that check themselves.
 constexpr std::array<std::string_view, 5> kLacking{
     "not implemented for '", "not supported on CPU", "support for 'Half'",
     "Boolean inputs not supported", "MKL FFT doesn't support tensors of type"};
 
-// Half precision comes in two, real and complex, that one op can have both of.
+// Half precision is real or complex; one op can have both.
 c10::ScalarType counterpart(c10::ScalarType dtype, c10::ScalarType narrow, c10::ScalarType wide) {
     if (dtype == narrow) return wide;
     const bool half = narrow == c10::ScalarType::Half || narrow == c10::ScalarType::ComplexHalf;

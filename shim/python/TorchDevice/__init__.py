@@ -1,6 +1,5 @@
-"""`import TorchDevice`: the shim under the name that programs know it by. In a process with
-ACTIVATE_TORCH_DEVICE=1 the import redirects torch, whichever of the two is imported first; in any
-other it does nothing."""
+"""`import TorchDevice`: the shim under the name that programs know. With ACTIVATE_TORCH_DEVICE=1
+the import redirects torch, before or after `import torch`; otherwise it does nothing."""
 
 from compat_shim import __version__, hook, state
 

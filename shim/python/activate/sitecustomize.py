@@ -1,6 +1,5 @@
-"""First on PYTHONPATH in a process whose torch is to be redirected: installs the import hook and
-hands over to the sitecustomize that this one hides. Without ACTIVATE_TORCH_DEVICE=1 it only hands
-over."""
+"""First on PYTHONPATH of a redirected process: installs the import hook, then runs the
+sitecustomize that it hides. Without ACTIVATE_TORCH_DEVICE=1 it only does the latter."""
 
 import importlib.machinery
 import importlib.util
@@ -11,7 +10,7 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 def _activate():
-    # Last, so that nothing of the suite's is hidden. An environment's .pth may have done it.
+    # Last, so that nothing of the suite is hidden. An environment's .pth may have done it already.
     if os.path.dirname(_HERE) not in sys.path:
         sys.path.append(os.path.dirname(_HERE))
     import compat_shim.hook

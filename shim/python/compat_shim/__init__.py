@@ -1,7 +1,7 @@
-"""Code written for one accelerator runs on another, and what was redirected is written down.
+"""Runs code written for one accelerator on another and records what was redirected.
 
-Importing this package does nothing but offer the functions below; it imports no torch.
-Activation is hook.py's, started by activate/sitecustomize.py or by `import TorchDevice`.
+Importing this package only defines the functions below; it imports no torch. hook.py activates,
+started by activate/sitecustomize.py or by `import TorchDevice`.
 """
 
 from .forked import counted, record_anew

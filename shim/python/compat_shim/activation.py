@@ -25,7 +25,8 @@ from . import (
     state,
 )
 
-# What takes a device and calls no kernel with it, and what asks for one device several times.
+# C types that take a device and call no kernel, and C functions that ask for one device several
+# times.
 MADE_FOR_A_DEVICE = ("device", "Event", "Generator", "Stream")
 MADE_OF_PARTS = (
     "sparse_bsc_tensor",
@@ -36,10 +37,10 @@ MADE_OF_PARTS = (
     "sparse_csr_tensor",
 )
 
-# What is shown as CUDA's device, by host.
+# Which devices torch.cuda describes, by host.
 _AS_CUDA = {"cpu": cuda_devices.HostAsCuda, "mps": cuda_devices.MpsAsCuda}
 
-# Around every activation. Its holder imports nothing that another activation could be importing.
+# Held during activation. Its holder imports nothing that another activation could be importing.
 _activating = threading.RLock()
 
 
@@ -59,7 +60,7 @@ def prepare(native):
             )
     state.redirects = _settings.redirects
     state.library = library.load(_settings.library, version.__version__, version.git_version)
-    # Where nothing is redirected, what is asked for is there, and stays under this policy.
+    # Under this policy nothing is redirected, because what code asks for exists.
     policy = _settings.mode if _settings.redirects else "missing"
     state.library.configure(
         _settings.host, policy, _internal_prefixes(version), _settings.log_level
@@ -193,8 +194,8 @@ def _flushing(leave):
 
 
 def _follow_processes():
-    """Every way a process ends in order writes what it counted. os._exit is how forked workers of
-    multiprocessing end, without their exit handlers; the other exec functions call these two."""
+    """Write the counts at every orderly end of a process. Forked workers of multiprocessing end
+    with os._exit, without exit handlers; the other exec functions call these two."""
     for name in ("_exit", "execv", "execve"):
         setattr(os, name, _flushing(getattr(os, name)))
     if hasattr(os, "register_at_fork"):

@@ -1,9 +1,9 @@
-"""Appends to the record, in any process and in any state of it.
+"""Appends to the record, from any process and in any state of it.
 
-Every write is one system call on a file opened for appending, so that the lines of several
-processes (workers, subprocesses) may share it. The file is opened for each write: a descriptor kept
-open could be closed by a test, and its number be another file's by the next write. Functions are
-bound early: a test that puts a mock on os must not reach us.
+Each write is one system call on a file opened for appending, so that several processes (workers,
+subprocesses) can share it. The file is opened for each write: a test could close a descriptor that
+stays open, and another file could get its number. Functions are bound early, so that a test's mock
+of os does not reach us.
 """
 
 import os
@@ -17,8 +17,8 @@ _torn = False  # the last write ended within a line
 
 
 def append(path, data):
-    """Append `data`, whole lines. Where that cannot be done (a folder that may not be written, a
-    full disk) it is said once on stderr, and the program goes on without those lines."""
+    """Append `data`, whole lines. If that fails (unwritable folder, full disk), one line on stderr
+    says so, and the program continues without these lines."""
     global _said, _torn
     rest = b"\n" + data if _torn else data
     try:

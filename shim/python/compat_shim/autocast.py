@@ -1,6 +1,6 @@
-"""autocast("cuda") stays what it says, and the host's autocast goes with it: tensors are there.
-Where code asks whether CUDA's autocast is on, torch itself answers. The ops that CUDA's list has
-and the CPU's has not are the library's (redirect/autocast.h)."""
+"""autocast("cuda") keeps its state and also turns on the host's autocast, because tensors are
+there. torch itself answers whether CUDA's autocast is on. redirect/autocast.h handles ops that only
+CUDA's list has."""
 
 import functools
 
@@ -22,7 +22,7 @@ def _contexts(torch, library):
         if self.device == "cuda" and not scripting():
             host = torch.device(library.redirect("torch.autocast", "cuda")).type
             on = self._enabled and self.fast_dtype in host_dtypes
-            # Off within off is nothing of CUDA's: the CPU's own autocast may be on.
+            # Disabled inside disabled is not about CUDA: the CPU's own autocast may be on.
             self._host_before = None
             if on or torch.is_autocast_enabled("cuda"):
                 self._host_before = (

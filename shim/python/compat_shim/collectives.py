@@ -1,5 +1,5 @@
-"""torch.cuda.comm: torch._C's functions, and the Python that asks where its tensors are. A device
-that is not there is CUDA's error, as everywhere."""
+"""torch.cuda.comm: torch._C's functions, and the Python that checks where its tensors are. A
+missing device raises CUDA's error, as everywhere."""
 
 
 def functions(devices):

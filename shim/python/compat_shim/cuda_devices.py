@@ -1,8 +1,8 @@
-"""The CUDA devices of this process, as the functions that torch._C is filled with ask for them.
+"""The CUDA devices of this process, as torch._C's new functions see them.
 
-HostAsCuda is the host, shown as one device whose tensors are on the CPU; MpsAsCuda is its MPS device,
-shown so, where tensors are; SimulatedCuda is devices that are CUDA's (simulate/accelerator.h). What is
-the same for all is in cuda_names.py and device.py.
+HostAsCuda shows the host as one device whose tensors are on the CPU. MpsAsCuda shows its MPS
+device, where tensors are. SimulatedCuda has real CUDA devices (simulate/accelerator.h). What they
+share is in cuda_names.py and device.py.
 """
 
 import os
@@ -158,8 +158,7 @@ class MpsAsCuda(_OneDevice):
 
 
 def _begin():
-    """As torch's C++ side of each of these questions: the first one initialises CUDA, or says that
-    it cannot."""
+    """Initialise CUDA at the first question, as torch's C++ side does, or raise its error."""
     import torch
 
     torch.cuda._lazy_init()
@@ -256,8 +255,8 @@ class SimulatedCuda:
         self._library.set_device_limit(index, int(self.total * fraction))
 
     def _after_fork(self):
-        """A context of CUDA's does not come through a fork: the child's first use of it is torch's
-        own error."""
+        """A CUDA context does not survive a fork: the child's first use raises torch's own error.
+        """
         if self._initialized:
             self._forked = True
             self._library.needs_init_again()

@@ -1,7 +1,7 @@
-"""Gives torch._C the names of a CUDA build, so that torch.cuda's own Python stays as it is.
+"""Gives torch._C the names of a CUDA build, so that torch.cuda's own Python stays unmodified.
 
-What a name answers stands in cuda_tables.py; here is what needs code. Every name gets a function
-object of its own, since dynamo registers handlers by identity.
+cuda_tables.py has the answers; this file has those that need code. Every name gets its own function
+object, because dynamo registers handlers by identity.
 """
 
 import itertools

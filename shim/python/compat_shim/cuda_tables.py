@@ -6,7 +6,7 @@ STUBS, REFUSED, REFUSED_CLASSES, or in cuda_names' own actions. Sizes are in byt
 
 from typing import NamedTuple, Optional
 
-# Their whole effect is there already: work has ended when its call returns, nothing is cached.
+# Nothing to do: work has ended when its call returns, nothing is cached.
 DONE = (
     "_cuda_clearCublasWorkspaces",
     "_cuda_emptyCache",
@@ -17,8 +17,8 @@ DONE = (
     "_host_emptyCache",
 )
 
-# The versions go together and with capability 7.0: CUDA 12.6 is the last whose builds of torch
-# hold sm_70, and cuDNN 9.11 the first that refuses such devices.
+# These versions fit each other and capability 7.0. CUDA 12.6 is the last whose builds of torch have
+# sm_70; cuDNN 9.11 is the first that refuses such devices.
 CUDA_VERSION = "12.6"
 CUDNN_VERSION = (9, 10, 2)
 
@@ -35,8 +35,8 @@ CONSTANTS = {
 
 
 class Setting(NamedTuple):
-    """A value that is stored and returned. `stub`: setting it would change what a program sees on
-    CUDA and changes nothing here, so that it is recorded under this symbol."""
+    """A value that is stored and returned. `stub`: on CUDA setting it has an effect that it lacks
+    here, so it is recorded under this symbol."""
 
     get: str
     set: str
@@ -76,7 +76,7 @@ SETTINGS = (
     ),
 )
 
-# Answered, without the effect that a program may wait for: recorded under these symbols.
+# Answered without the effect that a program may expect; recorded under these symbols.
 STUBS = {
     "_cuda_attach_out_of_memory_observer": "torch._C._cuda_attach_out_of_memory_observer",
     "_cuda_record_memory_history": "torch.cuda.memory._record_memory_history",
@@ -241,8 +241,8 @@ REFUSED = (
     ),
 )
 
-# Public Python that reaches torch._C late, or another library first: refused where it begins.
-# (module, attribute path) → symbol.
+# Public Python functions that reach torch._C late, or another library first: refused at their
+# beginning.
 REFUSED_IN_PYTHON = (
     Refusal(
         {
@@ -295,8 +295,7 @@ REFUSED_IN_PYTHON = (
     ),
 )
 
-# What torch's modules bind as they are imported, for a torch that came before us:
-# (module, its name, torch._C's name), and the modules whose classes have bases from torch._C.
+# What torch's modules bind at import, for a torch imported before us:
 BOUND_AT_IMPORT = (
     ("torch.cuda", "_CudaDeviceProperties", "_CudaDeviceProperties"),
     ("torch.cuda", "_cudart", "_cudart"),

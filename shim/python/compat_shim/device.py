@@ -1,5 +1,5 @@
-"""A CUDA device as Python asks about it: properties, memory, the runtime module. Which devices there
-are is cuda_devices.py."""
+"""A CUDA device as Python sees it: properties, memory, the runtime module. cuda_devices.py knows
+which devices exist."""
 
 import types
 
@@ -9,7 +9,7 @@ from .cuda_tables import CUDNN_VERSION
 CUDA_TYPE = 1  # c10::DeviceType::CUDA
 CLOCK_RATE = 1_000_000  # kHz
 
-# Each statistic, and which figure of the library's it is.
+# Each statistic and the library's figure for it.
 _STATS = {
     "active_bytes": "bytes",
     "allocated_bytes": "bytes",
@@ -60,8 +60,8 @@ class Properties:
 
 
 def memory_stats(memory):
-    """In the shape of the caching allocator's statistics. What tensors take is allocated, in use
-    and reserved; nothing is cached."""
+    """The caching allocator's statistics. Memory of tensors counts as allocated, active and
+    reserved; nothing is cached."""
     none = dict.fromkeys(_COUNTED, 0)
     stats = {}
     for name, source in _STATS.items():
@@ -75,8 +75,7 @@ def memory_stats(memory):
 
 
 def host_memory_stats(library):
-    """Of pinned memory, in the shape of CUDA's. Taking it costs what all memory costs, and is not
-    timed."""
+    """CUDA's statistics of pinned memory. Allocation times are not measured."""
     sizes, blocks = (
         {key: getattr(figure, key) for key in _COUNTED} for figure in library.pinned_memory()
     )

@@ -33,8 +33,8 @@ def _data_parallel(torch, library):
 
 
 def _meshes(torch, library):
-    """A mesh of devices holds tensors that are where requests for its device end. DTensor and FSDP
-    compare the two."""
+    """A device mesh has the device on which its tensors are after redirection, because DTensor and
+    FSDP compare the two."""
     if not torch.distributed.is_available():
         return
     mesh = torch.distributed.device_mesh.DeviceMesh
@@ -49,8 +49,8 @@ def _meshes(torch, library):
 
 
 def sharded(module, library):
-    """FullyShardedDataParallel on the device its parameters are on. hook.py calls this where its
-    module is imported after us."""
+    """FullyShardedDataParallel on the device of its parameters. hook.py calls this if its module is
+    imported after us."""
     wrapper = module.FullyShardedDataParallel
     create = wrapper.__init__
 

@@ -1,5 +1,5 @@
-"""Mode `full` on an accelerator, where it reaches neither the dispatcher nor the hooks: what hands out
-host memory for a tensor that the user has on the CPU, as far as the user knows."""
+"""Mode `full` on an accelerator, where neither dispatcher nor hooks reach: functions that return
+host memory of a tensor that the user believes is on the CPU."""
 
 import functools
 import sys
@@ -39,8 +39,7 @@ def _numpy(torch):
 
 
 def _views(torch):
-    """Tensors over memory that is there already, which these take no device for: they go on sharing
-    it."""
+    """Tensors over existing memory, whose functions take no device: they keep sharing it."""
     for name in ("from_numpy", "frombuffer"):
         make = getattr(torch, name)
 

@@ -1,5 +1,5 @@
-"""For a process that imports what others need and then does nothing but fork them (the runner's
-warm start): each of those records as if it had imported all of it itself."""
+"""For a process that imports modules and then only forks (the runner's warm start): each forked
+process records as if it had imported them itself."""
 
 import os
 
@@ -15,8 +15,8 @@ def counted():
 
 
 def record_anew(rows):
-    """In the forked process, before it does anything else: begin the record that its environment
-    names, with `rows` as its own."""
+    """Call first in the forked process: begin the record that its environment names, with `rows` as
+    its own."""
     hook.say_that_we_watch()
     if state.finished:
         record.start_anew(os.environ.get("TORCHDEVICE_RECORD"), rows)

@@ -1,8 +1,8 @@
-"""Acts on `import torch`: once when torch._C is there and nothing has looked at it yet, once when
-torch is complete. Imports nothing heavy itself, since it is in every process of an activated tree.
+"""Acts on `import torch` twice: when torch._C is loaded and not yet used, and when torch is
+complete. Imports nothing heavy itself, because it runs in every process of an activated tree.
 
-Several threads may import torch, or ask for activation, at once. Python's own lock on each module
-lets one of them act; nothing here waits for an import while it holds a lock of its own.
+Several threads may import torch, or activate, at once. Python's lock on each module lets one of
+them act. Nothing here waits for an import while it holds a lock of its own.
 """
 
 import atexit
@@ -29,7 +29,7 @@ class _Finder:
 
     def find_spec(self, name, path=None, target=None):
         action = self._actions.get(name)
-        # Another finder may ask all the others, too.
+        # Another finder may call all finders too.
         if action is None or getattr(self._this_thread, "asks", False):
             return None
         self._this_thread.asks = True
@@ -52,8 +52,8 @@ class _Finder:
 
 
 class _ActingLoader:
-    """Another loader, and an action after it. A wrapper and no change of the loader, which may be
-    one for many modules (pytest's rewriting one is)."""
+    """Wraps another loader and acts after it. It does not modify the loader, which many modules may
+    share (as pytest's rewriting loader)."""
 
     def __init__(self, loader, action):
         self._loader = loader
@@ -66,7 +66,7 @@ class _ActingLoader:
         return self._loader.create_module(spec)
 
     def exec_module(self, module):
-        # From here on the module answers as it would without us.
+        # From here on the module behaves as without us.
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         self._action(module)
@@ -81,7 +81,7 @@ def install():
         if not watching:
             sys.meta_path.insert(0, _Finder(_ACTIONS))
     if not watching:
-        # First come, last served: after what the program itself does at its exit.
+        # Exit handlers run in reverse order: ours runs after the program's.
         atexit.register(_at_exit)
         say_that_we_watch()
     if "torch" in sys.modules:
@@ -97,8 +97,8 @@ def deactivate():
 
 
 def _activate_late():
-    # Another thread may be in the midst of it: then this waits until torch is complete, and that
-    # thread's import has activated, or came too early to be seen by the finder.
+    # If another thread is importing torch, this waits until torch is complete. That import has then
+    # activated, or it began too early for the finder.
     torch = importlib.import_module("torch")
     if state.finished:
         return
@@ -121,7 +121,7 @@ def say_that_we_watch():
     """A process that never imports torch touches no device, and its record says that we looked."""
     record = os.environ.get("TORCHDEVICE_RECORD")
     if record:
-        # Before anybody changes the folder; processes that are started from here write there, too.
+        # Before the working directory can change; child processes write there too.
         record = os.environ["TORCHDEVICE_RECORD"] = os.path.abspath(record)
         appending.append(record, b'{"event": "watch", "format": 1, "pid": %d}\n' % os.getpid())
 
@@ -132,7 +132,7 @@ def _native_loaded(module):
     try:
         activation.prepare(module)
     except ImportError as refusal:
-        # Half of torch is loaded, and a program that catches this may ask for torch again.
+        # torch is half loaded, and a program that catches this may import it again.
         state.refusal = refusal
         raise
 

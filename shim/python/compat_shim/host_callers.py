@@ -1,14 +1,14 @@
-"""Code inside torch whose own requests for the CPU are meant: in mode `full` on an accelerator all
-others go to the device. Data for the library (redirect/force.h); which of them are needed is what
-tests/sweep/host_callers.py shows by leaving each out."""
+"""Code inside torch that really needs the CPU: in mode `full` on an accelerator all other requests
+for the CPU go to the device. The library uses this data (redirect/force.h).
+tests/sweep/host_callers.py removes each row to show that it is needed."""
 
 import os
 from typing import NamedTuple
 
 
 class HostCaller(NamedTuple):
-    """`file`: a module's path in torch's package, or a folder's, which ends in a slash. `function`:
-    one of its functions, or empty for all. `why`: what needs host memory there."""
+    """`file`: a module's path in torch's package, or a folder's, ending in a slash. `function`: one
+    of its functions, or empty for all. `why`: what needs host memory there."""
 
     file: str
     function: str
@@ -27,7 +27,7 @@ HOST_CALLERS = (
 
 
 def paths(package):
-    """(beginning of a file's name, function) of each, with our own files: `package` is torch's
+    """(prefix of a file name, function) of each row, and our own files. `package` is torch's
     folder."""
     own = os.path.dirname(__file__) + os.sep
     return [(own, "")] + [

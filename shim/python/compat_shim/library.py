@@ -32,7 +32,7 @@ def check(path, here):
             content = file.read()
     except OSError as error:
         raise ImportError(f"COMPAT_SHIM_LIBRARY: {error}") from None
-    # Found as bytes first: megabytes are slow to search by a pattern.
+    # Searched as bytes first: a pattern is slow on megabytes.
     begins = content.find(_BEGINNING)
     found = _BUILT_FOR.match(content, begins) if begins >= 0 else None
     if found is None:

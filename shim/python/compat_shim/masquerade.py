@@ -1,8 +1,8 @@
-"""To code outside torch, a tensor on the host's accelerator answers as one on cuda:0, which is where
-that code asked for it. To torch's own it answers what it is: torch computes by it.
+"""To code outside torch, a tensor on the host's accelerator answers as one on cuda:0, which that
+code asked for. To torch's own code it answers its real device, because torch computes by it.
 
-Only on an accelerator: a CPU tensor carries no mark of where it was asked for. It hides the device
-from code that knows it by name, hence the switch (TORCHDEVICE_MASQUERADE).
+It applies only on an accelerator: a CPU tensor carries no mark of what was asked for. It also hides
+the device from code that knows it by name, hence the switch (TORCHDEVICE_MASQUERADE).
 """
 
 import functools

@@ -1,5 +1,5 @@
-"""What torch.cuda asks of NVIDIA's management library, from what the host says of itself; refused
-where it says nothing."""
+"""Answers what torch.cuda asks of NVIDIA's management library with the host's figures; refuses if
+the host has none."""
 
 import functools
 import glob

@@ -35,8 +35,8 @@ def start(path, session):
 
 
 def start_anew(path, rows):
-    """What `start` does, in a process that was forked from one which had done it: `rows` are counts
-    of that one's which are this one's as well."""
+    """Like `start`, in a process forked from one that had started: `rows` are counts that it takes
+    over."""
     _taken.extend(rows)
     start(path, _session)
     flush()
@@ -74,8 +74,8 @@ def flush(closing=()):
     with _lock:
         _writing = True
         try:
-            # A handler of the program's may raise between any two instructions: what was taken is
-            # kept until it is text, and let go before that is written, so that nothing is lost or
+            # A handler of the program may raise between any two instructions. So the rows taken are
+            # kept until they are text and released before that is written: nothing is lost or
             # written twice.
             state.library.take_rows(_taken)
             rows = [_row(row) for row in _taken]
@@ -89,8 +89,8 @@ def flush(closing=()):
 
 
 def _write_ahead():
-    """A program that no harness tells of tests may be killed before it ends: its sites are written
-    ahead. Of a test that is killed nothing is. Called between any two instructions, also flush's."""
+    """Write new sites early, because a program without a harness may be killed before it ends.
+    Nothing is written early within a test. Called between any two instructions, also of flush."""
     if _test is None and not _writing:
         flush()
 
@@ -102,9 +102,8 @@ def _add(rows, counts):
 
 
 def sites():
-    """What the running test (or the time since the last one) has redirected so far, whether it is
-    written or not: a list of
-    dicts with kind, op, from, to, file, line and count."""
+    """What the running test (or the time since the last one) has redirected so far, written or not:
+    a list of dicts with kind, op, from, to, file, line and count."""
     if state.library is None:
         return []
     with _lock:
@@ -141,8 +140,8 @@ def _line(row):
 
 
 def _as_text(lines):
-    """Nothing where no record is asked for; with the session's line where it is this process's
-    first."""
+    """The rows as lines; empty without a record. This process's first lines begin with its session
+    line."""
     global _session_pid
     if _path is None:
         return ""

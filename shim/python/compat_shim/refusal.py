@@ -1,7 +1,7 @@
-"""Saying no: one form of error for everything that only a CUDA device can do.
+"""One form of error for everything that only a CUDA device can do.
 
-The symbol is the public name that a program would call, where there is one; the record, and every
-list of gaps made from it, goes by it.
+The symbol is the public name that a program calls, if there is one. The record and the gap log use
+it.
 """
 
 

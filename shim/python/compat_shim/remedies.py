@@ -44,9 +44,9 @@ def for_any(torch, library, devices):
 
 
 def for_accelerator(torch):
-    """For an accelerator that is shown as CUDA. torch's compiler takes one that is available for one
-    to write kernels for, and no second beside it. What it asks while it follows the user's code is
-    asked for the user."""
+    """For an accelerator shown as CUDA. torch's compiler writes kernels for an available
+    accelerator and accepts only one. Questions that it asks while tracing the user's code are the
+    user's."""
     available = torch.cuda.is_available
     package = os.path.dirname(torch.__file__)
     compiler = (
@@ -235,9 +235,9 @@ def _default_device(torch):
 
 
 def _version(torch):
-    """The version that the answers of torch._C speak of. Code for CUDA reads it, splits it, and
-    takes its presence for CUDA and not ROCm; so does torch's own, and finds what it finds in a CUDA
-    build whose tensors are on the CPU."""
+    """torch.version.cuda, as torch._C's answers have it. Code for CUDA reads and splits it and
+    tells CUDA from ROCm by it. torch's own code reads it too and then finds what a CUDA build with
+    CPU tensors has."""
     torch.version.cuda = cuda_tables.CUDA_VERSION
 
 
@@ -255,8 +255,8 @@ def _refusals(torch, library):
 
 
 def _checkpoint(torch):
-    """Checkpointed code runs twice with the same random numbers. torch keeps the state of the
-    devices that it finds tensors on, and none is found on CUDA."""
+    """Checkpointed code runs twice with the same random numbers. torch saves generator states of
+    the devices that its tensors are on, and finds none on CUDA."""
     from torch.utils import checkpoint
 
     find = checkpoint.get_device_states
@@ -270,8 +270,8 @@ def _checkpoint(torch):
 
 
 def capturable_devices(supports_xla: bool = True) -> list[str]:
-    """Where Adam(capturable=True), for steps that a CUDA graph could capture, takes the same steps.
-    No closure: TorchScript compiles this together with the optimizers of torch.distributed."""
+    """Devices on which Adam(capturable=True), meant for CUDA graphs, may take the same steps. No
+    closure: TorchScript compiles this with the optimizers of torch.distributed."""
     return ["cpu", "mps", "cuda", "xpu", "hpu", "privateuseone", "xla"]
 
 

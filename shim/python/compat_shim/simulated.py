@@ -1,6 +1,5 @@
-"""A simulated accelerator as Python meets it: what torch's Python side asks of the device beyond the
-dispatcher and the hooks, and how a process with one ends. The device itself is the library's
-(simulate/accelerator.h)."""
+"""The Python side of a simulated accelerator: what torch's Python asks beyond dispatcher and hooks,
+and how such a process ends. The device itself is in the library (simulate/accelerator.h)."""
 
 import array
 import atexit
@@ -29,7 +28,7 @@ def finish(torch, library):
     _storages(torch, library.simulated())
     if LOWERING in sys.modules:
         refuse_lowering(sys.modules[LOWERING], library)
-    # Registered first, so that it runs last: after what the program does at its own exit.
+    # Registered first, so that it runs last, after the program's own exit handlers.
     atexit.register(library.wait_for_autograd)
 
 
@@ -74,7 +73,7 @@ _KINDS = {"mps": _Mps, "cuda": _Cuda}
 
 def _storages(torch, simulate):
     """torch.UntypedStorage(n, device="mps"), and with it torch.load, deepcopy and pickle: the type
-    itself knows the devices that torch was built with."""
+    itself knows only devices that torch was built with."""
     create = torch.UntypedStorage.__new__
 
     @functools.wraps(create)
@@ -91,8 +90,8 @@ def _storages(torch, simulate):
 
 
 def refuse_lowering(module, library):
-    """torch.compile with Inductor, on the first tensor of the device's that it meets. hook.py calls
-    this where Inductor is imported after us, as it is by the first such call."""
+    """Refuses torch.compile with Inductor at the first tensor of the device. hook.py calls this if
+    Inductor is imported after us, as the first such call does."""
     simulate = library.simulated()
     graph = module.GraphLowering
     add = graph.add_device_info

@@ -1,7 +1,7 @@
-"""The bases of torch.cuda.Stream and torch.cuda.Event, which are torch.Stream and torch.Event as in
-a CUDA build: the native guard keeps the current stream of each thread and times the events.
+"""The bases of torch.cuda.Stream and torch.cuda.Event: torch.Stream and torch.Event, as in a CUDA
+build. The native guard keeps each thread's current stream and times the events.
 
-On the host every op has ended when its call returns. A stream is its number, an event is the moment
+On the host every op has ended when its call returns. A stream is only a number, an event the time
 when it was recorded.
 """
 

@@ -1,7 +1,7 @@
-"""In the environments that the runner makes: the work of activate/sitecustomize.py where Python is
-started with -E, -s or -I and reads no PYTHONPATH. compat_shim.pth imports it at the start of every
-Python of the environment, which may outlive the runner and be used without it: nothing happens, and
-nothing is said, unless the shim is asked for and COMPAT_SHIM_PYTHON names a folder that has it."""
+"""Does the work of activate/sitecustomize.py in environments that the runner makes, if Python is
+started with -E, -s or -I and reads no PYTHONPATH. compat_shim.pth imports it at every start. The
+environment may be used without the runner, so it does nothing and prints nothing, unless the shim
+is asked for and COMPAT_SHIM_PYTHON names a folder that has it."""
 
 import os
 import sys

@@ -10,9 +10,9 @@
 #include <new>
 
 #include "simulate/accelerator.h"
-#include "simulate/by_hand.h"
 #include "simulate/generator.h"
 #include "simulate/memory.h"
+#include "simulate/native_kernels.h"
 
 namespace compat::shim::simulate {
 namespace {

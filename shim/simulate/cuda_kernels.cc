@@ -9,8 +9,8 @@
 #include <optional>
 #include <tuple>
 
-#include "simulate/by_hand.h"
-#include "simulate/twins.h"
+#include "simulate/cpu_aliases.h"
+#include "simulate/native_kernels.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -83,24 +83,24 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tenso
 template <class Compute>
 Tensor on_cpu(const Tensor& one, const Tensor& other, Compute compute) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    Twins twins(one.device());
-    const Tensor first = twins.to_cpu(one), second = twins.to_cpu(other);
-    return twins.to_device(compute(first, second));
+    CpuAliases aliases(one.device());
+    const Tensor first = aliases.to_cpu(one), second = aliases.to_cpu(other);
+    return aliases.to_device(compute(first, second));
 }
 
-Tensor widened(const Tensor& tensor, bool half_to_float) {
+Tensor promoted(const Tensor& tensor, bool half_to_float) {
     return half_to_float ? tensor.to(at::kFloat) : tensor;
 }
 
 Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
     return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
-        return at::_softmax(widened(input, half_to_float), dim, false);
+        return at::_softmax(promoted(input, half_to_float), dim, false);
     });
 }
 
 Tensor log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
     return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
-        return at::_log_softmax(widened(input, half_to_float), dim, false);
+        return at::_log_softmax(promoted(input, half_to_float), dim, false);
     });
 }
 

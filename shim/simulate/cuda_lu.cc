@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "simulate/by_hand.h"
+#include "simulate/cpu_aliases.h"
 #include "simulate/kernel.h"
-#include "simulate/twins.h"
+#include "simulate/native_kernels.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -69,12 +69,12 @@ void lu_factor_ex(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     std::vector<Tensor> results;
     {
         const at::AutoDispatchBelowADInplaceOrView below_autograd;
-        Twins twins(matrix.device());
-        const Factors factors = factors_without_pivots(twins.to_cpu(matrix));
+        CpuAliases aliases(matrix.device());
+        const Factors factors = factors_without_pivots(aliases.to_cpu(matrix));
         if (check_errors)
             at::_linalg_check_errors(factors.info, "torch.linalg.lu_factor_ex", matrix.dim() == 2);
         for (const Tensor& each : {factors.lu, factors.pivots, factors.info})
-            results.push_back(twins.to_device(each));
+            results.push_back(aliases.to_device(each));
     }
     give(*stack, arguments, std::move(results), arguments > 3);
 }
@@ -90,13 +90,13 @@ void lu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     std::vector<Tensor> results;
     {
         const at::AutoDispatchBelowADInplaceOrView below_autograd;
-        Twins twins(matrix.device());
-        const Tensor factors = factors_without_pivots(twins.to_cpu(matrix)).lu;
+        CpuAliases aliases(matrix.device());
+        const Tensor factors = factors_without_pivots(aliases.to_cpu(matrix)).lu;
         Tensor lower = factors.narrow(-1, 0, count).tril(-1);
         lower.diagonal(0, -2, -1).fill_(1);
         for (const Tensor& each :
              {at::empty({0}, factors.options()), lower, factors.narrow(-2, 0, count).triu()})
-            results.push_back(twins.to_device(each));
+            results.push_back(aliases.to_device(each));
     }
     give(*stack, arguments, std::move(results), arguments > 2);
 }

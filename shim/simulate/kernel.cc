@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "simulate/cpu_aliases.h"
+#include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
-#include "simulate/twins.h"
-#include "simulate/wider.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -112,7 +112,7 @@ class Call {
           arguments_(arguments),
           base_(stack.size() - arguments.size()),
           results_(accelerator().device(current_device())),
-          twins_(results_) {}
+          aliases_(results_) {}
 
     void check(const Operator& row);
     void choose_results_device();
@@ -123,7 +123,7 @@ class Call {
 
   private:
     struct Given {
-        at::Tensor tensor, twin;
+        at::Tensor tensor, alias;
         bool written;
     };
 
@@ -141,8 +141,8 @@ class Call {
     c10::SmallVector<c10::Device, 4>
         items_;  // of the first list, if its items may be on different devices
     c10::Device results_;
-    std::optional<Widening> wider_;
-    Twins twins_;
+    std::optional<DtypePromotion> promotion_;
+    CpuAliases aliases_;
     c10::SmallVector<Given, 6> given_;
 };
 
@@ -221,7 +221,7 @@ void Call::choose_results_device() {
     if (!common_)
         for (std::size_t i = 0; i < arguments_.size(); ++i)
             each_tensor(value(i), [&](const at::Tensor& tensor) {
-                if (Twins::is_ours(tensor)) results_ = tensor.device();
+                if (CpuAliases::is_ours(tensor)) results_ = tensor.device();
             });
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
         if (arguments_[i].kind != Kernel::Kind::device || !value(i).isDevice()) continue;
@@ -234,7 +234,7 @@ void Call::choose_results_device() {
         }
         break;
     }
-    twins_.results_go_to(results_);
+    aliases_.results_go_to(results_);
 }
 
 void Call::to_cpu(const Rules* rules) {
@@ -244,13 +244,13 @@ void Call::to_cpu(const Rules* rules) {
             case Kernel::Kind::tensor:
             case Kernel::Kind::tensors:
                 change_tensors(each, [&](const at::Tensor& tensor, std::size_t) -> at::Tensor {
-                    if (!Twins::is_ours(tensor)) return tensor;
-                    if (const auto found = widening(tensor.scalar_type(), rules);
-                        found && (!wider_ || c10::isFloatingType(found->narrow)))
-                        wider_ = found;
-                    at::Tensor twin = twins_.to_cpu(tensor);
-                    given_.push_back({tensor, twin, arguments_[i].written});
-                    return twin;
+                    if (!CpuAliases::is_ours(tensor)) return tensor;
+                    if (const auto found = promotion(tensor.scalar_type(), rules);
+                        found && (!promotion_ || c10::isFloatingType(found->narrow)))
+                        promotion_ = found;
+                    at::Tensor alias = aliases_.to_cpu(tensor);
+                    given_.push_back({tensor, alias, arguments_[i].written});
+                    return alias;
                 });
                 break;
             case Kernel::Kind::device:
@@ -277,12 +277,12 @@ void Call::run(bool seeded, bool dense) {
     }
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const auto call = [&] {
-        if (dense && !twins_.rebuilt())
+        if (dense && !aliases_.rebuilt())
             op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
         else
             op_.callBoxed(&stack_);
     };
-    if (!wider_) return call();
+    if (!promotion_) return call();
     std::vector<c10::IValue> before(stack_.begin() + static_cast<std::ptrdiff_t>(base_),
                                     stack_.end());
     try {
@@ -290,23 +290,23 @@ void Call::run(bool seeded, bool dense) {
     } catch (const c10::Error& error) {
         if (!lacks_dtype(error)) throw;
         stack_.resize(base_);
-        run_wider(op_, stack_, before, *wider_);
+        run_promoted(op_, stack_, before, *promotion_);
     }
 }
 
 void Call::to_device() {
-    twins_.adopt_resized();
+    aliases_.adopt_resized();
     for (const Given& each : given_)
-        if (each.written) twins_.write_back(each.tensor, each.twin);
+        if (each.written) aliases_.write_back(each.tensor, each.alias);
     const std::size_t returns = op_.schema().returns().size();
     for (std::size_t i = stack_.size() - returns; i < stack_.size(); ++i)
         change_tensors(stack_[i], [&](const at::Tensor& result, std::size_t k) -> at::Tensor {
             for (const Given& each : given_)
-                if (each.twin.is_same(result)) return each.tensor;
+                if (each.alias.is_same(result)) return each.tensor;
             const c10::Device device = k < items_.size() ? items_[k] : results_;
             if (device.is_cpu()) return result;
-            twins_.results_go_to(device);
-            return twins_.to_device(result);
+            aliases_.results_go_to(device);
+            return aliases_.to_device(result);
         });
 }
 

@@ -16,10 +16,10 @@
 
 #include "fork_safe_mutex.h"
 #include "simulate/accelerator.h"
-#include "simulate/by_hand.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
+#include "simulate/native_kernels.h"
 #include "simulate/note.h"
 #include "simulate/refusals.h"
 

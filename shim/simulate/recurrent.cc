@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "simulate/accelerator.h"
-#include "simulate/by_hand.h"
+#include "simulate/cpu_aliases.h"
 #include "simulate/kernel.h"
+#include "simulate/native_kernels.h"
 #include "simulate/note.h"
-#include "simulate/twins.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -29,7 +29,7 @@ bool is_plain(const Tensor& tensor) {
     constexpr c10::DispatchKeySet kAround(
         {c10::DispatchKey::Python, c10::DispatchKey::Functionalize,
          c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::FuncTorchBatched});
-    return Twins::is_ours(tensor) && tensor.scalar_type() == at::kFloat &&
+    return CpuAliases::is_ours(tensor) && tensor.scalar_type() == at::kFloat &&
            !tensor.key_set().has_any(kAround);
 }
 

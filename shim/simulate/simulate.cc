@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "simulate/accelerator.h"
-#include "simulate/by_hand.h"
 #include "simulate/guard.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
+#include "simulate/native_kernels.h"
 
 namespace compat::shim::simulate {
 namespace {

@@ -1,4 +1,4 @@
-#include "simulate/twins.h"
+#include "simulate/cpu_aliases.h"
 
 #include <ATen/ATen.h>
 #include <ATen/NestedTensorImpl.h>
@@ -44,13 +44,14 @@ at::Tensor dense_over(c10::Storage storage, bool on_device, const at::Tensor& li
 
 }  // namespace
 
-bool Twins::is_ours(const at::Tensor& tensor) {
+bool CpuAliases::is_ours(const at::Tensor& tensor) {
     return tensor.device().type() == accelerator().type();
 }
 
-const c10::Storage& Twins::twin_of(const c10::Storage& storage) {
-    for (const Twin& twin : twins_)
-        if (twin.device.unsafeGetStorageImpl() == storage.unsafeGetStorageImpl()) return twin.host;
+const c10::Storage& CpuAliases::alias_of(const c10::Storage& storage) {
+    for (const Alias& alias : aliases_)
+        if (alias.device.unsafeGetStorageImpl() == storage.unsafeGetStorageImpl())
+            return alias.host;
     void* data = storage.unsafeGetStorageImpl()->mutable_data();
     auto* kept = new c10::Storage(storage);
     c10::DataPtr shared(
@@ -58,12 +59,12 @@ const c10::Storage& Twins::twin_of(const c10::Storage& storage) {
     c10::Storage host(c10::make_intrusive<c10::StorageImpl>(
         c10::StorageImpl::use_byte_size_t(), storage.nbytes(), std::move(shared),
         c10::GetCPUAllocator(), /*resizable=*/true));
-    twins_.push_back({storage, std::move(host), data, storage.nbytes()});
-    return twins_.back().host;
+    aliases_.push_back({storage, std::move(host), data, storage.nbytes()});
+    return aliases_.back().host;
 }
 
 template <class Member>
-at::Tensor Twins::rebuild(const at::Tensor& tensor, c10::Device device, Member member) {
+at::Tensor CpuAliases::rebuild(const at::Tensor& tensor, c10::Device device, Member member) {
     rebuilt_ = true;
     if (tensor.is_nested()) {
         auto* nested = at::native::get_nested_tensor_impl(tensor);
@@ -83,62 +84,62 @@ at::Tensor Twins::rebuild(const at::Tensor& tensor, c10::Device device, Member m
         member(compressed->values()), tensor.sizes(), options);
 }
 
-at::Tensor Twins::to_cpu(const at::Tensor& tensor) {
+at::Tensor CpuAliases::to_cpu(const at::Tensor& tensor) {
     if (!tensor.defined() || !is_ours(tensor)) return tensor;
     if (has_members(tensor))
         return rebuild(tensor, kHostDevice, [&](const at::Tensor& each) { return to_cpu(each); });
-    return dense_over(twin_of(tensor.storage()), /*on_device=*/false, tensor);
+    return dense_over(alias_of(tensor.storage()), /*on_device=*/false, tensor);
 }
 
-at::Tensor Twins::to_device(const at::Tensor& tensor) {
+at::Tensor CpuAliases::to_device(const at::Tensor& tensor) {
     if (!tensor.defined() || is_ours(tensor) || tensor.is_meta()) return tensor;
     if (has_members(tensor))
         return rebuild(tensor, results_, [&](const at::Tensor& each) { return to_device(each); });
     accelerator().check_dtype(tensor.scalar_type());
     const c10::Storage& host = tensor.storage();
-    for (const Twin& twin : twins_)
-        if (twin.host.unsafeGetStorageImpl() == host.unsafeGetStorageImpl())
-            return dense_over(twin.device, /*on_device=*/true, tensor);
+    for (const Alias& alias : aliases_)
+        if (alias.host.unsafeGetStorageImpl() == host.unsafeGetStorageImpl())
+            return dense_over(alias.device, /*on_device=*/true, tensor);
     c10::Storage device = adopt(host, results_);
-    twins_.push_back({device, host, host.data(), host.nbytes()});
+    aliases_.push_back({device, host, host.data(), host.nbytes()});
     return dense_over(std::move(device), /*on_device=*/true, tensor);
 }
 
-void Twins::adopt_resized() {
-    for (const Twin& twin : twins_) {
-        const auto* host = twin.host.unsafeGetStorageImpl();
-        if (host->data() == twin.data && host->nbytes() == twin.bytes) continue;
-        auto* device = twin.device.unsafeGetStorageImpl();
-        device->set_data_ptr_noswap(adopt_memory(twin.host, device->device()));
+void CpuAliases::adopt_resized() {
+    for (const Alias& alias : aliases_) {
+        const auto* host = alias.host.unsafeGetStorageImpl();
+        if (host->data() == alias.data && host->nbytes() == alias.bytes) continue;
+        auto* device = alias.device.unsafeGetStorageImpl();
+        device->set_data_ptr_noswap(adopt_memory(alias.host, device->device()));
         device->set_nbytes(host->nbytes());
     }
 }
 
-void Twins::write_back(const at::Tensor& tensor, const at::Tensor& twin) {
+void CpuAliases::write_back(const at::Tensor& tensor, const at::Tensor& alias) {
     if (tensor.is_nested()) return;
     if (tensor.layout() == at::kSparse) {
         auto* sparse = at::sparse::get_sparse_impl(tensor);
-        auto* from = at::sparse::get_sparse_impl(twin);
+        auto* from = at::sparse::get_sparse_impl(alias);
         const DeviceScope scope(tensor.device());
-        sparse->resize_(from->sparse_dim(), from->dense_dim(), twin.sizes());
+        sparse->resize_(from->sparse_dim(), from->dense_dim(), alias.sizes());
         at::sparse::alias_into_sparse(tensor, to_device(from->indices()),
                                       to_device(from->values()));
         sparse->set_coalesced(from->coalesced());
         return;
     }
     if (tensor.layout() != at::kStrided) {
-        auto* from = at::sparse_csr::get_sparse_csr_impl(twin);
+        auto* from = at::sparse_csr::get_sparse_csr_impl(alias);
         at::sparse_csr::get_sparse_csr_impl(tensor)->set_member_tensors(
             to_device(from->compressed_indices()), to_device(from->plain_indices()),
-            to_device(from->values()), twin.sizes());
+            to_device(from->values()), alias.sizes());
         return;
     }
     if (tensor.is_quantized())
-        at::get_qtensorimpl(tensor)->set_quantizer_(at::get_qtensorimpl(twin)->quantizer());
-    if (tensor.sizes() != twin.sizes() || tensor.strides() != twin.strides() ||
-        tensor.storage_offset() != twin.storage_offset())
-        tensor.unsafeGetTensorImpl()->set_sizes_and_strides(twin.sizes(), twin.strides(),
-                                                            twin.storage_offset());
+        at::get_qtensorimpl(tensor)->set_quantizer_(at::get_qtensorimpl(alias)->quantizer());
+    if (tensor.sizes() != alias.sizes() || tensor.strides() != alias.strides() ||
+        tensor.storage_offset() != alias.storage_offset())
+        tensor.unsafeGetTensorImpl()->set_sizes_and_strides(alias.sizes(), alias.strides(),
+                                                            alias.storage_offset());
 }
 
 }  // namespace compat::shim::simulate

@@ -8,10 +8,10 @@
 
 namespace compat::shim::simulate {
 
-class Twins {
+class CpuAliases {
   public:
     // `results`: the device of tensors that the kernel makes.
-    explicit Twins(c10::Device results) : results_(results) {}
+    explicit CpuAliases(c10::Device results) : results_(results) {}
 
     void results_go_to(c10::Device device) { results_ = device; }
 
@@ -24,7 +24,7 @@ class Twins {
     // After the kernel: storages whose aliases were resized get the new memory.
     void adopt_resized();
     // Sizes and strides, or members, that the kernel gave the alias of an output argument.
-    void write_back(const at::Tensor& tensor, const at::Tensor& twin);
+    void write_back(const at::Tensor& tensor, const at::Tensor& alias);
 
     // Whether a tensor had to be rebuilt; its alias then does not have the dense CPU dispatch key.
     [[nodiscard]] bool rebuilt() const noexcept { return rebuilt_; }
@@ -32,16 +32,16 @@ class Twins {
     [[nodiscard]] static bool is_ours(const at::Tensor& tensor);
 
   private:
-    struct Twin {
+    struct Alias {
         c10::Storage device, host;
         const void* data;
         std::size_t bytes;
     };
-    [[nodiscard]] const c10::Storage& twin_of(const c10::Storage& storage);
+    [[nodiscard]] const c10::Storage& alias_of(const c10::Storage& storage);
     template <class Member>
     [[nodiscard]] at::Tensor rebuild(const at::Tensor& tensor, c10::Device device, Member member);
 
-    c10::SmallVector<Twin, 8> twins_;
+    c10::SmallVector<Alias, 8> aliases_;
     c10::Device results_;
     bool rebuilt_ = false;
 };

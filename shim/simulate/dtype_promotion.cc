@@ -1,4 +1,4 @@
-#include "simulate/wider.h"
+#include "simulate/dtype_promotion.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/Tensor.h>
@@ -39,23 +39,23 @@ void change_each(c10::IValue& value, Change change) {
 }
 
 void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
-                 std::vector<c10::IValue> arguments, const Widening& widening,
+                 std::vector<c10::IValue> arguments, const DtypePromotion& promotion,
                  c10::ScalarType wide) {
-    const c10::ScalarType narrow = widening.narrow;
+    const c10::ScalarType narrow = promotion.narrow;
     std::vector<std::pair<at::Tensor, at::Tensor>> written;
     const auto& schema = op.schema().arguments();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         c10::IValue& value = arguments[i];
         const bool writes = schema[i].alias_info() && schema[i].alias_info()->isWrite();
-        if (schema[i].name() != widening.keep)
+        if (schema[i].name() != promotion.keep)
             change_each(value, [&](const at::Tensor& tensor) -> at::Tensor {
                 if (!tensor.defined()) return tensor;
                 const auto dtype = counterpart(tensor.scalar_type(), narrow, wide);
                 if (dtype == tensor.scalar_type()) return tensor;
                 const bool real = tensor.is_complex() && !c10::isComplexType(dtype);
-                at::Tensor wider = (real ? at::real(tensor) : tensor).to(dtype, false, true);
-                if (writes) written.emplace_back(tensor, wider);
-                return wider;
+                at::Tensor promoted = (real ? at::real(tensor) : tensor).to(dtype, false, true);
+                if (writes) written.emplace_back(tensor, promoted);
+                return promoted;
             });
         if (value.isInt() && schema[i].name() == "dtype" &&
             value.toInt() == static_cast<std::int64_t>(narrow))
@@ -63,15 +63,15 @@ void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
         stack.push_back(std::move(value));
     }
     op.callBoxed(&stack);
-    for (auto& [tensor, wider] : written) {
-        if (tensor.sizes() != wider.sizes()) tensor.resize_(wider.sizes());
-        tensor.copy_(wider);
+    for (auto& [tensor, promoted] : written) {
+        if (tensor.sizes() != promoted.sizes()) tensor.resize_(promoted.sizes());
+        tensor.copy_(promoted);
     }
     const bool half = narrow == c10::ScalarType::Half;
     for (std::size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i)
         change_each(stack[i], [&](const at::Tensor& result) -> at::Tensor {
-            for (const auto& [tensor, wider] : written)
-                if (wider.is_same(result)) return tensor;
+            for (const auto& [tensor, promoted] : written)
+                if (promoted.is_same(result)) return tensor;
             if (!result.defined()) return result;
             if (result.scalar_type() == wide) return result.to(narrow);
             if (half && result.scalar_type() == c10::ScalarType::ComplexFloat)
@@ -85,20 +85,20 @@ void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
 
 }  // namespace
 
-std::optional<Widening> widening(c10::ScalarType dtype, const Rules* rules) noexcept {
+std::optional<DtypePromotion> promotion(c10::ScalarType dtype, const Rules* rules) noexcept {
     switch (dtype) {
         case c10::ScalarType::Half:
         case c10::ScalarType::BFloat16:
-            return Widening{dtype, c10::ScalarType::Float, c10::ScalarType::Float, {}};
+            return DtypePromotion{dtype, c10::ScalarType::Float, c10::ScalarType::Float, {}};
         case c10::ScalarType::ComplexHalf:
-            return Widening{
+            return DtypePromotion{
                 dtype, c10::ScalarType::ComplexFloat, c10::ScalarType::ComplexFloat, {}};
         default:
             break;
     }
     const Computed* row = rules ? rules->computed(dtype) : nullptr;
     if (!row) return std::nullopt;
-    return Widening{dtype, row->first, row->second, row->keep};
+    return DtypePromotion{dtype, row->first, row->second, row->keep};
 }
 
 bool lacks_dtype(const c10::Error& error) {
@@ -108,16 +108,16 @@ bool lacks_dtype(const c10::Error& error) {
     return false;
 }
 
-void run_wider(const c10::OperatorHandle& op, torch::jit::Stack& stack,
-               const std::vector<c10::IValue>& arguments, const Widening& widening) {
+void run_promoted(const c10::OperatorHandle& op, torch::jit::Stack& stack,
+                  const std::vector<c10::IValue>& arguments, const DtypePromotion& promotion) {
     const std::size_t base = stack.size();
     try {
-        return run_through(op, stack, arguments, widening, widening.first);
+        return run_through(op, stack, arguments, promotion, promotion.first);
     } catch (const c10::Error& error) {
-        if (widening.first == widening.second || !lacks_dtype(error)) throw;
+        if (promotion.first == promotion.second || !lacks_dtype(error)) throw;
     }
     stack.resize(base);
-    run_through(op, stack, arguments, widening, widening.second);
+    run_through(op, stack, arguments, promotion, promotion.second);
 }
 
 }  // namespace compat::shim::simulate

@@ -1,4 +1,4 @@
-#include "simulate/by_hand.h"
+#include "simulate/native_kernels.h"
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "simulate/accelerator.h"
+#include "simulate/cpu_aliases.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
-#include "simulate/twins.h"
 
 // Exported by libtorch_cpu, some without a public header. They change only a tensor's metadata, on
 // any device.
@@ -82,16 +82,16 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool) {
     count_kernel();
-    const bool ours = Twins::is_ours(self);
+    const bool ours = CpuAliases::is_ours(self);
     if (ours && self.scalar_type() != source.scalar_type())
         accelerator().check_dtype(self.scalar_type());
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    Twins twins(ours ? self.device() : source.device());
-    Tensor to = twins.to_cpu(self);
-    to.copy_(twins.to_cpu(source));
+    CpuAliases aliases(ours ? self.device() : source.device());
+    Tensor to = aliases.to_cpu(self);
+    to.copy_(aliases.to_cpu(source));
     if (ours) {
-        twins.adopt_resized();
-        twins.write_back(self, to);
+        aliases.adopt_resized();
+        aliases.write_back(self, to);
     }
     return self;
 }

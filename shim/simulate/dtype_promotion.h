@@ -15,21 +15,22 @@ class Rules;
 
 // From one dtype to another that can represent it, or to a second if the first has no kernel
 // either.
-struct Widening {
+struct DtypePromotion {
     c10::ScalarType narrow, first, second;
     std::string_view keep;  // an argument that stays unchanged
 };
 
 // The promotion for an op with a tensor of this dtype; null if there is none, or upstream does not
 // compute it.
-[[nodiscard]] std::optional<Widening> widening(c10::ScalarType dtype, const Rules* rules) noexcept;
+[[nodiscard]] std::optional<DtypePromotion> promotion(c10::ScalarType dtype,
+                                                      const Rules* rules) noexcept;
 
 // Whether a CPU kernel reported that it has none for the dtype. It does so before it writes.
 [[nodiscard]] bool lacks_dtype(const c10::Error& error);
 
 // Runs `op` on `arguments` (CPU tensors), those of the narrow dtype promoted; converts results and
 // outputs back. Leaves the results on `stack`, without the arguments.
-void run_wider(const c10::OperatorHandle& op, torch::jit::Stack& stack,
-               const std::vector<c10::IValue>& arguments, const Widening& widening);
+void run_promoted(const c10::OperatorHandle& op, torch::jit::Stack& stack,
+                  const std::vector<c10::IValue>& arguments, const DtypePromotion& promotion);
 
 }  // namespace compat::shim::simulate

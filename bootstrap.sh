@@ -28,7 +28,7 @@ missing_packages() {
 }
 
 install_packages() {
-    command -v dpkg-query >/dev/null || die "this is not Debian: install by hand what docs/reference/dependencies.md lists"
+    command -v dpkg-query >/dev/null || die "this is not Debian: install the packages listed in docs/reference/dependencies.md"
     local missing
     missing=$(missing_packages | tr '\n' ' ')
     [ -n "${missing// /}" ] || return 0

@@ -8,6 +8,7 @@
 #include "reports/links.h"
 #include "runner/analysis/gaps.h"
 #include "runner/store/gaps.h"
+#include "runner/store/store.h"
 
 namespace compat::reports {
 
@@ -113,6 +114,50 @@ std::vector<GapView> ranked_gaps(const GapSources& sources) {
     std::stable_sort(views.begin(), views.end(),
                      [&](const GapView& a, const GapView& b) { return rank(a) < rank(b); });
     return views;
+}
+
+namespace {
+
+Expected<std::vector<GapView>> ranked(const store::Store& store, GapSources sources) {
+    for (const store::CurrentHit& hit : sources.hits) {
+        if (sources.runs.contains(hit.run)) continue;
+        const auto run = store.load_run(hit.run);
+        if (!run) return tl::unexpected(run.error());
+        sources.runs.emplace(hit.run, run->info);
+    }
+    return ranked_gaps(sources);
+}
+
+}  // namespace
+
+Expected<std::vector<GapView>> current_gaps(const store::Store& store,
+                                            const std::filesystem::path& results,
+                                            const std::filesystem::path& report_folder) {
+    const store::GapLog log(store);
+    auto gaps = log.gaps();
+    if (!gaps) return tl::unexpected(gaps.error());
+    auto hits = log.current_hits();
+    if (!hits) return tl::unexpected(hits.error());
+    return ranked(store, {std::move(*gaps), std::move(*hits), {}, results, report_folder});
+}
+
+Expected<std::vector<GapView>> gaps_of_run(const store::Store& store, const std::string& run,
+                                           const std::filesystem::path& results,
+                                           const std::filesystem::path& report_folder) {
+    const store::GapLog log(store);
+    auto gaps = log.gaps();
+    if (!gaps) return tl::unexpected(gaps.error());
+    const auto hits = log.hits(run);
+    if (!hits) return tl::unexpected(hits.error());
+    GapSources sources{{}, {}, {}, results, report_folder};
+    std::set<GapKey> met;
+    for (const GapHit& hit : *hits) {
+        sources.hits.push_back({hit, {}, run});
+        met.insert(hit.key);
+    }
+    for (store::StoredGap& gap : *gaps)
+        if (met.contains(gap.facts.key)) sources.gaps.push_back(std::move(gap));
+    return ranked(store, std::move(sources));
 }
 
 }  // namespace compat::reports

@@ -9,11 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/base/error.h"
 #include "runner/base/gap.h"
 
 namespace compat::store {
 struct CurrentHit;
 struct RunInfo;
+class Store;
 struct StoredGap;
 }  // namespace compat::store
 
@@ -59,6 +61,16 @@ struct GapSources {
 // By tests unblocked, then tests blocked, then hits, then severity, then symbol. Reads the suites'
 // sources, to check links.
 [[nodiscard]] std::vector<GapView> ranked_gaps(const GapSources& sources);
+
+// The log as it stands, ranked by what each test met when it last ran. `results`: the folder of the
+// store; relative links start at `report_folder`.
+[[nodiscard]] Expected<std::vector<GapView>> current_gaps(
+    const store::Store& store, const std::filesystem::path& results,
+    const std::filesystem::path& report_folder);
+// Of one run: what it met itself.
+[[nodiscard]] Expected<std::vector<GapView>> gaps_of_run(
+    const store::Store& store, const std::string& run, const std::filesystem::path& results,
+    const std::filesystem::path& report_folder);
 
 // One object: {"format", "gaps": […]}; docs/reference/file-formats.md.
 inline constexpr int kGapsFormat = 1;

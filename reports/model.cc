@@ -130,7 +130,7 @@ class ModelBuilder::Impl {
             for (const parsers::Diagnostic& d : job.record.diagnostics)
                 view.diagnostics.push_back(fmt::format(
                     "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));
-            for (const store::LeakedProcess& process : job.leaked)
+            for (const LeakedProcess& process : job.leaked)
                 model_.leaked_processes.push_back(
                     {module.path, process.pid, quoted(process.argv), process.killed});
         }

@@ -1,6 +1,6 @@
 // Whether every test is accounted for: collected = sum over states, and the framework's own closing
 // line says what that version of the framework would say of our events. Pure. Not for finding the
-// closing line (parsers/closing.h) nor for what a mismatch does to the exit code (runner/app).
+// closing line (parsers/closing.h) nor for what a mismatch does to the exit code (verdict.h).
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // A gap of the API gap log: what code written for CUDA wants and another device does not have, one
 // symbol or operator and kind each. Values only, for those who find gaps (runner/analysis), keep
-// them (runner/store) and show them (reports, runner/app).
+// them (runner/store) and show them (reports, runner/cli).
 #pragma once
 
 #include <array>

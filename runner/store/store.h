@@ -21,6 +21,7 @@
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/leaked_process.h"
 
 namespace compat::store {
 
@@ -59,14 +60,6 @@ struct RunInfo {
     std::string plan;                // names the plan before it was cut into shards
 
     friend bool operator==(const RunInfo&, const RunInfo&) = default;
-};
-
-struct LeakedProcess {
-    std::int64_t pid = 0;
-    std::vector<std::string> argv;
-    bool killed = true;  // false: it could not be
-
-    friend bool operator==(const LeakedProcess&, const LeakedProcess&) = default;
 };
 
 // One attempt at one module: what its files said and what its process cost.

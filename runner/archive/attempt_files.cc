@@ -1,0 +1,54 @@
+#include "runner/archive/attempt_files.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "runner/base/files.h"
+#include "runner/base/line_reader.h"
+
+namespace compat::archive {
+
+namespace fs = std::filesystem;
+
+parsers::LineSource lines_of(fs::path file, std::uint64_t most) {
+    return parsers::LineSource::Read(
+        [file = std::move(file), most](const LineVisitor& visit) -> std::string {
+            std::error_code error;
+            if (!fs::exists(fs::symlink_status(file, error))) return {};
+            LineLimits limits;
+            limits.read_bytes = std::min<std::uint64_t>(limits.read_bytes, most);
+            LineReader reader(file, limits);
+            for (std::uint64_t read = 0; read < most; read += limits.read_bytes) {
+                const auto more = reader.read(visit);
+                if (!more) return more.error().message;
+                if (*more) continue;
+                reader.finish(visit);
+                return {};
+            }
+            return fmt::format("the file has more than {} MiB; the rest was not read", most >> 20);
+        });
+}
+
+parsers::TextSource text_of(fs::path file, std::uint64_t most) {
+    return parsers::TextSource::Read(
+        [file = std::move(file), most] { return read_file(file, most).value_or(""); });
+}
+
+parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,
+                               const std::string& events, const std::string& devices) {
+    const auto lines = [&](const std::string& name) {
+        return name.empty() ? parsers::LineSource("") : lines_of(folder / name);
+    };
+    return {lines(events), log.empty() ? parsers::TextSource("") : text_of(folder / log),
+            lines(devices)};
+}
+
+bool has_files(const fs::path& folder, const std::vector<std::string>& names) {
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+        return name.empty() || ::access((folder / name).c_str(), R_OK) == 0;
+    });
+}
+
+}  // namespace compat::archive

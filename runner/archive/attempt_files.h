@@ -1,0 +1,35 @@
+// Reads the files that an attempt left: as a parser asks for them, and within bounds, for a test
+// may have put anything in their place. Not for which files an attempt has (run_folder.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "parsers/attempt.h"
+
+namespace compat::archive {
+
+// Of events and devices. A million tests take a third of it.
+inline constexpr std::uint64_t kMostEventBytes = 1ull << 30;
+// Of a log: twice the default of limits.log_bytes. Of a longer one the end is read.
+inline constexpr std::uint64_t kMostLogBytes = 128ull << 20;
+
+// A file that is not there is empty: its child never wrote it. One that cannot be read, or has more
+// than `most` bytes, is a diagnostic.
+[[nodiscard]] parsers::LineSource lines_of(std::filesystem::path file,
+                                           std::uint64_t most = kMostEventBytes);
+// What can be read of it.
+[[nodiscard]] parsers::TextSource text_of(std::filesystem::path file,
+                                          std::uint64_t most = kMostLogBytes);
+
+// Those of a stored attempt, named relative to the run's folder; an empty name is no file.
+[[nodiscard]] parsers::AttemptFiles files_of(const std::filesystem::path& folder,
+                                             const std::string& log, const std::string& events,
+                                             const std::string& devices);
+// Whether each of the names that is not empty is a file that can be read.
+[[nodiscard]] bool has_files(const std::filesystem::path& folder,
+                             const std::vector<std::string>& names);
+
+}  // namespace compat::archive

@@ -1,0 +1,82 @@
+#include "runner/archive/gap_log.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <vector>
+
+#include "runner/analysis/attempts.h"
+#include "runner/analysis/gaps.h"
+#include "runner/analysis/marks.h"
+#include "runner/base/version.h"
+#include "runner/store/gaps.h"
+
+namespace compat::archive {
+
+namespace {
+
+void look_at(const store::StoredModule& module, const analysis::Target& target,
+             analysis::LaterRun& seen) {
+    if (module.attempts.empty()) return;
+    const parsers::ModuleRecord record = analysis::verdicts_of_jobs(module.attempts).record;
+    auto hits = analysis::gap_hits(record, target);
+    seen.hits.insert(seen.hits.end(), std::make_move_iterator(hits.begin()),
+                     std::make_move_iterator(hits.end()));
+    const auto marks = analysis::marks_of(record);
+    for (size_t i = 0; i < record.cases.size(); ++i) {
+        const auto& test = record.cases[i];
+        const bool reached = target.device == "cpu" ? marks[i].redirected : marks[i].device;
+        if (test.state == parsers::State::passed && reached) seen.passed.insert(test.id);
+    }
+}
+
+bool of_operators(GapKind kind) {
+    return kind == GapKind::op_unsupported || kind == GapKind::fallback;
+}
+
+// Gaps of which a pass in this run, of a test that failed of them on its device, says that they are
+// no more.
+Expected<std::set<GapKey>> provable(const store::GapLog& log, const store::RunInfo& run) {
+    const auto known = log.gaps();
+    if (!known) return tl::unexpected(known.error());
+    std::set<GapKey> keys;
+    for (const store::StoredGap& gap : *known) {
+        const GapKey& key = gap.facts.key;
+        // With fallback on, an operator without a kernel passes, too.
+        if (!(run.fallback && of_operators(key.kind)) && !is_older(run.torch, gap.last_torch))
+            keys.insert(key);
+    }
+    return keys;
+}
+
+}  // namespace
+
+Expected<void> log_gaps(const store::Store& store, const std::string& run) {
+    const auto stored = store.load_run(run);
+    if (!stored) return tl::unexpected(stored.error());
+    const store::RunInfo& info = stored->info;
+    const analysis::Target target{info.simulated.value_or(info.device), info.simulated.has_value()};
+    analysis::LaterRun seen{info.suite, {}, {}};
+    const auto read =
+        store.each_module(run, [&](const store::StoredModule& module) -> Expected<void> {
+            look_at(module, target, seen);
+            return {};
+        });
+    if (!read) return read;
+    store::GapLog log(store);
+    const auto keys = provable(log, info);
+    if (!keys) return tl::unexpected(keys.error());
+    auto blocked = log.blocked_tests(run);
+    if (!blocked) return tl::unexpected(blocked.error());
+    std::erase_if(*blocked, [&](const BlockedTest& row) { return !keys->contains(row.gap); });
+    analysis::Mended mended = analysis::mended_by(*blocked, seen);
+    std::set<GapKey> known;
+    std::vector<GapFacts> met;
+    for (const GapHit& hit : seen.hits)
+        if (known.insert(hit.key).second) met.push_back(analysis::facts_of(hit.key));
+    std::vector<GapHit> hits = std::move(seen.hits);
+    std::move(mended.passed.begin(), mended.passed.end(), std::back_inserter(hits));
+    return log.put_hits(run, met, hits).and_then([&] { return log.close(mended.closed, run); });
+}
+
+}  // namespace compat::archive

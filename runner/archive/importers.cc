@@ -1,0 +1,279 @@
+#include "runner/archive/importers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "parsers/attempt.h"
+#include "parsers/text.h"
+#include "runner/analysis/accounting.h"
+#include "runner/analysis/verdict.h"
+#include "runner/archive/input_decoder.h"
+
+namespace compat::archive {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using parsers::ModuleRecord;
+
+namespace {
+
+std::string known_dialects() {
+    return fmt::format("known are: {}", fmt::join(parsers::kDialectNames, ", "));
+}
+
+// Every file under a folder, by name; a file is itself.
+Expected<std::vector<fs::path>> files_of(const std::string& name, const fs::path& results) {
+    std::error_code error;
+    const fs::path at(name);
+    if (name == kStdin) return std::vector{at};
+    if (!fs::exists(at, error)) return fail(ErrorKind::usage, "there is no such file", {}, name);
+    if (!fs::is_directory(at, error)) return std::vector{at};
+    std::vector<fs::path> files;
+    fs::recursive_directory_iterator walk(at, fs::directory_options::skip_permission_denied, error);
+    for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
+        std::error_code none;
+        if (walk->is_directory(none) && fs::equivalent(walk->path(), results, none))
+            walk.disable_recursion_pending();
+        else if (walk->is_regular_file(none))
+            files.push_back(walk->path());
+    }
+    if (error) return fail(ErrorKind::io, "cannot be read: " + error.message(), {}, name);
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+struct OneForeign {
+    std::optional<ImportedFile> file;
+    Error why_none;
+};
+
+// Where it is no results nothing is left of it in `into`.
+Expected<OneForeign> one_foreign(const fs::path& file, const WhatToImport& what,
+                                 std::optional<parsers::Dialect> dialect, const fs::path& into) {
+    auto plain = plain_file(file.string(), what.stdin_name, into);
+    if (!plain) return tl::unexpected(plain.error());
+    const auto mapped = Mapped::open(plain->file);
+    if (!mapped) return tl::unexpected(mapped.error());
+    const auto signs = parsers::signs_in(mapped->bytes());
+    const auto seen = dialect ? dialect : parsers::recognise(signs);
+    if (!seen) {
+        std::error_code ignored;
+        fs::remove(into, ignored);
+        if (mapped->bytes().empty())
+            return OneForeign{{}, {ErrorKind::usage, "this file is empty", {}, file.string()}};
+        return OneForeign{{},
+                          {ErrorKind::usage, "these are no results in any known dialect",
+                           "say which with --dialect; " + known_dialects(), file.string()}};
+    }
+    return OneForeign{
+        ImportedFile{std::move(plain->file),
+                     std::move(plain->name),
+                     *seen,
+                     dialect ? std::vector<parsers::Dialect>{} : parsers::others_in(signs, *seen),
+                     {},
+                     {}},
+        {}};
+}
+
+std::string unread_words(const Error& error) {
+    return error.advice.empty() ? error.message : error.message + ": " + error.advice;
+}
+
+parsers::Dialect dialect_named(const json& name) {
+    const auto dialect = parsers::dialect_of(name.get<std::string>());
+    if (!dialect) throw json::other_error::create(501, "an unknown dialect", &name);
+    return *dialect;
+}
+
+// What was not told of single tests is told of none.
+double seconds_of(const ModuleRecord& record) {
+    double sum = 0;
+    for (const auto& test : record.cases) sum += test.duration_s;
+    return sum;
+}
+
+class Reading {
+  public:
+    Reading(ImportSums& sums, const std::function<Expected<void>(store::JobResult)>& see)
+        : sums_(sums), see_(see) {}
+
+    Expected<void> read(const ImportedFile& file) {
+        if (!file.unread.empty()) {
+            sums_.mismatches.push_back({file.name, "it was not read: " + file.unread});
+            return {};
+        }
+        const auto mapped = Mapped::open(file.file);
+        if (!mapped) return tl::unexpected(mapped.error());
+        Expected<void> done;
+        const auto of_file = parsers::read_foreign(file.dialect, {file.name, mapped->bytes()},
+                                                   [&](ModuleRecord part) {
+                                                       if (done) done = take(std::move(part), file);
+                                                   });
+        for (const auto& said : of_file) {
+            const bool differ = said.message.starts_with(parsers::kTotalsDiffer);
+            const std::string place = fmt::format("byte {}: {}", said.offset, said.message);
+            if (differ)
+                sums_.mismatches.push_back({file.name, place});
+            else
+                sums_.notes.push_back(file.name + ": " + place);
+        }
+        for (const parsers::Dialect other : file.also)
+            sums_.mismatches.push_back(
+                {file.name, fmt::format("it shows signs of {} as well, which was not read: import "
+                                        "it once more with --dialect {}, or say --dialect {}",
+                                        name_of(other), name_of(other), name_of(file.dialect))});
+        return done;
+    }
+
+  private:
+    Expected<void> take(ModuleRecord part, const ImportedFile& file) {
+        sums_.frameworks.insert(part.framework);
+        for (const auto& mismatch : analysis::account(part).mismatches)
+            sums_.mismatches.push_back(
+                {part.path.empty() ? file.name : part.path, mismatch.text()});
+        for (ModuleRecord& module : parsers::split_modules(std::move(part)))
+            if (auto seen = take_module(std::move(module), file); !seen) return seen;
+        return {};
+    }
+
+    Expected<void> take_module(ModuleRecord record, const ImportedFile& file) {
+        if (record.path.empty()) record.path = file.name;
+        store::JobResult job;
+        job.attempt = ++attempts_[record.path];
+        if (job.attempt > 1) job.kind = AttemptKind::rest;
+        job.log = file.log;
+        job.process_end = "imported";
+        job.duration_s = seconds_of(record);
+        sums_.duration_s += job.duration_s;
+        sums_.collected += record.collected;
+        for (const auto& test : record.cases)
+            if (analysis::is_unexpected(test.state, record.framework))
+                sums_.unexpected.insert(test.id);
+            else
+                sums_.unexpected.erase(test.id);
+        parsers::diagnose(record);
+        job.record = std::move(record);
+        return see_(std::move(job));
+    }
+
+    ImportSums& sums_;
+    const std::function<Expected<void>(store::JobResult)>& see_;
+    std::map<std::string, int> attempts_;  // by module
+};
+
+}  // namespace
+
+Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what, const fs::path& room,
+                                                 std::vector<std::string>& notes) {
+    std::optional<parsers::Dialect> all;
+    if (!what.dialect.empty()) {
+        all = parsers::dialect_of(what.dialect);
+        if (!all)
+            return fail(ErrorKind::usage, fmt::format("there is no dialect '{}'", what.dialect),
+                        known_dialects());
+    }
+    std::vector<ImportedFile> found;
+    std::set<fs::path> taken;
+    for (const std::string& name : what.names) {
+        const auto files = files_of(name, what.results);
+        if (!files) return tl::unexpected(files.error());
+        std::error_code error;
+        const bool folder = fs::is_directory(name, error);
+        size_t known = 0;
+        for (const fs::path& file : *files) {
+            const fs::path itself = fs::canonical(file, error);  // of a pipe there is none
+            if (name != kStdin && !error && !taken.insert(itself).second) {
+                ++known;
+                continue;
+            }
+            auto one = one_foreign(file, what, all, room / std::to_string(found.size()));
+            if (!one && (!folder || one.error().kind == ErrorKind::io))
+                return tl::unexpected(one.error());
+            if (one && !one->file) {
+                if (!folder) return tl::unexpected(one->why_none);
+                notes.push_back(
+                    fmt::format("passed over {}: {}", file.string(), one->why_none.message));
+                continue;
+            }
+            ++known;
+            if (one)
+                found.push_back(std::move(*one->file));
+            else
+                found.push_back({{}, file.string(), {}, {}, {}, unread_words(one.error())});
+        }
+        if (known == 0)
+            return fail(ErrorKind::usage, "there are no results in this folder", known_dialects(),
+                        name);
+    }
+    return found;
+}
+
+std::string describe_files(const std::vector<ImportedFile>& files) {
+    json list = json::array();
+    for (const ImportedFile& file : files) {
+        if (!file.unread.empty()) {
+            list.push_back({{"name", file.name}, {"unread", file.unread}});
+            continue;
+        }
+        list.push_back(
+            {{"name", file.name}, {"dialect", name_of(file.dialect)}, {"copy", file.log}});
+        for (const parsers::Dialect other : file.also)
+            list.back()["also"].push_back(name_of(other));
+    }
+    return json{{"imported", list}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Expected<std::vector<ImportedFile>> described_files(const std::string& fingerprint,
+                                                    const fs::path& folder) {
+    std::vector<ImportedFile> files;
+    const json described = json::parse(fingerprint, nullptr, false);
+    if (!described.is_object() || !described.contains("imported")) return files;
+    try {
+        for (const json& file : described["imported"]) {
+            ImportedFile& known = files.emplace_back();
+            known.name = file.at("name");
+            if (file.contains("unread")) {
+                known.unread = file.at("unread");
+                continue;
+            }
+            known.dialect = dialect_named(file.at("dialect"));
+            known.log = file.at("copy");
+            known.file = folder / known.log;
+            for (const json& name : file.value("also", json::array()))
+                known.also.push_back(dialect_named(name));
+        }
+    } catch (const json::exception& error) {
+        return fail(ErrorKind::usage,
+                    fmt::format("what is kept of the imported files cannot be understood ({})",
+                                error.what()),
+                    {}, folder.string());
+    }
+    return files;
+}
+
+Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
+                                   const std::function<Expected<void>(store::JobResult)>& see) {
+    ImportSums sums;
+    Reading reading(sums, see);
+    for (const ImportedFile& file : files)
+        if (auto read = reading.read(file); !read) return tl::unexpected(read.error());
+    return sums;
+}
+
+Expected<void> see_imported(const std::vector<ImportedFile>& files, WallTime started,
+                            const store::SeeModule& see) {
+    return read_imported(files,
+                         [&](store::JobResult job) {
+                             store::StoredModule module;
+                             module.path = job.record.path;
+                             job.started = started;
+                             module.attempts.push_back(std::move(job));
+                             return see(std::move(module));
+                         })
+        .map([](const ImportSums&) {});
+}
+
+}  // namespace compat::archive

@@ -1,0 +1,47 @@
+// Files as people have them, on stdin, packed by gzip or in UTF-16, as plain files of UTF-8. Not
+// here: what they say (imported.h).
+#pragma once
+
+#include <boost/interprocess/mapped_region.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "runner/base/error.h"
+
+namespace compat::archive {
+
+// On the command line: standard input.
+inline constexpr std::string_view kStdin = "-";
+
+// A file's bytes as memory, never more of them in it than are looked at.
+class Mapped {
+  public:
+    [[nodiscard]] static Expected<Mapped> open(const std::filesystem::path& file);
+    [[nodiscard]] std::string_view bytes() const {
+        return {static_cast<const char*>(region_.get_address()), region_.get_size()};
+    }
+
+  private:
+    Mapped() = default;
+    explicit Mapped(boost::interprocess::mapped_region region) : region_(std::move(region)) {}
+    boost::interprocess::mapped_region region_;
+};
+
+struct PlainFile {
+    std::filesystem::path file;
+    std::string name;  // of what was named, without ".gz"
+};
+
+// What comes by a pipe or is unpacked is refused past this many bytes: it may never end.
+inline constexpr std::uint64_t kMostUnsized = std::uint64_t{4} << 30;
+
+// `into`: where what is no plain file yet becomes one; its folder is made then. `stdin_name`: what
+// stdin is called as a file. Errors: usage, naming the file and the command that helps: packed in
+// another way, cut off, larger than `most`; io.
+[[nodiscard]] Expected<PlainFile> plain_file(const std::string& name, const std::string& stdin_name,
+                                             const std::filesystem::path& into,
+                                             std::uint64_t most = kMostUnsized);
+
+}  // namespace compat::archive

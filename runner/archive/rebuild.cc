@@ -1,0 +1,348 @@
+#include "runner/archive/rebuild.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "parsers/attempt.h"
+#include "runner/archive/attempt_files.h"
+#include "runner/archive/gap_log.h"
+#include "runner/archive/gap_record.h"
+#include "runner/archive/importers.h"
+#include "runner/archive/run_folder.h"
+#include "runner/archive/run_record.h"
+#include "runner/archive/temp_output.h"
+#include "runner/base/files.h"
+#include "runner/base/text.h"
+#include "runner/store/gaps.h"
+
+namespace compat::archive {
+
+namespace fs = std::filesystem;
+using store::Store;
+
+namespace {
+
+struct Known {
+    std::string id;
+    WallTime begun{};
+};
+
+// The files of an attempt, read as they were when it had ended; nothing where one is gone.
+std::optional<store::JobResult> read_attempt(const store::JobResult& known,
+                                             const store::RunInfo& info, const fs::path& folder) {
+    if (!known.ended) return std::nullopt;
+    // A process that could not be started has left no log.
+    const bool may_lack_log = known.ended->kind == parsers::ProcessEnd::Kind::spawn_failed;
+    const auto files = files_of(folder, known.log, known.events, known.devices);
+    if (!(has_files(folder, {known.events, known.devices}) &&
+          (may_lack_log || has_files(folder, {known.log}))))
+        return std::nullopt;
+    store::JobResult job = known;
+    job.record = parsers::read_attempt(files, info.framework, known.record.path, *known.ended);
+    job.record.forked = known.record.forked;
+    keep_reasons(known.record, job.record);
+    return job;
+}
+
+class Rebuilding {
+  public:
+    Rebuilding(fs::path results, fs::path fresh_file, Store fresh, std::optional<Store> old)
+        : results_(std::move(results)),
+          fresh_file_(std::move(fresh_file)),
+          fresh_(std::move(fresh)),
+          old_(std::move(old)) {}
+
+    Expected<void> run() {
+        for (const Known& known : known_runs())
+            if (auto added = add(known.id); !added) return added;
+        if (auto told = tell_gaps(); !told) return told;
+        return take_over_gaps().and_then([&] { return fresh_.settle(); });
+    }
+
+    [[nodiscard]] Rebuilt result() const {
+        return {from_folders_, from_old_, gaps_from_old_, {}, lost_};
+    }
+
+  private:
+    [[nodiscard]] fs::path folder_of(const std::string& id) const { return results_ / "runs" / id; }
+
+    [[nodiscard]] Expected<RunRecord> record_of(const std::string& id) const {
+        std::error_code error;
+        if (!fs::is_directory(folder_of(id), error))
+            return fail(ErrorKind::usage, "its folder is gone");
+        auto record = read_record(folder_of(id));
+        if (record && record->info.id != id)
+            return fail(ErrorKind::usage, "its record is that of " + record->info.id);
+        return record;
+    }
+
+    // In the order in which they began: of two runs the later one is that which was stored later.
+    std::vector<Known> known_runs() {
+        std::set<std::string> ids;
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(results_ / "runs", error))
+            if (entry.is_directory(error)) ids.insert(entry.path().filename().string());
+        if (const auto stored = old_ ? old_->runs() : Expected<std::vector<store::RunSummary>>())
+            for (const auto& run : *stored) ids.insert(run.id);
+        std::vector<Known> runs;
+        for (const auto& id : ids) {
+            Known& known = runs.emplace_back(Known{id, {}});
+            if (const auto record = record_of(id))
+                known.begun = record->begun;
+            else if (const auto run = old_ ? old_->load_run(id) : Expected<store::StoredRun>())
+                known.begun = run->info.started;
+        }
+        std::sort(runs.begin(), runs.end(), [](const Known& a, const Known& b) {
+            return std::tie(a.begun, a.id) < std::tie(b.begun, b.id);
+        });
+        return runs;
+    }
+
+    // From its folder, where that holds the run whole; else rather from the old database. Only what
+    // would stop every other run as well is an error.
+    Expected<void> add(const std::string& id) {
+        const auto record = record_of(id);
+        const auto add_record = [&]() -> Expected<void> {
+            if (!record) return tl::unexpected(record.error());
+            return add_from_folder(*record);
+        };
+        const bool folder_first = record && is_whole(*record);
+        const auto first = folder_first ? add_record() : add_from_old(id);
+        if (first || stops(first.error())) return first;
+        const auto second = folder_first ? add_from_old(id) : add_record();
+        if (second || stops(second.error())) return second;
+        lost_.push_back(fmt::format("{}: {}, and no database that can be read holds it whole", id,
+                                    (folder_first ? first : second).error().message));
+        return {};
+    }
+
+    // A full disk, a lock.
+    [[nodiscard]] bool stops(const Error& error) const {
+        return error.where == fresh_file_.string() && !Store::is_refusal(error);
+    }
+
+    Expected<void> add_from_old(const std::string& id) {
+        if (!old_) return fail(ErrorKind::database, "there is no old database");
+        const auto run = old_->load_run(id);
+        if (!run) return tl::unexpected(run.error());
+        auto added = fresh_.add_run(
+            *run, [&](const store::SeeModule& see) { return old_->each_module(id, see); });
+        if (!added) return added;
+        ++from_old_;
+        if (run->end) ends_.emplace_back(run->end->finished, id);
+        return {};
+    }
+
+    // Nothing of it is missing, as far as can be seen, nor is anything that the old database has.
+    [[nodiscard]] bool is_whole(const RunRecord& record) const {
+        const auto imported = described_files(record.info.fingerprint, folder_of(record.info.id));
+        if (!imported || record.unreadable > 0 || !has_all_files(record, *imported)) return false;
+        const auto run = old_ ? old_->load_run(record.info.id) : Expected<store::StoredRun>();
+        if (!old_ || !run) return true;
+        if (run->end && !record.end) return false;
+        if (!imported->empty()) return true;  // their files tell the modules
+        const auto extent = old_->extent_of(record.info.id);
+        std::int64_t attempts = 0;
+        for (const auto& [path, jobs] : record.attempts)
+            attempts += static_cast<std::int64_t>(jobs.size());
+        return !extent || (attempts >= extent->attempts &&
+                           static_cast<std::int64_t>(record.modules.size()) >= extent->modules);
+    }
+
+    [[nodiscard]] bool has_all_files(const RunRecord& record,
+                                     const std::vector<ImportedFile>& imported) const {
+        const fs::path folder = folder_of(record.info.id);
+        std::error_code error;
+        const auto there = [&](const std::string& name) {
+            return name.empty() || fs::exists(folder / name, error);
+        };
+        for (const auto& file : imported)
+            if (!there(file.log)) return false;
+        return std::all_of(record.attempts.begin(), record.attempts.end(), [&](const auto& module) {
+            return std::all_of(module.second.begin(), module.second.end(), [&](const auto& job) {
+                const bool log =
+                    there(job.log) ||
+                    (job.ended && job.ended->kind == parsers::ProcessEnd::Kind::spawn_failed);
+                return job.ended && log && there(job.events) && there(job.devices);
+            });
+        });
+    }
+
+    Expected<void> add_from_folder(const RunRecord& record) {
+        const std::string& id = record.info.id;
+        const auto imported = described_files(record.info.fingerprint, folder_of(id));
+        if (!imported) return tl::unexpected(imported.error());
+        std::vector<std::string> lost;
+        auto added = fresh_.add_run({record.info, record.end, 0},
+                                    [&](const store::SeeModule& see) -> Expected<void> {
+                                        if (imported->empty())
+                                            return see_attempts(record, lost, see);
+                                        return see_imported(*imported, record.info.started, see);
+                                    });
+        if (!added) return added;
+        ++from_folders_;
+        if (record.unreadable > 0)
+            lost.push_back(fmt::format("{}: {} of its record.jsonl cannot be read", id,
+                                       counted(record.unreadable, "line")));
+        lost_.insert(lost_.end(), lost.begin(), lost.end());
+        for (const WallTime time : record.ends) ends_.emplace_back(time, id);
+        return {};
+    }
+
+    Expected<void> see_attempts(const RunRecord& record, std::vector<std::string>& lost,
+                                const store::SeeModule& see) const {
+        const std::string& id = record.info.id;
+        for (const std::string& path : record.modules) {
+            store::StoredModule module{path, {}, {}, {}};
+            for (const auto& job : record.attempts.at(path)) {
+                auto again = read_attempt(job, record.info, folder_of(id));
+                if (!again) {
+                    // Of those after it nobody could tell what they were made for.
+                    lost.push_back(
+                        fmt::format("{}: attempt {} at {} and what followed: its files "
+                                    "are gone",
+                                    id, job.attempt, path));
+                    break;
+                }
+                module.attempts.push_back(std::move(*again));
+            }
+            if (auto seen = see(std::move(module)); !seen) return seen;
+        }
+        return {};
+    }
+
+    // As it was told: by runs as they ended, by scans and by hand.
+    Expected<void> tell_gaps() {
+        const auto records = read_gap_records(results_);
+        std::stable_sort(ends_.begin(), ends_.end());
+        store::GapLog log(fresh_);
+        auto end = ends_.cbegin();
+        const auto runs_until = [&](std::optional<WallTime> time) {
+            for (; end != ends_.cend() && (!time || end->first <= *time); ++end)
+                if (auto logged = log_gaps(fresh_, end->second); !logged)
+                    lost_.push_back(
+                        fmt::format("{}: its gaps: {}", end->second, to_line(logged.error())));
+        };
+        for (const GapRecord& record : records) {
+            runs_until(record.time);
+            if (auto applied = apply(record, log); !applied) unapplied_.push_back(record);
+        }
+        runs_until(std::nullopt);
+        return {};
+    }
+
+    Expected<void> take_over_gaps() {
+        store::GapLog log(fresh_);
+        if (old_) {
+            auto taken = log.take_over(store::GapLog(*old_));
+            if (!taken) return tl::unexpected(taken.error());
+            gaps_from_old_ = taken->entries;
+            if (taken->broke_off)
+                lost_.push_back("the gap log: the rest of what the old database held: " +
+                                taken->broke_off->message);
+        }
+        for (const GapRecord& record : unapplied_)
+            if (auto applied = apply(record, log); !applied)
+                lost_.push_back("the gap log: " + to_line(applied.error()));
+        return {};
+    }
+
+    fs::path results_;
+    fs::path fresh_file_;
+    Store fresh_;
+    std::optional<Store> old_;
+    std::vector<std::pair<WallTime, std::string>> ends_;
+    std::vector<GapRecord> unapplied_;  // of a gap that the old database may know
+    std::vector<std::string> lost_;
+    long from_folders_ = 0, from_old_ = 0, gaps_from_old_ = 0;
+};
+
+constexpr std::array kParts{"-wal", "-shm", ""};  // of a database, its own file last
+
+// What is there of the database, under another name: a new one must find nothing that belongs to
+// the old one. Whether there was anything.
+Expected<bool> move_aside(const fs::path& database, const fs::path& to) {
+    std::error_code error;
+    bool any = false;
+    for (const char* part : kParts)
+        if (const fs::path from = database.string() + part; fs::exists(from, error)) {
+            any = true;
+            fs::rename(from, to.string() + part, error);
+            if (error)
+                return fail(ErrorKind::io, "cannot be moved aside: " + error.message(), {},
+                            from.string());
+        }
+    return any;
+}
+
+// What can still be read of it. Of an older version a copy in `room` is brought up to date.
+Expected<std::optional<Store>> open_old(const fs::path& database, const fs::path& room) {
+    std::error_code error;
+    if (fs::file_size(database, error) == 0 || error) return std::nullopt;
+    if (auto store = Store::open(database, Store::Mode::read_only)) return std::move(*store);
+    const fs::path copy = room / "old.db";
+    for (const char* part : {"-wal", ""})
+        if (const fs::path from = database.string() + part; fs::exists(from, error)) {
+            fs::copy_file(from, copy.string() + part, error);
+            if (error)
+                return fail(ErrorKind::io, "cannot be copied: " + error.message(), {},
+                            from.string());
+        }
+    if (auto store = Store::open(copy)) return std::move(*store);
+    return std::nullopt;
+}
+
+// "runner.db.old-<UTC>", numbered where there is one of this second.
+fs::path name_aside(const fs::path& database) {
+    const std::string usual = database.string() + ".old-" + compact(SystemClock().wall());
+    std::string name = usual;
+    std::error_code error;
+    const auto is_taken = [&](const char* part) { return fs::exists(name + part, error); };
+    for (int i = 2; std::any_of(kParts.begin(), kParts.end(), is_taken); ++i)
+        name = fmt::format("{}-{}", usual, i);
+    return name;
+}
+
+}  // namespace
+
+Expected<Rebuilt> rebuild(const fs::path& results, std::function<void(bool)> on_interrupt) {
+    const fs::path database = results / "runner.db", room = results / "rebuilding";
+    std::error_code error;
+    if (!fs::is_directory(results / "runs", error))
+        return fail(ErrorKind::usage, "there are no folders of runs here",
+                    "name the folder of the results by --results", results.string());
+    const auto lock = ResultsLock::take_alone(results);
+    if (!lock) return tl::unexpected(lock.error());
+    fs::remove_all(room, error);  // of one that was killed
+    TempOutput made(room, std::move(on_interrupt));
+    if (auto there = make_directories(room); !there) return tl::unexpected(there.error());
+
+    Rebuilt rebuilt;
+    {
+        auto fresh = Store::open(room / "runner.db");
+        if (!fresh) return tl::unexpected(fresh.error());
+        auto old = open_old(database, room);
+        if (!old) return tl::unexpected(old.error());
+        Rebuilding rebuilding(results, room / "runner.db", std::move(*fresh), std::move(*old));
+        if (auto done = rebuilding.run(); !done) return tl::unexpected(done.error());
+        rebuilt = rebuilding.result();
+    }
+    made.hold();
+    const fs::path aside = name_aside(database);
+    const auto moved = move_aside(database, aside);
+    if (!moved) return tl::unexpected(moved.error());
+    if (*moved) rebuilt.old_database = aside;
+    fs::rename(room / "runner.db", database, error);
+    if (error)
+        return fail(ErrorKind::io, "cannot be put in its place: " + error.message(), {},
+                    (room / "runner.db").string());
+    fs::remove_all(room, error);
+    made.keep();
+    return rebuilt;
+}
+
+}  // namespace compat::archive

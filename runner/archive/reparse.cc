@@ -1,0 +1,231 @@
+// The files of a run read again, by today's parsers or by the logs' text alone, against what is
+// stored of it.
+#include "runner/archive/reparse.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "parsers/attempt.h"
+#include "runner/analysis/accounting.h"
+#include "runner/analysis/attempts.h"
+#include "runner/analysis/verdict.h"
+#include "runner/archive/attempt_files.h"
+#include "runner/archive/gap_log.h"
+#include "runner/archive/importers.h"
+#include "runner/archive/results.h"
+#include "runner/archive/run_record.h"
+#include "runner/base/files.h"
+
+namespace compat::archive {
+
+namespace fs = std::filesystem;
+using analysis::Difference;
+using parsers::CaseRecord;
+using parsers::ModuleRecord;
+using parsers::State;
+
+namespace {
+
+void count(const Difference& difference, int attempt, ReparseCounts& counts,
+           const SeeDifference& see) {
+    if (difference.why) {
+        ++counts.untold[static_cast<size_t>(*difference.why)];
+        return;
+    }
+    ++counts.differ;
+    see(difference, attempt);
+}
+
+// Nothing where the attempt's files cannot be read again.
+std::optional<ModuleRecord> read_again(const store::JobResult& job, const fs::path& folder,
+                                       bool text) {
+    if (!job.ended) return std::nullopt;
+    const std::string events = text ? "" : job.events;
+    if (job.log.empty() || !has_files(folder, {job.log, events, job.devices})) return std::nullopt;
+    ModuleRecord record = parsers::read_attempt(files_of(folder, job.log, events, job.devices),
+                                                job.record.framework, job.record.path, *job.ended);
+    record.forked = job.record.forked;
+    return record;
+}
+
+std::int64_t other_causes(const ModuleRecord& before, const ModuleRecord& after) {
+    std::map<std::string_view, const CaseRecord*> known;
+    for (const CaseRecord& test : before.cases) known.emplace(test.id, &test);
+    std::int64_t count = 0;
+    for (const CaseRecord& test : after.cases) {
+        const auto at = known.find(test.id);
+        if (!test.failure || at == known.end() || !at->second->failure) continue;
+        const auto& was = at->second->failure->diagnosis;
+        count += !was || was->cause != test.failure->diagnosis->cause;
+    }
+    return count;
+}
+
+Expected<ReparseCounts> compare_attempts(const store::Store& store, const std::string& run,
+                                         const fs::path& folder, bool text,
+                                         const SeeDifference& see) {
+    ReparseCounts counts;
+    const auto read =
+        store.each_module(run, [&](const store::StoredModule& module) -> Expected<void> {
+            for (const auto& job : module.attempts) {
+                ++counts.attempts;
+                const auto again = read_again(job, folder, text);
+                if (!again) {
+                    ++counts.unread;
+                    continue;
+                }
+                counts.tests += static_cast<std::int64_t>(job.record.cases.size());
+                const auto differ = text ? analysis::differences_of_text(job.record, *again,
+                                                                         job.dropped_log_bytes > 0)
+                                         : analysis::differences(job.record, *again);
+                for (const Difference& difference : differ)
+                    count(difference, job.attempt, counts, see);
+                if (!text) counts.other_causes += other_causes(job.record, *again);
+            }
+            return {};
+        });
+    if (!read) return tl::unexpected(read.error());
+    return counts;
+}
+
+Expected<void> copies_are_there(const std::vector<ImportedFile>& files) {
+    std::error_code error;
+    for (const ImportedFile& file : files)
+        if (file.unread.empty() && !fs::exists(file.file, error))
+            return fail(
+                ErrorKind::usage,
+                fmt::format("the copy of {} that this run was read from is gone", file.name),
+                "what is stored of the run stays as it is; where you still have the file, "
+                "`runner import` makes a new run of it",
+                file.file.string());
+    return {};
+}
+
+// Of an imported run each test's last word, as the store keeps it.
+Expected<ReparseCounts> compare_imported(const store::Store& store, const std::string& run,
+                                         const std::vector<ImportedFile>& files,
+                                         const SeeDifference& see) {
+    const auto stored = store.verdicts(run);
+    if (!stored) return tl::unexpected(stored.error());
+    ReparseCounts counts;
+    std::map<std::string, State> now;
+    const auto sums = read_imported(files, [&](const store::JobResult& job) -> Expected<void> {
+        ++counts.attempts;
+        for (const CaseRecord& test : job.record.cases) now[test.id] = test.state;
+        return {};
+    });
+    if (!sums) return tl::unexpected(sums.error());
+    counts.tests = static_cast<std::int64_t>(stored->size());
+    for (const auto& [test, state] : *stored) {
+        const auto at = now.find(test);
+        if (at == now.end() || at->second != state)
+            count({test, state, at == now.end() ? std::nullopt : std::optional(at->second), {}}, 1,
+                  counts, see);
+        if (at != now.end()) now.erase(at);
+    }
+    for (const auto& [test, state] : now) count({test, std::nullopt, state, {}}, 1, counts, see);
+    return counts;
+}
+
+// Reads a run's modules and hands them on as they are by today's parsers.
+class Applying {
+  public:
+    Applying(const store::Store& store, const store::StoredRun& run, fs::path folder,
+             std::vector<ImportedFile> imported)
+        : store_(store), run_(run), folder_(std::move(folder)), imported_(std::move(imported)) {}
+
+    Expected<void> read(const store::SeeModule& see) {
+        if (imported_.empty())
+            return store_.each_module(run_.info.id, [&](store::StoredModule module) {
+                return attempt_again(module), see(std::move(module));
+            });
+        const auto sums = read_imported(imported_, [&](store::JobResult job) {
+            store::StoredModule module;
+            module.path = job.record.path;
+            job.started = run_.info.started;
+            module.attempts.push_back(std::move(job));
+            return see(std::move(module));
+        });
+        if (!sums) return tl::unexpected(sums.error());
+        facts_.collected = static_cast<long>(sums->collected);
+        facts_.unexpected = !sums->unexpected.empty();
+        mismatches_ = sums->mismatches;
+        return {};
+    }
+
+    // What the run would have ended with. A code of another kind than its results' stays.
+    [[nodiscard]] store::RunEnd end() {
+        store::RunEnd end = *run_.end;
+        facts_.unaccounted = !mismatches_.empty();
+        end.accounting_closed = mismatches_.empty();
+        end.mismatches = mismatches_;
+        const auto code = static_cast<ExitCode>(end.exit_code);
+        if (code == ExitCode::ok || code == ExitCode::unexpected_results ||
+            code == ExitCode::unaccounted)
+            end.exit_code = static_cast<int>(exit_code(facts_));
+        return end;
+    }
+
+  private:
+    void attempt_again(store::StoredModule& module) {
+        for (auto& job : module.attempts) {
+            if (auto again = read_again(job, folder_, false)) {
+                keep_reasons(job.record, *again);
+                job.record = std::move(*again);
+            }
+            for (const auto& mismatch : analysis::account(job.record).mismatches)
+                mismatches_.push_back({module.path, mismatch.text()});
+        }
+        if (!module.attempts.empty())
+            add(facts_, analysis::verdicts_of_jobs(module.attempts).record);
+    }
+
+    const store::Store& store_;
+    const store::StoredRun& run_;
+    fs::path folder_;
+    std::vector<ImportedFile> imported_;
+    analysis::RunFacts facts_;
+    std::vector<store::StoredMismatch> mismatches_;
+};
+
+}  // namespace
+
+Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& results,
+                                const store::StoredRun& run, bool text, const SeeDifference& see) {
+    const fs::path folder = results / run.info.folder;
+    const auto imported = described_files(run.info.fingerprint, folder);
+    if (!imported) return tl::unexpected(imported.error());
+    if (text && !imported->empty())
+        return fail(ErrorKind::usage, "an imported run has no events to compare its text with", {},
+                    run.info.id);
+    if (auto there = copies_are_there(*imported); !there) return tl::unexpected(there.error());
+    if (imported->empty()) return compare_attempts(store, run.info.id, folder, text, see);
+    return compare_imported(store, run.info.id, *imported, see);
+}
+
+Expected<void> apply_reparse(const fs::path& results, const store::StoredRun& run) {
+    const auto lock = RunLock::take(results / run.info.folder);
+    if (!lock) return tl::unexpected(lock.error());
+    const auto from = store::Store::open(results / "runner.db", store::Store::Mode::read_only);
+    if (!from) return tl::unexpected(from.error());
+    auto store = open_results(results);
+    if (!store) return tl::unexpected(store.error());
+    const fs::path folder = results / run.info.folder;
+    auto imported = described_files(run.info.fingerprint, folder);
+    if (!imported) return tl::unexpected(imported.error());
+    Applying applying(*from, run, folder, std::move(*imported));
+    Expected<void> recorded;
+    return store
+        ->replace_modules(
+            run.info.id, [&](const store::SeeModule& see) { return applying.read(see); },
+            [&] {
+                const store::RunEnd end = applying.end();
+                if (has_record(folder)) recorded = record_end(folder, end);
+                return end;
+            })
+        .and_then([&] { return recorded; })
+        .and_then([&] { return log_gaps(*store, run.info.id); });
+}
+
+}  // namespace compat::archive

@@ -1,0 +1,38 @@
+// A run's files read again by today's parsers, and what differs from the stored results. Not for
+// the database as a whole (rebuild.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "runner/analysis/agreement.h"
+#include "runner/base/error.h"
+#include "runner/store/store.h"
+
+namespace compat::archive {
+
+struct ReparseCounts {
+    std::int64_t attempts = 0, tests = 0;
+    std::int64_t unread = 0;  // attempts that keep what is stored of them
+    std::int64_t differ = 0;  // tests, for no reason that is known
+    std::array<std::int64_t, analysis::kUntoldNames.size()> untold{};
+    std::int64_t other_causes = 0;
+};
+
+using SeeDifference = std::function<void(const analysis::Difference&, int attempt)>;
+
+// Changes nothing. `text`: by the logs' text alone, without the events. Calls `see` for each test
+// that differs for no known reason. Errors: usage, where an imported run's copies are gone, or its
+// text is asked for; io.
+[[nodiscard]] Expected<ReparseCounts> reparse(const store::Store& store,
+                                              const std::filesystem::path& results,
+                                              const store::StoredRun& run, bool text,
+                                              const SeeDifference& see);
+
+// Stores what today's parsers read. The run has its end.
+[[nodiscard]] Expected<void> apply_reparse(const std::filesystem::path& results,
+                                           const store::StoredRun& run);
+
+}  // namespace compat::archive

@@ -1,0 +1,164 @@
+#include "runner/archive/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runner/base/files.h"
+#include "runner/base/host.h"
+#include "runner/base/names.h"
+#include "runner/exec/process_table.h"
+
+namespace compat::archive {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int kPlanFormat = 2;
+
+fs::path lock_of(const fs::path& folder) { return folder / "lock"; }
+
+// Of a file that was never locked: nobody's.
+int try_lock(const fs::path& folder, int flags, int how = LOCK_EX) {
+    const int fd = ::open(lock_of(folder).c_str(), flags | O_RDWR | O_CLOEXEC, 0666);
+    if (fd < 0) return -1;
+    if (::flock(fd, how | LOCK_NB) == 0) return fd;
+    const int why = errno;
+    ::close(fd);
+    errno = why;
+    return -1;
+}
+
+// The commands of other processes that hold the lock on this file, as far as the system tells.
+std::vector<std::string> holders_of(const fs::path& file) {
+    std::vector<std::string> commands;
+    for (const int pid : lock_holders(file)) {
+        const auto process = exec::process_table().find(pid);
+        if (!process || pid == ::getpid()) continue;
+        std::string command;
+        for (const auto& word : exec::process_table().argv(pid, *process))
+            command += shell_quoted(word) + " ";
+        commands.push_back(fmt::format("{}(process {})", command, pid));
+    }
+    return commands;
+}
+
+}  // namespace
+
+HeldLock::HeldLock(HeldLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+HeldLock::~HeldLock() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+Expected<ResultsLock> ResultsLock::take(const fs::path& results, int how) {
+    const int fd = try_lock(results, O_CREAT, how);
+    if (fd >= 0) return ResultsLock(fd);
+    if (errno != EWOULDBLOCK)
+        return fail(ErrorKind::io, fmt::format("cannot lock the results: {}", std::strerror(errno)),
+                    "name a folder that can be written with --results", lock_of(results).string());
+    const auto holders = holders_of(lock_of(results));
+    return fail(ErrorKind::usage,
+                how == LOCK_SH ? "the database is being made anew"
+                               : "a command is still at work on these results",
+                holders.empty()
+                    ? std::string("wait for its end, or end it")
+                    : fmt::format("wait for the end of {}", fmt::join(holders, " and of ")),
+                results.string());
+}
+
+Expected<ResultsLock> ResultsLock::share(const fs::path& results) { return take(results, LOCK_SH); }
+
+Expected<ResultsLock> ResultsLock::take_alone(const fs::path& results) {
+    return take(results, LOCK_EX);
+}
+
+std::string name_of_processes(const RunFolder& run) {
+    struct stat folder {};
+    ::stat(run.folder.c_str(), &folder);
+    return fmt::format("{}.{:x}-{:x}", run.id, folder.st_dev, folder.st_ino);
+}
+
+AttemptNames attempt_names(const std::string& module, int number, AttemptKind kind) {
+    const fs::path folder = fs::path("modules") / escaped_path(module);
+    const auto named = [&](std::string_view what) {
+        return folder / fmt::format("{}.{}", number, what);
+    };
+    return {named("log"), named("events.jsonl"), named("devices.jsonl"),
+            named(fmt::format("{}.only", name_of(kind)))};
+}
+
+Expected<void> write_plan(const RunFolder& run, const RunPlan& plan) {
+    Json json{{"format", kPlanFormat},   {"suite", plan.suite},
+              {"root", plan.root},       {"keyword", plan.keyword},
+              {"maxfail", plan.maxfail}, {"flaky_fails", plan.flaky_fails},
+              {"modules", Json::array()}};
+    for (const auto& module : plan.modules)
+        json["modules"].push_back({{"path", module.path}, {"only", module.only}});
+    return write_file(run.folder / "plan.json",
+                      json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Expected<RunPlan> read_plan(const RunFolder& run) {
+    const fs::path file = run.folder / "plan.json";
+    const auto text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    try {
+        const Json json = Json::parse(*text);
+        if (json.at("format") != kPlanFormat)
+            return fail(ErrorKind::usage,
+                        fmt::format("its plan has format {}, and this runner goes on with {}",
+                                    json.at("format").dump(), kPlanFormat),
+                        "run the suite anew", file.string());
+        RunPlan plan;
+        plan.suite = json.at("suite");
+        plan.root = json.at("root");
+        plan.keyword = json.at("keyword");
+        plan.maxfail = json.at("maxfail");
+        plan.flaky_fails = json.at("flaky_fails");
+        for (const auto& module : json.at("modules"))
+            plan.modules.push_back(
+                {module.at("path"), module.at("only").get<std::vector<std::string>>()});
+        return plan;
+    } catch (const nlohmann::json::exception& error) {
+        return fail(ErrorKind::usage, fmt::format("this is no plan of a run: {}", error.what()),
+                    "run the suite anew", file.string());
+    }
+}
+
+Expected<RunLock> RunLock::take(const fs::path& folder) {
+    const int fd = try_lock(folder, O_CREAT);
+    if (fd >= 0) return RunLock(fd);
+    if (errno == EWOULDBLOCK)
+        return fail(ErrorKind::usage, "a runner is still at work on this run",
+                    "wait for its end, or end it", folder.string());
+    return fail(ErrorKind::io, fmt::format("cannot lock the run: {}", std::strerror(errno)), {},
+                lock_of(folder).string());
+}
+
+bool RunLock::is_held(const fs::path& folder) {
+    const int fd = try_lock(folder, 0);
+    if (fd < 0) return errno == EWOULDBLOCK;
+    ::close(fd);
+    return false;
+}
+
+void point_latest(const RunFolder& run) {
+    std::error_code error;
+    const fs::path link = run.results / "latest", beside = run.results / (".latest-" + run.id);
+    fs::create_directory_symlink(fs::path("runs") / run.id, beside, error);
+    if (!error) fs::rename(beside, link, error);
+    if (error) fs::remove(beside, error);
+}
+
+}  // namespace compat::archive

@@ -1,0 +1,94 @@
+// The folder of a run, and what makes it possible to go on with it: its plan, and the locks by
+// which others see that a runner is at work in it, or in the results as a whole. Not here: the
+// attempts' files (recorder.h), reports.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runner/base/attempt.h"
+#include "runner/base/clock.h"
+#include "runner/base/error.h"
+
+namespace compat::archive {
+
+struct RunFolder {
+    std::string id;
+    std::filesystem::path results, folder;
+    WallTime started;
+};
+
+// "<run>.<device>-<inode>" of its folder: what its processes are known by (exec/processes.h). The
+// run in a copy of the folder is another one, in a folder that was moved the same.
+[[nodiscard]] std::string name_of_processes(const RunFolder& run);
+
+struct PlannedModule {
+    std::string path;
+    std::vector<std::string> only;  // ids asked for; empty: all
+};
+
+// Files of an attempt, relative to the run's folder. The name of the one with the ids tells its
+// kind to whoever goes on with the run.
+struct AttemptNames {
+    std::filesystem::path log, events, devices, only;
+};
+[[nodiscard]] AttemptNames attempt_names(const std::string& module, int number, AttemptKind kind);
+
+// plan.json (docs/reference/file-formats.md): what was asked for, in a form that does not depend on
+// how it was typed.
+struct RunPlan {
+    std::string suite;
+    std::string root;
+    std::string keyword;  // -k; empty: none
+    std::int64_t maxfail = 0;
+    bool flaky_fails = false;
+    std::vector<PlannedModule> modules;  // in the order in which they start
+};
+[[nodiscard]] Expected<void> write_plan(const RunFolder& run, const RunPlan& plan);
+[[nodiscard]] Expected<RunPlan> read_plan(const RunFolder& run);
+
+// A lock on a file: let go where this ends, or the process, however it goes.
+class HeldLock {
+  public:
+    explicit HeldLock(int fd) : fd_(fd) {}
+    HeldLock(HeldLock&& other) noexcept;
+    HeldLock& operator=(HeldLock&&) = delete;
+    ~HeldLock();
+
+  private:
+    int fd_ = -1;
+};
+
+// Held by the runner that works in a run's folder.
+class RunLock {
+  public:
+    // Errors: usage, where another runner holds it; io.
+    [[nodiscard]] static Expected<RunLock> take(const std::filesystem::path& folder);
+    // Whether one holds it now.
+    [[nodiscard]] static bool is_held(const std::filesystem::path& folder);
+
+  private:
+    explicit RunLock(int fd) : lock_(fd) {}
+    HeldLock lock_;
+};
+
+// Held on a folder of results: shared by all commands that have its database open to write, alone
+// by that which makes the database anew.
+class ResultsLock {
+  public:
+    // Errors: usage, naming the command that holds it; io.
+    [[nodiscard]] static Expected<ResultsLock> share(const std::filesystem::path& results);
+    [[nodiscard]] static Expected<ResultsLock> take_alone(const std::filesystem::path& results);
+
+  private:
+    explicit ResultsLock(int fd) : lock_(fd) {}
+    [[nodiscard]] static Expected<ResultsLock> take(const std::filesystem::path& results, int how);
+    HeldLock lock_;
+};
+
+// results/latest -> runs/<run>; replaced in one step.
+void point_latest(const RunFolder& run);
+
+}  // namespace compat::archive

@@ -1,0 +1,273 @@
+#include "runner/archive/run_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "runner/base/files.h"
+
+namespace compat::archive {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using parsers::CaseRecord;
+using parsers::State;
+
+namespace {
+
+constexpr int kFormat = 1;
+
+fs::path file_of(const fs::path& folder) { return folder / "record.jsonl"; }
+
+// The fields of each value, for whoever writes them and whoever reads them.
+template <class Info, class Field>
+void fields_of_run(Info& info, Field field) {
+    field("run", info.id);
+    field("suite", info.suite);
+    field("series", info.series);
+    field("started_ms", info.started);
+    field("framework", info.framework);
+    field("shim", info.shim);
+    field("policy", info.policy);
+    field("masquerade", info.masquerade);
+    field("device", info.device);
+    field("simulated", info.simulated);
+    field("fallback", info.fallback);
+    field("commit", info.commit);
+    field("dirty", info.dirty);
+    field("remote", info.remote);
+    field("torch", info.torch);
+    field("root", info.root);
+    field("links_base", info.links_base);
+    field("python", info.python);
+    field("env", info.env);
+    field("argv", info.argv);
+    field("rerun_argv", info.rerun_argv);
+    field("fingerprint", info.fingerprint);
+    field("folder", info.folder);
+    field("folder_format", info.folder_format);
+    field("shard", info.shard);
+    field("repeat_of", info.repeat_of);
+    field("plan", info.plan);
+}
+
+template <class Job, class Field>
+void fields_of_attempt(Job& job, Field field) {
+    field("module", job.record.path);
+    field("attempt", job.attempt);
+    field("only", job.only);
+    field("forked", job.record.forked);
+    field("started_ms", job.started);
+    field("duration_s", job.duration_s);
+    field("user_s", job.user_s);
+    field("system_s", job.system_s);
+    field("max_rss_bytes", job.max_rss_bytes);
+    field("peak_rss_bytes", job.peak_rss_bytes);
+    field("read_bytes", job.read_bytes);
+    field("written_bytes", job.written_bytes);
+    field("log", job.log);
+    field("events", job.events);
+    field("devices", job.devices);
+    field("process_end", job.process_end);
+    field("dropped_log_bytes", job.dropped_log_bytes);
+}
+
+template <class End, class Field>
+void fields_of_end(End& end, Field field) {
+    field("finished_ms", end.finished);
+    field("duration_s", end.duration_s);
+    field("complete", end.complete);
+    field("exit_code", end.exit_code);
+    field("accounting_closed", end.accounting_closed);
+    field("not_run_reason", end.not_run_reason);
+}
+
+struct Put {
+    Json& to;
+    template <class T>
+    void operator()(const char* key, const T& value) const {
+        to[key] = value;
+    }
+    void operator()(const char* key, WallTime time) const {
+        to[key] = time.time_since_epoch().count();
+    }
+    void operator()(const char* key, const std::optional<std::string>& text) const {
+        to[key] = text ? Json(*text) : Json(nullptr);
+    }
+};
+
+struct Take {
+    const Json& from;
+    template <class T>
+    void operator()(const char* key, T& value) const {
+        from.at(key).get_to(value);
+    }
+    void operator()(const char* key, WallTime& time) const {
+        time = WallTime(Milliseconds(from.at(key).get<std::int64_t>()));
+    }
+    void operator()(const char* key, std::optional<std::string>& text) const {
+        if (!from.at(key).is_null()) text = from.at(key).get<std::string>();
+    }
+};
+
+Expected<void> append(const fs::path& folder, const char* event, Json json, bool sync = false) {
+    Json line{{"event", event}};
+    Put{line}("time_ms", SystemClock().wall());
+    line.update(json);
+    return append_line(file_of(folder), line.dump(-1, ' ', false, Json::error_handler_t::replace),
+                       sync);
+}
+
+Json json_of(const store::JobResult& job) {
+    Json json;
+    fields_of_attempt(job, Put{json});
+    json["kind"] = name_of(job.kind);
+    json["ended"] = nullptr;
+    if (job.ended)
+        json["ended"] = {
+            {"kind", name_of(job.ended->kind)}, {"code", job.ended->code},
+            {"detail", job.ended->detail},      {"of_test", job.ended->of_test},
+            {"limit_s", job.ended->limit_s},    {"peak_rss_bytes", job.ended->peak_rss_bytes}};
+    json["leaked"] = Json::array();
+    for (const auto& process : job.leaked)
+        json["leaked"].push_back(
+            {{"pid", process.pid}, {"argv", process.argv}, {"killed", process.killed}});
+    json["not_run"] = Json::object();  // reason: ids
+    for (const CaseRecord& test : job.record.cases)
+        if (test.state == State::not_run) json["not_run"][test.reason].push_back(test.id);
+    return json;
+}
+
+store::JobResult job_of(const Json& json) {
+    store::JobResult job;
+    fields_of_attempt(job, Take{json});
+    job.kind = attempt_kind_of(json.at("kind").get<std::string>()).value_or(AttemptKind::whole);
+    if (const Json& ended = json.at("ended"); !ended.is_null()) {
+        const auto kind = parsers::end_kind_of(ended.at("kind").get<std::string>());
+        if (kind)
+            job.ended = {*kind,
+                         ended.at("code"),
+                         ended.at("detail"),
+                         ended.at("peak_rss_bytes"),
+                         ended.at("of_test"),
+                         ended.at("limit_s")};
+    }
+    for (const Json& process : json.at("leaked"))
+        job.leaked.push_back({process.at("pid"), process.at("argv"), process.at("killed")});
+    for (const auto& [reason, ids] : json.at("not_run").items())
+        for (const Json& id : ids) {
+            CaseRecord& test = job.record.cases.emplace_back();
+            test.id = id.get<std::string>();
+            test.state = State::not_run;
+            test.reason = reason;
+        }
+    return job;
+}
+
+std::vector<store::JobResult>& add_module(const std::string& path, RunRecord& to) {
+    const auto [at, is_new] = to.attempts.try_emplace(path);
+    if (is_new) to.modules.push_back(path);
+    return at->second;
+}
+
+// Takes in one line.
+void take(const Json& line, RunRecord& into) {
+    const auto event = line.at("event").get<std::string>();
+    WallTime time;
+    Take{line}("time_ms", time);
+    if (event == "run") {
+        fields_of_run(into.info, Take{line});
+        into.begun = time;
+    } else if (event == "planned") {
+        for (const Json& path : line.at("modules")) add_module(path.get<std::string>(), into);
+    } else if (event == "attempt") {
+        store::JobResult job = job_of(line);
+        auto& jobs = add_module(job.record.path, into);
+        std::erase_if(jobs, [&](const auto& known) { return known.attempt == job.attempt; });
+        jobs.push_back(std::move(job));
+    } else if (event == "end") {
+        store::RunEnd& end = into.end.emplace();
+        fields_of_end(end, Take{line});
+        for (const Json& mismatch : line.at("mismatches"))
+            end.mismatches.push_back({mismatch.at(0), mismatch.at(1)});
+        into.ends.push_back(time);
+    } else if (event == "reopened") {
+        into.end.reset();
+    }
+}
+
+}  // namespace
+
+Expected<void> record_run(const fs::path& folder, const store::RunInfo& info) {
+    Json json{{"format", kFormat}};
+    fields_of_run(info, Put{json});
+    return append(folder, "run", std::move(json));
+}
+
+Expected<void> record_plan(const fs::path& folder, const std::vector<std::string>& modules) {
+    return append(folder, "planned", {{"modules", modules}});
+}
+
+Expected<void> record_attempt(const fs::path& folder, const store::JobResult& job) {
+    return append(folder, "attempt", json_of(job));
+}
+
+Expected<void> record_end(const fs::path& folder, const store::RunEnd& end) {
+    Json json;
+    fields_of_end(end, Put{json});
+    json["mismatches"] = Json::array();
+    for (const auto& mismatch : end.mismatches)
+        json["mismatches"].push_back(Json::array({mismatch.module, mismatch.message}));
+    return append(folder, "end", std::move(json), true);
+}
+
+Expected<void> record_reopened(const fs::path& folder) {
+    return append(folder, "reopened", Json::object());
+}
+
+bool has_record(const fs::path& folder) {
+    std::error_code error;
+    return fs::exists(file_of(folder), error);
+}
+
+Expected<RunRecord> read_record(const fs::path& folder) {
+    const fs::path file = file_of(folder);
+    if (!has_record(folder))
+        return fail(ErrorKind::usage,
+                    "this folder has no record of a run: it was made by an older "
+                    "runner, or by none",
+                    {}, file.string());
+    const auto text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    RunRecord record;
+    for (size_t begin = 0; begin < text->size();) {
+        const size_t end = std::min(text->find('\n', begin), text->size());
+        const Json line = Json::parse(text->substr(begin, end - begin), nullptr, false);
+        begin = end + 1;
+        if (line.is_object() && line.contains("format") && line["format"] > kFormat)
+            return fail(ErrorKind::usage, "a newer runner wrote this record", "use the newer one",
+                        file.string());
+        try {
+            take(line, record);
+        } catch (const Json::exception&) {
+            ++record.unreadable;
+        }
+    }
+    if (record.info.id.empty())
+        return fail(ErrorKind::usage, "this record does not say how its run began", {},
+                    file.string());
+    return record;
+}
+
+void keep_reasons(const parsers::ModuleRecord& before, parsers::ModuleRecord& after) {
+    std::map<std::string_view, const CaseRecord*> known;
+    for (const CaseRecord& test : before.cases)
+        if (test.state == State::not_run) known.emplace(test.id, &test);
+    for (CaseRecord& test : after.cases)
+        if (const auto at = known.find(test.id); at != known.end() && test.state == State::not_run)
+            test.reason = at->second->reason;
+}
+
+}  // namespace compat::archive

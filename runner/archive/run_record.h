@@ -1,0 +1,48 @@
+// <run>/record.jsonl: what the other files of a run do not tell of it, so that the database can be
+// built anew from the runs' folders (rebuild.cc). Not for going on with a run (run_folder.h), nor
+// for what its attempts' own files say, which are read again.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runner/base/clock.h"
+#include "runner/base/error.h"
+#include "runner/store/store.h"
+
+namespace compat::archive {
+
+// Each appends what it says before the database takes it in; the later word counts.
+[[nodiscard]] Expected<void> record_run(const std::filesystem::path& folder,
+                                        const store::RunInfo& info);
+[[nodiscard]] Expected<void> record_plan(const std::filesystem::path& folder,
+                                         const std::vector<std::string>& modules);
+[[nodiscard]] Expected<void> record_attempt(const std::filesystem::path& folder,
+                                            const store::JobResult& job);
+// On the disk when it returns.
+[[nodiscard]] Expected<void> record_end(const std::filesystem::path& folder,
+                                        const store::RunEnd& end);
+[[nodiscard]] Expected<void> record_reopened(const std::filesystem::path& folder);
+
+struct RunRecord {
+    store::RunInfo info;
+    std::vector<std::string> modules;  // planned, then those that were not
+    // Oldest first, without what their files say; of their tests those that did not run, for why
+    // they did not is known to the run alone.
+    std::map<std::string, std::vector<store::JobResult>> attempts;  // by module
+    std::optional<store::RunEnd> end;
+    WallTime begun{};
+    std::vector<WallTime> ends;  // when each sitting was over: there may be several
+    int unreadable = 0;          // lines
+};
+// Errors: usage, where there is no such file, none that says how the run began, or a newer format.
+[[nodiscard]] Expected<RunRecord> read_record(const std::filesystem::path& folder);
+[[nodiscard]] bool has_record(const std::filesystem::path& folder);
+
+// Why a test of `after` did not run is what `before` says of it, where it knows the test as not
+// run.
+void keep_reasons(const parsers::ModuleRecord& before, parsers::ModuleRecord& after);
+
+}  // namespace compat::archive

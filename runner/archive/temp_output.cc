@@ -1,0 +1,74 @@
+#include "runner/archive/temp_output.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "runner/base/exit_code.h"
+
+namespace compat::archive {
+
+namespace {
+
+constexpr int kOver = SIGUSR1;  // from us to the watcher; from elsewhere it ends us all the same
+
+// A script ignores for what it starts what is not meant for it: `trap '' INT`, `nohup`, `&`.
+sigset_t ending_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, kOver);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction now {};
+        ::sigaction(signal, nullptr, &now);
+        if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);
+    }
+    return set;
+}
+
+}  // namespace
+
+TempOutput::TempOutput(std::filesystem::path path, std::function<void(bool kept)> on_interrupt)
+    : signals_(ending_signals()),
+      path_(std::move(path)),
+      on_interrupt_(std::move(on_interrupt)),
+      held_(deciding_, std::defer_lock) {
+    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    watcher_ = std::thread([this] { watch(); });
+}
+
+TempOutput::~TempOutput() {
+    if (!held_.owns_lock()) held_.lock();
+    over_ = true;
+    if (!kept_) remove();
+    held_.unlock();
+    ::pthread_kill(watcher_.native_handle(), kOver);
+    watcher_.join();
+    ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+}
+
+void TempOutput::hold() { held_.lock(); }
+
+void TempOutput::keep() {
+    kept_ = true;
+    held_.unlock();
+}
+
+void TempOutput::watch() {
+    int signal = 0;
+    ::sigwait(&signals_, &signal);
+    const std::lock_guard lock(deciding_);
+    if (over_) return;
+    if (!kept_) remove();
+    on_interrupt_(kept_);
+    ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+// Where another thread is still at work in a folder, one time may not be enough.
+void TempOutput::remove() const {
+    std::error_code error;
+    for (int i = 0; i < 100; ++i) {
+        std::filesystem::remove_all(path_, error);
+        if (!error && !std::filesystem::exists(path_, error)) return;
+    }
+}
+
+}  // namespace compat::archive

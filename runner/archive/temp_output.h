@@ -1,0 +1,42 @@
+// Output that a command must not leave unfinished: removed where the command fails or is
+// interrupted. Not for a run that is interrupted: its folder stays, and `resume` continues it.
+#pragma once
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace compat::archive {
+
+// While it lives SIGINT, SIGTERM and SIGHUP, each unless it is ignored, remove `path`, whatever it
+// is by then, and end the process with ExitCode::interrupted. One at a time in a process.
+class TempOutput {
+  public:
+    // `on_interrupt` reports an interruption, on another thread, as the last call before the
+    // process ends; `kept`: whether `keep` was called before it.
+    TempOutput(std::filesystem::path path, std::function<void(bool kept)> on_interrupt);
+    ~TempOutput();  // removes it, too, unless it was kept
+    TempOutput(const TempOutput&) = delete;
+    TempOutput& operator=(const TempOutput&) = delete;
+
+    // From here on an interruption waits until it is known whether it is to be kept.
+    void hold();
+    void keep();
+
+  private:
+    void watch();
+    void remove() const;
+
+    sigset_t signals_;
+    std::filesystem::path path_;
+    std::function<void(bool kept)> on_interrupt_;
+    std::mutex deciding_;
+    std::unique_lock<std::mutex> held_;
+    bool kept_ = false;
+    bool over_ = false;
+    std::thread watcher_;
+};
+
+}  // namespace compat::archive

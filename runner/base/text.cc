@@ -1,0 +1,29 @@
+#include "runner/base/text.h"
+
+#include <fmt/format.h>
+
+namespace compat {
+
+std::string printable(std::string_view text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0u;
+        if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+            // U+0080 to U+009F: control characters, too; some terminals obey them.
+            out += fmt::format("\\u{:04x}", next);
+            ++i;
+        } else if (byte < 0x20 || byte == 0x7f) {
+            out += byte == '\n' || byte == '\t' ? std::string(" ") : fmt::format("\\x{:02x}", byte);
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
+std::string counted(long n, std::string_view noun) {
+    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+}  // namespace compat

@@ -1,0 +1,118 @@
+#include "runner/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runner/base/names.h"
+#include "runner/cli/commands.h"
+
+namespace compat::cli {
+
+using config::Setting;
+
+namespace {
+
+bool is_command(const std::string& word) {
+    return std::any_of(kCommands.begin(), kCommands.end(),
+                       [&](const CommandRow& row) { return row.name == word; });
+}
+
+// `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
+// ./list.
+std::vector<std::string> with_command(int argc, char** argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    const bool about =
+        !words.empty() && (words[0] == "-h" || words[0] == "--help" || words[0] == "--version");
+    if (!words.empty() && !is_command(words[0]) && !about) words.insert(words.begin(), "run");
+    return words;
+}
+
+// What follows the first "--", where the command hands it on.
+std::vector<std::string> take_passed_on(std::vector<std::string>& words) {
+    if (words.empty()) return {};
+    const auto row = std::find_if(kCommands.begin(), kCommands.end(),
+                                  [&](const CommandRow& r) { return r.name == words.front(); });
+    if (row == kCommands.end() || !row->make().passes_on) return {};
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    if (dashes == words.end()) return {};
+    std::vector<std::string> rest(dashes + 1, words.end());
+    words.erase(dashes, words.end());
+    return rest;
+}
+
+}  // namespace
+
+void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::Flags& flags) {
+    for (const auto& row : config::kSettings) {
+        if (std::find(settings.begin(), settings.end(), row.setting) == settings.end()) continue;
+        std::string help(row.help);
+        if (!row.allowed.empty()) help += fmt::format(" ({})", row.allowed);
+        app.add_option_function<std::string>(
+               std::string(row.flag),
+               [&flags, setting = row.setting](const std::string& text) { flags[setting] = text; },
+               help)
+            ->type_name("");
+    }
+}
+
+void add_verbosity(CLI::App& app, int& verbosity) {
+    app.add_flag_callback(
+        "-q,--quiet", [&verbosity] { verbosity = -1; }, "only the closing lines");
+    app.add_flag_callback(
+        "-v,--verbose", [&verbosity] { verbosity = verbosity == 0 ? 1 : verbosity; },
+        "also every skip and every failure");
+}
+
+std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
+    CLI::App app("Runs an outside project's tests with device redirection and reports what works.",
+                 "runner");
+    app.set_version_flag("--version", fmt::format("runner {}", kVersion));
+    app.require_subcommand(1);
+    app.footer(
+        "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
+        "Exit codes: 0 as expected, 1 unexpected results, 2 usage or environment, 3 tests "
+        "unaccounted\n"
+        "for, 4 infrastructure, 5 nothing selected, 130 interrupted.");
+
+    Parsed parsed;
+    parsed.invocation = std::make_unique<config::Invocation>();
+    config::Invocation& invocation = *parsed.invocation;
+    invocation.argv.assign(argv, argv + argc);
+    struct Added {
+        std::string_view name;
+        CLI::App* app;
+        Command command;
+        Action action;
+    };
+    std::vector<Added> added;
+    for (const CommandRow& row : kCommands) {
+        Command command = row.make();
+        CLI::App* sub = app.add_subcommand(std::string(row.name), std::string(command.help));
+        Action action = command.add(*sub, invocation);
+        add_settings(*sub, command.settings, invocation.flags);
+        if (!command.examples.empty()) sub->footer(std::string(command.examples));
+        added.push_back({row.name, sub, std::move(command), std::move(action)});
+    }
+    try {
+        auto words = with_command(argc, argv);
+        invocation.passed_on = take_passed_on(words);
+        std::reverse(words.begin(), words.end());
+        app.parse(words);
+    } catch (const CLI::ParseError& error) {
+        const bool asked = error.get_exit_code() == 0;
+        app.exit(error);
+        return asked ? 0 : static_cast<int>(ExitCode::usage);
+    }
+    const auto chosen = std::find_if(added.begin(), added.end(),
+                                     [](const Added& one) { return one.app->parsed(); });
+    parsed.command = chosen->name;
+    parsed.action = std::move(chosen->action);
+    const auto& takes = chosen->command.settings;
+    parsed.json_progress =
+        std::find(takes.begin(), takes.end(), Setting::progress) != takes.end() &&
+        config::text_before_suite(invocation.flags, Setting::progress) == "json";
+    return parsed;
+}
+
+}  // namespace compat::cli

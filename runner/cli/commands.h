@@ -1,0 +1,42 @@
+// Every command, a row each, in the order of `runner --help`. A new one is a row here and a file
+// with the same name.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "runner/cli/command.h"
+
+#define COMPAT_COMMANDS(ROW) \
+    ROW(run)                 \
+    ROW(list)                \
+    ROW(prepare)             \
+    ROW(report)              \
+    ROW(runs)                \
+    ROW(show)                \
+    ROW(resume)              \
+    ROW(rerun)               \
+    ROW(merge)               \
+    ROW(import)              \
+    ROW(reparse)             \
+    ROW(exec)                \
+    ROW(porting)             \
+    ROW(gaps)                \
+    ROW(doctor)
+
+namespace compat::cli {
+
+#define COMPAT_DECLARE(name) [[nodiscard]] Command name##_command();
+COMPAT_COMMANDS(COMPAT_DECLARE)
+#undef COMPAT_DECLARE
+
+struct CommandRow {
+    std::string_view name;
+    Command (*make)();
+};
+
+#define COMPAT_ROW(name) CommandRow{#name, &name##_command},
+inline constexpr std::array kCommands{COMPAT_COMMANDS(COMPAT_ROW)};
+#undef COMPAT_ROW
+
+}  // namespace compat::cli

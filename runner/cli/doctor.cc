@@ -1,0 +1,139 @@
+// `runner doctor`: what the runner needs, and where each setting comes from.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "runner/base/names.h"
+#include "runner/base/text.h"
+#include "runner/cli/commands.h"
+#include "runner/display/device_lines.h"
+#include "runner/display/output.h"
+#include "runner/prepare/tool.h"
+#include "runner/run/ready.h"
+#include "runner/run/share.h"
+#include "suites/load.h"
+
+namespace compat::cli {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+// The devices that the environment's torch finds, where both are there already: doctor makes none.
+void print_devices(const prepare::Environment& environment, const prepare::Share& share,
+                   const prepare::Cache& cache) {
+    if (environment.torch_version.empty()) return;
+    print("\ndevices that torch {} of {} finds:\n", environment.torch_version,
+          environment.python.string());
+    const auto library = prepare::find_shim(environment, share, cache);
+    if (library && library->empty()) {
+        print("  not known before the shim is built for it (`runner prepare SUITE`)\n");
+        return;
+    }
+    const auto json = library.and_then(
+        [&](const fs::path& path) { return prepare::probe_devices(environment, path); });
+    if (!json) {
+        print("  device-probe: {}\n", printable(to_line(json.error())));
+        return;
+    }
+    for (const auto& line : display::device_lines(*json)) print("  {}\n", printable(line));
+}
+
+Expected<ExitCode> check(const std::string& suite_name, const config::Invocation& invocation) {
+    const auto share = run::find_share();
+    if (!share) return tl::unexpected(share.error());
+    std::optional<suites::Suite> suite;
+    if (!suite_name.empty()) {
+        auto loaded =
+            suites::load_suite(run::find_suite(suite_name, *share), run::shipped_suites(*share));
+        if (!loaded) return tl::unexpected(loaded.error());
+        suite = std::move(*loaded);
+    }
+    const auto settings = config::Settings::resolve(invocation.flags, suite ? &*suite : nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+
+    bool well = true;
+    const auto check_one = [&](bool good, const std::string& what, const std::string& advice) {
+        print("{} {}{}\n", good ? "ok     " : "MISSING", what, good ? "" : ": " + advice);
+        well = well && good;
+    };
+    print("runner {}\n\n", kVersion);
+    const std::string& base = settings->text(Setting::base_python);
+    const auto venv = prepare::output_of(
+        {{base, "-c", "import venv, ensurepip, sys; print(sys.version.split()[0])"}, ".", {}});
+    check_one(venv.has_value(),
+              fmt::format("Python with venv ({}{})", base,
+                          venv ? " " + venv->substr(0, venv->find('\n')) : ""),
+              "apt-get install python3 python3-venv, or set COMPAT_BASE_PYTHON");
+    struct Program {
+        const char *name, *package, *use;
+    };
+    constexpr std::array<Program, 4> kPrograms{
+        {{"git", "git", "sources from git, commits of checkouts"},
+         {"cmake", "cmake", "building the shim"},
+         {"ninja", "ninja-build", "building the shim"},
+         {"g++", "g++", "building the shim"}}};
+    for (const auto& program : kPrograms)
+        check_one(!prepare::find_program(program.name).empty(),
+                  fmt::format("{} ({})", program.name, program.use),
+                  fmt::format("apt-get install {}", program.package));
+    for (const auto setting : {Setting::cache, Setting::results}) {
+        fs::path folder = fs::absolute(settings->text(setting));
+        std::error_code error;
+        while (!fs::exists(folder, error) && folder.has_relative_path())
+            folder = folder.parent_path();
+        check_one(::access(folder.c_str(), W_OK | X_OK) == 0,
+                  fmt::format("{} can be written ({})",
+                              setting == Setting::cache ? "the cache" : "the results folder",
+                              settings->text(setting)),
+                  setting == Setting::cache ? "set COMPAT_CACHE to another folder"
+                                            : "name another by --results");
+    }
+    if (suite) {
+        for (const auto& package : prepare::missing_system_packages(suite->system_packages))
+            check_one(false, fmt::format("Debian package {} (for {})", package, suite->name),
+                      "apt-get install " + package);
+    }
+    const prepare::Cache cache(settings->text(Setting::cache));
+    const std::string& python = settings->text(Setting::python);
+    if (suite || !python.empty()) {
+        const auto environment = prepare::find_environment(
+            suite.value_or(suites::Suite{}), run::prepare_options(*settings), *share, cache);
+        if (!python.empty())
+            check_one(environment && !(*environment)->torch_version.empty(),
+                      fmt::format("torch in {}", python),
+                      environment ? "install torch in it, or run with --shim off"
+                                  : to_line(environment.error()));
+        if (environment && *environment) print_devices(**environment, *share, cache);
+    }
+    print("\nsettings, and where each comes from:\n");
+    for (const auto& row : config::kSettings) {
+        const auto& value = (*settings)[row.setting];
+        print("  {:<18} {:<28} {}\n", row.name, value.text.empty() ? "-" : printable(value.text),
+              value.origin);
+    }
+    return well ? ExitCode::ok : ExitCode::usage;
+}
+
+Action add_doctor(CLI::App& app, config::Invocation& invocation) {
+    auto suite = std::make_shared<std::string>();
+    app.add_option("SUITE", *suite, "also check what this suite needs");
+    return exits_with_code([suite, &invocation] { return check(*suite, invocation); });
+}
+
+}  // namespace
+
+Command doctor_command() {
+    return {"check what the runner needs; print every setting's origin",
+            {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
+             Setting::results, Setting::shim, Setting::policy, Setting::fallback, Setting::warm,
+             Setting::python, Setting::root, Setting::framework, Setting::name, Setting::progress,
+             Setting::color, Setting::simulate, Setting::masquerade},
+            {},
+            add_doctor};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,327 @@
+// `runner gaps scan | list | show | set | export`: the API gap log.
+#include "reports/gaps.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runner/analysis/gap_scan.h"
+#include "runner/archive/gap_record.h"
+#include "runner/archive/results.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/base/nearest.h"
+#include "runner/base/text.h"
+#include "runner/cli/commands.h"
+#include "runner/display/output.h"
+#include "runner/prepare/tool.h"
+#include "runner/run/ready.h"
+#include "runner/run/share.h"
+#include "runner/store/gaps.h"
+
+namespace compat::cli {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+struct GapsRequest {
+    std::string suite;                // scan: whose torch
+    std::string symbol;               // show, set
+    std::vector<std::string> values;  // set: "FIELD=VALUE"
+    std::string status = "open";      // list, write; "all": any
+    std::string kind;                 // empty: any, as is `device`
+    std::string device;
+    std::size_t limit = 30;
+    bool all = false;  // list: no limit
+    bool json = false;
+    std::string out;  // write: a file; empty: stdout
+};
+
+constexpr const char* kScannedDevice = "mps";
+
+// The Python whose torch is scanned: the one that is given, or the suite's.
+Expected<fs::path> python_for(const GapsRequest& request, const config::Invocation& invocation) {
+    if (request.suite.empty()) {
+        const auto settings = config::Settings::resolve(invocation.flags, nullptr);
+        if (!settings) return tl::unexpected(settings.error());
+        const std::string python = settings->text(Setting::python);
+        if (python.empty())
+            return fail(ErrorKind::usage, "gaps scan: whose torch?",
+                        "name a suite, or an environment by --python");
+        return fs::path(python);
+    }
+    const auto say = display::say_to(stderr);
+    auto ready = run::open_suite(request.suite, invocation, say);
+    if (!ready) return tl::unexpected(ready.error());
+    if (auto made = run::make_ready(*ready, run::Need::children, say); !made)
+        return tl::unexpected(made.error());
+    return ready->child.python;
+}
+
+Expected<ExitCode> scan(const GapsRequest& request, const config::Invocation& invocation) {
+    const auto share = run::find_share();
+    if (!share) return tl::unexpected(share.error());
+    const auto python = python_for(request, invocation);
+    if (!python) return tl::unexpected(python.error());
+    prepare::Tool tool{{python->string(), (share->harness / "api_scan.py").string()}};
+    // The tables alone are read: nothing is redirected.
+    tool.env = {{"PYTHONPATH", (share->shim / "python").string()}};
+    tool.unset = {"ACTIVATE_TORCH_DEVICE"};
+    tool.limit_s = 300;
+    const auto output = prepare::output_of(tool);
+    if (!output) return tl::unexpected(output.error());
+    const auto api = analysis::parse_api_scan(*output);
+    if (!api) return tl::unexpected(api.error());
+    const auto yaml = read_file(api->native_functions);
+    if (!yaml) return tl::unexpected(yaml.error());
+    const auto operators = analysis::operators_of(*yaml);
+    if (!operators) return tl::unexpected(operators.error());
+    const auto found = analysis::gaps_of(*api, *operators, kScannedDevice);
+
+    const auto settings = config::Settings::resolve(invocation.flags, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    const fs::path results = fs::absolute(settings->text(Setting::results));
+    auto store = archive::open_results(results);
+    if (!store) return tl::unexpected(store.error());
+    if (auto put = archive::put_scan(*store, results, found, kScannedDevice, api->torch); !put)
+        return tl::unexpected(put.error());
+    std::map<GapKind, long> counts;
+    for (const GapFacts& gap : found) ++counts[gap.key.kind];
+    print("torch {} against {}: {} operators, {} gaps\n", api->torch, kScannedDevice,
+          operators->size(), found.size());
+    for (const auto& [kind, count] : counts) print("{:>6}  {}\n", count, name_of(kind));
+    return ExitCode::ok;
+}
+
+bool is_wanted(const reports::GapView& gap, const GapsRequest& request) {
+    return (request.status == "all" || gap.status == request.status) &&
+           (request.kind.empty() || name_of(gap.key.kind) == request.kind) &&
+           (request.device.empty() || gap.key.device == request.device ||
+            target_words(gap) == request.device);
+}
+
+Expected<std::vector<reports::GapView>> wanted(const GapsRequest& request,
+                                               const config::Invocation& invocation) {
+    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
+    if (!results) return tl::unexpected(results.error());
+    auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
+    if (!store) return tl::unexpected(store.error());
+    const fs::path out =
+        request.out.empty() ? fs::current_path() : fs::absolute(request.out).parent_path();
+    auto gaps = reports::current_gaps(*store, *results, out);
+    if (!gaps) return gaps;
+    std::erase_if(*gaps, [&](const auto& gap) { return !is_wanted(gap, request); });
+    return gaps;
+}
+
+Expected<ExitCode> list(const GapsRequest& request, const config::Invocation& invocation) {
+    const auto gaps = wanted(request, invocation);
+    if (!gaps) return tl::unexpected(gaps.error());
+    if (request.json) {
+        print("{}", reports::gaps_json(*gaps));
+        return ExitCode::ok;
+    }
+    if (gaps->empty()) {
+        print("no such gap is in the log; `runner gaps scan SUITE` looks into torch itself\n");
+        return ExitCode::ok;
+    }
+    const size_t shown = request.all ? gaps->size() : std::min(gaps->size(), request.limit);
+    print("{:>7}  {:>7}  {:<8}  {:<17}  {:<16}  {}\n", "blocks", "at most", "severity", "kind",
+          "device", "symbol");
+    for (size_t i = 0; i < shown; ++i) {
+        const auto& gap = (*gaps)[i];
+        print("{:>7}  {:>7}  {:<8}  {:<17}  {:<16}  {}{}\n", gap.tests, gap.unblocked_alone,
+              gap.severity, name_of(gap.key.kind), target_words(gap), printable(gap.key.symbol),
+              gap.status == "open" ? "" : "  [" + gap.status + "]");
+        if (gap.sites.empty()) continue;
+        const auto& site = gap.sites.front();
+        print("{:>20}{}{}\n", "", printable(fmt::format("{}:{}", site.file, site.line)),
+              site.url.empty() ? "" : "  " + printable(site.url));
+    }
+    if (shown < gaps->size())
+        print("… and {} more: --all, or `runner gaps export`\n", gaps->size() - shown);
+    return ExitCode::ok;
+}
+
+// The gaps that `symbol` names, among those that are wanted; which one is meant must be clear.
+Expected<std::vector<reports::GapView>> named(const GapsRequest& request,
+                                              const config::Invocation& invocation) {
+    GapsRequest any = request;
+    any.status = "all";
+    auto gaps = wanted(any, invocation);
+    if (!gaps) return gaps;
+    std::vector<std::string> symbols;
+    for (const auto& gap : *gaps) symbols.push_back(gap.key.symbol);
+    std::erase_if(*gaps, [&](const auto& gap) { return gap.key.symbol != request.symbol; });
+    if (gaps->empty())
+        return fail(ErrorKind::usage, fmt::format("the gap log has no {}", request.symbol),
+                    did_you_mean(nearest(request.symbol, symbols, 3)));
+    return gaps;
+}
+
+Expected<ExitCode> show(const GapsRequest& request, const config::Invocation& invocation) {
+    const auto gaps = named(request, invocation);
+    if (!gaps) return tl::unexpected(gaps.error());
+    for (const auto& gap : *gaps) {
+        print("{}\n", printable(gap.key.symbol));
+        const auto line = [](std::string_view name, const std::string& value) {
+            if (!value.empty()) print("    {:<12}{}\n", name, printable(value));
+        };
+        line("kind", std::string(name_of(gap.key.kind)));
+        line("device", target_words(gap));
+        line("severity", gap.severity);
+        line("status", gap.status);
+        line("closed by", gap.closed_by);
+        line("what", gap.description);
+        line("instead", gap.equivalent);
+        line("to do", gap.action);
+        line("issue", gap.issue);
+        line("first seen", fmt::format("{} (torch {})", gap.first_seen, gap.first_torch));
+        line("last seen", fmt::format("{} (torch {})", gap.last_seen, gap.last_torch));
+        line("blocks", fmt::format("{} tests; fixed alone it unblocks at most {}", gap.tests,
+                                   gap.unblocked_alone));
+        for (const auto& site : gap.sites)
+            print("    {}  {} times, {} tests{}\n",
+                  printable(fmt::format("{}:{}", site.file, site.line)), site.count, site.tests,
+                  site.url.empty() ? "" : "  " + printable(site.url));
+    }
+    return ExitCode::ok;
+}
+
+// A field's value where only some words are allowed.
+Expected<void> check_value(const std::string& field, const std::string& value) {
+    const auto one_of = [&](const auto& names) -> Expected<void> {
+        if (std::find(names.begin(), names.end(), value) != names.end()) return {};
+        return fail(ErrorKind::usage, fmt::format("{} cannot be {}", field, value),
+                    fmt::format("one of {}", fmt::join(names, ", ")));
+    };
+    if (field == "severity") return one_of(kSeverityNames);
+    if (field == "status") return one_of(kGapStatusNames);
+    const auto& fields = store::kGapFields;
+    if (std::find(fields.begin(), fields.end(), field) != fields.end()) return {};
+    return fail(ErrorKind::usage, fmt::format("there is no field {} to set", field),
+                fmt::format("one of {}", fmt::join(fields, ", ")));
+}
+
+Expected<ExitCode> set(const GapsRequest& request, const config::Invocation& invocation) {
+    std::vector<std::pair<std::string, std::string>> values;
+    for (const std::string& word : request.values) {
+        const size_t equals = word.find('=');
+        if (equals == std::string::npos)
+            return fail(ErrorKind::usage, fmt::format("{} sets nothing", word),
+                        "write FIELD=VALUE, for example status=wontfix");
+        values.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+        if (auto ok = check_value(values.back().first, values.back().second); !ok)
+            return tl::unexpected(ok.error());
+    }
+    auto gaps = named(request, invocation);
+    if (!gaps) return tl::unexpected(gaps.error());
+    // "mps" is both kinds of it, unless one must be chosen.
+    const auto is_it = [&](const auto& gap) { return target_words(gap) == request.device; };
+    if (gaps->size() > 1 && std::any_of(gaps->begin(), gaps->end(), is_it))
+        std::erase_if(*gaps, std::not_fn(is_it));
+    if (gaps->size() > 1)
+        return fail(ErrorKind::usage,
+                    fmt::format("{} gaps are called {}", gaps->size(), request.symbol),
+                    "say which by --kind and --device, for example --device \"mps (simulated)\"");
+    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
+    if (!results) return tl::unexpected(results.error());
+    auto store = archive::open_results(*results);
+    if (!store) return tl::unexpected(store.error());
+    for (const auto& [field, value] : values)
+        if (auto done = archive::set_gap(*store, *results, gaps->front().key, field, value); !done)
+            return tl::unexpected(done.error());
+    return ExitCode::ok;
+}
+
+Expected<ExitCode> export_gaps(const GapsRequest& request, const config::Invocation& invocation) {
+    const auto gaps = wanted(request, invocation);
+    if (!gaps) return tl::unexpected(gaps.error());
+    const std::string text =
+        request.json ? reports::gaps_json(*gaps) : reports::gaps_markdown(*gaps);
+    if (request.out.empty()) {
+        print("{}", text);
+        return ExitCode::ok;
+    }
+    return write_file(fs::absolute(request.out), text).map([&] {
+        print("{}\n", fs::absolute(request.out).string());
+        return ExitCode::ok;
+    });
+}
+
+Action add_gaps(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<GapsRequest>();
+    GapsRequest& gaps = *request;
+    config::Flags& flags = invocation.flags;
+    app.require_subcommand(1);
+    using Function = Expected<ExitCode> (*)(const GapsRequest&, const config::Invocation&);
+    auto chosen = std::make_shared<Function>(nullptr);
+    const auto action = [&](const char* name, const char* help, Function function) {
+        CLI::App* sub = app.add_subcommand(name, help);
+        sub->callback([chosen, function] { *chosen = function; });
+        add_settings(*sub, {Setting::results}, flags);
+        return sub;
+    };
+    const auto add_filter = [&](CLI::App* sub) {
+        sub->add_option("--kind", gaps.kind, fmt::format("{}", fmt::join(kGapKindNames, ", ")))
+            ->type_name("")
+            ->check(CLI::IsMember(
+                std::vector<std::string>(kGapKindNames.begin(), kGapKindNames.end())));
+        sub->add_option("--device", gaps.device, "mps, cuda, cpu")->type_name("");
+    };
+    const auto add_status = [&](CLI::App* sub) {
+        std::vector<std::string> words(kGapStatusNames.begin(), kGapStatusNames.end());
+        words.emplace_back("all");
+        sub->add_option("--status", gaps.status, fmt::format("{}", fmt::join(words, ", ")))
+            ->type_name("")
+            ->check(CLI::IsMember(words))
+            ->capture_default_str();
+    };
+    auto* scan_app = action("scan", "find gaps in the API and the operators of a torch", scan);
+    scan_app->add_option("SUITE", gaps.suite, "the suite whose environment's torch is meant");
+    add_settings(*scan_app, {Setting::python, Setting::root}, flags);
+    scan_app->footer(
+        "Examples:\n  runner gaps scan suites/gpytorch\n  runner gaps scan --python "
+        ".venv/bin/python");
+    auto* list_app = action("list", "list gaps, ranked by the tests they block", list);
+    add_filter(list_app);
+    add_status(list_app);
+    list_app->add_option("-n", gaps.limit, "how many to print")
+        ->type_name("N")
+        ->capture_default_str();
+    list_app->add_flag("--all", gaps.all, "all of them");
+    list_app->add_flag("--json", gaps.json, "for programs");
+    auto* show_app = action("show", "one gap, and where it is met", show);
+    show_app->add_option("SYMBOL", gaps.symbol, "as `gaps list` prints it")->required();
+    add_filter(show_app);
+    auto* set_app = action("set", "set a gap's status; scans and runs never overwrite it", set);
+    set_app->add_option("SYMBOL", gaps.symbol, "as `gaps list` prints it")->required();
+    set_app
+        ->add_option("FIELD=VALUE", gaps.values,
+                     "status, severity, action, equivalent, description, issue")
+        ->required();
+    add_filter(set_app);
+    set_app->footer(
+        "Example:\n  runner gaps set aten::_fft_r2c status=upstream "
+        "issue=https://github.com/pytorch/pytorch/issues/1");
+    auto* write_app = action("export", "the list as Markdown or JSON", export_gaps);
+    add_filter(write_app);
+    add_status(write_app);
+    write_app->add_flag("--json", gaps.json, "JSON instead of Markdown");
+    write_app->add_option("--out", gaps.out, "a file instead of stdout")->type_name("FILE");
+    return exits_with_code(
+        [request, chosen, &invocation] { return (*chosen)(*request, invocation); });
+}
+
+}  // namespace
+
+Command gaps_command() {
+    return {"list missing device APIs, ranked by the tests they block", {}, {}, add_gaps};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,92 @@
+// `runner list`: modules or test cases; runs no test.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "runner/base/text.h"
+#include "runner/cli/commands.h"
+#include "runner/display/output.h"
+#include "runner/run/collect.h"
+#include "runner/run/ready.h"
+
+namespace compat::cli {
+
+using config::Setting;
+using display::print;
+
+namespace {
+
+struct ListRequest {
+    std::string suite;
+    std::vector<std::string> targets;
+    std::string keyword;
+    bool cases = false;
+    bool json = false;
+};
+
+Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocation& invocation) {
+    auto ready = run::open_suite(request.suite, invocation, display::say_to(stderr));
+    if (!ready) return tl::unexpected(ready.error());
+    const run::Need need = request.cases ? run::Need::children : run::Need::modules;
+    if (auto made = run::make_ready(*ready, need, display::say_to(stderr)); !made)
+        return tl::unexpected(made.error());
+    auto plan = run::plan_for(*ready, {request.targets, {}, {}, {}});
+    if (!plan) return tl::unexpected(plan.error());
+    std::sort(plan->jobs.begin(), plan->jobs.end(),
+              [](const auto& a, const auto& b) { return a.module < b.module; });
+    for (const auto& note : plan->notes) print(stderr, "note: {}\n", printable(note));
+
+    std::vector<parsers::ModuleRecord> records;
+    if (request.cases) {
+        auto collected = run::collect(*ready, request.keyword, plan->jobs);
+        if (!collected) return tl::unexpected(collected.error());
+        records = std::move(*collected);
+    }
+    bool broken = false;
+    auto json = nlohmann::ordered_json{
+        {"format", 1}, {"suite", ready->suite.name}, {"modules", nlohmann::json::array()}};
+    for (size_t i = 0; i < plan->jobs.size(); ++i) {
+        const auto& job = plan->jobs[i];
+        auto entry = nlohmann::ordered_json{{"path", job.module}};
+        if (!request.json && !request.cases) print("{}\n", printable(job.module));
+        if (request.cases) {
+            entry["cases"] = nlohmann::json::array();
+            for (const auto& test : records[i].cases) {
+                // A pseudo-case is a module that could not be collected: say why and fail.
+                broken = broken || (test.pseudo && test.state != parsers::State::skipped);
+                entry["cases"].push_back(
+                    {{"id", test.id}, {"file", test.location.file}, {"line", test.location.line}});
+                if (!request.json) print("{}\n", printable(test.id));
+                if (test.pseudo)
+                    print(stderr, "{}: {}\n", printable(test.id), printable(test.why()));
+            }
+        }
+        json["modules"].push_back(std::move(entry));
+    }
+    if (request.json)
+        print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return broken ? ExitCode::unexpected_results : ExitCode::ok;
+}
+
+Action add_list(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<ListRequest>();
+    app.add_option("SUITE", request->suite, kSuiteHelp)->required();
+    app.add_option("TARGET", request->targets, kTargetHelp);
+    app.add_option("-k", request->keyword, "with --cases: only tests whose names match")
+        ->type_name("EXPR");
+    app.add_flag("--cases", request->cases, "collect each module and print its test cases");
+    app.add_flag("--json", request->json, "as JSON");
+    return exits_with_code([request, &invocation] { return list_suite(*request, invocation); });
+}
+
+}  // namespace
+
+Command list_command() {
+    return {"print modules or test cases; runs no test",
+            {Setting::jobs, Setting::timeout, Setting::shim, Setting::python, Setting::root,
+             Setting::framework},
+            "Examples:\n  runner list suites/einops\n  runner list --cases --json suites/einops "
+            "test_ops.py",
+            add_list};
+}
+
+}  // namespace compat::cli

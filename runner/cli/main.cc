@@ -1,0 +1,35 @@
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+#include "runner/base/text.h"
+#include "runner/cli/command_line.h"
+#include "runner/display/output.h"
+#include "runner/exec/signals.h"
+
+int main(int argc, char** argv) {
+    using namespace compat;
+    exec::ignore_what_would_end_us();
+    // A parent that ignores its children's ends must not make us lose those of ours.
+    std::signal(SIGCHLD, SIG_DFL);
+    try {
+        const auto line = cli::parse_command_line(argc, argv);
+        if (const int* code = std::get_if<int>(&line)) return *code;
+        const auto& parsed = std::get<cli::Parsed>(line);
+        if (parsed.json_progress) display::keep_stdout_for_programs();
+        const auto code = parsed.action();
+        if (!code) {
+            display::print(stderr, "runner: {}\n", printable(to_line(code.error())));
+            return static_cast<int>(exit_code_of(code.error().kind));
+        }
+        if (const int error = display::output_error()) {
+            display::print(stderr, "runner: cannot write to stdout: {}\n", std::strerror(error));
+            return static_cast<int>(ExitCode::infrastructure);
+        }
+        return *code;
+    } catch (const std::exception& error) {
+        // A bug of ours; still one line, and the code for what is not the suite's fault.
+        display::print(stderr, "runner: internal error: {}\n", printable(error.what()));
+        return static_cast<int>(ExitCode::infrastructure);
+    }
+}

@@ -1,0 +1,42 @@
+// `runner prepare`: source, environment and shim of a suite.
+#include "runner/cli/commands.h"
+#include "runner/display/output.h"
+#include "runner/run/ready.h"
+
+namespace compat::cli {
+
+using config::Setting;
+using display::print;
+
+namespace {
+
+Expected<ExitCode> prepare_suite(const std::string& suite, const config::Invocation& invocation) {
+    auto ready = run::open_suite(suite, invocation, display::say_to(stdout));
+    if (!ready) return tl::unexpected(ready.error());
+    if (auto made = run::make_ready(*ready, run::Need::children, display::say_to(stdout)); !made)
+        return tl::unexpected(made.error());
+    print("{}: {}\nsource: {}{}\nenvironment: {}\n", ready->suite.name, run::settings_words(*ready),
+          ready->child.root.string(),
+          ready->prepared.source.commit.empty() ? "" : " (" + ready->prepared.source.commit + ")",
+          ready->child.python.string());
+    if (!ready->prepared.shim_library.empty())
+        print("shim: {}\n", ready->prepared.shim_library.string());
+    return ExitCode::ok;
+}
+
+Action add_prepare(CLI::App& app, config::Invocation& invocation) {
+    auto suite = std::make_shared<std::string>();
+    app.add_option("SUITE", *suite, kSuiteHelp)->required();
+    return exits_with_code([suite, &invocation] { return prepare_suite(*suite, invocation); });
+}
+
+}  // namespace
+
+Command prepare_command() {
+    return {"get source and environment, build the shim",
+            {Setting::shim, Setting::python, Setting::root, Setting::framework},
+            "Example:\n  runner prepare suites/gpytorch",
+            add_prepare};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,121 @@
+// `runner reparse`: a run's files read again, or the database made anew from all of them.
+#include "runner/archive/reparse.h"
+
+#include <fmt/format.h>
+
+#include "runner/archive/rebuild.h"
+#include "runner/archive/results.h"
+#include "runner/base/text.h"
+#include "runner/cli/commands.h"
+#include "runner/display/output.h"
+#include "runner/run/reporting.h"
+
+namespace compat::cli {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+struct ReparseRequest {
+    std::string run = "latest";
+    bool text = false;   // by the logs' text alone
+    bool apply = false;  // store it
+    bool all = false;    // every run's, into a database made anew
+};
+
+std::string_view word(const std::optional<parsers::State>& state) {
+    return state ? name_of(*state) : std::string_view("absent");
+}
+
+void print_difference(const analysis::Difference& difference, int attempt) {
+    print("{}{}: {} stored, {} read\n", printable(difference.test),
+          attempt > 1 ? fmt::format(" (attempt {})", attempt) : "", word(difference.before),
+          word(difference.after));
+}
+
+void print_counts(const archive::ReparseCounts& counts) {
+    for (size_t i = 0; i < counts.untold.size(); ++i)
+        if (counts.untold[i] > 0)
+            print("{} that the text cannot tell: {}\n", counted(counts.untold[i], "test"),
+                  analysis::kUntoldNames[i]);
+    if (counts.other_causes > 0)
+        print("{} of another cause than is stored\n", counted(counts.other_causes, "failure"));
+    if (counts.unread > 0)
+        print("{} not read again: files that are gone, or stored by an older runner\n",
+              counted(counts.unread, "attempt"));
+    print("{} in {}: {} differ\n", counted(counts.tests, "test"),
+          counted(counts.attempts, "attempt"), counts.differ);
+}
+
+Expected<ExitCode> reparse_run(const ReparseRequest& request,
+                               const config::Invocation& invocation) {
+    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
+    if (!results) return tl::unexpected(results.error());
+    const auto store = archive::open_results(*results);
+    if (!store) return tl::unexpected(store.error());
+    const auto id = store->find_run(request.run);
+    if (!id) return tl::unexpected(id.error());
+    const auto run = store->load_run(*id);
+    if (!run) return tl::unexpected(run.error());
+    if (request.apply && !run->end)
+        return fail(ErrorKind::usage, "this run has no end: its results are not complete",
+                    "`runner resume` continues it", *id);
+    const auto counts = archive::reparse(*store, *results, *run, request.text, print_difference);
+    if (!counts) return tl::unexpected(counts.error());
+    print_counts(*counts);
+    if (request.apply) {
+        const auto applied = archive::apply_reparse(*results, *run).and_then([&] {
+            return run::write_reports(*store, *results, *id, {});
+        });
+        if (!applied) return tl::unexpected(applied.error());
+        print("stored; its reports are written anew\n");
+    }
+    return counts->differ > 0 ? ExitCode::unexpected_results : ExitCode::ok;
+}
+
+Expected<ExitCode> rebuild_database(const config::Invocation& invocation) {
+    const auto results = config::results_folder(invocation);
+    if (!results) return tl::unexpected(results.error());
+    const auto rebuilt = archive::rebuild(*results, [](bool kept) {
+        print(stderr, "runner: interrupted: {}\n",
+              kept ? "the database was made anew" : "nothing was stored");
+    });
+    if (!rebuilt) return tl::unexpected(rebuilt.error());
+    print("{} made anew from the folders under {}\n", counted(rebuilt->runs_from_folders, "run"),
+          (*results / "runs").string());
+    if (rebuilt->runs_from_old > 0)
+        print("{} taken from the old database\n", counted(rebuilt->runs_from_old, "run"));
+    if (rebuilt->gaps_from_old > 0)
+        print("{} taken from the old database\n", counted(rebuilt->gaps_from_old, "gap"));
+    if (!rebuilt->old_database.empty())
+        print("the old database is kept as {}\n", rebuilt->old_database.string());
+    for (const auto& what : rebuilt->lost) print("lost: {}\n", printable(what));
+    return rebuilt->lost.empty() ? ExitCode::ok : ExitCode::infrastructure;
+}
+
+Action add_reparse(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<ReparseRequest>();
+    auto* run = app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
+    auto* apply = app.add_flag("--apply", request->apply, "store what was read");
+    auto* text =
+        app.add_flag("--text", request->text, "by the logs' text alone, without the events")
+            ->excludes(apply);
+    app.add_flag("--all", request->all,
+                 "rebuild the database from the folders of all runs: where it is damaged or gone")
+        ->excludes(run)
+        ->excludes(apply)
+        ->excludes(text);
+    return exits_with_code([request, &invocation] {
+        return request->all ? rebuild_database(invocation) : reparse_run(*request, invocation);
+    });
+}
+
+}  // namespace
+
+Command reparse_command() {
+    return {"re-parse a run's logs and show changed results", {Setting::results}, {}, add_reparse};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,62 @@
+// `runner report`: a stored run rendered again.
+#include "reports/markdown.h"
+#include "reports/render.h"
+#include "runner/cli/commands.h"
+#include "runner/cli/results.h"
+#include "runner/display/output.h"
+#include "runner/run/reporting.h"
+
+namespace compat::cli {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+struct ReportRequest {
+    std::string run = "latest";
+    std::string formats = "md,json";
+    std::string out;  // empty: the run's folder
+    std::size_t max_bytes = reports::kMarkdownBytes;
+};
+
+Expected<ExitCode> render_report(const ReportRequest& request,
+                                 const config::Invocation& invocation) {
+    const auto formats = reports::formats_of(request.formats);
+    if (!formats) return tl::unexpected(formats.error());
+    const auto results = open_existing(invocation);
+    if (!results) return tl::unexpected(results.error());
+    return results->store.find_run(request.run)
+        .and_then([&](const std::string& id) {
+            const fs::path out = request.out.empty() ? fs::path{} : fs::absolute(request.out);
+            return run::write_reports(results->store, results->folder, id,
+                                      {out, *formats, {request.max_bytes}});
+        })
+        .map([](const run::Reported& reported) {
+            for (const auto& file : reported.files) print("{}\n", file.path.string());
+            return ExitCode::ok;
+        });
+}
+
+Action add_report(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<ReportRequest>();
+    app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
+    app.add_option("--format", request->formats, "md, json, or both")->capture_default_str();
+    app.add_option("--out", request->out, "folder for the files (the run's own)")->type_name("DIR");
+    app.add_option("--max-bytes", request->max_bytes, "bound on the Markdown report")
+        ->type_name("N")
+        ->capture_default_str();
+    return exits_with_code([request, &invocation] { return render_report(*request, invocation); });
+}
+
+}  // namespace
+
+Command report_command() {
+    return {"render a stored run again",
+            {Setting::results},
+            "Example:\n  runner report einops@latest --format md --max-bytes 1000000",
+            add_report};
+}
+
+}  // namespace compat::cli

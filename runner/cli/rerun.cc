@@ -1,0 +1,33 @@
+// `runner rerun`: a part of a stored run again, as a new run.
+#include "runner/cli/commands.h"
+#include "runner/cli/run_options.h"
+#include "runner/run/resume.h"
+
+namespace compat::cli {
+
+using config::Setting;
+
+namespace {
+
+Action add_rerun(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<run::RerunRequest>();
+    app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
+    app.add_flag("--failed", request->failed, "tests that failed, errored, crashed or timed out");
+    app.add_flag("--flaky", request->flaky, "tests whose attempts differ");
+    app.add_flag("--not-run", request->not_run, "tests and modules that did not run");
+    add_verbosity(app, request->verbosity);
+    return exits_with_code(
+        [request, &invocation] { return run::rerun(*request, invocation, parse_stored_command); });
+}
+
+}  // namespace
+
+Command rerun_command() {
+    return {"run a part of a stored run again, as a new run",
+            {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
+             Setting::results, Setting::progress, Setting::color, Setting::warm},
+            "Example:\n  runner rerun gpytorch@latest --failed --not-run",
+            add_rerun};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,89 @@
+// `runner run`: a suite, or parts of it.
+#include <algorithm>
+
+#include "runner/cli/commands.h"
+#include "runner/cli/run_options.h"
+#include "runner/run/run_suite.h"
+
+namespace compat::cli {
+
+using config::Setting;
+
+namespace {
+
+const std::vector<Setting> kRunSettings{
+    Setting::jobs,      Setting::timeout,  Setting::test_timeout, Setting::retries,
+    Setting::results,   Setting::shim,     Setting::policy,       Setting::fallback,
+    Setting::warm,      Setting::python,   Setting::root,         Setting::framework,
+    Setting::name,      Setting::progress, Setting::color,        Setting::simulate,
+    Setting::masquerade};
+
+void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
+    app.add_option("SUITE", request.suite, kSuiteHelp)->required();
+    add_selection(app, request, flags);
+    app.add_option("--maxfail", request.maxfail, "stop after this many failed tests")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000'000));
+    app.add_flag_callback(
+        "-x", [&request] { request.maxfail = 1; }, "stop at the first failure");
+    app.add_option("--shard", request.shard, "this part of the modules: 2/5 is the second of five")
+        ->type_name("I/N");
+    app.add_option("--order", request.order,
+                   "longest-first (default), failed-first, as-listed or random:SEED")
+        ->type_name("");
+    app.add_option("--repeat", request.repeat,
+                   "repeat the run N times and list tests whose result changed")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000));
+    app.add_flag("--flaky-fails", request.flaky_fails,
+                 "fail the run for tests that passed only when retried");
+    app.add_flag("--dry-run", request.dry_run, "print the plan and run nothing");
+}
+
+Action add_run(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<run::RunRequest>();
+    add_options(app, *request, invocation.flags);
+    return exits_with_code([request, &invocation] { return run::run_suite(*request, invocation); });
+}
+
+}  // namespace
+
+void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
+    app.add_option("TARGET", request.targets, kTargetHelp);
+    app.add_option("-k", request.keyword, "only tests whose names match, as the framework's own -k")
+        ->type_name("EXPR");
+    app.add_option("--env", request.env, "variable for the children; may be repeated")
+        ->type_name("K=V")
+        ->take_all()
+        ->allow_extra_args(false);
+    app.add_flag_callback(
+        "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "the same as --warm off");
+    add_verbosity(app, request.verbosity);
+}
+
+Expected<run::StoredCommand> parse_stored_command(const std::vector<std::string>& argv) {
+    run::StoredCommand stored;
+    CLI::App app;
+    add_options(app, stored.request, stored.flags);
+    add_settings(app, kRunSettings, stored.flags);
+    std::vector<std::string> words(argv.rbegin(), argv.rend() - 1);  // without the program's name
+    try {
+        app.parse(words);
+    } catch (const CLI::ParseError&) {
+        return fail(ErrorKind::usage, "this runner does not understand the command of that run",
+                    "run the suite again instead");
+    }
+    return stored;
+}
+
+Command run_command() {
+    return {"run a suite, or the parts of it that are named", kRunSettings,
+            "Examples:\n"
+            "  runner suites/einops\n"
+            "  runner suites/transformers --root ~/transformers utils "
+            "generation/test_logits_process.py\n"
+            "  runner suites/gpytorch 'test/kernels/*' -k cuda -j4",
+            add_run};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,91 @@
+// `runner show`: a stored run's results, or one test's history.
+#include <fmt/format.h>
+
+#include "reports/model.h"
+#include "runner/base/text.h"
+#include "runner/cli/commands.h"
+#include "runner/cli/results.h"
+#include "runner/display/closing_summary.h"
+#include "runner/display/output.h"
+
+namespace compat::cli {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+Expected<ExitCode> show_run(const Results& results, const std::string& id) {
+    const auto run = results.store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path folder = results.folder / run->info.folder;
+    reports::ModelBuilder model(*run, {folder, folder});
+    print("{}  started {}{}\n", id, iso8601(run->info.started),
+          model.run().complete ? "" : "  (not complete)");
+    const auto seen =
+        results.store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
+            for (const auto& test : model.add(module).cases) {
+                const bool quiet = test.state == parsers::State::passed ||
+                                   test.state == parsers::State::skipped ||
+                                   test.state == parsers::State::xfailed;
+                if (quiet) continue;
+                const auto* const failure = reports::failure_of(test);
+                const std::string& why = failure ? failure->key_line : test.reason;
+                print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
+                      why.empty() ? "" : ": " + printable(why));
+            }
+            return {};
+        });
+    return seen.map([&] {
+        const reports::ReportModel whole = model.finish();
+        for (const auto& [cause, tests] : reports::causes_by_tests(whole))
+            print("{} of {}: {}\n", counted(tests, "test"), cause, reports::cause_means(cause));
+        display::print_closing(whole, folder / "report.md");
+        return ExitCode::ok;
+    });
+}
+
+Expected<ExitCode> show_test(const Results& results, const std::string& test) {
+    const auto history = results.store.case_history(test);
+    if (!history) return tl::unexpected(history.error());
+    if (history->empty())
+        return fail(ErrorKind::usage, fmt::format("no stored run has the test {}", test),
+                    "`runner show RUN` prints the ids of a run that need attention");
+    print("{}\n", printable(test));
+    for (const auto& entry : *history) {
+        const std::string& why = entry.key_line.empty() ? entry.reason : entry.key_line;
+        print("    {}  {}  {}  {}{}\n", iso8601(entry.started), entry.run,
+              parsers::name_of(entry.state), human(std::chrono::duration<double>(entry.duration_s)),
+              why.empty() ? "" : "  " + printable(why));
+    }
+    const auto& last = history->front();
+    print("log: {}\n", (results.folder / "runs" / last.run / last.log).string());
+    return ExitCode::ok;
+}
+
+Expected<ExitCode> show(const std::string& what, const config::Invocation& invocation) {
+    const auto results = open_existing(invocation);
+    if (!results) return tl::unexpected(results.error());
+    if (what.find("::") != std::string::npos) return show_test(*results, what);
+    return results->store.find_run(what).and_then(
+        [&](const std::string& id) { return show_run(*results, id); });
+}
+
+Action add_show(CLI::App& app, config::Invocation& invocation) {
+    auto what = std::make_shared<std::string>();
+    app.add_option("RUN|TEST", *what, "a run as for report, or path::Class::test")->required();
+    return exits_with_code([what, &invocation] { return show(*what, invocation); });
+}
+
+}  // namespace
+
+Command show_command() {
+    return {"one run's results, or one test's history",
+            {Setting::results},
+            "Examples:\n  runner show latest\n  runner show "
+            "'einops/tests/test_ops.py::test_rearrange_errors'",
+            add_show};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,59 @@
+#include "runner/display/device_lines.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace compat::display {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+std::string gibibytes(const json& bytes) {
+    if (!bytes.is_number()) return "?";
+    return fmt::format("{:.1f} GiB", bytes.get<double>() / (1ull << 30));
+}
+
+std::string text_or(const json& text, std::string_view otherwise) {
+    return text.is_string() ? text.get<std::string>() : std::string(otherwise);
+}
+
+// "fp32 fp16, not fp64 (Cannot convert …)".
+std::string dtype_words(json& dtypes) {
+    std::string works, fails;
+    for (auto& [name, support] : dtypes.items()) {
+        if (support.value("works", false))
+            works += (works.empty() ? "" : " ") + name;
+        else
+            fails += fmt::format(", not {} ({})", name, text_or(support["why"], "no reason given"));
+    }
+    return (works.empty() ? "no dtype" : works) + fails;
+}
+
+std::string device_words(json& device) {
+    const std::string capability = text_or(device["capability"], "");
+    return fmt::format("{:<7} {}: {} ({} free), {}{}", text_or(device["device"], "?"),
+                       text_or(device["name"], "no name"), gibibytes(device["memory_total"]),
+                       gibibytes(device["memory_free"]),
+                       capability.empty() ? "" : capability + ", ", dtype_words(device["dtypes"]));
+}
+
+}  // namespace
+
+std::vector<std::string> device_lines(std::string_view text) {
+    // As ordered as it was written: the dtypes' order is the probe's.
+    auto report = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!report.is_object() || report.value("format", 0) != kFormat)
+        return {"device-probe answered in a format that is not known here"};
+    std::vector<std::string> lines;
+    for (auto& device : report["devices"]) lines.push_back(device_words(device));
+    for (auto& failure : report["failed"])
+        lines.push_back(fmt::format("{:<7} could not be asked: {}", text_or(failure["asked"], "?"),
+                                    text_or(failure["why"], "no reason given")));
+    return lines;
+}
+
+}  // namespace compat::display

@@ -1,0 +1,353 @@
+#include "runner/display/display.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runner/base/text.h"
+#include "runner/display/output.h"
+
+namespace compat::display {
+
+using parsers::ModuleOutcome;
+using parsers::State;
+
+namespace {
+
+constexpr size_t kFailuresShown = 20;  // of one module; the report has them all
+constexpr size_t kLeakedShown = 5;     // processes of one module
+constexpr double kMinute = 60;
+constexpr Milliseconds kRedraw{100};
+constexpr size_t kBarLines = 8;  // of which the last says how it stands
+constexpr const char* kRed = "31";
+constexpr const char* kGreen = "32";
+constexpr const char* kYellow = "33";
+
+}  // namespace
+
+std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts) {
+    std::string words;
+    for (size_t i = 0; i < counts.size(); ++i) {
+        if (counts[i] == 0) continue;
+        std::string state(parsers::kStateNames[i]);
+        std::replace(state.begin(), state.end(), '_', ' ');
+        words += fmt::format("{}{} {}", words.empty() ? "" : ", ", counts[i], state);
+    }
+    return words.empty() ? "no tests" : words;
+}
+
+namespace {
+
+double seconds_between(SteadyTime from, SteadyTime to) {
+    return std::chrono::duration<double>(to - from).count();
+}
+
+std::string age_words(double seconds) { return human(std::chrono::duration<double>(seconds)); }
+
+std::string attempt_words(const RunningJob& job) {
+    return job.attempt > 1 ? fmt::format(" (attempt {})", job.attempt) : "";
+}
+
+// The test that runs, without the module that the line names already.
+std::string current_test(const RunningJob& job) {
+    const std::string& id = job.progress.current;
+    const std::string prefix = job.module + "::";
+    return id.starts_with(prefix) ? id.substr(prefix.size()) : id;
+}
+
+}  // namespace
+
+Display::Display(DisplayOptions options, const DisplayedRun& run)
+    : options_(options),
+      run_(run.id),
+      retries_(run.retries),
+      modules_(run.modules.size()),
+      left_(run.modules, run.seconds, run.parallel) {}
+
+std::string Display::painted(const std::vector<Piece>& pieces) const {
+    std::string text;
+    for (const auto& [words, code] : pieces)
+        text += code && options_.color ? fmt::format("\033[{}m{}\033[0m", code, words) : words;
+    return text;
+}
+
+// Lines.
+
+void Display::say(const std::vector<Piece>& pieces) {
+    if (options_.run_log) {
+        std::string plain;
+        for (const auto& [words, code] : pieces) plain += words;
+        print(options_.run_log, "{} {}\n", iso8601(clock_.wall()), plain);
+    }
+    if (options_.verbosity < 0) return;
+    clear();
+    print("{}\n", painted(pieces));
+}
+
+void Display::say(const std::string& line) { say({{line, nullptr}}); }
+
+void Display::write_json(const std::string& line) {
+    if (options_.progress == Progress::json && !line.empty()) put(stdout, line + "\n");
+}
+
+// The bar.
+
+void Display::clear() {
+    if (options_.progress == Progress::bar) put(stdout, bar_.clear(terminal_size()));
+}
+
+void Display::draw() {
+    if (options_.progress != Progress::bar || options_.verbosity < 0 || !has_terminal()) return;
+    const TerminalSize size = terminal_size();
+    put(stdout, bar_.draw(bar_lines(size), size));
+    drawn_ = clock_.steady();
+}
+
+// Events come faster than anybody reads.
+void Display::draw_if_due() {
+    if (!bar_.is_drawn() || clock_.steady() - drawn_ >= kRedraw) draw();
+}
+
+std::vector<const RunningJob*> Display::running_longest_first() const {
+    std::vector<const RunningJob*> jobs;
+    for (const auto& [index, job] : running_) jobs.push_back(&job);
+    std::stable_sort(jobs.begin(), jobs.end(),
+                     [](const auto* a, const auto* b) { return a->since < b->since; });
+    return jobs;
+}
+
+std::vector<std::string> Display::bar_lines(TerminalSize size) const {
+    // Half of a low terminal is for what comes above.
+    const size_t room = std::clamp<size_t>(size.rows / 2, 1, kBarLines) - 1;
+    std::vector<std::string> lines;
+    const auto jobs = running_longest_first();
+    const bool all = jobs.size() <= room;
+    const size_t shown = all ? jobs.size() : room == 0 ? 0 : room - 1;
+    for (size_t i = 0; i < shown; ++i) {
+        const RunningJob& job = *jobs[i];
+        std::string line = fmt::format("  {}{}  {}  {}/{}", job.module, attempt_words(job),
+                                       age_words(seconds_between(job.since, clock_.steady())),
+                                       job.progress.ended, job.progress.collected);
+        if (!job.progress.current.empty()) line += "  " + current_test(job);
+        lines.push_back(printable(line));
+    }
+    if (!all && room > 0) lines.push_back(fmt::format("  and {} more", jobs.size() - shown));
+    lines.push_back(summary_line());
+    return lines;
+}
+
+std::string Display::summary_line() const {
+    std::string line = fmt::format("[{}/{}] {}", done_, modules_,
+                                   done_ == 0 ? "no module done yet" : count_words(counts_));
+    line += fmt::format(" | {} running", counted(static_cast<long>(running_.size()), "module"));
+    if (const auto left = left_.at(clock_.steady()))
+        line += fmt::format(" | about {} left", *left < kMinute
+                                                    ? fmt::format("{:.0f}s", std::ceil(*left))
+                                                    : age_words(std::ceil(*left)));
+    return line;
+}
+
+void Display::close() {
+    clear();
+    keys_.release();
+    if (options_.progress == Progress::bar) options_.progress = Progress::plain;
+}
+
+// What is asked for.
+
+void Display::read_keys() {
+    if (options_.progress != Progress::bar) return;
+    keys_.attend();
+    for (char key = keys_.next(); key != 0; key = keys_.next())
+        if (key == 't') show_status();
+}
+
+void Display::show_status() {
+    const SteadyTime at = clock_.steady();
+    clear();
+    print("{}\n", summary_line());
+    for (const RunningJob* job : running_longest_first()) {
+        std::string line =
+            fmt::format("    {}{}: {}, pid {}, {}/{} tests", job->module, attempt_words(*job),
+                        age_words(seconds_between(job->since, at)), job->pid, job->progress.ended,
+                        job->progress.collected);
+        if (!job->progress.current.empty())
+            line += fmt::format(", in {} for {}", current_test(*job),
+                                age_words(seconds_between(job->progress.since, at)));
+        print("{}\n", printable(line));
+    }
+}
+
+// Events.
+
+void Display::on_event(const exec::RunEvent& event) {
+    if (const auto* started = std::get_if<exec::JobStarted>(&event)) {
+        const SteadyTime at = clock_.steady();
+        running_[started->job] = {
+            started->name, started->attempt, started->pid, started->forked, at, {}};
+        left_.started(started->name, at);
+    } else if (const auto* progress = std::get_if<exec::JobProgress>(&event)) {
+        running_[progress->job].progress = progress->progress;
+    }
+    const std::string line = options_.progress == Progress::json
+                                 ? progress_line(event, run_, running_, now())
+                                 : std::string{};
+    // What was cut short is told before it.
+    if (std::holds_alternative<exec::RunFinished>(event))
+        last_line_ = line;
+    else
+        write_json(line);
+
+    if (const auto* progress = std::get_if<exec::JobProgress>(&event)) show_as_it_comes(*progress);
+    if (const auto* note = std::get_if<exec::Note>(&event)) say("note: " + printable(note->text));
+    if (std::holds_alternative<exec::StatusAsked>(event)) show_status();
+    if (std::holds_alternative<exec::Tick>(event) ||
+        std::holds_alternative<exec::RunStarted>(event))
+        read_keys();
+    if (std::holds_alternative<exec::Paused>(event)) {
+        clear();
+        keys_.release();
+        return;
+    }
+    if (const auto* finished = std::get_if<exec::RunFinished>(&event)) {
+        close();
+        if (finished->stopped)
+            say(fmt::format("{}; not started: {}", finished->reason,
+                            counted(static_cast<long>(finished->not_started.size()), "module")));
+    }
+    if (std::holds_alternative<exec::Tick>(event))
+        draw();
+    else
+        draw_if_due();
+}
+
+void Display::job_done(const exec::JobFinished& finished) {
+    if (const auto job = running_.extract(finished.job)) left_.stopped(job.mapped().module);
+}
+
+void Display::attempt_follows(const exec::JobFinished& finished, int number, AttemptKind kind) {
+    job_done(finished);
+    if (options_.verbosity > 0)
+        say(fmt::format("    attempt {} follows: {}, {}", number, name_of(kind),
+                        exec::describe(finished.outcome)));
+    draw_if_due();
+}
+
+void Display::module_done(const exec::JobFinished& finished, const ModuleDone& done) {
+    job_done(finished);
+    module_done(done);
+    draw_if_due();
+}
+
+void Display::finish() { write_json(last_line_); }
+
+void Display::count(const ModuleDone& done) {
+    ++done_;
+    left_.done(done.path, done.duration_s);
+    for (const auto& test : done.verdicts.record.cases) ++counts_[static_cast<size_t>(test.state)];
+}
+
+void Display::module_done(const ModuleDone& done) {
+    count(done);
+    write_json(module_line(done, now()));
+    const parsers::ModuleRecord& record = done.verdicts.record;
+    Counts counts{};
+    for (const auto& test : record.cases) ++counts[static_cast<size_t>(test.state)];
+    const bool bad = std::any_of(record.cases.begin(), record.cases.end(), [](const auto& test) {
+        return analysis::needs_attention(test.state);
+    });
+    const bool none = record.outcome == ModuleOutcome::no_tests;
+    const bool good = record.outcome == ModuleOutcome::completed && !bad;
+    const size_t digits = std::to_string(modules_).size();
+    std::string rest =
+        fmt::format(" {}: {} ({}{})", printable(record.path), count_words(counts),
+                    human(std::chrono::duration<double>(done.duration_s)),
+                    done.attempts > 1 ? fmt::format(", {} attempts", done.attempts) : "");
+    if (!good && !none && record.outcome != ModuleOutcome::completed)
+        rest += fmt::format("; {}: {}", parsers::name_of(record.outcome), printable(record.reason));
+    say({{fmt::format("[{:>{}}/{}] ", done_, digits, modules_), nullptr},
+         none   ? Piece{"none", nullptr}
+         : good ? Piece{"ok  ", kGreen}
+                : Piece{"FAIL", kRed},
+         {rest, nullptr}});
+    show_tests(done);
+}
+
+// A module may go on for long. What is confirmed or runs again because of it is not told as the
+// last word, nor why.
+void Display::show_as_it_comes(const exec::JobProgress& progress) {
+    const RunningJob& job = running_.at(progress.job);
+    const bool last = !job.forked && !retries_;
+    for (const auto& end : progress.ends) {
+        const auto state = parsers::state_of(end.state);
+        if (!state || !analysis::needs_attention(*state)) continue;
+        write_json(broken_line(end, progress.job, last, running_, now()));
+        Told& told = told_[job.module];
+        const size_t count = last ? told.states.size() : told.open;
+        if (count >= kFailuresShown && options_.verbosity < 1) continue;
+        if (last && !told.states.emplace(end.id, *state).second) continue;
+        const std::string why = key_line_of(end);
+        std::string rest = " " + printable(end.id);
+        if (!last) {
+            ++told.open;
+            rest += job.forked ? " in a forked process, to be confirmed" : "; it runs again";
+        } else if (!why.empty()) {
+            rest += ": " + printable(why);
+        }
+        say({{"    ", nullptr}, {end.state, last ? kRed : kYellow}, {rest, nullptr}});
+    }
+}
+
+void Display::show_tests(const ModuleDone& done) {
+    const parsers::ModuleRecord& record = done.verdicts.record;
+    Told told;
+    if (auto node = told_.extract(done.path)) told = std::move(node.mapped());
+    const auto said = [&](const parsers::CaseRecord& test) -> std::optional<State> {
+        const auto it = told.states.find(test.id);
+        return it == told.states.end() ? std::nullopt : std::optional(it->second);
+    };
+    const size_t before = static_cast<size_t>(
+        std::count_if(record.cases.begin(), record.cases.end(),
+                      [&](const auto& test) { return said(test) == test.state; }));
+    size_t shown = 0, bad_count = 0;
+    for (const auto& test : record.cases) {
+        const bool bad = analysis::needs_attention(test.state);
+        const auto as_said = said(test);
+        bad_count += bad;
+        if (as_said == test.state) continue;
+        if (bad && before + shown >= kFailuresShown && options_.verbosity < 1) continue;
+        if (!bad && as_said) {
+            say(fmt::format("    {} {}: not {}, as was said", parsers::name_of(test.state),
+                            printable(test.id), parsers::name_of(*as_said)));
+            continue;
+        }
+        const bool skipped = test.state == State::skipped && options_.verbosity > 0;
+        if (!bad && !skipped) continue;
+        shown += bad;
+        const std::string why = test.why();
+        say({{"    ", nullptr},
+             {std::string(parsers::name_of(test.state)), skipped ? kYellow : kRed},
+             {fmt::format(" {}{}{}", printable(test.id), why.empty() ? "" : ": ", printable(why)),
+              nullptr}});
+    }
+    if (before > 0) say(fmt::format("    {} named above", before));
+    if (bad_count > before + shown) say(fmt::format("    and {} more", bad_count - before - shown));
+    for (size_t i = 0; i < record.cases.size(); ++i)
+        if (done.verdicts.of[i].flaky || done.verdicts.of[i].fork_sensitive)
+            say({{"    ", nullptr},
+                 {done.verdicts.of[i].flaky ? "flaky" : "fork-sensitive", kYellow},
+                 {" " + printable(record.cases[i].id), nullptr}});
+    const size_t named = std::min(done.leaked.size(), kLeakedShown);
+    for (size_t i = 0; i < named; ++i) {
+        const auto& leaked = done.leaked[i];
+        std::string command;
+        for (const auto& word : leaked.argv) command += word + " ";
+        say(fmt::format("    left process {} running, {}: {}", leaked.pid,
+                        leaked.killed ? "killed" : "it could not be killed", printable(command)));
+    }
+    if (done.leaked.size() > named)
+        say(fmt::format("    and {} more; the report names them", done.leaked.size() - named));
+}
+
+}  // namespace compat::display

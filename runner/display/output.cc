@@ -1,0 +1,30 @@
+#include "runner/display/output.h"
+
+#include <cerrno>
+
+#include "runner/base/text.h"
+
+namespace compat::display {
+
+namespace {
+int first_error = 0;
+bool stdout_is_for_programs = false;
+}  // namespace
+
+std::FILE* people() { return stdout_is_for_programs ? stderr : stdout; }
+
+void keep_stdout_for_programs() { stdout_is_for_programs = true; }
+
+void put(std::FILE* file, std::string_view text) {
+    const bool written =
+        std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+    if (!written && file == stdout && errno != EPIPE && first_error == 0) first_error = errno;
+}
+
+int output_error() { return first_error; }
+
+std::function<void(std::string_view)> say_to(std::FILE* file) {
+    return [file](std::string_view line) { print(file, "{}\n", printable(line)); };
+}
+
+}  // namespace compat::display

@@ -1,0 +1,162 @@
+#include "runner/display/program_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "runner/base/text.h"
+
+namespace compat::display {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Rows of one table; what is more is counted. The record has all.
+constexpr size_t kRows = 12;
+
+using Words = std::vector<std::string>;
+
+struct Site {
+    Words cells;
+    std::int64_t count = 0;
+};
+
+// A section of the report: the kinds of events in it and what it shows of each.
+struct Section {
+    std::string_view noun, nouns;
+    std::string_view did;  // "24 requests redirected at 5 places"
+    std::vector<std::string_view> kinds;
+    bool devices;  // whether its events have a device asked for and one given
+};
+const std::array<Section, 4> kSections{{
+    {"request", "requests", "redirected", {"redirect", "fold", "override"}, true},
+    {"call", "calls", "fell back to the CPU", {"fallback"}, false},
+    {"call", "calls", "refused", {"refusal"}, false},
+    {"call", "calls", "answered without effect", {"stub"}, false},
+}};
+
+std::string shown_file(const std::string& file, const fs::path& cwd) {
+    const fs::path below = fs::path(file).lexically_relative(cwd);
+    return below.empty() || *below.begin() == ".." ? file : below.string();
+}
+
+std::string place(const parsers::Location& location, const fs::path& cwd) {
+    if (location.file.empty()) return "(no Python frame)";
+    return fmt::format("{}:{}", shown_file(location.file, cwd), location.line);
+}
+
+Words cells_of(const Section& section, const parsers::DeviceEvent& event, const fs::path& cwd) {
+    if (!section.devices) return {printable(event.op), printable(place(event.location, cwd))};
+    return {printable(event.kind), printable(event.op),
+            printable(fmt::format("{} -> {}", event.from, event.to)),
+            printable(place(event.location, cwd))};
+}
+
+// Sites of the section over all tests and processes, most frequent first.
+std::vector<Site> sites_of(const Section& section, std::span<const parsers::DeviceEvent> events,
+                           const fs::path& cwd) {
+    std::map<Words, std::int64_t> counts;
+    for (const auto& event : events)
+        if (std::find(section.kinds.begin(), section.kinds.end(), event.kind) !=
+            section.kinds.end())
+            counts[cells_of(section, event, cwd)] += event.count;
+    std::vector<Site> sites;
+    for (const auto& [cells, count] : counts) sites.push_back({cells, count});
+    std::stable_sort(sites.begin(), sites.end(),
+                     [](const Site& a, const Site& b) { return a.count > b.count; });
+    return sites;
+}
+
+std::int64_t sum_of(std::span<const Site> sites) {
+    std::int64_t sum = 0;
+    for (const auto& site : sites) sum += site.count;
+    return sum;
+}
+
+std::string counted_as(std::int64_t n, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
+std::string table(std::span<const Site> sites) {
+    const auto rows = sites.first(std::min(kRows, sites.size()));
+    std::vector<size_t> widths;
+    for (const auto& site : rows) {
+        widths.resize(site.cells.size());
+        for (size_t i = 0; i < site.cells.size(); ++i)
+            widths[i] = std::max(widths[i], site.cells[i].size());
+    }
+    std::string text;
+    for (const auto& site : rows) {
+        std::string line = fmt::format("{:>10}", site.count);
+        for (size_t i = 0; i < site.cells.size(); ++i)
+            line +=
+                fmt::format("  {:<{}}", site.cells[i], i + 1 < site.cells.size() ? widths[i] : 0);
+        text += line + "\n";
+    }
+    if (const auto left = sites.subspan(rows.size()); !left.empty())
+        text += fmt::format(
+            "{:>10}  at {} not shown here\n", sum_of(left),
+            counted_as(static_cast<std::int64_t>(left.size()), "more place", "more places"));
+    return text;
+}
+
+// Why nothing can be said of devices; empty: something can.
+std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& recorded) {
+    if (!run.unwatched.empty()) return run.unwatched;
+    const auto processes =
+        counted_as(static_cast<std::int64_t>(recorded.watched), "process", "processes");
+    if (recorded.watched == 0)
+        return "no Python with the shim was started in it (-E, -I and -S keep it out)";
+    if (recorded.with_torch == 0) return fmt::format("torch was not imported ({})", processes);
+    return {};
+}
+
+std::string shim_words(const ProgramRun& run, const parsers::DevicesResult& recorded) {
+    const parsers::ShimSession& shim = *recorded.shim;
+    return fmt::format(
+        "policy {}, host {}, torch {} of {}; {} recorded, {} with torch", shim.mode,
+        shim.simulated.empty() ? shim.host : shim.simulated + " (simulated)", shim.torch,
+        run.python, counted_as(static_cast<std::int64_t>(recorded.watched), "process", "processes"),
+        recorded.with_torch);
+}
+
+}  // namespace
+
+std::string program_report(const ProgramRun& run, const parsers::DevicesResult& recorded) {
+    std::string text;
+    const auto say = [&](const std::string& line) {
+        text += fmt::format("runner: {}\n", printable(line));
+    };
+    say(fmt::format("{}: {} ({})", run.command, exec::describe(run.outcome), human(run.took)));
+    if (const auto why = nothing_seen(run, recorded); !why.empty()) {
+        say("nothing was redirected: " + why);
+    } else {
+        say(shim_words(run, recorded));
+        for (const auto& section : kSections) {
+            const auto sites = sites_of(section, recorded.events, run.cwd);
+            if (sites.empty() && &section != kSections.begin()) continue;
+            say(fmt::format(
+                "{} {}{}", counted_as(sum_of(sites), section.noun, section.nouns), section.did,
+                sites.empty()
+                    ? ""
+                    : fmt::format(" at {}", counted_as(static_cast<std::int64_t>(sites.size()),
+                                                       "place", "places"))));
+            text += table(sites);
+        }
+    }
+    if (std::holds_alternative<exec::Signaled>(run.outcome) && recorded.with_torch > 0)
+        say("a process that a signal ended loses what it had counted since it last wrote");
+    for (const auto& diagnostic : recorded.diagnostics)
+        say(fmt::format("record, byte {}: {}", diagnostic.offset, diagnostic.message));
+    if (!run.record.empty()) say("record: " + run.record.string());
+    return text;
+}
+
+}  // namespace compat::display

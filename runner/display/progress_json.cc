@@ -1,0 +1,182 @@
+#include "runner/display/progress_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "runner/base/names.h"
+
+namespace compat::display {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kProgressFormat = 1;
+
+double seconds_between(SteadyTime from, SteadyTime to) {
+    return std::chrono::duration<double>(to - from).count();
+}
+
+std::string text_of(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// How a process ended, in a word and its number.
+struct OutcomeWords {
+    Json operator()(const exec::Exited& e) const { return {{"kind", "exited"}, {"code", e.code}}; }
+    Json operator()(const exec::Signaled& s) const {
+        return {{"kind", "signaled"}, {"signal", s.signal}};
+    }
+    Json operator()(const exec::TimedOut& t) const {
+        return {{"kind", "timed_out"}, {"limit_s", t.limit.count() / 1000.0}, {"test", t.of_test}};
+    }
+    Json operator()(const exec::OutOfMemory& m) const {
+        return {{"kind", "out_of_memory"}, {"limit_bytes", m.limit_bytes}};
+    }
+    Json operator()(const exec::Stopped&) const { return {{"kind", "stopped"}}; }
+    Json operator()(const exec::SpawnFailed&) const { return {{"kind", "spawn_failed"}}; }
+};
+
+class ToJson {
+  public:
+    ToJson(const std::string& run, const std::map<size_t, RunningJob>& running, const Moment& now)
+        : run_(run), running_(running), now_(now) {}
+
+    Json operator()(const exec::RunStarted& e) const {
+        return {
+            {"format", kProgressFormat}, {"run", run_}, {"jobs", e.jobs}, {"parallel", e.parallel}};
+    }
+    Json operator()(const exec::JobStarted& e) const {
+        Json json = of(e.job);
+        json["pid"] = e.pid;
+        json["forked"] = e.forked;
+        return json;
+    }
+    Json operator()(const exec::JobProgress& e) const {
+        Json json = of(e.job);
+        add(json, e.progress);
+        return json;
+    }
+    Json operator()(const exec::JobFinished& e) const {
+        Json json = of(e.job);
+        json["outcome"] = std::visit(OutcomeWords{}, e.outcome);
+        json["outcome"]["words"] = exec::describe(e.outcome);
+        json["forked"] = e.forked;
+        json["duration_s"] = e.duration.count();
+        json["user_s"] = e.usage.user_s;
+        json["system_s"] = e.usage.system_s;
+        json["peak_rss_bytes"] = e.usage.peak_rss_bytes;
+        json["read_bytes"] = e.usage.read_bytes;
+        json["written_bytes"] = e.usage.written_bytes;
+        json["dropped_log_bytes"] = e.dropped_log_bytes;
+        json["leaked"] = Json::array();
+        for (const auto& leaked : e.leaked)
+            json["leaked"].push_back(
+                {{"pid", leaked.pid}, {"argv", leaked.argv}, {"killed", leaked.killed}});
+        json["trouble"] = e.trouble ? Json(to_line(*e.trouble)) : Json();
+        return json;
+    }
+    Json operator()(const exec::Note& e) const { return {{"text", e.text}}; }
+    Json operator()(const exec::Tick&) const { return {}; }
+    Json operator()(const exec::StatusAsked&) const {
+        Json running = Json::array();
+        for (const auto& [job, at] : running_) {
+            Json json = of(job);
+            json["pid"] = at.pid;
+            json["age_s"] = seconds_between(at.since, now_.steady);
+            add(json, at.progress);
+            json["current_age_s"] = at.progress.current.empty()
+                                        ? Json()
+                                        : Json(seconds_between(at.progress.since, now_.steady));
+            running.push_back(std::move(json));
+        }
+        return {{"running", std::move(running)}};
+    }
+    Json broken(const exec::TestEnd& end, size_t job, bool last) const {
+        Json json = of(job);
+        json["id"] = end.id;
+        json["state"] = end.state;
+        json["why"] = key_line_of(end);
+        json["final"] = last;
+        return json;
+    }
+    Json operator()(const exec::Paused&) const { return Json::object(); }
+    Json operator()(const exec::Resumed&) const { return Json::object(); }
+    Json operator()(const exec::RunFinished& e) const {
+        return {
+            {"stopped", e.stopped}, {"reason", e.reason}, {"not_started", e.not_started.size()}};
+    }
+
+  private:
+    Json of(size_t job) const {
+        const auto at = running_.find(job);
+        if (at == running_.end()) return {{"job", job}};
+        return {{"job", job}, {"module", at->second.module}, {"attempt", at->second.attempt}};
+    }
+    static void add(Json& json, const exec::Progress& progress) {
+        json["ready"] = progress.ready;
+        json["collected"] = progress.collected;
+        json["ended"] = progress.ended;
+        json["current"] = progress.current.empty() ? Json() : Json(progress.current);
+    }
+
+    const std::string& run_;
+    const std::map<size_t, RunningJob>& running_;
+    const Moment& now_;
+};
+
+// In the order of the variant.
+constexpr std::array<const char*, std::variant_size_v<exec::RunEvent>> kEventNames{
+    "run_started", "job_started", "job_progress", "job_finished", "note", "",
+    "status",      "paused",      "resumed",      "run_finished"};
+
+std::string line_of(const char* name, const Moment& now, Json keys) {
+    Json json{{"event", name}, {"time", iso8601(now.wall)}};
+    json.update(keys);
+    return text_of(json);
+}
+
+}  // namespace
+
+std::string progress_line(const exec::RunEvent& event, const std::string& run,
+                          const std::map<size_t, RunningJob>& running, const Moment& now) {
+    const char* name = kEventNames[event.index()];
+    if (*name == '\0') return {};
+    return line_of(name, now, std::visit(ToJson{run, running, now}, event));
+}
+
+std::string broken_line(const exec::TestEnd& end, size_t job, bool last,
+                        const std::map<size_t, RunningJob>& running, const Moment& now) {
+    return line_of("test_broken", now, ToJson{{}, running, now}.broken(end, job, last));
+}
+
+std::string key_line_of(const exec::TestEnd& end) {
+    parsers::Failure failure;
+    failure.type = end.type;
+    failure.message = end.message;
+    return failure.key_line();
+}
+
+std::string module_line(const ModuleDone& done, const Moment& now) {
+    const auto& record = done.verdicts.record;
+    Json counts = Json::object(), unexpected = Json::array(), flaky = Json::array();
+    for (const auto name : parsers::kStateNames) counts[std::string(name)] = 0;
+    for (size_t i = 0; i < record.cases.size(); ++i) {
+        const auto& test = record.cases[i];
+        const std::string state(name_of(test.state));
+        counts[state] = counts[state].get<int>() + 1;
+        if (analysis::needs_attention(test.state))
+            unexpected.push_back({{"id", test.id}, {"state", state}, {"why", test.why()}});
+        if (done.verdicts.of[i].flaky) flaky.push_back(test.id);
+    }
+    return line_of("module_finished", now,
+                   {{"module", done.path},
+                    {"outcome", name_of(record.outcome)},
+                    {"reason", record.reason.empty() ? Json() : Json(record.reason)},
+                    {"attempts", done.attempts},
+                    {"duration_s", done.duration_s},
+                    {"counts", std::move(counts)},
+                    {"broken", std::move(unexpected)},
+                    {"flaky", std::move(flaky)}});
+}
+
+}  // namespace compat::display

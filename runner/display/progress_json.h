@@ -1,0 +1,44 @@
+// What happens during a run, one JSON object a line, for programs (--progress json):
+// docs/reference/file-formats.md and reports/progress.schema.json say what each key means. Pure;
+// prints nothing.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runner/base/clock.h"
+#include "runner/display/module_done.h"
+#include "runner/exec/event.h"
+
+namespace compat::display {
+
+// A job that runs.
+struct RunningJob {
+    std::string module;
+    int attempt = 1;
+    int pid = 0;
+    bool forked = false;
+    SteadyTime since;
+    exec::Progress progress;
+};
+
+struct Moment {
+    WallTime wall;
+    SteadyTime steady;
+};
+
+// The line of an event, without its newline; empty for one that is none of a program's business
+// (Tick). `running` holds the job that the event is about, the one that has just finished, too.
+[[nodiscard]] std::string progress_line(const exec::RunEvent& event, const std::string& run,
+                                        const std::map<size_t, RunningJob>& running,
+                                        const Moment& now);
+// Of a test that broke while its module goes on. `last`: nothing is to run again because of it.
+[[nodiscard]] std::string broken_line(const exec::TestEnd& end, size_t job, bool last,
+                                      const std::map<size_t, RunningJob>& running,
+                                      const Moment& now);
+// "AssertionError: 1 != 2"
+[[nodiscard]] std::string key_line_of(const exec::TestEnd& end);
+[[nodiscard]] std::string module_line(const ModuleDone& done, const Moment& now);
+
+}  // namespace compat::display

@@ -1,0 +1,79 @@
+#include "runner/display/terminal.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace compat::display {
+
+namespace {
+
+// Of which a process dies with its terminal as it had set it.
+constexpr int kDeadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGQUIT};
+
+termios original;  // read by the handler: whoever sets `taken` has written it before
+volatile std::sig_atomic_t taken = 0;
+
+void give_back_and_die(int signal) {
+    if (taken) ::tcsetattr(STDIN_FILENO, TCSANOW, &original);
+    ::raise(signal);  // SA_RESETHAND: as if nobody had looked
+}
+
+void watch_for_death() {
+    struct sigaction action {};
+    action.sa_handler = give_back_and_die;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    for (const int signal : kDeadly) {
+        struct sigaction before {};
+        ::sigaction(signal, nullptr, &before);
+        if (before.sa_handler == SIG_DFL) ::sigaction(signal, &action, nullptr);
+    }
+}
+
+bool is_foreground(int fd) { return ::isatty(fd) && ::tcgetpgrp(fd) == ::getpgrp(); }
+
+}  // namespace
+
+TerminalSize terminal_size() {
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+        return {};
+    return {size.ws_row, size.ws_col};
+}
+
+bool has_terminal() {
+    // Of a terminal that controls nobody (a build service's) there is no foreground.
+    return !::isatty(STDOUT_FILENO) || ::tcgetpgrp(STDOUT_FILENO) < 0 ||
+           is_foreground(STDOUT_FILENO);
+}
+
+void Keys::attend() {
+    if (taken_ || !is_foreground(STDIN_FILENO) || ::tcgetattr(STDIN_FILENO, &original) != 0) return;
+    termios single = original;
+    single.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    single.c_cc[VMIN] = 0;
+    single.c_cc[VTIME] = 0;
+    watch_for_death();
+    taken_ = true;
+    taken = 1;
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &single);
+}
+
+void Keys::release() {
+    if (!taken_) return;
+    if (is_foreground(STDIN_FILENO)) ::tcsetattr(STDIN_FILENO, TCSANOW, &original);
+    taken_ = false;
+    taken = 0;
+}
+
+char Keys::next() {
+    pollfd ready{STDIN_FILENO, POLLIN, 0};
+    char key = 0;
+    if (!taken_ || !is_foreground(STDIN_FILENO) || ::poll(&ready, 1, 0) != 1) return 0;
+    return ::read(STDIN_FILENO, &key, 1) == 1 ? key : '\0';
+}
+
+}  // namespace compat::display

@@ -1,0 +1,104 @@
+#include "runner/run/collect.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "parsers/attempt.h"
+#include "runner/archive/attempt_files.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/base/nearest.h"
+#include "runner/exec/loop.h"
+#include "runner/plan/targets.h"
+#include "runner/run/recorder.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder that is gone when it goes out of scope.
+class ScratchFolder {
+  public:
+    ScratchFolder() {
+        std::error_code error;
+        std::string name = (fs::temp_directory_path(error) / "runner-XXXXXX").string();
+        if (!error && ::mkdtemp(name.data())) path_ = name;
+    }
+    ~ScratchFolder() {
+        std::error_code error;
+        if (!path_.empty()) fs::remove_all(path_, error);
+    }
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+    [[nodiscard]] const fs::path& path() const { return path_; }
+
+  private:
+    fs::path path_;
+};
+
+}  // namespace
+
+Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const std::string& keyword,
+                                                     const std::vector<plan::Job>& planned_jobs) {
+    const ScratchFolder scratch;
+    if (scratch.path().empty())
+        return fail(ErrorKind::io, "cannot make a temporary folder",
+                    "set TMPDIR to a folder that can be written");
+    auto settings = ready.child;
+    settings.collect_only = true;
+    settings.keyword = keyword;
+    const auto common =
+        std::make_shared<exec::Variables>(plan::child_variables(ready.suite, settings));
+    std::vector<exec::Job> jobs;
+    std::vector<parsers::ModuleRecord> records(planned_jobs.size());
+    for (const auto& planned : planned_jobs) {
+        const fs::path folder = scratch.path() / escaped_path(planned.module);
+        const plan::AttemptPaths paths{
+            folder / "log", folder / "events", folder / "devices", folder / "only", {}};
+        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
+        jobs.push_back(child_job(ready, settings, planned, paths));
+        jobs.back().common_env = common;
+    }
+    const auto files = jobs;
+    exec::run_jobs(std::move(jobs), {ready.settings.jobs()}, SystemClock(),
+                   [&](const exec::RunEvent& event) -> exec::Reply {
+                       const auto* done = std::get_if<exec::JobFinished>(&event);
+                       if (!done) return {};
+                       const auto& job = files[done->job];
+                       records[done->job] =
+                           parsers::read_attempt({archive::lines_of(job.events), archive::text_of(job.log), ""},
+                                                 std::string(name_of(ready.suite.framework)),
+                                                 job.name, process_end(done->outcome));
+                       return {};
+                   });
+    return records;
+}
+
+std::vector<std::string> meant_by(const std::vector<std::string>& ids, const Ready& ready) {
+    constexpr size_t kMost = 3;
+    std::set<std::string> modules;
+    for (const auto& id : ids) modules.insert(id.substr(0, id.find("::")));
+    std::vector<plan::Job> jobs;
+    for (const auto& module : modules) jobs.push_back({module, {}, 0});
+    std::set<std::string> known;
+    for (const auto& record :
+         collect(ready, {}, jobs).value_or(std::vector<parsers::ModuleRecord>{}))
+        for (const auto& test : record.cases) {
+            if (test.pseudo) continue;
+            // A class, or a function of many parameters, may be what was meant, too.
+            const bool of_googletest = record.framework == name_of(suites::Framework::gtest);
+            for (auto& name : plan::selecting_ids(test.id, of_googletest))
+                known.insert(std::move(name));
+        }
+    const std::vector<std::string> all(known.begin(), known.end());
+    std::vector<std::string> words;
+    for (const auto& id : ids) words.push_back(did_you_mean(nearest(id, all, kMost)));
+    return words;
+}
+
+}  // namespace compat::run

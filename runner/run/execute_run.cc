@@ -1,0 +1,252 @@
+#include "runner/run/execute_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "runner/archive/run_record.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/base/text.h"
+#include "runner/display/closing_summary.h"
+#include "runner/display/display.h"
+#include "runner/display/output.h"
+#include "runner/exec/loop.h"
+#include "runner/run/collect.h"
+#include "runner/run/recorder.h"
+#include "runner/run/reporting.h"
+#include "runner/run/warm.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+display::DisplayOptions display_options(int verbosity, const config::Settings& settings,
+                                        std::FILE* log) {
+    const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+    const std::string& progress = settings.text(Setting::progress);
+    const std::string& color = settings.text(Setting::color);
+    display::DisplayOptions options;
+    const char* kind = std::getenv("TERM");
+    const bool drawable = kind && std::string_view(kind) != "dumb" && !std::getenv("CI");
+    if (progress == "json")
+        options.progress = display::Progress::json;
+    else if (terminal && (progress == "bar" || (progress == "auto" && drawable)))
+        options.progress = display::Progress::bar;
+    options.color = color == "always" || (color == "auto" && terminal && !std::getenv("NO_COLOR"));
+    options.verbosity = verbosity;
+    options.run_log = log;
+    return options;
+}
+
+display::DisplayedRun displayed(const Ready& ready, const Execution& execution) {
+    display::DisplayedRun run{execution.run.id,
+                              {},
+                              execution.seconds,
+                              ready.settings.jobs(),
+                              ready.settings.retries() > 0};
+    for (const auto& module : execution.plan.modules) run.modules.push_back(module.path);
+    return run;
+}
+
+plan::AttemptLimits attempt_limits(const Ready& ready, const archive::RunPlan& plan) {
+    return {ready.suite.limits.restarts, ready.settings.retries(), plan.maxfail};
+}
+
+// Keeps which attempt each job of the executor is, and makes jobs of attempts.
+class Jobs {
+  public:
+    Jobs(const Ready& ready, const Execution& execution)
+        : ready_(ready),
+          execution_(execution),
+          processes_(archive::name_of_processes(execution.run)),
+          common_(
+              std::make_shared<exec::Variables>(plan::child_variables(ready.suite, ready.child))) {}
+
+    Expected<exec::Job> make(Assignment assignment) {
+        const archive::PlannedModule& module = execution_.plan.modules[assignment.module];
+        const archive::AttemptNames names =
+            archive::attempt_names(module.path, assignment.number, assignment.kind);
+        const fs::path& folder = execution_.run.folder;
+        const plan::AttemptPaths paths{
+            folder / names.log, folder / names.events, folder / names.devices, folder / names.only,
+            fmt::format("{}/{}.{}", processes_, assignment.module, assignment.number)};
+        const plan::Job planned{module.path, assignment.only, 0};
+        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
+        exec::Job job = child_job(ready_, ready_.child, planned, paths);
+        job.common_env = common_;
+        job.attempt = assignment.number;
+        job.test_timeout = ready_.settings.test_timeout();
+        job.memory_bytes = ready_.suite.limits.memory_bytes;
+        job.warm = assignment.number == 1;
+        assignments_.push_back(std::move(assignment));
+        return job;
+    }
+    [[nodiscard]] std::shared_ptr<const exec::Variables> common_env() const { return common_; }
+    [[nodiscard]] const Assignment& of(size_t job) const { return assignments_[job]; }
+
+  private:
+    const Ready& ready_;
+    const Execution& execution_;
+    std::string processes_;
+    std::shared_ptr<const exec::Variables> common_;
+    std::vector<Assignment> assignments_;  // by job
+};
+
+// What is to be done first: for a new run every module, else what each still lacks.
+Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
+                                            display::Display& display, const store::Store& store,
+                                            const Execution& execution) {
+    std::vector<exec::Job> first;
+    const auto take_up = [&](size_t module, std::vector<store::JobResult> found) -> Expected<void> {
+        Step step = recorder.take_up(module, std::move(found));
+        if (step.done) {
+            display.count(*step.done);
+            return {};
+        }
+        return jobs.make(std::move(*step.next)).map([&](exec::Job&& job) {
+            first.push_back(std::move(job));
+        });
+    };
+    std::map<std::string_view, size_t> places;
+    for (size_t i = 0; i < execution.plan.modules.size(); ++i)
+        if (execution.resumed)
+            places.emplace(execution.plan.modules[i].path, i);
+        else if (auto taken = take_up(i, {}); !taken)
+            return tl::unexpected(taken.error());
+    if (!execution.resumed) return first;
+    return store
+        .each_module(execution.run.id,
+                     [&](store::StoredModule module) -> Expected<void> {
+                         const auto place = places.find(module.path);
+                         if (place == places.end()) return {};
+                         return take_up(place->second, std::move(module.attempts));
+                     })
+        .map([&] { return std::move(first); });
+}
+
+// Children until all is done or the run is stopped; the record of each in the store as it ends.
+exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const Ready& ready,
+                               const Clock& clock, display::Display& display, Recorder& recorder,
+                               std::optional<exec::Zygote> zygote) {
+    exec::RunFinished finished;
+    exec::Settings settings;
+    settings.parallel = ready.settings.jobs();
+    exec::run_jobs(
+        std::move(first), settings, clock,
+        [&](const exec::RunEvent& event) -> exec::Reply {
+            display.on_event(event);
+            exec::Reply reply;
+            if (const auto* job = std::get_if<exec::JobFinished>(&event)) {
+                const Assignment assignment = jobs.of(job->job);
+                Step step = recorder.job_finished(assignment, *job);
+                if (step.done)
+                    display.module_done(*job, *step.done);
+                else
+                    display.attempt_follows(*job, step.next->number, step.next->kind);
+                if (step.next) {
+                    auto next = jobs.make(std::move(*step.next));
+                    if (next)
+                        reply.next.push_back(std::move(*next));
+                    else
+                        recorder.cannot_start(next.error());
+                }
+                reply.stop = recorder.stop();
+            } else if (const auto* end = std::get_if<exec::RunFinished>(&event)) {
+                finished = *end;
+            }
+            return reply;
+        },
+        std::move(zygote));
+    return finished;
+}
+
+// For each test that was asked for and is not there, what is known instead.
+void name_unmatched(const std::vector<std::string>& ids, const Ready& ready) {
+    if (ids.empty()) return;
+    const auto words = meant_by(ids, ready);
+    for (size_t i = 0; i < ids.size(); ++i)
+        print(stderr, "runner: no test is named {}: {}\n", printable(ids[i]),
+              words[i].empty() ? "`runner list --cases SUITE MODULE` prints the ids"
+                               : printable(words[i]));
+}
+
+Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Execution& execution,
+                             const Clock& clock, SteadyTime since,
+                             const exec::RunFinished& finished, Recorder& recorder) {
+    const archive::RunFolder& run = execution.run;
+    recorder.save_what_failed();
+    analysis::RunFacts facts = recorder.facts();
+    const bool enough = recorder.enough_failures();
+    facts.interrupted = finished.stopped && !recorder.trouble() && !enough;
+    facts.unexpected = facts.unexpected || !finished.not_started.empty();
+    facts.nothing_to_do = execution.plan.modules.empty();
+    const ExitCode code = analysis::exit_code(facts);
+    const std::chrono::duration<double> took = clock.steady() - since;
+    // That the last failure of a run was one too many leaves nothing out.
+    const bool complete =
+        !finished.stopped || (enough && finished.not_started.empty() && !recorder.left_something());
+    const store::RunEnd run_end{
+        clock.wall(),           execution.seconds_before + took.count(), complete,
+        static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),
+        finished.reason};
+    const auto closed = archive::record_end(run.folder, run_end).and_then([&] {
+        return store.finish_run(run.id, run_end);
+    });
+    if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
+
+    if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
+    if (!finished.stopped) name_unmatched(recorder.unmatched(), ready);
+    if (code == ExitCode::nothing_selected && !execution.plan.keyword.empty())
+        print(stderr, "runner: -k {} matches no test: `runner list --cases SUITE` prints the ids\n",
+              printable(execution.plan.keyword));
+    if (!complete) {
+        std::error_code error;
+        const bool usual = fs::equivalent(run.results, fs::current_path() / "results", error);
+        print("go on with it: runner resume {}{}\n", run.id,
+              usual ? "" : " --results " + shell_quoted(run.results.string()));
+    }
+    if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
+    return code;
+}
+
+}  // namespace
+
+Expected<ExitCode> execute_run(const Ready& ready, store::Store& store,
+                               const Execution& execution) {
+    const SystemClock clock;
+    const SteadyTime since = clock.steady();
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
+        std::fopen((execution.run.folder / "run.log").c_str(), "ae"), &std::fclose);
+    display::Display display(display_options(execution.verbosity, ready.settings, run_log.get()),
+                             displayed(ready, execution));
+    display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
+                            counted(static_cast<long>(execution.plan.modules.size()), "module"),
+                            ready.settings.jobs(), settings_words(ready)));
+    for (const auto& note : execution.notes) display.say("note: " + printable(note));
+
+    Recorder recorder(
+        store, execution.run.id, execution.run.folder,
+        {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails},
+        execution.plan.modules);
+    Jobs jobs(ready, execution);
+    auto first = first_jobs(jobs, recorder, display, store, execution);
+    if (!first) return tl::unexpected(first.error());
+    recorder.begin();
+    auto zygote = zygote_for(ready, execution.run, jobs.common_env(), first->size());
+    const auto finished =
+        run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
+    for (const auto& done : recorder.cut_short()) display.module_done(done);
+    display.finish();
+    return close_run(store, ready, execution, clock, since, finished, recorder);
+}
+
+}  // namespace compat::run

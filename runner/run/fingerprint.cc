@@ -1,0 +1,82 @@
+#include "runner/run/fingerprint.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "runner/base/files.h"
+#include "runner/base/host.h"
+#include "runner/base/names.h"
+
+namespace compat::run {
+
+namespace {
+
+// The value of the first line "key<separator>value" of a file of the system's.
+std::string field_of(const char* file, std::string_view key, char separator) {
+    std::istringstream lines(read_file(file).value_or(""));
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with(key)) continue;
+        const size_t at = line.find(separator);
+        if (at == std::string::npos) continue;
+        const size_t begin = line.find_first_not_of(" \t\"", at + 1);
+        const size_t end = line.find_last_not_of(" \t\"\n");
+        if (begin == std::string::npos || end < begin) return "";
+        return line.substr(begin, end - begin + 1);
+    }
+    return "";
+}
+
+}  // namespace
+
+plan::Variables masked(plan::Variables variables) {
+    for (auto& [name, value] : variables)
+        if (is_secret_name(name)) value = "<set>";
+    return variables;
+}
+
+std::vector<std::string> masked(std::vector<std::string> words) {
+    for (auto& word : words) {
+        // "--env=NAME=VALUE" is one word; the name is what follows.
+        const size_t begin = word.starts_with("--env=") ? 6 : 0;
+        const size_t equals = word.find('=', begin);
+        if (equals != std::string::npos &&
+            is_secret_name(std::string_view(word).substr(begin, equals - begin)))
+            word.replace(equals + 1, std::string::npos, "<set>");
+    }
+    return words;
+}
+
+std::string fingerprint(const prepare::Prepared& prepared, const config::Settings& settings,
+                        const plan::Variables& child_env) {
+    utsname host{};
+    ::uname(&host);
+    nlohmann::ordered_json json;
+    json["host"] = host.nodename;
+    json["os"] = field_of("/etc/os-release", "PRETTY_NAME", '=');
+    json["kernel"] = std::string(host.sysname) + " " + host.release;
+    json["machine"] = host.machine;
+    json["cpu"] = cpu_model();
+    json["cores"] = std::thread::hardware_concurrency();
+    json["memory_bytes"] =
+        static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
+    json["python"] = prepared.environment.version;
+    json["torch"] = {{"version", prepared.environment.torch_version},
+                     {"git", prepared.environment.torch_git}};
+    json["packages"] = prepared.environment.packages;
+    json["source"] = {{"commit", prepared.source.commit},
+                      {"dirty", prepared.source.dirty},
+                      {"hash", prepared.source.hash}};
+    json["runner"] = kVersion;
+    // The shim's library lies in a folder that is named by what it was built from.
+    json["shim"] = prepared.shim_library.parent_path().filename().string();
+    for (const auto& row : config::kSettings)
+        json["settings"][std::string(row.name)] = settings.text(row.setting);
+    for (const auto& [name, value] : masked(child_env)) json["env"][name] = value;
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace compat::run

@@ -1,0 +1,169 @@
+// `import`: results that others made become a run like any other, with a copy of their files.
+#include "runner/run/import_results.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "runner/analysis/verdict.h"
+#include "runner/archive/importers.h"
+#include "runner/archive/results.h"
+#include "runner/archive/run_record.h"
+#include "runner/archive/temp_output.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/base/text.h"
+#include "runner/display/output.h"
+#include "runner/run/reporting.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+// Read from the copies, so that what is stored is what was read. What was made plain lies in `room`
+// and becomes its own copy.
+Expected<void> copy_into(const fs::path& folder, const fs::path& room,
+                         std::vector<archive::ImportedFile>& files) {
+    if (auto made = make_directories(folder / archive::kImportedFolder); !made) return made;
+    for (size_t i = 0; i < files.size(); ++i) {
+        archive::ImportedFile& file = files[i];
+        if (!file.unread.empty()) continue;
+        const fs::path copy = fs::path(archive::kImportedFolder) /
+                              fmt::format("{}-{}", i + 1, escaped_component(file.name));
+        std::error_code error;
+        if (file.file.parent_path() == room)
+            fs::rename(file.file, folder / copy, error);
+        else
+            fs::copy_file(file.file, folder / copy, error);
+        if (error)
+            return fail(ErrorKind::io, "cannot be copied: " + error.message(), {},
+                        file.file.string());
+        file.file = folder / copy;
+        file.log = copy;
+    }
+    std::error_code ignored;
+    fs::remove(room, ignored);
+    return {};
+}
+
+// Of the first file that could not be read.
+std::string unread_of(const std::vector<archive::ImportedFile>& files) {
+    for (const auto& file : files)
+        if (!file.unread.empty()) return file.name + ": " + file.unread;
+    return {};
+}
+
+// A folder may hold any number of files that are no results.
+void print_notes(const std::vector<std::string>& notes) {
+    constexpr size_t kMost = 20;
+    for (size_t i = 0; i < notes.size() && i < kMost; ++i) print("note: {}\n", printable(notes[i]));
+    if (notes.size() > kMost) print("note: {} more like these\n", notes.size() - kMost);
+}
+
+store::RunInfo run_info(const ImportRequest& request, const config::Invocation& invocation,
+                        const config::Settings& settings, const archive::RunFolder& run,
+                        const std::string& series, const std::vector<archive::ImportedFile>& files,
+                        const std::set<std::string>& frameworks) {
+    store::RunInfo info;
+    info.id = run.id;
+    info.suite = request.suite;
+    info.series = series;
+    info.started = run.started;
+    info.framework = fmt::format("{}", fmt::join(frameworks, "+"));
+    info.shim = false;
+    info.device = request.device;
+    info.fallback = false;
+    info.torch = request.torch;
+    info.root = settings.text(Setting::root).empty()
+                    ? std::string()
+                    : fs::absolute(settings.text(Setting::root)).string();
+    info.argv = invocation.argv;
+    info.fingerprint = archive::describe_files(files);
+    info.folder = "runs/" + run.id;
+    return info;
+}
+
+}  // namespace
+
+Expected<ExitCode> import_results(const ImportRequest& request,
+                                  const config::Invocation& invocation) {
+    const auto settings = config::Settings::resolve(invocation.flags, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    archive::RunFolder run;
+    run.results = fs::absolute(settings->text(Setting::results));
+    run.started = SystemClock().wall();
+    const std::string& name = settings->text(Setting::name);
+    const std::string& series = name.empty() ? request.suite : name;
+    run.id = make_run_id(series, run.started, std::random_device{}());
+    run.folder = run.results / "runs" / run.id;
+    std::optional<archive::OpenResults> store;
+    const auto open = [&]() -> Expected<void> {
+        auto opened = archive::open_results(run.results);
+        if (!opened) return tl::unexpected(opened.error());
+        store.emplace(std::move(*opened));
+        return {};
+    };
+    // Before stdin is read, which can be read but once. A new folder is made when there is
+    // something for it.
+    std::error_code error;
+    if (fs::exists(run.results / "runner.db", error) || fs::exists(run.results / "runs", error))
+        if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+    archive::TempOutput made(run.folder, report_interruption(run.id));
+    const fs::path room = run.folder / "incoming";
+    std::vector<std::string> notes;
+    auto files = archive::find_foreign(
+        {request.files, request.dialect, request.stdin_name, run.results}, room, notes);
+    if (!files) return tl::unexpected(files.error());
+    if (!store)
+        if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+    if (auto copied = copy_into(run.folder, room, *files); !copied)
+        return tl::unexpected(copied.error());
+
+    // Once to see what they are, and that there is anything; once to store it.
+    const auto look =
+        archive::read_imported(*files, [](const store::JobResult&) { return Expected<void>(); });
+    if (!look) return tl::unexpected(look.error());
+    if (look->frameworks.empty())
+        return fail(ErrorKind::usage, "there is not one result in these files",
+                    look->notes.empty() ? unread_of(*files) : look->notes.front());
+    print_notes(notes);
+    print_notes(look->notes);
+    for (const auto& file : *files)
+        print("{}: {}\n", printable(file.name),
+              file.unread.empty() ? std::string(name_of(file.dialect)) : printable(file.unread));
+
+    analysis::RunFacts facts;
+    facts.collected = static_cast<long>(look->collected);
+    facts.unaccounted = !look->mismatches.empty();
+    facts.unexpected = !look->unexpected.empty();
+    const ExitCode code = analysis::exit_code(facts);
+    store::StoredRun stored{
+        run_info(request, invocation, *settings, run, series, *files, look->frameworks),
+        store::RunEnd{SystemClock().wall(),
+                      look->duration_s,
+                      true,
+                      static_cast<int>(code),
+                      look->mismatches.empty(),
+                      look->mismatches,
+                      {}},
+        look->duration_s};
+    const auto recorded = archive::record_run(run.folder, stored.info).and_then([&] {
+        return archive::record_end(run.folder, *stored.end);
+    });
+    if (!recorded) return tl::unexpected(recorded.error());
+    const auto added = store->add_run(stored, [&](const store::SeeModule& see) {
+        return archive::see_imported(*files, run.started, see).map([&] { made.hold(); });
+    });
+    if (!added) return tl::unexpected(added.error());
+    made.keep();
+    if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
+    return code;
+}
+
+}  // namespace compat::run

@@ -1,0 +1,26 @@
+// Results that others made as a run like any other, with a copy of their files. Not here: reading
+// those files (archive/importers.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "runner/base/exit_code.h"
+#include "runner/config/settings.h"
+
+namespace compat::run {
+
+struct ImportRequest {
+    std::vector<std::string> files;
+    std::string suite = "imported";
+    std::string dialect;  // empty: as each file looks
+    std::string stdin_name = "stdin";
+    std::string device = "unknown";
+    std::string torch;
+};
+
+[[nodiscard]] Expected<ExitCode> import_results(const ImportRequest& request,
+                                                const config::Invocation& invocation);
+
+}  // namespace compat::run

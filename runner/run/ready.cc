@@ -1,0 +1,139 @@
+#include "runner/run/ready.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "runner/base/files.h"
+#include "runner/run/share.h"
+#include "runner/run/variables.h"
+#include "suites/load.h"
+
+namespace compat::run {
+
+using config::Setting;
+
+Expected<Ready> open_suite(const std::string& name, const config::Invocation& invocation,
+                           const prepare::Say& say) {
+    auto share = find_share();
+    if (!share) return tl::unexpected(share.error());
+    Ready ready;
+    ready.share = *share;
+    const auto shipped = shipped_suites(*share);
+    auto suite = suites::load_suite(find_suite(name, *share), shipped);
+    if (!suite) return tl::unexpected(suite.error());
+    ready.suite = std::move(*suite);
+    for (const auto& found : ready.suite.found) say(found);
+
+    auto settings = config::Settings::resolve(invocation.flags, &ready.suite);
+    if (!settings) return tl::unexpected(settings.error());
+    ready.settings = std::move(*settings);
+    const auto framework = suites::framework_of(ready.settings.text(Setting::framework)).value();
+    const bool both_python =
+        suites::is_python(framework) && suites::is_python(ready.suite.framework);
+    // Tests lie in other files then.
+    if (framework != ready.suite.framework && !both_python)
+        ready.suite.layout.modules = suites::default_modules(framework);
+    ready.suite.framework = framework;
+    return ready;
+}
+
+prepare::Options prepare_options(const config::Settings& settings) {
+    prepare::Options options;
+    options.root = settings.text(Setting::root);
+    options.python = settings.text(Setting::python);
+    options.shim = settings.on(Setting::shim);
+    options.torch_requirement = settings.text(Setting::torch_requirement);
+    options.base_python = settings.text(Setting::base_python);
+    return options;
+}
+
+namespace {
+
+// What is simulated is tensors of a Python's torch; a device of its own is no CPU build's.
+Expected<void> check_simulation(const Ready& ready) {
+    const auto& simulate = ready.child.simulate;
+    if (simulate.empty()) return {};
+    const std::string& origin = ready.settings[Setting::simulate].origin;
+    if (ready.child.shim_library.empty())
+        return fail(ErrorKind::usage, "the shim simulates accelerators, and it is off here",
+                    "leave --shim on, with a suite of Python tests that has torch", origin);
+    if (ready.prepared.accelerator != "cpu")
+        return fail(
+            ErrorKind::usage,
+            fmt::format("the environment's torch has {} of its own", ready.prepared.accelerator),
+            "simulate with a CPU build of torch", origin);
+    return {};
+}
+
+}  // namespace
+
+Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
+    prepare::Options options = prepare_options(ready.settings);
+    options.source_only = need == Need::modules;
+    const prepare::Cache cache(ready.settings.text(Setting::cache));
+    auto prepared = prepare::prepare(ready.suite, options, ready.share, cache, say);
+    if (!prepared) return tl::unexpected(prepared.error());
+    ready.prepared = std::move(*prepared);
+
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    auto& child = ready.child;
+    child.python = ready.prepared.environment.python;
+    child.root = ready.prepared.source.root;
+    child.harness = ready.share.harness / "main.py";
+    child.activation = ready.share.shim / "python" / "activate";
+    child.shim_library = ready.prepared.shim_library;
+    child.policy = ready.settings.text(Setting::policy);
+    child.masquerade = ready.settings.masquerades();
+    child.simulate = ready.settings.simulated();
+    child.fallback = ready.settings.on(Setting::fallback);
+    child.threads = std::max(1, cores / ready.settings.jobs());
+    child.inherited = inherited_environment();
+    return check_simulation(ready);
+}
+
+std::string settings_words(const Ready& ready) {
+    const auto& environment = ready.prepared.environment;
+    return fmt::format(
+        "shim {}, torch {}, Python {}, device {}",
+        ready.prepared.shim_library.empty() ? "off"
+                                            : fmt::format("on (policy {})", ready.child.policy),
+        environment.torch_version.empty() ? "none" : environment.torch_version, environment.version,
+        ready.child.simulate.empty() ? ready.prepared.accelerator
+                                     : ready.child.simulate + " (simulated)");
+}
+
+Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,
+                              const plan::Past& past) {
+    return plan::list_modules(ready.suite, ready.child.root).and_then([&](const auto& modules) {
+        return plan::make_plan(ready.suite, modules, selection, past);
+    });
+}
+
+exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
+                    const plan::Job& planned, const plan::AttemptPaths& paths) {
+    auto child = plan::child_command(ready.suite, settings, planned, paths);
+    exec::Job job;
+    job.name = planned.module;
+    job.argv = std::move(child.argv);
+    job.cwd = settings.root;
+    job.env = std::move(child.env);
+    job.id = paths.id;
+    job.log = paths.log;
+    job.events = paths.events;
+    job.timeout = ready.settings.timeout();
+    job.log_bytes = ready.suite.limits.log_bytes;
+    return job;
+}
+
+Expected<void> write_attempt(const plan::Job& planned, const plan::AttemptPaths& paths) {
+    std::string ids;
+    for (const auto& id : planned.only) ids += id + "\n";
+    return make_directories(paths.log.parent_path()).and_then([&]() -> Expected<void> {
+        if (ids.empty()) return {};
+        return write_file(paths.only, ids);
+    });
+}
+
+}  // namespace compat::run

@@ -1,0 +1,331 @@
+#include "runner/run/recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "parsers/attempt.h"
+#include "runner/analysis/accounting.h"
+#include "runner/archive/attempt_files.h"
+#include "runner/archive/run_record.h"
+#include "runner/base/files.h"
+#include "runner/base/host.h"
+#include "runner/base/names.h"
+#include "runner/plan/targets.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using parsers::ModuleOutcome;
+using parsers::ModuleRecord;
+using parsers::ProcessEnd;
+
+namespace {
+
+struct ToProcessEnd {
+    using Kind = ProcessEnd::Kind;
+    static ProcessEnd made(Kind kind, int code, std::string detail = {}) {
+        ProcessEnd end;
+        end.kind = kind;
+        end.code = code;
+        end.detail = std::move(detail);
+        return end;
+    }
+    ProcessEnd operator()(const exec::Exited& e) const { return made(Kind::exited, e.code); }
+    ProcessEnd operator()(const exec::Signaled& s) const {
+        return made(Kind::signaled, s.signal, signal_name(s.signal));
+    }
+    ProcessEnd operator()(const exec::TimedOut& t) const {
+        ProcessEnd end = made(Kind::timed_out, 0, exec::describe(exec::Outcome(t)));
+        end.of_test = t.of_test;
+        end.limit_s = std::chrono::duration<double>(t.limit).count();
+        return end;
+    }
+    ProcessEnd operator()(const exec::OutOfMemory& m) const {
+        return made(Kind::out_of_memory, SIGKILL, exec::describe(exec::Outcome(m)));
+    }
+    ProcessEnd operator()(const exec::Stopped& s) const { return made(Kind::stopped, 0, s.reason); }
+    ProcessEnd operator()(const exec::SpawnFailed& s) const {
+        return made(Kind::spawn_failed, 0, s.error);
+    }
+};
+
+// Of the ids that were asked for of a module that was collected in order, those that are no test's
+// nor a class's or function's of tests.
+std::vector<std::string> without_tests(const std::vector<std::string>& asked,
+                                       const ModuleRecord& record) {
+    std::vector<std::string> nobody;
+    if (asked.empty() ||
+        (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests))
+        return nobody;
+    std::set<std::string> ids;
+    for (const auto& test : record.cases) {
+        if (test.pseudo) return nobody;
+        const bool of_googletest = record.framework == name_of(suites::Framework::gtest);
+        for (auto& id : plan::selecting_ids(test.id, of_googletest)) ids.insert(std::move(id));
+    }
+    for (const std::string& id : asked)
+        if (!ids.contains(id)) nobody.push_back(id);
+    return nobody;
+}
+
+plan::Fate fate_of(parsers::State state, const ModuleRecord& record) {
+    using enum parsers::State;
+    if (state == crashed || state == timed_out) return plan::Fate::died;
+    if (state == not_run) return plan::Fate::unreached;
+    return analysis::is_unexpected(state, record.framework) ? plan::Fate::bad : plan::Fate::good;
+}
+
+plan::Attempt for_planner(const store::JobResult& job) {
+    const ModuleRecord& record = job.record;
+    plan::Attempt attempt;
+    attempt.kind = job.kind;
+    attempt.forked = record.forked;
+    attempt.stopped = record.outcome == ModuleOutcome::interrupted ||
+                      record.outcome == ModuleOutcome::spawn_failed;
+    attempt.known = record.ready && record.outcome != ModuleOutcome::load_error;
+    attempt.asked = job.only;
+    for (const auto& test : record.cases)
+        attempt.rows.push_back({test.id, fate_of(test.state, record), test.pseudo});
+    return attempt;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream rest(text);
+    for (std::string line; std::getline(rest, line);) lines.push_back(std::move(line));
+    return lines;
+}
+
+}  // namespace
+
+ProcessEnd process_end(const exec::Outcome& outcome, const exec::Usage& usage) {
+    ProcessEnd end = std::visit(ToProcessEnd{}, outcome);
+    end.peak_rss_bytes = usage.peak_rss_bytes;
+    return end;
+}
+
+Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Settings settings,
+                   std::vector<archive::PlannedModule> modules)
+    : store_(store),
+      run_(std::move(run)),
+      folder_(std::move(run_folder)),
+      settings_(settings),
+      modules_(std::move(modules)) {}
+
+ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
+    // A file that is not there is one that the child never wrote: the parsers say what that means.
+    const archive::AttemptNames names =
+        archive::attempt_names(modules_[module].path, number, AttemptKind::whole);
+    return parsers::read_attempt({archive::lines_of(folder_ / names.events),
+                                  archive::text_of(folder_ / names.log),
+                                  archive::lines_of(folder_ / names.devices)},
+                                 name_of(settings_.framework), modules_[module].path, end);
+}
+
+std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result) {
+    const archive::AttemptNames names =
+        archive::attempt_names(modules_[module].path, result.attempt, result.kind);
+    std::error_code error;
+    result.log = names.log;
+    if (fs::exists(folder_ / names.events, error)) result.events = names.events;
+    if (fs::exists(folder_ / names.devices, error)) result.devices = names.devices;
+
+    auto& jobs = open_[module];
+    jobs.push_back(std::move(result));
+    store::JobResult& job = jobs.back();
+    // What will never run says why that is the end of it.
+    auto so_far = history(module);
+    const plan::LeftOver left = plan::left_over(so_far, limits_now());
+    for (auto& test : job.record.cases)
+        if (test.state == parsers::State::not_run)
+            if (const std::string why = left.reason_for(test.id); !why.empty())
+                test.reason += "; " + why;
+    if (auto recorded = archive::record_attempt(folder_, job); !recorded && !trouble_)
+        trouble_ = recorded.error();
+    if (auto saved = store_.save_job(run_, job); !saved) {
+        if (!trouble_) trouble_ = saved.error();
+        unsaved_.push_back(job);
+    }
+    return so_far;
+}
+
+void Recorder::account(size_t module, const ModuleRecord& record) {
+    for (const auto& mismatch : analysis::account(record).mismatches) {
+        mismatches_.push_back({modules_[module].path, mismatch.text()});
+        facts_.unaccounted = true;
+    }
+}
+
+plan::AttemptLimits Recorder::limits_now() const {
+    plan::AttemptLimits limits = settings_.limits;
+    if (limits.maxfail == 0) return limits;
+    // What is taken up was decided with fewer failures known: in the same order, and to go on.
+    limits.maxfail = failed_before_
+                         ? std::max<std::int64_t>(1, limits.maxfail - (failed_ - *failed_before_))
+                         : std::numeric_limits<std::int64_t>::max();
+    return limits;
+}
+
+std::vector<plan::Attempt> Recorder::history(size_t module) const {
+    std::vector<plan::Attempt> attempts;
+    const auto jobs = open_.find(module);
+    if (jobs == open_.end()) return attempts;
+    std::transform(jobs->second.begin(), jobs->second.end(), std::back_inserter(attempts),
+                   for_planner);
+    return attempts;
+}
+
+Step Recorder::decide(size_t module, const std::vector<plan::Attempt>& so_far) {
+    const auto next = plan::next_attempt(so_far, limits_now());
+    if (!next) return {{}, close(module)};
+    Assignment assignment;
+    assignment.module = module;
+    assignment.number = static_cast<int>(so_far.size()) + 1;
+    assignment.kind = next->kind;
+    assignment.only = next->kind == AttemptKind::whole ? modules_[module].only : next->only;
+    return {std::move(assignment), {}};
+}
+
+Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
+    for (auto& job : found) {
+        account(module, job.record);
+        open_[module].push_back(std::move(job));
+    }
+    const int number = static_cast<int>(open_.contains(module) ? open_[module].size() : 0) + 1;
+    // Only plain whole attempts have no file that names their tests.
+    store::JobResult result;
+    result.attempt = number;
+    const std::string& path = modules_[module].path;
+    std::error_code error;
+    const bool left =
+        fs::exists(folder_ / archive::attempt_names(path, number, result.kind).log, error);
+    for (const std::string_view name : kAttemptKindNames) {
+        const AttemptKind kind = *attempt_kind_of(name);
+        const fs::path only = folder_ / archive::attempt_names(path, number, kind).only;
+        if (!left) {
+            fs::remove(only, error);  // or it would be taken for that of the attempt to come
+        } else if (fs::exists(only, error)) {
+            result.kind = kind;
+            if (kind != AttemptKind::whole) result.only = lines_of(read_file(only).value_or(""));
+        }
+    }
+    if (!left) return decide(module, history(module));
+
+    // The runner ended before it could store this attempt.
+    result.process_end = "the runner ended before it";
+    result.ended = ToProcessEnd::made(ProcessEnd::Kind::stopped, 0, result.process_end);
+    result.record = read(module, number, *result.ended);
+    const auto written =
+        fs::last_write_time(folder_ / archive::attempt_names(path, number, result.kind).log, error);
+    result.started =
+        std::chrono::time_point_cast<Milliseconds>(std::chrono::file_clock::to_sys(written));
+    account(module, result.record);
+    return decide(module, save(module, std::move(result)));
+}
+
+Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinished& finished) {
+    const size_t module = assignment.module;
+    store::JobResult result;
+    result.ended = process_end(finished.outcome, finished.usage);
+    result.record = read(module, assignment.number, *result.ended);
+    result.attempt = assignment.number;
+    result.kind = assignment.kind;
+    if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
+    result.record.forked = finished.forked;
+    result.started = finished.started;
+    result.duration_s = finished.duration.count();
+    result.user_s = finished.usage.user_s;
+    result.system_s = finished.usage.system_s;
+    result.max_rss_bytes = static_cast<std::int64_t>(finished.usage.max_rss_bytes);
+    result.peak_rss_bytes = static_cast<std::int64_t>(finished.usage.peak_rss_bytes);
+    result.read_bytes = static_cast<std::int64_t>(finished.usage.read_bytes);
+    result.written_bytes = static_cast<std::int64_t>(finished.usage.written_bytes);
+    result.process_end = exec::describe(finished.outcome);
+    result.dropped_log_bytes = static_cast<std::int64_t>(finished.dropped_log_bytes);
+    for (const auto& leaked : finished.leaked)
+        result.leaked.push_back({leaked.pid, leaked.argv, leaked.killed});
+
+    account(module, result.record);
+    if (finished.trouble && !trouble_) trouble_ = finished.trouble;
+    const auto so_far = save(module, std::move(result));
+    const bool ours = std::holds_alternative<exec::Stopped>(finished.outcome) ||
+                      std::holds_alternative<exec::SpawnFailed>(finished.outcome);
+    if (!ours && !trouble_) return decide(module, so_far);
+    left_something_ = true;
+    return {{}, close(module)};
+}
+
+display::ModuleDone Recorder::close(size_t module) {
+    display::ModuleDone done;
+    done.path = modules_[module].path;
+    const auto jobs = open_.find(module);
+    if (jobs == open_.end()) {
+        done.verdicts.record.path = done.path;
+        done.verdicts.record.outcome = ModuleOutcome::not_run;
+    } else {
+        done.verdicts = analysis::verdicts_of_jobs(jobs->second);
+        done.attempts = static_cast<int>(jobs->second.size());
+        for (const auto& job : jobs->second) {
+            done.duration_s += job.duration_s;
+            done.leaked.insert(done.leaked.end(), job.leaked.begin(), job.leaked.end());
+        }
+        open_.erase(jobs);
+    }
+    const ModuleRecord& record = done.verdicts.record;
+    // Under `maxfail` tests are left that the planner would have run.
+    if (settings_.limits.maxfail > 0)
+        left_something_ =
+            left_something_ || record.outcome == ModuleOutcome::interrupted ||
+            std::any_of(record.cases.begin(), record.cases.end(),
+                        [](const auto& test) { return test.state == parsers::State::not_run; });
+    add(facts_, record);
+    const auto nobody = without_tests(modules_[module].only, record);
+    unmatched_.insert(unmatched_.end(), nobody.begin(), nobody.end());
+    facts_.usage = facts_.usage || !unmatched_.empty();
+    for (const auto& verdict : done.verdicts.of)
+        facts_.unexpected = facts_.unexpected || (settings_.flaky_fails && verdict.flaky);
+    failed_ += std::count_if(record.cases.begin(), record.cases.end(), [&](const auto& test) {
+        return test.state != parsers::State::not_run &&
+               analysis::is_unexpected(test.state, record.framework);
+    });
+    facts_.infrastructure = facts_.infrastructure || trouble_.has_value();
+    return done;
+}
+
+std::vector<display::ModuleDone> Recorder::cut_short() {
+    std::vector<display::ModuleDone> all;
+    left_something_ = left_something_ || !open_.empty();
+    while (!open_.empty()) all.push_back(close(open_.begin()->first));
+    return all;
+}
+
+void Recorder::cannot_start(Error error) {
+    if (!trouble_) trouble_ = std::move(error);
+    facts_.infrastructure = true;
+}
+
+bool Recorder::enough_failures() const {
+    return settings_.limits.maxfail > 0 &&
+           failed_ - failed_before_.value_or(0) >= settings_.limits.maxfail;
+}
+
+std::string Recorder::stop() const {
+    // A store or disk that takes no more: hours of work would be lost.
+    if (trouble_) return to_line(*trouble_);
+    if (enough_failures()) return fmt::format("stopped by --maxfail {}", settings_.limits.maxfail);
+    return {};
+}
+
+void Recorder::save_what_failed() {
+    std::erase_if(unsaved_,
+                  [&](const auto& result) { return store_.save_job(run_, result).has_value(); });
+}
+
+}  // namespace compat::run

@@ -1,0 +1,108 @@
+// From a finished job to rows in the store, and from those to the module's next attempt: reads the
+// attempt's files, parses, accounts, saves, asks the planner. The one place where what the executor
+// says meets what the parsers say. Not here: display, reports, starting anything.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/record.h"
+#include "runner/analysis/attempts.h"
+#include "runner/analysis/verdict.h"
+#include "runner/archive/run_folder.h"
+#include "runner/display/module_done.h"
+#include "runner/exec/event.h"
+#include "runner/plan/next.h"
+#include "runner/store/store.h"
+#include "suites/suite.h"
+
+namespace compat::run {
+
+// One attempt that is to be made, or was.
+struct Assignment {
+    size_t module = 0;  // index into the run's modules
+    int number = 1;     // counts from 1
+    AttemptKind kind = AttemptKind::whole;
+    std::vector<std::string> only;  // ids; of a whole attempt, the module's own
+};
+
+// What follows for a module: exactly one of the two.
+struct Step {
+    std::optional<Assignment> next;
+    std::optional<display::ModuleDone> done;
+};
+
+class Recorder {
+  public:
+    struct Settings {
+        suites::Framework framework = suites::Framework::unittest;
+        plan::AttemptLimits limits;  // `maxfail` is the run's
+        bool flaky_fails = false;
+    };
+    Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
+             Settings settings, std::vector<archive::PlannedModule> modules);
+
+    [[nodiscard]] const std::vector<archive::PlannedModule>& modules() const { return modules_; }
+
+    // Takes in what is stored of a module, and the files of an attempt that was never stored.
+    // `found`: the module's attempts in order; empty: it never began.
+    Step take_up(size_t module, std::vector<store::JobResult> found);
+    // All that is stored was taken up: from here on failures count for `maxfail`.
+    void begin() { failed_before_ = failed_; }
+    // Stores what a job left. After a first failure of the store, `trouble` holds it.
+    Step job_finished(const Assignment& assignment, const exec::JobFinished& finished);
+    // What became of the modules that were under way when the run was stopped.
+    [[nodiscard]] std::vector<display::ModuleDone> cut_short();
+    // What keeps an attempt from being made is no fault of the suite.
+    void cannot_start(Error error);
+    // Once more, what the store did not take: a lock may be gone by the end of the run.
+    void save_what_failed();
+
+    // Why the run must stop; empty: it goes on.
+    [[nodiscard]] std::string stop() const;
+    [[nodiscard]] bool enough_failures() const;
+    // Whether a module was closed with tests that `resume` would run.
+    [[nodiscard]] bool left_something() const { return left_something_; }
+    // Ids that were asked for and that no test has.
+    [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
+    [[nodiscard]] const analysis::RunFacts& facts() const { return facts_; }
+    [[nodiscard]] const std::vector<store::StoredMismatch>& mismatches() const {
+        return mismatches_;
+    }
+    [[nodiscard]] const std::optional<Error>& trouble() const { return trouble_; }
+
+  private:
+    [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
+                                             const parsers::ProcessEnd& end) const;
+    [[nodiscard]] std::vector<plan::Attempt> history(size_t module) const;
+    [[nodiscard]] plan::AttemptLimits limits_now() const;
+    [[nodiscard]] Step decide(size_t module, const std::vector<plan::Attempt>& so_far);
+    // Takes in an attempt that has ended, and says what the planner then knows.
+    std::vector<plan::Attempt> save(size_t module, store::JobResult result);
+    void account(size_t module, const parsers::ModuleRecord& record);
+    display::ModuleDone close(size_t module);
+
+    store::Store& store_;
+    std::string run_;
+    std::filesystem::path folder_;
+    Settings settings_;
+    std::vector<archive::PlannedModule> modules_;
+    std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
+    analysis::RunFacts facts_;
+    std::int64_t failed_ = 0;
+    std::optional<std::int64_t> failed_before_;  // this sitting; empty: it has not begun
+    bool left_something_ = false;
+    std::vector<store::StoredMismatch> mismatches_;
+    std::vector<std::string> unmatched_;
+    std::vector<store::JobResult> unsaved_;
+    std::optional<Error> trouble_;
+};
+
+// How a process ended, from the executor's words to the parsers'.
+[[nodiscard]] parsers::ProcessEnd process_end(const exec::Outcome& outcome,
+                                              const exec::Usage& usage = {});
+
+}  // namespace compat::run

@@ -1,0 +1,70 @@
+#include "runner/run/reporting.h"
+
+#include "runner/archive/gap_log.h"
+#include "runner/base/exit_code.h"
+#include "runner/base/text.h"
+#include "runner/display/closing_summary.h"
+#include "runner/display/output.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using display::print;
+
+namespace {
+
+// The gap log sums up runs: where it fails, the run and its reports are none the worse.
+void note_gap_log(const Error& error) {
+    print(stderr, "note: the gap log: {}\n", printable(to_line(error)));
+}
+
+}  // namespace
+
+Expected<Reported> write_reports(const store::Store& store, const fs::path& results,
+                                 const std::string& id, const WhichReports& which) {
+    const auto run = store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path folder = results / run->info.folder;
+    const fs::path out = which.out.empty() ? folder : which.out;
+    reports::ModelBuilder model(*run, {folder, out});
+    auto writer = reports::ReportWriter::open(model.run(), out, which.formats, which.options);
+    if (!writer) return tl::unexpected(writer.error());
+    const auto seen =
+        store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
+            writer->add(model.add(module));
+            return {};
+        });
+    if (!seen) return tl::unexpected(seen.error());
+    Reported reported{model.finish(), {}};
+    auto gaps = reports::gaps_of_run(store, id, results, out);
+    if (gaps)
+        reported.model.gaps = std::move(*gaps);
+    else
+        note_gap_log(gaps.error());
+    auto files = writer->finish(reported.model);
+    if (!files) return tl::unexpected(files.error());
+    reported.files = std::move(*files);
+    return reported;
+}
+
+Expected<void> report_run(const store::Store& store, const archive::RunFolder& run) {
+    if (auto logged = archive::log_gaps(store, run.id); !logged) note_gap_log(logged.error());
+    const auto reported = write_reports(store, run.results, run.id, {});
+    if (!reported) return tl::unexpected(reported.error());
+    // One that was asked for what is not there hides no other.
+    const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
+    const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
+    if (!misnamed || reported->model.totals.collected > 0) archive::point_latest(run);
+    display::print_closing(reported->model, run.folder / "report.md");
+    return {};
+}
+
+std::function<void(bool kept)> report_interruption(const std::string& run) {
+    return [run](bool kept) {
+        print(stderr, "runner: interrupted: {}\n",
+              kept ? run + " is stored; `runner report` writes its reports"
+                   : std::string("nothing was stored"));
+    };
+}
+
+}  // namespace compat::run

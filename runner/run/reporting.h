@@ -1,0 +1,40 @@
+// From the store to a run's reports. Not here: what they say (reports/), and the lines on the
+// terminal (summary.h).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "reports/model.h"
+#include "reports/render.h"
+#include "runner/archive/run_folder.h"
+#include "runner/store/store.h"
+
+namespace compat::run {
+
+struct WhichReports {
+    std::filesystem::path out;  // empty: the run's folder
+    std::vector<reports::Format> formats{reports::Format::markdown, reports::Format::json};
+    reports::RenderOptions options{};
+};
+
+struct Reported {
+    reports::ReportModel model;
+    std::vector<reports::RenderedFile> files;
+};
+
+// Holds one module of the run at a time. `results`: the folder of the store.
+[[nodiscard]] Expected<Reported> write_reports(const store::Store& store,
+                                               const std::filesystem::path& results,
+                                               const std::string& run, const WhichReports& which);
+
+// Brings a run that has its end into the gap log, writes its reports, makes it the latest and
+// prints the closing lines.
+[[nodiscard]] Expected<void> report_run(const store::Store& store, const archive::RunFolder& run);
+
+// What an interruption says while a run is stored that was not made here (archive/temp_output.h).
+[[nodiscard]] std::function<void(bool kept)> report_interruption(const std::string& run);
+
+}  // namespace compat::run

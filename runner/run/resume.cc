@@ -1,0 +1,168 @@
+// Commands that take up a stored run: `resume` goes on with it, `rerun` runs a part of it anew.
+#include "runner/run/resume.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "runner/analysis/attempts.h"
+#include "runner/analysis/verdict.h"
+#include "runner/archive/results.h"
+#include "runner/archive/run_record.h"
+#include "runner/base/names.h"
+#include "runner/base/text.h"
+#include "runner/display/output.h"
+#include "runner/exec/processes.h"
+#include "runner/run/execute_run.h"
+#include "runner/run/run_suite.h"
+#include "runner/run/variables.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using display::print;
+
+namespace {
+
+// A stored run, and the command that made it, with the flags of the new command laid over it.
+struct Taken {
+    archive::RunFolder run;
+    store::StoredRun stored;
+    config::Invocation invocation;
+    RunRequest request;
+};
+
+Expected<Taken> take(const store::Store& store, const fs::path& results, const std::string& id,
+                     const config::Invocation& now, int verbosity, const ParseCommand& parse) {
+    auto loaded = store.load_run(id);
+    if (!loaded) return tl::unexpected(loaded.error());
+    Taken taken;
+    taken.stored = std::move(*loaded);
+    const store::RunInfo& info = taken.stored.info;
+    taken.run = {id, results, results / info.folder, info.started};
+    if (info.rerun_argv.empty())
+        return fail(ErrorKind::usage, "these results were imported: no command of ours made them",
+                    {}, id);
+    auto before = parse(info.rerun_argv);
+    if (!before) return tl::unexpected(before.error());
+    // Values of secrets are not stored; whoever runs it again has them in the environment.
+    for (const auto& [name, value] : info.env)
+        if (is_secret_name(name) && !std::getenv(name.c_str()))
+            print(
+                stderr,
+                "note: {} was set for that run, and its value is not stored: where --env gave it, "
+                "set it in the environment\n",
+                printable(name));
+    taken.invocation = {std::move(before->flags), now.argv, {}};
+    for (const auto& [setting, text] : now.flags) taken.invocation.flags[setting] = text;
+    taken.request = std::move(before->request);
+    taken.request.verbosity = verbosity;
+    return taken;
+}
+
+void end_survivors(const archive::RunFolder& run) {
+    for (const auto& left : exec::end_survivors(archive::name_of_processes(run))) {
+        std::string command;
+        for (const auto& word : left.argv) command += word + " ";
+        print("ended process {}, which that run had left: {}\n", left.pid, printable(command));
+    }
+}
+
+}  // namespace
+
+Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invocation& invocation,
+                              const ParseCommand& parse) {
+    const auto say = [&](std::string_view line) {
+        if (request.verbosity >= 0) print("{}\n", printable(line));
+    };
+    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
+    if (!results) return tl::unexpected(results.error());
+    auto store = archive::open_results(*results);
+    if (!store) return tl::unexpected(store.error());
+    const auto id = store->find_run(request.run);
+    if (!id) return tl::unexpected(id.error());
+    // Before anything is read: a runner that is at work on it may be about to end.
+    const auto lock = archive::RunLock::take(*results / "runs" / *id);
+    if (!lock) return tl::unexpected(lock.error());
+    auto taken = take(*store, *results, *id, invocation, request.verbosity, parse);
+    if (!taken) return tl::unexpected(taken.error());
+    if (taken->stored.end && taken->stored.end->complete)
+        return fail(ErrorKind::usage, "this run is complete: there is nothing to go on with",
+                    "`runner rerun` runs a part of it again", taken->run.id);
+    auto plan = archive::read_plan(taken->run);
+    if (!plan) return tl::unexpected(plan.error());
+    end_survivors(taken->run);
+
+    auto from_user = parse_variables(taken->request.env);
+    if (!from_user) return tl::unexpected(from_user.error());
+    auto ready = open_suite(taken->request.suite, taken->invocation, say);
+    if (!ready) return tl::unexpected(ready.error());
+    ready->child.from_user = std::move(*from_user);
+    ready->child.keyword = plan->keyword;
+    ready->child.maxfail = plan->maxfail;
+    if (auto made = make_ready(*ready, Need::children, say); !made)
+        return tl::unexpected(made.error());
+
+    Execution execution;
+    execution.run = taken->run;
+    execution.plan = std::move(*plan);
+    execution.verbosity = request.verbosity;
+    execution.resumed = true;
+    execution.seconds_before = taken->stored.duration_s;
+    const store::RunInfo& info = taken->stored.info;
+    execution.notes.push_back("going on with " + info.id);
+    if (info.torch != ready->prepared.environment.torch_version ||
+        info.commit != ready->prepared.source.commit)
+        execution.notes.push_back("the suite's source or torch is not what this run began with");
+    execution.seconds = store->past_of(ready->suite.name).value_or(store::SuitePast{}).seconds;
+    std::vector<std::string> modules;  // the runner may have died before it had planned them
+    for (const auto& module : execution.plan.modules) modules.push_back(module.path);
+    const auto reopened =
+        archive::record_reopened(execution.run.folder)
+            .and_then([&] { return store->reopen_run(execution.run.id); })
+            .and_then([&] { return store->plan_modules(execution.run.id, modules); });
+    if (!reopened) return tl::unexpected(reopened.error());
+    return execute_run(*ready, *store, execution);
+}
+
+Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& invocation,
+                         const ParseCommand& parse) {
+    if (!request.failed && !request.flaky && !request.not_run)
+        return fail(ErrorKind::usage, "what is to run again?",
+                    "say --failed, --flaky, --not-run, or several of them");
+    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
+    if (!results) return tl::unexpected(results.error());
+    auto store = archive::open_results(*results);
+    if (!store) return tl::unexpected(store.error());
+    const auto id = store->find_run(request.run);
+    if (!id) return tl::unexpected(id.error());
+    auto taken = take(*store, *results, *id, invocation, request.verbosity, parse);
+    if (!taken) return tl::unexpected(taken.error());
+
+    std::set<std::string> targets;
+    const auto look_at = [&](const store::StoredModule& module) -> Expected<void> {
+        if (module.attempts.empty()) {
+            if (request.not_run) targets.insert(module.path);
+            return {};
+        }
+        const auto verdicts = analysis::verdicts_of_jobs(module.attempts);
+        for (size_t i = 0; i < verdicts.of.size(); ++i) {
+            const auto& test = verdicts.record.cases[i];
+            const bool wanted =
+                (request.failed && test.state != parsers::State::not_run &&
+                 analysis::is_unexpected(test.state, verdicts.record.framework)) ||
+                (request.flaky && (verdicts.of[i].flaky || verdicts.of[i].fork_sensitive)) ||
+                (request.not_run && test.state == parsers::State::not_run);
+            if (wanted) targets.insert(test.pseudo ? module.path : test.id);
+        }
+        return {};
+    };
+    if (auto seen = store->each_module(*id, look_at); !seen) return tl::unexpected(seen.error());
+    if (targets.empty())
+        return fail(ErrorKind::nothing_selected, "that run has no such tests", {}, taken->run.id);
+    taken->request.targets.assign(targets.begin(), targets.end());
+    return run_suite(taken->request, taken->invocation);
+}
+
+}  // namespace compat::run

@@ -1,0 +1,39 @@
+// Stored runs taken up: `resume` continues one, `rerun` runs a part of it again as a new run.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "runner/base/exit_code.h"
+#include "runner/config/settings.h"
+#include "runner/run/run_request.h"
+
+namespace compat::run {
+
+struct ResumeRequest {
+    std::string run = "latest";
+    int verbosity = 0;
+};
+struct RerunRequest {
+    std::string run = "latest";
+    bool failed = false, flaky = false, not_run = false;
+    int verbosity = 0;
+};
+
+// The command that made a stored run, understood again.
+struct StoredCommand {
+    RunRequest request;
+    config::Flags flags;
+};
+using ParseCommand = std::function<Expected<StoredCommand>(const std::vector<std::string>& argv)>;
+
+[[nodiscard]] Expected<ExitCode> resume_run(const ResumeRequest& request,
+                                            const config::Invocation& invocation,
+                                            const ParseCommand& parse);
+[[nodiscard]] Expected<ExitCode> rerun(const RerunRequest& request,
+                                       const config::Invocation& invocation,
+                                       const ParseCommand& parse);
+
+}  // namespace compat::run

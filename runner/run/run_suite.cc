@@ -1,0 +1,224 @@
+#include "runner/run/run_suite.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "runner/archive/results.h"
+#include "runner/archive/run_record.h"
+#include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/base/text.h"
+#include "runner/display/display.h"
+#include "runner/display/output.h"
+#include "runner/run/execute_run.h"
+#include "runner/run/fingerprint.h"
+#include "runner/run/recorder.h"
+#include "runner/run/variables.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+// The command line that runs a part of this suite again, from anywhere and in another environment:
+// no targets, absolute folders, and as a flag whatever was not the suite's or the default.
+std::vector<std::string> rerun_words(const RunRequest& request, const Ready& ready) {
+    std::vector<std::string> words{"runner"};
+    std::error_code error;
+    words.push_back(fs::exists(request.suite, error) ? fs::canonical(request.suite, error).string()
+                                                     : request.suite);
+    for (const auto& row : config::kSettings) {
+        const config::Value& value = ready.settings[row.setting];
+        const bool ours_alone = row.setting == Setting::progress || row.setting == Setting::color ||
+                                row.setting == Setting::jobs || row.setting == Setting::results;
+        const bool given = value.origin.starts_with('-') || value.origin == row.variable ||
+                           value.origin == "VIRTUAL_ENV";
+        if (row.flag.empty() || ours_alone || !given) continue;
+        const bool path = row.setting == Setting::root || row.setting == Setting::python;
+        words.emplace_back(row.flag.substr(row.flag.rfind(',') + 1));
+        words.push_back(path ? fs::absolute(value.text).string() : value.text);
+    }
+    for (const auto& [name, value] : ready.child.from_user) {
+        if (is_secret_name(name)) continue;  // whoever runs it again has it in the environment
+        words.push_back("--env");
+        words.push_back(name + "=" + value);
+    }
+    return words;
+}
+
+store::RunInfo run_info(const RunRequest& request, const config::Invocation& invocation,
+                        const Ready& ready, const archive::RunFolder& run) {
+    const auto& prepared = ready.prepared;
+    const plan::Variables env = masked(plan::added_variables(ready.suite, ready.child));
+    store::RunInfo info;
+    info.id = run.id;
+    info.suite = ready.suite.name;
+    info.series = ready.settings.text(Setting::name);
+    info.started = run.started;
+    info.framework = name_of(ready.suite.framework);
+    info.shim = !prepared.shim_library.empty();
+    if (info.shim) info.policy = ready.child.policy;
+    info.masquerade = info.shim && ready.child.masquerade;
+    info.device = prepared.accelerator;
+    if (!ready.child.simulate.empty()) info.simulated = ready.child.simulate;
+    info.fallback = ready.child.fallback;
+    info.commit = prepared.source.commit;
+    info.dirty = prepared.source.dirty;
+    info.remote = prepared.source.remote;
+    info.torch = prepared.environment.torch_version;
+    info.root = ready.child.root;
+    info.links_base = ready.suite.links_base;
+    info.python = prepared.environment.python;
+    info.env = env;
+    info.argv = masked(invocation.argv);
+    info.rerun_argv = rerun_words(request, ready);
+    info.fingerprint = fingerprint(prepared, ready.settings, env);
+    info.folder = "runs/" + run.id;
+    return info;
+}
+
+Expected<plan::Selection> selection_of(const RunRequest& request) {
+    plan::Selection selection{request.targets, request.keyword, {}, {}};
+    if (!request.order.empty()) {
+        const auto ordering = plan::parse_ordering(request.order);
+        if (!ordering) return tl::unexpected(ordering.error());
+        selection.ordering = *ordering;
+    }
+    if (!request.shard.empty()) {
+        const auto shard = plan::parse_shard(request.shard);
+        if (!shard) return tl::unexpected(shard.error());
+        selection.shard = *shard;
+    }
+    return selection;
+}
+
+// A database that cannot say what was is no reason not to run.
+plan::Past past_of(const store::Store& store, const std::string& suite) {
+    auto past = store.past_of(suite).value_or(store::SuitePast{});
+    return {std::move(past.seconds), std::move(past.failed), std::move(past.seconds_of_whole_runs)};
+}
+
+void print_dry_run(const plan::Plan& plan) {
+    for (const auto& note : plan.notes) print("note: {}\n", printable(note));
+    for (const auto& job : plan.jobs) {
+        print("{}\n", printable(job.module));
+        for (const auto& id : job.only) print("    only {}\n", printable(id));
+    }
+    print("{} modules; nothing was run\n", plan.jobs.size());
+}
+
+}  // namespace
+
+Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invocation) {
+    const SystemClock clock;
+    const auto say = [&](std::string_view line) {
+        if (request.verbosity >= 0) print("{}\n", printable(line));
+    };
+
+    // What can be wrong is looked at before anything is written or takes long.
+    auto from_user = parse_variables(request.env);
+    if (!from_user) return tl::unexpected(from_user.error());
+    auto ready = open_suite(request.suite, invocation, say);
+    if (!ready) return tl::unexpected(ready.error());
+    ready->child.from_user = std::move(*from_user);
+    ready->child.keyword = request.keyword;
+    ready->child.maxfail = request.maxfail;
+    const auto selection = selection_of(request);
+    if (!selection) return tl::unexpected(selection.error());
+    if (request.dry_run)
+        return make_ready(*ready, Need::modules, say)
+            .and_then([&] { return plan_for(*ready, *selection); })
+            .map([](const plan::Plan& plan) { return print_dry_run(plan), Ran{}; });
+
+    Execution execution;
+    archive::RunFolder& run = execution.run;
+    run.results = fs::absolute(ready->settings.text(Setting::results));
+    auto store = archive::open_results(run.results);
+    if (!store) return tl::unexpected(store.error());
+    if (auto made = make_ready(*ready, Need::children, say); !made)
+        return tl::unexpected(made.error());
+    plan::Past past = past_of(*store, ready->suite.name);
+    auto plan = plan_for(*ready, *selection, past);
+    if (!plan) return tl::unexpected(plan.error());
+
+    run.started = clock.wall();
+    run.id = make_run_id(ready->settings.text(Setting::name), run.started, std::random_device{}());
+    run.folder = run.results / "runs" / run.id;
+    execution.plan = {ready->suite.name, ready->child.root.string(), request.keyword,
+                      request.maxfail,   request.flaky_fails,        {}};
+    for (auto& job : plan->jobs)
+        execution.plan.modules.push_back({std::move(job.module), std::move(job.only)});
+    execution.notes = std::move(plan->notes);
+    execution.verbosity = request.verbosity;
+    execution.seconds = std::move(past.seconds);
+    if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
+    const auto lock = archive::RunLock::take(run.folder);
+    if (!lock) return tl::unexpected(lock.error());
+    store::RunInfo info = run_info(request, invocation, *ready, run);
+    info.shard = request.shard;
+    info.plan = plan->id;
+    info.repeat_of = request.repeat_of;
+    std::vector<std::string> modules;
+    for (const auto& module : execution.plan.modules) modules.push_back(module.path);
+    const auto begun = archive::write_plan(run, execution.plan)
+                           .and_then([&] { return archive::record_run(run.folder, info); })
+                           .and_then([&] { return archive::record_plan(run.folder, modules); })
+                           .and_then([&] { return store->begin_run(info); })
+                           .and_then([&] { return store->plan_modules(run.id, modules); });
+    if (!begun) return tl::unexpected(begun.error());
+    return execute_run(*ready, *store, execution).map([&](ExitCode code) {
+        return Ran{code, run};
+    });
+}
+
+namespace {
+
+// A/A: runs that differ in nothing. Whatever differs between their results is noise.
+Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& invocation) {
+    std::vector<ExitCode> codes;
+    std::map<std::string, std::vector<std::string_view>> states;  // of each test, by run
+    fs::path results;
+    for (int i = 1; i <= request.repeat; ++i) {
+        if (request.verbosity >= 0) print("\nrun {} of {}\n", i, request.repeat);
+        const auto ran = run_once(request, invocation);
+        if (!ran) return tl::unexpected(ran.error());
+        codes.push_back(ran->code);
+        if (ran->run.id.empty() || ran->code == ExitCode::interrupted) break;
+        if (request.repeat_of.empty()) request.repeat_of = ran->run.id;
+        const auto store = store::Store::open(ran->run.results / "runner.db");
+        if (!store) return tl::unexpected(store.error());
+        const auto verdicts = store->verdicts(ran->run.id);
+        if (!verdicts) return tl::unexpected(verdicts.error());
+        for (const auto& [test, state] : *verdicts) states[test].push_back(name_of(state));
+    }
+    long noisy = 0;
+    for (const auto& [test, seen] : states) {
+        const bool differs =
+            seen.size() != codes.size() ||
+            std::adjacent_find(seen.begin(), seen.end(), std::not_equal_to<>()) != seen.end();
+        if (!differs) continue;
+        if (noisy++ == 0) print("\ntests that differ between these runs:\n");
+        const std::string words = fmt::format("{}", fmt::join(seen, ", "));
+        print("    {}: {}\n", printable(test), words);
+    }
+    print("noise: {} of {} in {}\n", noisy, counted(static_cast<long>(states.size()), "test"),
+          counted(static_cast<long>(codes.size()), "run"));
+    return worst(codes);
+}
+
+}  // namespace
+
+Expected<ExitCode> run_suite(const RunRequest& request, const config::Invocation& invocation) {
+    if (request.repeat > 1 && !request.dry_run) return run_repeated(request, invocation);
+    return run_once(request, invocation).map([](const Ran& ran) { return ran.code; });
+}
+
+}  // namespace compat::run

@@ -1,0 +1,43 @@
+#include "runner/run/share.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "runner/base/host.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+
+Expected<prepare::Share> find_share() {
+    std::error_code error;
+    const fs::path program = program_path();
+    const fs::path share = program.parent_path().parent_path() / "share" / "runner";
+    if (!fs::is_directory(share / "harness", error))
+        return fail(ErrorKind::environment, "the runner's own files are not beside it",
+                    "install it again", share.string());
+    return prepare::Share{share / "harness", share / "shim", share / "suites", share / "prepare",
+                          share / "shims"};
+}
+
+fs::path find_suite(const std::string& name, const prepare::Share& share) {
+    std::error_code error;
+    if (fs::exists(name, error)) return name;
+    const fs::path shipped = share.suites / fs::path(name).filename();
+    const bool by_name =
+        name.find('/') == std::string::npos || fs::path(name).parent_path() == "suites";
+    if (by_name && fs::exists(shipped / "suite.json", error)) return shipped;
+    return name;
+}
+
+std::vector<std::string> shipped_suites(const prepare::Share& share) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(share.suites, error))
+        if (fs::exists(entry.path() / "suite.json", error))
+            names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+}  // namespace compat::run

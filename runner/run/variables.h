@@ -1,0 +1,18 @@
+// Environment variables as they come to the runner: its own, and those of --env. Not for what a
+// child gets of them (plan/command.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "runner/plan/command.h"
+
+namespace compat::run {
+
+[[nodiscard]] plan::Variables inherited_environment();
+
+// The words of --env, each NAME=VALUE. Errors: usage.
+[[nodiscard]] Expected<plan::Variables> parse_variables(const std::vector<std::string>& words);
+
+}  // namespace compat::run

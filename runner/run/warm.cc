@@ -1,0 +1,28 @@
+#include "runner/run/warm.h"
+
+namespace compat::run {
+
+using config::Setting;
+
+std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFolder& run,
+                                       std::shared_ptr<const exec::Variables> common,
+                                       size_t modules) {
+    const auto& suite = ready.suite;
+    const bool in_python = suite.framework == suites::Framework::unittest ||
+                           suite.framework == suites::Framework::pytest;
+    if (!ready.settings.on(Setting::warm) || suite.preload.empty() || !in_python || modules < 2)
+        return std::nullopt;
+    exec::Zygote zygote;
+    zygote.job.name = "warm start";
+    // As long as the longest name of a job: forked processes write theirs in its place.
+    zygote.job.id = archive::name_of_processes(run) + "/zygote-of-the-run";
+    zygote.job.argv = plan::zygote_argv(suite, ready.child, exec::kPassed);
+    zygote.job.cwd = ready.child.root;
+    zygote.job.common_env = std::move(common);
+    zygote.job.env = {{"COMPAT_JOB", zygote.job.id}};
+    zygote.job.log = run.folder / "zygote.log";
+    zygote.job.log_bytes = suite.limits.log_bytes;
+    return zygote;
+}
+
+}  // namespace compat::run

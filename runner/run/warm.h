@@ -1,0 +1,23 @@
+// Which process a run's modules are forked from, if any. Not here: forking (runner/exec), and what
+// is believed of a module that was forked (runner/plan).
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "runner/archive/run_folder.h"
+#include "runner/exec/zygote.h"
+#include "runner/run/ready.h"
+
+namespace compat::run {
+
+// The zygote of a run of `modules` modules: nothing where warm start is off, where the suite names
+// nothing to import, where its framework does not run in Python, and for a module alone, which
+// would only wait for it. `common` is what the run's children share of their environment; the log
+// lies in the run's folder.
+[[nodiscard]] std::optional<exec::Zygote> zygote_for(const Ready& ready,
+                                                     const archive::RunFolder& run,
+                                                     std::shared_ptr<const exec::Variables> common,
+                                                     size_t modules);
+
+}  // namespace compat::run

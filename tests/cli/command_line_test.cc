@@ -1,0 +1,85 @@
+#include "runner/cli/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runner/cli/commands.h"
+#include "runner/cli/run_options.h"
+
+namespace compat::cli {
+namespace {
+
+using config::Setting;
+using ::testing::ElementsAre;
+
+Parsed parsed(std::vector<std::string> words) {
+    words.insert(words.begin(), "runner");
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    auto result = parse_command_line(static_cast<int>(argv.size()), argv.data());
+    EXPECT_TRUE(std::holds_alternative<Parsed>(result));
+    return std::get<Parsed>(std::move(result));
+}
+
+TEST(CommandLine, ASuiteAloneMeansRun) {
+    const auto line = parsed(
+        {"suites/x", "a.py", "-j", "3", "b.py", "-k", "cuda", "--env", "A=b", "--env", "C=d"});
+    EXPECT_EQ(line.command, "run");
+    EXPECT_EQ(line.invocation->flags.at(Setting::jobs), "3");
+}
+
+TEST(CommandLine, OptionsMayComeBeforeTheSuite) {
+    const auto line = parsed({"-j2", "suites/x"});
+    EXPECT_EQ(line.command, "run");
+    EXPECT_EQ(line.invocation->flags.at(Setting::jobs), "2");
+}
+
+TEST(CommandLine, AFolderNamedLikeACommandIsWrittenWithADot) {
+    EXPECT_EQ(parsed({"./list"}).command, "run");
+    EXPECT_EQ(parsed({"list", "list"}).command, "list");
+}
+
+TEST(CommandLine, BehindTheDashesNothingIsOurs) {
+    const auto line = parsed({"exec", "--env", "A=b", "-q", "--record", "r", "--policy", "full",
+                              "--", "python", "-q", "--help", "--", "x y"});
+    EXPECT_EQ(line.command, "exec");
+    EXPECT_THAT(line.invocation->passed_on, ElementsAre("python", "-q", "--help", "--", "x y"));
+    EXPECT_EQ(line.invocation->flags.at(Setting::policy), "full");
+}
+
+TEST(CommandLine, ProgressAsJsonKeepsStdoutForPrograms) {
+    EXPECT_TRUE(parsed({"suites/x", "--progress", "json"}).json_progress);
+    EXPECT_FALSE(parsed({"suites/x"}).json_progress);
+    ::setenv("COMPAT_PROGRESS", "json", 1);
+    EXPECT_FALSE(parsed({"runs"}).json_progress);
+    EXPECT_TRUE(parsed({"resume"}).json_progress);
+    ::unsetenv("COMPAT_PROGRESS");
+}
+
+TEST(CommandLine, EachCommandIsNamedOnceAndHasHelp) {
+    std::set<std::string_view> names;
+    for (const CommandRow& row : kCommands) {
+        EXPECT_TRUE(names.insert(row.name).second) << row.name;
+        EXPECT_FALSE(row.make().help.empty()) << row.name;
+    }
+}
+
+TEST(StoredCommand, IsUnderstoodAgain) {
+    const auto stored = parse_stored_command({"runner", "suites/x", "a.py", "-j", "3", "b.py", "-k",
+                                              "cuda", "--env", "A=b", "--env", "C=d"});
+    ASSERT_TRUE(stored);
+    EXPECT_EQ(stored->request.suite, "suites/x");
+    EXPECT_THAT(stored->request.targets, ElementsAre("a.py", "b.py"));
+    EXPECT_THAT(stored->request.env, ElementsAre("A=b", "C=d"));
+    EXPECT_EQ(stored->request.keyword, "cuda");
+    EXPECT_EQ(stored->flags.at(Setting::jobs), "3");
+}
+
+TEST(StoredCommand, OfAnotherVersionIsRefused) {
+    EXPECT_FALSE(parse_stored_command({"runner", "suites/x", "--no-such-option"}));
+}
+
+}  // namespace
+}  // namespace compat::cli

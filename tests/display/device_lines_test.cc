@@ -1,0 +1,29 @@
+#include "runner/display/device_lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace compat::display {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(DeviceLines, ALineADeviceAndOneForWhatFailed) {
+    const char* report = R"({"format": 1, "torch": "2.13.0", "built": ["cpu", "mps"], "devices": [
+        {"device": "cpu", "type": "cpu", "name": "M2", "memory_total": 17179869184,
+         "memory_free": 8589934592, "capability": "DEFAULT",
+         "dtypes": {"fp32": {"works": true, "why": null}, "bf16": {"works": true, "why": null}}},
+        {"device": "mps:0", "type": "mps", "name": null, "memory_total": null, "memory_free": null,
+         "capability": null, "dtypes": {"fp64": {"works": false, "why": "no float64 here"}}}],
+        "failed": [{"asked": "xpu", "why": "Aborted, counting devices"}]})";
+    EXPECT_THAT(device_lines(report),
+                ElementsAre("cpu     M2: 16.0 GiB (8.0 GiB free), DEFAULT, fp32 bf16",
+                            "mps:0   no name: ? (? free), no dtype, not fp64 (no float64 here)",
+                            "xpu     could not be asked: Aborted, counting devices"));
+    for (const char* other : {"", "[]", R"({"format": 2})", "killed"})
+        EXPECT_THAT(device_lines(other), ElementsAre(HasSubstr("format that is not known")));
+}
+
+}  // namespace
+}  // namespace compat::display

@@ -1,0 +1,89 @@
+#include "runner/display/program_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace compat::display {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ProgramReport : public ::testing::Test {
+  protected:
+    ProgramReport() {
+        run.command = "python train.py";
+        run.outcome = exec::Exited{0};
+        run.took = std::chrono::milliseconds(1500);
+        run.python = "/env/bin/python";
+        run.cwd = "/home/me";
+        run.record = "/tmp/r.jsonl";
+        recorded.shim = parsers::ShimSession{"0.1.0", "2.13.0+cpu", "cpu", "missing", "", false};
+        recorded.watched = 2;
+        recorded.with_torch = 1;
+    }
+    void event(const char* kind, const char* op, const char* from, const char* file, int line,
+               std::int64_t count, const char* test = "") {
+        recorded.events.push_back({test, kind, op, from, "cpu", {file, line}, count});
+    }
+    [[nodiscard]] std::string text() const { return program_report(run, recorded); }
+
+    ProgramRun run;
+    parsers::DevicesResult recorded;
+};
+
+TEST_F(ProgramReport, SitesAreAddedUpOverTestsAndProcessesAndSortedByCount) {
+    event("redirect", "aten::ones", "mps", "/elsewhere/lib.py", 9, 2);
+    event("redirect", "aten::zeros", "cuda:1", "/home/me/train.py", 4, 3, "a");
+    event("redirect", "aten::zeros", "cuda:1", "/home/me/train.py", 4, 4, "b");
+    event("fold", "aten::to.device", "cpu:1", "", 0, 1);
+    event("refusal", "torch._C._CUDAGraph", "", "/home/me/x/g.py", 7, 1);
+    event("stub", "torch.cuda.nvtx", "", "/home/me/train.py", 8, 5);
+    event("fallback", "aten::eigh", "mps:0", "/home/me/train.py", 9, 6);
+    EXPECT_EQ(text(),
+              "runner: python train.py: exit code 0 (1.5s)\n"
+              "runner: policy missing, host cpu, torch 2.13.0+cpu of /env/bin/python; 2 processes "
+              "recorded, 1 with torch\n"
+              "runner: 10 requests redirected at 3 places\n"
+              "         7  redirect  aten::zeros      cuda:1 -> cpu  train.py:4\n"
+              "         2  redirect  aten::ones       mps -> cpu     /elsewhere/lib.py:9\n"
+              "         1  fold      aten::to.device  cpu:1 -> cpu   (no Python frame)\n"
+              "runner: 6 calls fell back to the CPU at 1 place\n"
+              "         6  aten::eigh  train.py:9\n"
+              "runner: 1 call refused at 1 place\n"
+              "         1  torch._C._CUDAGraph  x/g.py:7\n"
+              "runner: 5 calls answered without effect at 1 place\n"
+              "         5  torch.cuda.nvtx  train.py:8\n"
+              "runner: record: /tmp/r.jsonl\n");
+}
+
+TEST_F(ProgramReport, WhatIsNotShownIsCounted) {
+    for (int line = 1; line <= 15; ++line)
+        event("redirect", "aten::ones", "cuda", "/home/me/a.py", line, line);
+    EXPECT_THAT(text(), HasSubstr("runner: 120 requests redirected at 15 places\n        15  "));
+    EXPECT_THAT(text(), HasSubstr("a.py:4\n         6  at 3 more places not shown here\n"));
+    EXPECT_THAT(text(), ::testing::Not(HasSubstr("a.py:3\n")));
+}
+
+TEST_F(ProgramReport, WhyNothingWasRedirected) {
+    EXPECT_THAT(text(), HasSubstr("runner: 0 requests redirected\n"));
+    recorded.with_torch = 0;
+    EXPECT_THAT(text(), HasSubstr("nothing was redirected: torch was not imported (2 processes)"));
+    recorded.watched = 0;
+    EXPECT_THAT(text(), HasSubstr("nothing was redirected: no Python with the shim was started"));
+    run.unwatched = "the shim was off";
+    EXPECT_THAT(text(), HasSubstr("nothing was redirected: the shim was off\n"));
+}
+
+TEST_F(ProgramReport, ACrashAndABrokenRecordAreSaid) {
+    run.outcome = exec::Signaled{11};
+    recorded.diagnostics.push_back({"devices", 512, "this line was cut off"});
+    event("redirect", "aten::\033[31m", "cuda", "/home/me/\n.py", 1, 1);
+    EXPECT_THAT(text(), HasSubstr("runner: python train.py: SIGSEGV (1.5s)\n"));
+    EXPECT_THAT(text(), HasSubstr("loses what it had counted since it last wrote\n"));
+    EXPECT_THAT(text(), HasSubstr("runner: record, byte 512: this line was cut off\n"));
+    EXPECT_THAT(text(), HasSubstr("aten::\\x1b[31m"));
+    EXPECT_THAT(text(), HasSubstr("1 request redirected at 1 place\n"));
+}
+
+}  // namespace
+}  // namespace compat::display

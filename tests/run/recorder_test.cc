@@ -1,0 +1,188 @@
+#include "runner/run/recorder.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temp_tree.h"
+
+namespace compat::run {
+namespace {
+
+using nlohmann::json;
+using parsers::State;
+using testing::ElementsAre;
+using enum AttemptKind;
+
+using Tests = std::map<std::string, State>;  // by name
+
+Assignment first(size_t module) { return {module, 1, whole, {}}; }
+
+class RecorderTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        store::RunInfo info;
+        info.id = info.suite = info.series = "r";
+        ASSERT_TRUE(store.begin_run(info));
+        modules = {{"a.py", {}}, {"b.py", {}}};
+    }
+
+    Recorder recorder(std::int64_t maxfail = 0) {
+        Recorder::Settings settings;
+        settings.limits.maxfail = maxfail;
+        return {store, "r", tree.root(), settings, modules};
+    }
+
+    // The files of an attempt that ended in order, or was cut off where `ended` is false.
+    void write(size_t module, int number, bool forked, const Tests& tests, bool ended = true) {
+        const std::string& path = modules[module].path;
+        const auto names = archive::attempt_names(path, number, whole);
+        std::string events;
+        int seq = 0;
+        const auto add = [&](json line) {
+            line["pid"] = 1;
+            line["seq"] = seq++;
+            events += line.dump() + "\n";
+        };
+        json session{{"event", "session"}, {"format", 1}, {"framework", "unittest"}};
+        if (forked) session["forked"] = true;
+        add(session);
+        for (const auto& [name, state] : tests)
+            add({{"event", "collected"}, {"id", path + "::" + name}, {"name", name}});
+        add({{"event", "ready"}, {"collected", tests.size()}});
+        for (const auto& [name, state] : tests) {
+            if (state == State::not_run) continue;
+            const std::string id = path + "::" + name;
+            add({{"event", "start"}, {"id", id}, {"time", 0}});
+            json end{{"event", "end"}, {"id", id}, {"phase", "call"}, {"duration_s", 0}};
+            end["state"] = name_of(state);
+            if (state != State::passed)
+                end["failure"] = {{"type", "OSError"},
+                                  {"message", "no hub"},
+                                  {"traceback", ""},
+                                  {"phase", "call"}};
+            add(end);
+        }
+        if (ended) add({{"event", "finish"}, {"collected", tests.size()}, {"ended", tests.size()}});
+        tree.write(names.log);
+        tree.write(names.events, events);
+    }
+
+    Step ended(Recorder& recorder, const Assignment& assignment, const Tests& tests,
+               exec::Outcome outcome = exec::Exited{1}) {
+        exec::JobFinished finished;
+        finished.forked = assignment.number == 1;
+        finished.outcome = std::move(outcome);
+        write(assignment.module, assignment.number, finished.forked, tests,
+              std::holds_alternative<exec::Exited>(finished.outcome));
+        return recorder.job_finished(assignment, finished);
+    }
+
+    [[nodiscard]] std::vector<store::JobResult> stored(size_t module) const {
+        std::vector<store::JobResult> found;
+        const auto seen = store.each_module("r", [&](store::StoredModule known) -> Expected<void> {
+            if (known.path == modules[module].path) found = std::move(known.attempts);
+            return {};
+        });
+        EXPECT_TRUE(seen);
+        return found;
+    }
+
+    test::TempTree tree;
+    store::Store store = *store::Store::in_memory();
+    std::vector<archive::PlannedModule> modules;
+};
+
+std::string states(const display::ModuleDone& done) {
+    std::string all;
+    for (const auto& test : done.verdicts.record.cases)
+        all += fmt::format("{}={} ", test.name, name_of(test.state));
+    return all;
+}
+
+TEST_F(RecorderTest, EachModuleConfirmsWhatItsForkSays) {
+    auto r = recorder();
+    for (size_t module = 0; module < 2; ++module) {
+        const Step step = ended(r, first(module), {{"x", State::errored}, {"y", State::passed}});
+        ASSERT_TRUE(step.next);
+        EXPECT_EQ(step.next->kind, again);
+        EXPECT_THAT(step.next->only, ElementsAre(modules[module].path + "::x"));
+    }
+    const Step same = ended(r, {0, 2, again, {"a.py::x"}}, {{"x", State::errored}});
+    ASSERT_TRUE(same.done);
+    EXPECT_EQ(states(*same.done), "x=errored y=passed ");
+    const Step passed = ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}});
+    ASSERT_TRUE(passed.next) << "the equal failure of the other is none of its own";
+    EXPECT_EQ(passed.next->kind, whole);
+}
+
+TEST_F(RecorderTest, AConfirmationThatAStopCutsOffIsLeftForAResume) {
+    auto r = recorder(1);
+    r.begin();
+    (void)ended(r, first(0), {{"x", State::errored}});
+    EXPECT_FALSE(r.left_something());
+    const Step step =
+        ended(r, {0, 2, again, {"a.py::x"}}, {{"x", State::not_run}}, exec::Stopped{"by a user"});
+    ASSERT_TRUE(step.done);
+    EXPECT_EQ(states(*step.done), "x=errored ") << "until then it counts";
+    EXPECT_TRUE(r.left_something());
+    const Step resumed = recorder().take_up(0, stored(0));
+    ASSERT_TRUE(resumed.next);
+    EXPECT_EQ(resumed.next->kind, again);
+}
+
+TEST_F(RecorderTest, ModulesUnderWayWhenARunStopsCountWithWhatTheForkSaid) {
+    auto r = recorder(1);
+    r.begin();
+    (void)ended(r, first(0), {{"x", State::errored}, {"y", State::passed}});
+    EXPECT_FALSE(r.left_something());
+    const auto done = r.cut_short();
+    ASSERT_EQ(done.size(), 1u);
+    EXPECT_EQ(states(done[0]), "x=errored y=passed ");
+    EXPECT_TRUE(r.left_something()) << "a resume confirms it";
+    EXPECT_TRUE(r.facts().unexpected);
+}
+
+TEST_F(RecorderTest, AnAttemptThatWasNeverStoredIsWhatItWas) {
+    write(0, 1, false, {{"x", State::errored}}, false);
+    EXPECT_TRUE(recorder().take_up(0, {}).done);
+    // It began under `--retries`: the planner would not ask for it now.
+    write(0, 2, false, {{"x", State::passed}}, false);
+    tree.write(archive::attempt_names("a.py", 2, again).only, "a.py::x\n");
+    const Step step = recorder().take_up(0, stored(0));
+    ASSERT_EQ(stored(0).size(), 2u);
+    EXPECT_EQ(stored(0)[1].kind, again);
+    EXPECT_THAT(stored(0)[1].only, ElementsAre("a.py::x"));
+    ASSERT_TRUE(step.next) << "it passed apart";
+    EXPECT_EQ(step.next->kind, alone);
+}
+
+TEST_F(RecorderTest, AFileOfIdsWithoutItsAttemptIsForgotten) {
+    const auto stale = tree.write(archive::attempt_names("a.py", 1, rest).only, "a.py::x\n");
+    EXPECT_EQ(recorder().take_up(0, {}).next->kind, whole);
+    EXPECT_FALSE(std::filesystem::exists(stale));
+}
+
+TEST_F(RecorderTest, WhetherAnAttemptThatWasNeverStoredWasForkedItsEventsSay) {
+    write(0, 1, true, {{"x", State::errored}}, false);
+    write(1, 1, false, {{"x", State::errored}}, false);
+    auto r = recorder();
+    EXPECT_EQ(r.take_up(0, {}).next->kind, again);
+    EXPECT_TRUE(r.take_up(1, {}).done);
+    EXPECT_TRUE(stored(0)[0].record.forked);
+    EXPECT_FALSE(stored(1)[0].record.forked);
+}
+
+TEST(Recorder, EveryOutcomeHasItsProcessEnd) {
+    using Kind = parsers::ProcessEnd::Kind;
+    EXPECT_EQ(process_end(exec::Exited{3}).code, 3);
+    EXPECT_EQ(process_end(exec::Signaled{11}).detail, "SIGSEGV");
+    EXPECT_EQ(process_end(exec::TimedOut{Milliseconds(1000)}).kind, Kind::timed_out);
+    EXPECT_EQ(process_end(exec::Stopped{"why"}).detail, "why");
+    EXPECT_EQ(process_end(exec::SpawnFailed{"how"}).kind, Kind::spawn_failed);
+}
+
+}  // namespace
+}  // namespace compat::run

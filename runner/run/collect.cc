@@ -70,10 +70,10 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
                        const auto* done = std::get_if<exec::JobFinished>(&event);
                        if (!done) return {};
                        const auto& job = files[done->job];
-                       records[done->job] =
-                           parsers::read_attempt({archive::lines_of(job.events), archive::text_of(job.log), ""},
-                                                 std::string(name_of(ready.suite.framework)),
-                                                 job.name, process_end(done->outcome));
+                       records[done->job] = parsers::read_attempt(
+                           {archive::lines_of(job.events), archive::text_of(job.log), ""},
+                           std::string(name_of(ready.suite.framework)), job.name,
+                           process_end(done->outcome));
                        return {};
                    });
     return records;

@@ -123,10 +123,10 @@ ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) co
     // A file that is not there is one that the child never wrote: the parsers say what that means.
     const archive::AttemptNames names =
         archive::attempt_names(modules_[module].path, number, AttemptKind::whole);
-    return parsers::read_attempt({archive::lines_of(folder_ / names.events),
-                                  archive::text_of(folder_ / names.log),
-                                  archive::lines_of(folder_ / names.devices)},
-                                 name_of(settings_.framework), modules_[module].path, end);
+    return parsers::read_attempt(
+        {archive::lines_of(folder_ / names.events), archive::text_of(folder_ / names.log),
+         archive::lines_of(folder_ / names.devices)},
+        name_of(settings_.framework), modules_[module].path, end);
 }
 
 std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result) {

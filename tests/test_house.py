@@ -143,6 +143,14 @@ def test_every_document_says_first_who_should_read_it():
     assert [str(page.relative_to(ROOT)) for page, line in first.items() if not line.startswith("For ")] == []
 
 
+def test_every_command_that_runs_on_demand_is_listed():
+    page = (ROOT / "tests/README.md").read_text()
+    files = [f for folder in ("bench", "soak", "sweep") for f in (ROOT / "tests" / folder).rglob("*.py")]
+    commands = [f.relative_to(ROOT) for f in files if f.read_text().startswith("#!") or "ArgumentParser(" in f.read_text()]
+    assert len(commands) > 5
+    assert [str(f) for f in commands if str(f) not in page] == []
+
+
 def test_generated_parts_of_the_documents_are_marked_in_pairs():
     for page in PAGES:
         marks = re.findall(r"<!-- (generated|end generated)", page.read_text())

@@ -165,6 +165,7 @@ class ModelBuilder::Impl {
             view.cases.push_back(std::move(test));
         }
         analysis::add(totals_, record, flaky);
+        if (record.outcome == ModuleOutcome::load_error) collect_load_failure(record);
         if (!model_.run.imported) add_mismatches(module);
         collect_sites(record);
         return view;
@@ -173,6 +174,8 @@ class ModelBuilder::Impl {
     ReportModel finish() {
         add_clusters();
         add_redirections();
+        std::stable_sort(model_.load_failures.begin(), model_.load_failures.end(),
+                         [](const auto& a, const auto& b) { return a.modules > b.modules; });
         set_totals();
         model_.accounting.closed = model_.accounting.mismatches.empty();
         model_.links_total = links_.total();
@@ -210,10 +213,24 @@ class ModelBuilder::Impl {
         view.dirty = info.dirty;
         view.torch = info.torch;
         view.root = info.root;
+        view.python = info.python;
         view.command = quoted(info.argv);
         view.selection = info.shard.empty() ? info.plan : info.plan + " " + info.shard;
         view.fingerprint = info.fingerprint;
         return view;
+    }
+
+    void collect_load_failure(const ModuleRecord& record) {
+        const auto failed = std::find_if(record.cases.begin(), record.cases.end(),
+                                         [](const CaseRecord& test) { return !!test.failure; });
+        if (failed == record.cases.end()) return;
+        const std::string cause = failed->failure->key_line();
+        auto& all = model_.load_failures;
+        auto known = std::find_if(all.begin(), all.end(),
+                                  [&](const auto& other) { return other.key_line == cause; });
+        if (known == all.end())
+            known = all.insert(all.end(), {cause, failed->failure->type, record.path, 0});
+        ++known->modules;
     }
 
     [[nodiscard]] std::string log_url(const std::string& log) const {

@@ -183,6 +183,14 @@ struct LeakedView {
     bool killed = true;
 };
 
+// Modules that could not be loaded, for one cause.
+struct LoadFailureView {
+    std::string key_line;
+    std::string type;
+    std::string module;  // the first of them
+    std::int64_t modules = 0;
+};
+
 struct RunView {
     std::string id;
     std::string suite;
@@ -203,6 +211,7 @@ struct RunView {
     bool dirty = false;
     std::string torch;
     std::string root;
+    std::string python;       // the environment's interpreter
     std::string command;      // the command line as it was typed, quoted
     std::string selection;    // the same for runs that were asked for the same tests
     std::string fingerprint;  // a JSON object
@@ -219,6 +228,7 @@ struct ReportModel {
     std::vector<GapView> gaps;                   // that the run met; ranked
     std::vector<RedirectionView> redirections;   // most frequent first
     std::vector<LeakedView> leaked_processes;
+    std::vector<LoadFailureView> load_failures;  // most frequent first
 };
 
 // What a test broke by: of one that broke in its sub-tests alone, the first that did. Null: nothing

@@ -2,13 +2,52 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "runner/base/text.h"
+#include "runner/display/columns.h"
 #include "runner/display/display.h"
 #include "runner/display/output.h"
 
 namespace compat::display {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// The environments that the runner makes have a note beside them (prepare/cache.h).
+bool made_by_runner(const fs::path& python) {
+    std::error_code error;
+    return fs::exists(python.parent_path().parent_path().string() + ".complete", error);
+}
+
+void print_load_failures(const reports::ReportModel& model) {
+    constexpr size_t kShown = 5;
+    const auto& all = model.load_failures;
+    for (size_t i = 0; i < std::min(all.size(), kShown); ++i)
+        print("not loaded: {}: {}\n", counted(all[i].modules, "module"),
+              cut_to(printable(all[i].key_line), Display::kLineColumns));
+    if (all.size() > kShown)
+        print("not loaded: {} for other causes; the report names them\n",
+              counted(std::accumulate(all.begin() + kShown, all.end(), 0L,
+                                      [](long sum, const auto& f) { return sum + f.modules; }),
+                      "module"));
+    const bool lacks_package = std::any_of(all.begin(), all.end(), [](const auto& failure) {
+        return failure.type == "ModuleNotFoundError";
+    });
+    if (!lacks_package || model.run.imported) return;
+    if (made_by_runner(model.run.python))
+        print(
+            "the runner made this Python environment, and a package is missing in it: add the "
+            "package to a requirements file that suite.json names (\"requirements\"), or use your "
+            "own environment with --python DIR/bin/python\n");
+    else
+        print("a package is missing in your Python environment: {} -m pip install PACKAGE\n",
+              model.run.python);
+}
+
+}  // namespace
 
 void print_closing(const reports::ReportModel& model, const fs::path& report) {
     const auto& totals = model.totals;
@@ -18,9 +57,18 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
         counts[i] = totals.states[i];
         if (counts[i] > 0) sum += fmt::format("{}{}", sum.empty() ? "" : " + ", counts[i]);
     }
-    print("\n{}: {} in {}: {} ({})\n", printable(model.run.suite),
-          counted(totals.collected, "test"), counted(totals.modules, "module"), count_words(counts),
+    const auto not_loaded =
+        std::accumulate(model.load_failures.begin(), model.load_failures.end(), 0L,
+                        [](long count, const auto& failure) { return count + failure.modules; });
+    // A module that could not be loaded has one row, which is no test.
+    const bool no_test = not_loaded > 0 && not_loaded == totals.collected;
+    print("\n{}: {} ({})\n", printable(model.run.suite),
+          no_test ? fmt::format("{} could not be loaded, no test was collected",
+                                counted(not_loaded, "module"))
+                  : fmt::format("{} in {}: {}", counted(totals.collected, "test"),
+                                counted(totals.modules, "module"), count_words(counts)),
           human(std::chrono::duration<double>(model.run.duration_s)));
+    print_load_failures(model);
     print("accounting: {} collected = {}{}\n", totals.collected, sum.empty() ? "0" : sum,
           model.accounting.closed
               ? ", closed"

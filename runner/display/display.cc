@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parsers/text.h"
 #include "runner/base/text.h"
+#include "runner/display/columns.h"
 #include "runner/display/output.h"
 
 namespace compat::display {
@@ -17,6 +19,7 @@ namespace {
 
 constexpr size_t kFailuresShown = 20;  // of one module; the report has them all
 constexpr size_t kLeakedShown = 5;     // processes of one module
+constexpr size_t kTracebackLines = 12;
 constexpr double kMinute = 60;
 constexpr Milliseconds kRedraw{100};
 constexpr size_t kBarLines = 8;  // of which the last says how it stands
@@ -74,18 +77,42 @@ std::string Display::painted(const std::vector<Piece>& pieces) const {
 
 // Lines.
 
-void Display::say(const std::vector<Piece>& pieces) {
-    if (options_.run_log) {
-        std::string plain;
-        for (const auto& [words, code] : pieces) plain += words;
-        print(options_.run_log, "{} {}\n", iso8601(clock_.wall()), plain);
-    }
-    if (options_.verbosity < 0) return;
-    clear();
-    print("{}\n", painted(pieces));
+namespace {
+
+std::string plain(const std::vector<Display::Piece>& pieces) {
+    std::string text;
+    for (const auto& [words, code] : pieces) text += words;
+    return text;
 }
 
+std::vector<Display::Piece> cut(const std::vector<Display::Piece>& pieces, size_t columns) {
+    std::vector<Display::Piece> kept;
+    for (const auto& [words, code] : pieces) {
+        if (columns == 0) break;
+        kept.push_back({cut_to(words, columns), code});
+        columns -= std::min(columns, columns_of(kept.back().words));
+    }
+    return kept;
+}
+
+}  // namespace
+
+void Display::write_line(const std::string& plain, const std::string& shown) {
+    if (options_.run_log) print(options_.run_log, "{} {}\n", iso8601(clock_.wall()), plain);
+    if (options_.verbosity < 0) return;
+    clear();
+    print("{}\n", shown);
+}
+
+void Display::say(const std::vector<Piece>& pieces) { write_line(plain(pieces), painted(pieces)); }
+
 void Display::say(const std::string& line) { say({{line, nullptr}}); }
+
+void Display::say_cut(const std::vector<Piece>& pieces) {
+    const bool bar = options_.progress == Progress::bar;
+    const size_t columns = bar ? std::max<size_t>(2, terminal_size().columns) - 1 : kLineColumns;
+    write_line(plain(cut(pieces, kLineColumns)), painted(cut(pieces, columns)));
+}
 
 void Display::write_json(const std::string& line) {
     if (options_.progress == Progress::json && !line.empty()) put(stdout, line + "\n");
@@ -264,14 +291,38 @@ void Display::module_done(const ModuleDone& done) {
         fmt::format(" {}: {} ({}{})", printable(record.path), count_words(counts),
                     human(std::chrono::duration<double>(done.duration_s)),
                     done.attempts > 1 ? fmt::format(", {} attempts", done.attempts) : "");
+    const bool not_loaded = record.outcome == ModuleOutcome::load_error;
     if (!good && !none && record.outcome != ModuleOutcome::completed)
-        rest += fmt::format("; {}: {}", parsers::name_of(record.outcome), printable(record.reason));
+        rest += fmt::format("; {}: {}", parsers::name_of(record.outcome),
+                            printable(not_loaded ? load_cause(record) : record.reason));
+    rest = cut_to(rest, kLineColumns);
     say({{fmt::format("[{:>{}}/{}] ", done_, digits, modules_), nullptr},
          none   ? Piece{"none", nullptr}
          : good ? Piece{"ok  ", kGreen}
                 : Piece{"FAIL", kRed},
          {rest, nullptr}});
     show_tests(done);
+}
+
+// Why a module could not be loaded; of one that an earlier module told, that module's name.
+std::string Display::load_cause(const parsers::ModuleRecord& record) {
+    const auto failed = std::find_if(record.cases.begin(), record.cases.end(),
+                                     [](const auto& test) { return test.failure.has_value(); });
+    if (failed == record.cases.end()) return record.reason;
+    const std::string cause = failed->failure->key_line();
+    const auto [first, is_new] = not_loaded_.try_emplace(cause, record.path);
+    return is_new || first->second == record.path ? cause : "as " + first->second;
+}
+
+// The end of it, where the cause stands.
+void Display::show_traceback(const std::string& traceback) {
+    std::vector<std::string_view> lines;
+    for (parsers::Lines all(traceback); all.next();)
+        if (!parsers::trimmed(all.line()).empty()) lines.push_back(all.line());
+    const size_t first = lines.size() - std::min(lines.size(), kTracebackLines);
+    if (first > 0) say(fmt::format("        [{} more; the log has them]", counted(first, "line")));
+    for (size_t i = first; i < lines.size(); ++i)
+        say_cut({{"        " + printable(lines[i]), nullptr}});
 }
 
 // A module may go on for long. What is confirmed or runs again because of it is not told as the
@@ -283,6 +334,7 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
         const auto state = parsers::state_of(end.state);
         if (!state || !analysis::needs_attention(*state)) continue;
         write_json(broken_line(end, progress.job, last, running_, now()));
+        if (end.id == job.module + "::<module>") continue;  // its module's line comes at once
         Told& told = told_[job.module];
         const size_t count = last ? told.states.size() : told.open;
         if (count >= kFailuresShown && options_.verbosity < 1) continue;
@@ -295,7 +347,7 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
         } else if (!why.empty()) {
             rest += ": " + printable(why);
         }
-        say({{"    ", nullptr}, {end.state, last ? kRed : kYellow}, {rest, nullptr}});
+        say_cut({{"    ", nullptr}, {end.state, last ? kRed : kYellow}, {rest, nullptr}});
     }
 }
 
@@ -313,6 +365,13 @@ void Display::show_tests(const ModuleDone& done) {
     size_t shown = 0, bad_count = 0;
     for (const auto& test : record.cases) {
         const bool bad = analysis::needs_attention(test.state);
+        // The module's line says why it could not be loaded.
+        if (bad && test.pseudo && test.failure && record.outcome == ModuleOutcome::load_error) {
+            const auto first = not_loaded_.find(test.failure->key_line());
+            if (first != not_loaded_.end() && first->second == record.path)
+                show_traceback(test.failure->traceback);
+            continue;
+        }
         const auto as_said = said(test);
         bad_count += bad;
         if (as_said == test.state) continue;
@@ -326,7 +385,8 @@ void Display::show_tests(const ModuleDone& done) {
         if (!bad && !skipped) continue;
         shown += bad;
         const std::string why = test.why();
-        say({{"    ", nullptr},
+        say_cut(
+            {{"    ", nullptr},
              {std::string(parsers::name_of(test.state)), skipped ? kYellow : kRed},
              {fmt::format(" {}{}{}", printable(test.id), why.empty() ? "" : ": ", printable(why)),
               nullptr}});

@@ -62,6 +62,10 @@ class Display {
     // A line above the bar.
     void say(const std::string& line);
     void say(const std::vector<Piece>& pieces);
+    // What comes from a suite may be of any length: cut to the terminal above a bar, else to
+    // kLineColumns.
+    static constexpr std::size_t kLineColumns = 300;
+    void say_cut(const std::vector<Piece>& pieces);
 
   private:
     using Counts = std::array<long, parsers::kStateNames.size()>;
@@ -75,6 +79,9 @@ class Display {
     void show_status();
     void show_as_it_comes(const exec::JobProgress& progress);
     void show_tests(const ModuleDone& done);
+    void write_line(const std::string& plain, const std::string& shown);
+    [[nodiscard]] std::string load_cause(const parsers::ModuleRecord& record);
+    void show_traceback(const std::string& traceback);
     void write_json(const std::string& line);
     [[nodiscard]] std::vector<const RunningJob*> running_longest_first() const;
     [[nodiscard]] std::vector<std::string> bar_lines(TerminalSize size) const;
@@ -97,6 +104,8 @@ class Display {
         size_t open = 0;
     };
     std::map<std::string, Told> told_;
+    std::map<std::string, std::string>
+        not_loaded_;  // cause -> the first module it kept from loading
     SteadyTime drawn_{};
     TimeLeft left_;
     Counts counts_{};

@@ -11,6 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kProgressFormat = 1;
+constexpr size_t kTextBytes = 300;
 
 double seconds_between(SteadyTime from, SteadyTime to) {
     return std::chrono::duration<double>(to - from).count();
@@ -18,6 +19,13 @@ double seconds_between(SteadyTime from, SteadyTime to) {
 
 std::string text_of(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Text of a suite's, of a length that a reader can hold: `<key>_cut` where it was longer.
+void add_text(Json& json, const std::string& key, const std::string& text) {
+    const std::string_view kept = first_bytes(text, kTextBytes);
+    json[key] = kept;
+    if (kept.size() < text.size()) json[key + "_cut"] = true;
 }
 
 // How a process ended, in a word and its number.
@@ -95,7 +103,7 @@ class ToJson {
         Json json = of(job);
         json["id"] = end.id;
         json["state"] = end.state;
-        json["why"] = key_line_of(end);
+        add_text(json, "why", key_line_of(end));
         json["final"] = last;
         return json;
     }
@@ -165,18 +173,18 @@ std::string module_line(const ModuleDone& done, const Moment& now) {
         const std::string state(name_of(test.state));
         counts[state] = counts[state].get<int>() + 1;
         if (analysis::needs_attention(test.state))
-            unexpected.push_back({{"id", test.id}, {"state", state}, {"why", test.why()}});
+            add_text(unexpected.emplace_back(Json{{"id", test.id}, {"state", state}}), "why",
+                     test.why());
         if (done.verdicts.of[i].flaky) flaky.push_back(test.id);
     }
-    return line_of("module_finished", now,
-                   {{"module", done.path},
-                    {"outcome", name_of(record.outcome)},
-                    {"reason", record.reason.empty() ? Json() : Json(record.reason)},
-                    {"attempts", done.attempts},
-                    {"duration_s", done.duration_s},
-                    {"counts", std::move(counts)},
-                    {"broken", std::move(unexpected)},
-                    {"flaky", std::move(flaky)}});
+    Json json{{"module", done.path}, {"outcome", name_of(record.outcome)}, {"reason", nullptr}};
+    if (!record.reason.empty()) add_text(json, "reason", record.reason);
+    json.update({{"attempts", done.attempts},
+                 {"duration_s", done.duration_s},
+                 {"counts", std::move(counts)},
+                 {"broken", std::move(unexpected)},
+                 {"flaky", std::move(flaky)}});
+    return line_of("module_finished", now, std::move(json));
 }
 
 }  // namespace compat::display

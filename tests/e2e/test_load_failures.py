@@ -1,0 +1,82 @@
+"""What the terminal shows of modules that cannot be loaded, and of failures with long lines."""
+import json
+
+import pytest
+
+LONG = """
+import time, unittest
+
+
+class A(unittest.TestCase):
+    def test_long(self):
+        self.fail("x" * 200_000)
+
+    def test_waits(self):
+        time.sleep(2)  # what broke before is told while its module goes on
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """project(files): a folder with these files."""
+
+    def make(files):
+        folder = tmp_path / "project"
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        return folder
+
+    return make
+
+
+def modules(text, count=3):
+    return {"tests/test_%d.py" % i: text + "\n\ndef test_a():\n    pass\n" for i in range(count)}
+
+
+def test_one_cause_is_shown_once_and_counted(runner, project, python):
+    folder = project(modules("import nosuchpackage"))
+    result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off")
+    assert result.code == 1, result.out + result.err
+    lines = result.out.splitlines()
+    assert sum(line.strip() == "import nosuchpackage" for line in lines) == 1
+    first = [line for line in lines if line.endswith("load_error: ModuleNotFoundError: No module named 'nosuchpackage'")]
+    assert len(first) == 1
+    name = first[0].split()[2].rstrip(":")
+    assert sum(line.endswith("load_error: as " + name) for line in lines) == 2
+    assert "project: 3 modules could not be loaded, no test was collected (" in result.out
+    assert "not loaded: 3 modules: ModuleNotFoundError: No module named 'nosuchpackage'" in lines
+    assert "a package is missing in your Python environment: %s -m pip install PACKAGE" % python in lines
+
+
+def test_modules_that_load_are_counted_beside_those_that_do_not(runner, project, python):
+    folder = project({**modules("1 / 0", 1), "tests/test_ok.py": "def test_a():\n    pass\n"})
+    result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off")
+    assert "project: 2 tests in 2 modules: 1 passed, 1 errored (" in result.out
+    assert "not loaded: 1 module: ZeroDivisionError: division by zero" in result.out
+    assert "package" not in result.out
+
+
+def test_what_pytest_refuses_is_told_in_its_own_words(runner, project, python):
+    folder = project({**modules("", 2), "pytest.ini": "[pytest]\naddopts = --no-such-option\n"})
+    result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off")
+    assert result.code == 1, result.out + result.err
+    assert "not loaded: 2 modules: UsageError: unrecognized arguments: --no-such-option" in result.out
+    assert result.out.count("inifile: ") == 1
+
+
+def test_long_lines_are_cut(runner, project, python):
+    folder = project({"tests/test_a.py": LONG})
+    words = ("run", folder, "--python", python, "--framework", "unittest", "--shim", "off")
+    result = runner(*words)
+    assert result.code == 1, result.out + result.err
+    (line,) = [line for line in result.out.splitlines() if "failed tests/test_a.py::A::test_long" in line]
+    assert len(line) == 300 and line.endswith("x…")
+    assert max(map(len, (result.folder / "run.log").read_text().splitlines())) < 340
+    events = [json.loads(line) for line in runner(*words, "--progress", "json").out.splitlines()]
+    broken = [event for event in events if event["event"] == "test_broken"]
+    broken += [b for event in events if event["event"] == "module_finished" for b in event["broken"]]
+    assert len(broken) == 2
+    for event in broken:
+        assert event["why"].startswith("AssertionError: xxx") and len(event["why"]) == 300
+        assert event["why_cut"] is True

@@ -6,6 +6,7 @@ PYTHON=$2
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT" || exit 2
 passed=0 failed=0 skipped=0 bad=0
+skips=$BUILD/skipped.log  # a test a line: what it lacks here
 
 count() { grep -oE "[0-9]+ $1" <<<"$2" | head -1 | grep -oE '[0-9]+' || echo 0; }
 
@@ -16,7 +17,11 @@ ctest --test-dir "$BUILD" -j"$(nproc)" --output-on-failure --no-tests=error >"$l
 summary=$(grep -E 'tests passed, [0-9]+ tests failed out of' "$log")
 total=$(grep -oE 'out of [0-9]+' <<<"$summary" | grep -oE '[0-9]+' || echo 0)
 f=$(count 'tests failed' "$summary")
-passed=$((passed + total - f)) failed=$((failed + f))
+# GoogleTest: "FILE:LINE: Skipped", the reason, "[  SKIPPED ] NAME (0 ms)"
+awk '/: Skipped$/ { getline reason } /^\[  SKIPPED \] .* \(/ { print $4 ": " reason }' \
+    "$BUILD/Testing/Temporary/LastTest.log" >"$skips"
+s=$(wc -l <"$skips")
+passed=$((passed + total - f - s)) failed=$((failed + f)) skipped=$((skipped + s))
 echo "$summary"
 
 export COMPAT_RUNNER=$BUILD/bin/runner
@@ -34,7 +39,7 @@ declare -A PARTS=(
 lane() {
     for part in "$@"; do
         # shellcheck disable=SC2086  # several arguments
-        "$PYTHON" -m pytest -q -p no:cacheprovider ${PARTS[$part]} >"$BUILD/pytest-$part.log" 2>&1
+        "$PYTHON" -m pytest -q -rs -p no:cacheprovider ${PARTS[$part]} >"$BUILD/pytest-$part.log" 2>&1
         echo $? >"$BUILD/pytest-$part.status"
     done
 }
@@ -45,6 +50,7 @@ for part in house suites harness e2e shim machinery; do
     echo "== Python (${PARTS[$part]})"
     log=$BUILD/pytest-$part.log
     [ "$(cat "$BUILD/pytest-$part.status")" = 0 ] || { bad=1; cat "$log"; }
+    grep '^SKIPPED ' "$log" >>"$skips"
     summary=$(tail -1 "$log")
     echo "$summary"
     passed=$((passed + $(count passed "$summary"))) skipped=$((skipped + $(count skipped "$summary")))
@@ -54,6 +60,8 @@ done
 # A tool that died without counting is a failure, too.
 [ "$bad" = 1 ] && [ "$failed" = 0 ] && failed=1
 if [ "$skipped" -gt 0 ]; then
+    echo "== Skipped"
+    cat "$skips"
     echo "$passed passed, $failed failed, $skipped skipped"
 else
     echo "$passed passed, $failed failed"

@@ -228,10 +228,13 @@ def test_no_source_folder_is_crowded():
 
 
 def test_the_project_speaks_of_itself_alone():
-    tracked = subprocess.run(["git", "-C", ROOT, "ls-files"], text=True, capture_output=True, check=True).stdout.split()
-    files = [ROOT / f for f in tracked or []]
+    tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], text=True, capture_output=True)
+    if tracked.returncode != 0:
+        pytest.skip("not a git checkout")
+    files = [ROOT / f for f in tracked.stdout.split("\0") if f]
     assert files
-    pattern = re.compile(r"/work/(main|shared)|pypi\.org/simple|registry\.npmjs|deb\.debian\.org|files\.pythonhosted")
+    here = re.escape(str(ROOT)) + r"\b" if len(ROOT.parts) > 2 else r"\0"  # "/src" may mean anything
+    pattern = re.compile(here + r"|pypi\.org/simple|registry\.npmjs|deb\.debian\.org|files\.pythonhosted")
     this = pathlib.Path(__file__).resolve()
     found = [str(p) for p in files if p != this and p.is_file() and pattern.search(p.read_text(errors="replace"))]
     assert found == []

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import zlib
 
 import pytest
 
@@ -50,6 +51,31 @@ def runner(program, tmp_path):
         return Result(process, tmp_path / "results")
 
     return call
+
+
+@pytest.fixture
+def running():
+    """running(words): the command lines of living processes that contain `words`, which no other test's do."""
+
+    def call(words):
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                ended = (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+            except OSError:  # it is gone
+                continue
+            if words in command and not ended and int(folder.name) != os.getpid():
+                found.append(command)
+        return found
+
+    return call
+
+
+@pytest.fixture
+def own_seconds(tmp_path):
+    """A time to sleep that no other test's processes sleep: their command lines tell them apart."""
+    return f"4321.{zlib.crc32(str(tmp_path).encode())}"
 
 
 @pytest.fixture

@@ -90,27 +90,23 @@ LEAVES = ("import os, subprocess, time, unittest\n\n\nclass A(unittest.TestCase)
           "        while not os.path.exists('go'):\n            time.sleep(0.1)\n")
 
 
-def is_running(command):
-    return subprocess.run(["pgrep", "-f", "^%s$" % command], capture_output=True).returncode == 0
-
-
-@pytest.mark.parametrize("environment, seconds", [("", "4711"), (", env={}", "4712")])
-def test_what_a_killed_runner_left_is_ended(runner, program, python, tmp_path, environment, seconds):
-    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % (seconds, environment)})
+@pytest.mark.parametrize("environment", ["", ", env={}"])
+def test_what_a_killed_runner_left_is_ended(runner, running, own_seconds, program, python, tmp_path, environment):
+    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % (own_seconds, environment)})
     process = start(program, python, suite, tmp_path)
     wait_for_a_test(tmp_path, 1)
     process.kill()
     process.communicate()
     (suite / "go").touch()
-    sleeps = "sleep " + seconds
-    assert is_running(sleeps)
+    sleeps = "sleep " + own_seconds
+    assert running(sleeps)
     result = runner("resume")
     assert result.code == 0 and sleeps in result.out, result.out
-    assert not is_running(sleeps)
+    assert not running(sleeps)
 
 
-def test_a_copy_of_a_run_leaves_the_processes_of_the_run_alone(program, python, tmp_path):
-    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % ("4713", "")})
+def test_a_copy_of_a_run_leaves_the_processes_of_the_run_alone(program, running, own_seconds, python, tmp_path):
+    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % (own_seconds, "")})
     live = start(program, python, suite, tmp_path)
     wait_for_a_test(tmp_path, 1)
     shutil.copytree(tmp_path / "results", tmp_path / "copy", symlinks=True, ignore=shutil.ignore_patterns("runner.db*"))
@@ -121,7 +117,7 @@ def test_a_copy_of_a_run_leaves_the_processes_of_the_run_alone(program, python, 
     deadline = time.monotonic() + 60
     while not list((tmp_path / "copy").rglob("2.events.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert live.poll() is None and is_running("sleep 4713")
+    assert live.poll() is None and running("sleep " + own_seconds)
     (suite / "go").touch()
     for process in (live, resumed):
         out, err = process.communicate(timeout=60)

@@ -23,12 +23,11 @@ namespace py = pybind11;
 namespace compat::shim {
 namespace {
 
-using namespace simulate;
-
 // Autograd's threads release their Python objects after the program has its results. A thread that
 // waits for the GIL while Python ends takes the process down. So we send work through each thread
 // and wait until it has come back.
 void wait_for_autograd() {
+    using namespace simulate;
     for (int i = 0; i < device_count(); ++i) {
         const auto options = at::TensorOptions().device(accelerator().device(i));
         at::ones({1}, options).requires_grad_().sum().backward();
@@ -36,6 +35,7 @@ void wait_for_autograd() {
 }
 
 py::list default_generators() {
+    using namespace simulate;
     static auto* kept = new std::vector<PyObject*>();
     for (int i = static_cast<int>(kept->size()); i < device_count(); ++i)
         kept->push_back(THPGenerator_initDefaultGenerator(default_generator(i)));
@@ -47,6 +47,7 @@ py::list default_generators() {
 }  // namespace
 
 void bind_simulation(py::module_& module) {
+    using namespace simulate;
     module.def(
         "simulate_mps",
         [](bool fallback, std::string commit, unsigned macos_major, unsigned macos_minor) {

@@ -19,7 +19,7 @@ namespace {
 
 std::atomic<std::int64_t> plan_cache_size{4096};  // CUDA's default since 10.0
 
-class Hooks final : public at::CUDAHooksInterface {
+class CudaHooks final : public at::CUDAHooksInterface {
   public:
     void init() const override {}
     bool isBuilt() const override { return true; }
@@ -114,9 +114,9 @@ class Cuda final : public Accelerator {
     }
     void add_kernels(torch::Library& dense) const override { add_cuda_kernels(dense); }
     void install_hooks() const override {
-        static_assert(sizeof(Hooks) == sizeof(at::CUDAHooksInterface));
+        static_assert(sizeof(CudaHooks) == sizeof(at::CUDAHooksInterface));
         const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
-        ::new (const_cast<at::CUDAHooksInterface*>(&hooks)) Hooks();
+        ::new (const_cast<at::CUDAHooksInterface*>(&hooks)) CudaHooks();
         install_pinned();
     }
 };

@@ -120,7 +120,7 @@ Events& events() {
     return *instance;
 }
 
-class Hooks final : public at::MPSHooksInterface {
+class MpsHooks final : public at::MPSHooksInterface {
   public:
     void init() const override {}
     bool isBuilt() const override { return true; }
@@ -239,9 +239,9 @@ class Mps final : public Accelerator {
     // torch creates its hooks object ("no MPS") at the first question and keeps a reference to it.
     // Neither class has data, so the object can be replaced in place.
     void install_hooks() const override {
-        static_assert(sizeof(Hooks) == sizeof(at::MPSHooksInterface));
+        static_assert(sizeof(MpsHooks) == sizeof(at::MPSHooksInterface));
         const at::MPSHooksInterface& hooks = at::detail::getMPSHooks();
-        ::new (const_cast<at::MPSHooksInterface*>(&hooks)) Hooks();
+        ::new (const_cast<at::MPSHooksInterface*>(&hooks)) MpsHooks();
     }
 };
 

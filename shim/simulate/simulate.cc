@@ -16,7 +16,7 @@ namespace compat::shim::simulate {
 namespace {
 
 const Accelerator* present = nullptr;
-int devices = 0;
+int simulated_devices = 0;
 thread_local int current = 0;
 
 // Never destroyed, like the kernels they hold.
@@ -40,7 +40,7 @@ void install(const Accelerator& accelerator, int count) {
     TORCH_CHECK(count >= 1 && count <= kMaxDevices, "1 to ", kMaxDevices,
                 " devices can be simulated, not ", count);
     present = &accelerator;
-    devices = count;
+    simulated_devices = count;
     const auto& keys = accelerator.keys();
     c10::SetAllocator(accelerator.type(), &allocator());
     install_guard();
@@ -59,12 +59,12 @@ const Accelerator* installed() noexcept { return present; }
 
 const Accelerator& accelerator() noexcept { return *present; }
 
-int device_count() noexcept { return devices; }
+int device_count() noexcept { return simulated_devices; }
 
 int current_device() noexcept { return current; }
 
 void check_index(int index) {
-    if (index < 0 || index >= devices) present->refuse_index(index);
+    if (index < 0 || index >= simulated_devices) present->refuse_index(index);
 }
 
 int exchange_device(int index) {

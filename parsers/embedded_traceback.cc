@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "parsers/pattern_set.h"
 #include "parsers/text.h"
 #include "parsers/traceback.h"
 #include "runner/base/names.h"
@@ -20,8 +21,6 @@ constexpr size_t kLineBytes = 1024;
 constexpr size_t kMessageLines = 3;
 // Lines of other processes between those of one.
 constexpr size_t kInterleaved = 100;
-
-re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
 
 bool starts_exception(std::string_view line) {
     static const RE2 pattern(R"([A-Za-z_][\w.]*(?:\.<locals>[\w.]*)?(?::( |$)|$))");

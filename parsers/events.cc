@@ -28,9 +28,9 @@ Failure failure_from(const json& object) {
     return failure;
 }
 
-class Reader {
+class EventReader {
   public:
-    Reader(ModuleRecord& record, Diagnoser& diagnose) : record_(record), diagnose_(diagnose) {}
+    EventReader(ModuleRecord& record, Diagnoser& diagnose) : record_(record), diagnose_(diagnose) {}
 
     // False where the rest must not be read.
     bool read(const json& line, size_t offset) {
@@ -46,12 +46,12 @@ class Reader {
         }
         offset_ = offset;
         if (!is_next(line)) return true;
-        using Handler = void (Reader::*)(const json&);
+        using Handler = void (EventReader::*)(const json&);
         static const std::unordered_map<std::string, Handler> handlers{
-            {"collected", &Reader::collected}, {"ready", &Reader::ready},
-            {"fixture", &Reader::fixture},     {"start", &Reader::start},
-            {"subtest", &Reader::subtest},     {"end", &Reader::end},
-            {"finish", &Reader::finish},
+            {"collected", &EventReader::collected}, {"ready", &EventReader::ready},
+            {"fixture", &EventReader::fixture},     {"start", &EventReader::start},
+            {"subtest", &EventReader::subtest},     {"end", &EventReader::end},
+            {"finish", &EventReader::finish},
         };
         if (event == "session") return session(line);
         if (const auto it = handlers.find(event); it != handlers.end()) (this->*it->second)(line);
@@ -246,7 +246,7 @@ EventsResult parse_events(const LineSource& events, const ProcessEnd& end,
     ModuleRecord& record = result.record;
     record.path = valid_utf8(module);
     Diagnoser diagnose("events", record.diagnostics);
-    Reader reader(record, diagnose);
+    EventReader reader(record, diagnose);
     for_each_json_line(events, diagnose,
                        [&](const json& line, size_t offset) { return reader.read(line, offset); });
     reader.close();

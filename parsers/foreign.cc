@@ -19,24 +19,25 @@ namespace {
 
 // What a reader of one dialect is. `likeness`: how many signs of the dialect the text shows; the
 // dialect with the most is the file's, the earlier of two that show as many.
-struct Reader {
+struct DialectReader {
     Dialect dialect;
     int (*likeness)(std::string_view beginning, std::string_view end);
     std::vector<Diagnostic> (*read)(const ForeignFile& file, const SeePart& see);
 };
 
 constexpr std::array kReaders{
-    Reader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
-    Reader{Dialect::pytest_text, pytest_text_likeness, read_pytest_text},
-    Reader{Dialect::googletest_text, googletest_text_likeness, read_googletest_text},
-    Reader{Dialect::googletest_json, googletest_json_likeness, read_googletest_json},
-    Reader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},
-    Reader{Dialect::torchdevice_log, torchdevice_log_likeness, read_torchdevice_log},
-    Reader{Dialect::torchdevice_json, torchdevice_json_likeness, read_torchdevice_json},
-    Reader{Dialect::torchdevice_report, torchdevice_report_likeness, read_torchdevice_report},
+    DialectReader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
+    DialectReader{Dialect::pytest_text, pytest_text_likeness, read_pytest_text},
+    DialectReader{Dialect::googletest_text, googletest_text_likeness, read_googletest_text},
+    DialectReader{Dialect::googletest_json, googletest_json_likeness, read_googletest_json},
+    DialectReader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},
+    DialectReader{Dialect::torchdevice_log, torchdevice_log_likeness, read_torchdevice_log},
+    DialectReader{Dialect::torchdevice_json, torchdevice_json_likeness, read_torchdevice_json},
+    DialectReader{Dialect::torchdevice_report, torchdevice_report_likeness,
+                  read_torchdevice_report},
 };
 
-constexpr size_t kLookedAt = 1 << 18;
+constexpr size_t kSniffedBytes = 1 << 18;
 
 bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 
@@ -55,10 +56,10 @@ std::optional<Dialect> dialect_of(std::string_view name) {
 }
 
 Signs signs_in(std::string_view bytes) {
-    const std::string_view beginning = bytes.substr(0, kLookedAt);
-    const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kLookedAt));
+    const std::string_view beginning = bytes.substr(0, kSniffedBytes);
+    const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kSniffedBytes));
     Signs signs{};
-    for (const Reader& reader : kReaders)
+    for (const DialectReader& reader : kReaders)
         signs[static_cast<size_t>(reader.dialect)] = reader.likeness(beginning, end);
     int& pytest = signs[static_cast<size_t>(Dialect::pytest_text)];
     const int unittest = signs[static_cast<size_t>(Dialect::unittest_text)];
@@ -91,7 +92,7 @@ std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file, c
         see(std::move(part));
     };
     std::vector<Diagnostic> diagnostics;
-    for (const Reader& reader : kReaders)
+    for (const DialectReader& reader : kReaders)
         if (reader.dialect == dialect) diagnostics = reader.read(file, seen);
     if (empty && diagnostics.empty())
         diagnostics.push_back(

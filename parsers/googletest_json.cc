@@ -48,9 +48,9 @@ void add_parts(const json& list, const char* key, std::string_view kind,
                 to.push_back(std::move(part));
 }
 
-class Reader {
+class DocumentReader {
   public:
-    Reader(const ForeignFile& file, ModuleRecord& record)
+    DocumentReader(const ForeignFile& file, ModuleRecord& record)
         : record_(record), diagnose_("log", record.diagnostics) {
         record_.path = valid_utf8(stem_of(file.name));
         record_.framework = "gtest";
@@ -176,7 +176,7 @@ std::vector<Diagnostic> read_googletest_json(const ForeignFile& file, const SeeP
     if (!document.value.is_object())
         return {{"log", static_cast<std::int64_t>(document.end), "the file is no JSON object"}};
     ModuleRecord record;
-    Reader(file, record).read(document);
+    DocumentReader(file, record).read(document);
     see(std::move(record));
     return {};
 }

@@ -365,9 +365,9 @@ class Part {
     std::int64_t of_nobody_ = 0;
 };
 
-class Reader {
+class TextReader {
   public:
-    Reader(const ForeignFile& file, const SeePart& see)
+    TextReader(const ForeignFile& file, const SeePart& see)
         : file_(file), see_(see), tokens_(googletest::tokens_of(file.bytes)) {}
 
     void read() {
@@ -473,7 +473,7 @@ class Reader {
 }  // namespace
 
 std::vector<Diagnostic> read_googletest_text(const ForeignFile& file, const SeePart& see) {
-    Reader reader(file, see);
+    TextReader reader(file, see);
     reader.read();
     if (reader.parts() > 0) return {};
     return {{"log", 0, "nothing in the file is GoogleTest's"}};

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kDeepest = 64;
+constexpr size_t kDeepestDocument = 64;
 
 // Builds the value while it is read; what had been built when an error comes stays.
 class Builder : public nlohmann::json_sax<json> {
@@ -66,7 +66,7 @@ class Builder : public nlohmann::json_sax<json> {
     }
     // A pointer into a list stays good: its owner gets no further member until it is closed.
     bool open(json value) {
-        if (open_.size() >= kDeepest) return false;
+        if (open_.size() >= kDeepestDocument) return false;
         open_.push_back(put(std::move(value)));
         return true;
     }

@@ -79,10 +79,10 @@ ClassPlace class_place(JunitWriter writer, std::string_view dotted, std::string_
     return place;
 }
 
-class Reader {
+class CaseReader {
   public:
-    Reader(JunitWriter writer, xml_node node,
-           const std::function<void(size_t, std::string)>& diagnose)
+    CaseReader(JunitWriter writer, xml_node node,
+               const std::function<void(size_t, std::string)>& diagnose)
         : writer_(writer),
           node_(node),
           name_(attribute(node, "name")),
@@ -488,7 +488,7 @@ JunitWriter writer_of(xml_node suite) {
 
 JunitCase junit_case(JunitWriter writer, xml_node testcase,
                      const std::function<void(size_t, std::string)>& diagnose) {
-    return Reader(writer, testcase, diagnose).read();
+    return CaseReader(writer, testcase, diagnose).read();
 }
 
 }  // namespace compat::parsers

@@ -15,10 +15,10 @@ namespace compat::parsers {
 
 namespace {
 
-using Kind = ProcessEnd::Kind;
+using EndKind = ProcessEnd::Kind;
 
 // Of a log of any size; what was said before is of other tests.
-constexpr size_t kLookedAt = 256 * 1024;
+constexpr size_t kTailBytes = 256 * 1024;
 // Lines before a dump that belong to it: an assertion's text, what a C++ exception said.
 constexpr size_t kLinesBefore = 10;
 constexpr size_t kLineBytes = 1000;
@@ -47,7 +47,7 @@ std::string_view fatal_in(std::string_view line) {
 }
 
 bool is_of(const ProcessEnd& end, std::string_view fatal) {
-    if (end.kind != Kind::signaled || fatal.empty()) return false;
+    if (end.kind != EndKind::signaled || fatal.empty()) return false;
     fatal.remove_prefix(kFatal.size());
     for (const auto& [signal, words] : kSignals)
         if (fatal.starts_with(words)) return end.code == signal;
@@ -101,7 +101,7 @@ std::optional<Frame> dumped_frame(std::string_view line) {
 
 std::vector<std::string_view> lines_of(std::string_view log) {
     std::vector<std::string_view> all;
-    const size_t from = log.size() > kLookedAt ? log.size() - kLookedAt : 0;
+    const size_t from = log.size() > kTailBytes ? log.size() - kTailBytes : 0;
     for (Lines lines(log, from); lines.next();) all.push_back(lines.line());
     // A line that begins before what is looked at.
     if (from > 0 && log[from - 1] != '\n' && !all.empty()) all.erase(all.begin());
@@ -140,7 +140,7 @@ Dump find_dump(const std::vector<std::string_view>& lines, const ProcessEnd& end
             return at_place(
                 lines, i, stacks < lines.size() && is_thread(lines[stacks]) ? stacks : i + 1, true);
         }
-    if (end.kind != Kind::timed_out && end.kind != Kind::out_of_memory) return {};
+    if (end.kind != EndKind::timed_out && end.kind != EndKind::out_of_memory) return {};
     size_t last = lines.size();
     while (last-- > 0 && !is_thread(lines[last])) {
     }
@@ -228,7 +228,7 @@ bool is_gtest_start(std::string_view line, std::string_view test) {
 }
 
 // pytest without -v prints the file's name, and a letter a test.
-bool is_progress(std::string_view line, std::string_view test) {
+bool is_progress_line(std::string_view line, std::string_view test) {
     const size_t file = test.find("::");
     return file != std::string_view::npos && line.starts_with(test.substr(0, file)) &&
            !line.starts_with(test);
@@ -237,7 +237,7 @@ bool is_progress(std::string_view line, std::string_view test) {
 // A line without the framework's own announcement of a test at its start.
 std::string_view without_announcement(std::string_view line, std::string_view test) {
     if (!test.empty() && line.starts_with(test)) return trimmed(line.substr(test.size()));
-    if (is_gtest_start(line, test) || is_progress(line, test)) return {};
+    if (is_gtest_start(line, test) || is_progress_line(line, test)) return {};
     const size_t dots = line.find(kEllipsis.substr(0, 4));
     if (dots != std::string_view::npos && (header_of(line) || line.ends_with(kEllipsis)))
         return trimmed(line.substr(dots + 4));
@@ -247,7 +247,7 @@ std::string_view without_announcement(std::string_view line, std::string_view te
 // Whether the framework announces `test` in this line.
 bool announces(std::string_view line, std::string_view test) {
     if (test.empty()) return false;
-    if (line.starts_with(test) || is_gtest_start(line, test) || is_progress(line, test))
+    if (line.starts_with(test) || is_gtest_start(line, test) || is_progress_line(line, test))
         return true;
     const auto header = header_of(line);
     return header && test.ends_with(header->method) &&
@@ -263,7 +263,7 @@ std::string_view last_line(const std::vector<std::string_view>& lines, std::stri
 }
 
 std::string_view type_of(const ProcessEnd& end) {
-    return end.kind == Kind::timed_out ? "timed out" : "out of memory";
+    return end.kind == EndKind::timed_out ? "timed out" : "out of memory";
 }
 
 }  // namespace
@@ -272,12 +272,12 @@ Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view
     const std::vector<std::string_view> lines = lines_of(log);
     const Dump dump = find_dump(lines, end);
     Failure failure;
-    const bool named = end.kind == Kind::timed_out || end.kind == Kind::out_of_memory;
+    const bool named = end.kind == EndKind::timed_out || end.kind == EndKind::out_of_memory;
     failure.type = named ? std::string(type_of(end)) : name_of_end(end);
     failure.frames = frames_in(lines, dump);
     if (dump.fatal)
         failure.message = valid_utf8(cut(fatal_in(lines[dump.begin]), kMessageBytes));
-    else if (end.kind == Kind::out_of_memory)
+    else if (end.kind == EndKind::out_of_memory)
         failure.message = words_for(end);
     else if (!failure.frames.empty())
         failure.message = place_in(failure.frames);

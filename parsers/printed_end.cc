@@ -10,7 +10,7 @@ namespace compat::parsers {
 
 namespace {
 
-constexpr size_t kLookedAt = 64 * 1024;
+constexpr size_t kEndBytes = 64 * 1024;
 
 struct EndWords {
     std::string_view words;
@@ -45,7 +45,7 @@ constexpr std::array<EndWords, 22> kEndWords{{
 }  // namespace
 
 std::optional<ProcessEnd> printed_end(std::string_view log) {
-    log.remove_prefix(log.size() - std::min(log.size(), kLookedAt));
+    log.remove_prefix(log.size() - std::min(log.size(), kEndBytes));
     size_t last = 0;
     const EndWords* found = nullptr;
     for (const EndWords& row : kEndWords)

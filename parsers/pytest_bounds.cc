@@ -11,7 +11,7 @@ namespace compat::parsers {
 
 namespace {
 
-using Kind = PytestMark::Kind;
+using MarkKind = PytestMark::Kind;
 
 // How many marks ahead a closing is looked for.
 constexpr size_t kFurthest = 64;
@@ -21,7 +21,7 @@ constexpr size_t kFurthest = 64;
 PytestScanner::Meaning PytestScanner::meaning_of_mark(const LogLines& lines) {
     while (mark_ < marks_.size() && marks_[mark_].offset < offset_) ++mark_;
     if (mark_ == marks_.size() || marks_[mark_].offset != offset_) return Meaning::line;
-    if (marks_[mark_].kind == Kind::start) return meaning_of_start(lines);
+    if (marks_[mark_].kind == MarkKind::start) return meaning_of_start(lines);
     if (one_module() || !may_close(mark_)) return Meaning::line;
     find_own_closing();
     return own_closing_ == mark_ ? Meaning::ends_it : Meaning::line;
@@ -57,7 +57,7 @@ bool PytestScanner::is_within_test(std::uint32_t start) {
     if (!results_go_on_) {
         const PytestMark& before = marks_[own - 1];
         results_go_on_ =
-            before.kind == Kind::summary || has_result(before.after, marks_[own].offset);
+            before.kind == MarkKind::summary || has_result(before.after, marks_[own].offset);
     }
     return *results_go_on_;
 }
@@ -77,8 +77,8 @@ bool PytestScanner::has_result(size_t begin, size_t end) const {
 // What a mark must be to close this session, whatever it counts.
 bool PytestScanner::may_close(std::uint32_t mark) const {
     const PytestMark& it = marks_[mark];
-    if (own_start_ != kNone) return it.kind == Kind::closing && fills_terminal(it, width_);
-    return it.kind == Kind::plain || (it.kind == Kind::closing && it.pair == kNone);
+    if (own_start_ != kNone) return it.kind == MarkKind::closing && fills_terminal(it, width_);
+    return it.kind == MarkKind::plain || (it.kind == MarkKind::closing && it.pair == kNone);
 }
 
 // Whether a closing counts what was read of the results. Sub-tests that failed may have no line,
@@ -117,7 +117,8 @@ void PytestScanner::find_own_closing() {
         }
     }
     // Between it and the closing is no other mark.
-    if (own_closing_ != kNone && own_closing_ > 0 && marks_[own_closing_ - 1].kind == Kind::summary)
+    if (own_closing_ != kNone && own_closing_ > 0 &&
+        marks_[own_closing_ - 1].kind == MarkKind::summary)
         own_summary_ = marks_[own_closing_ - 1].offset;
 }
 
@@ -127,9 +128,9 @@ size_t PytestScanner::last_summary() const {
     size_t last = std::string_view::npos;
     for (std::uint32_t i = mark_; i < furthest; ++i) {
         const PytestMark& mark = marks_[i];
-        if (mark.kind == Kind::summary && fills_terminal(mark, width_)) last = mark.offset;
+        if (mark.kind == MarkKind::summary && fills_terminal(mark, width_)) last = mark.offset;
         if (may_close(i)) last = std::string_view::npos;
-        if (mark.kind != Kind::start || mark.width != width_) continue;
+        if (mark.kind != MarkKind::start || mark.width != width_) continue;
         if (stage_ == Stage::results || mark.pair == kNone) break;
         i = mark.pair;
     }
@@ -145,13 +146,13 @@ std::uint32_t PytestScanner::agreeing_closing(std::uint32_t paired) const {
         std::int64_t read = 0;
         for (const std::int64_t count : printed()) read += count;
         if (agrees(mark_) && (!selected_ || read >= *selected_)) return mark_;
-        for (std::uint32_t i = mark_ + 1; i < furthest && marks_[i].kind != Kind::start; ++i)
+        for (std::uint32_t i = mark_ + 1; i < furthest && marks_[i].kind != MarkKind::start; ++i)
             if (may_close(i)) return i;
         return mark_;
     }
     if (paired != kNone && paired >= mark_ && agrees(paired)) return paired;
     for (std::uint32_t i = mark_; i < furthest; ++i) {
-        const bool begins = marks_[i].kind == Kind::start && marks_[i].width == width_;
+        const bool begins = marks_[i].kind == MarkKind::start && marks_[i].width == width_;
         if (paired != kNone && i > paired && begins) break;
         if (may_close(i) && agrees(i)) return i;
     }
@@ -171,7 +172,7 @@ std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
     bool each_its_own = agrees(printed);
     bool are_several = false;
     const size_t before = marks_[printed].after;
-    for (std::uint32_t i = printed + 1; i < last && marks_[i].kind != Kind::start; ++i) {
+    for (std::uint32_t i = printed + 1; i < last && marks_[i].kind != MarkKind::start; ++i) {
         if (marks_[i].offset - before > kNear) break;
         const size_t begin = marks_[i - 1].after;
         for (LogLines lines(log_.text.substr(0, marks_[i].offset), begin, true); lines.next();)
@@ -205,7 +206,7 @@ std::uint32_t PytestScanner::quiet_closing() {
     std::uint32_t last = kNone;
     bool same_session = true;
     for (std::uint32_t i = mark_; i < furthest; ++i) {
-        if (marks_[i].kind == Kind::start) {
+        if (marks_[i].kind == MarkKind::start) {
             if (marks_[i].pair == kNone)
                 same_session = false;
             else
@@ -273,8 +274,8 @@ std::uint32_t PytestScanner::quiet_closing_among_results() {
     const auto furthest =
         static_cast<std::uint32_t>(std::min<size_t>(marks_.size(), mark_ + kFurthest));
     std::uint32_t next = mark_ + 1;
-    while (next < furthest && marks_[next].kind != Kind::start && !may_close(next)) ++next;
-    if (next >= furthest || marks_[next].kind == Kind::start) return mark_;
+    while (next < furthest && marks_[next].kind != MarkKind::start && !may_close(next)) ++next;
+    if (next >= furthest || marks_[next].kind == MarkKind::start) return mark_;
     const auto none = [](const Counts& counts) { return counts == Counts{}; };
     const bool is_alone = none(by_characters_) && none(runs_) && none(around_) && none(by_lines_);
     const Found read = found_in(marks_[mark_].after, marks_[next].offset);
@@ -333,8 +334,8 @@ void PytestScanner::doubt_closing(const Closing& closing, size_t offset) {
 size_t PytestScanner::end_of_quiet_session() const {
     std::uint32_t i = mark_;
     while (i < marks_.size() && marks_[i].offset <= offset_) ++i;
-    if (i < marks_.size() && marks_[i].kind == Kind::summary) ++i;
-    if (i == marks_.size() || marks_[i].kind != Kind::plain || i == own_closing_) return 0;
+    if (i < marks_.size() && marks_[i].kind == MarkKind::summary) ++i;
+    if (i == marks_.size() || marks_[i].kind != MarkKind::plain || i == own_closing_) return 0;
     return marks_[i].after;
 }
 

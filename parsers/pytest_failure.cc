@@ -28,7 +28,7 @@ struct Place {
 };
 
 // "test_a.py:21: ValueError", "test_a.py:21: in f", "test_a.py:21: ".
-std::optional<Place> place_of(std::string_view line) {
+std::optional<Place> place_in(std::string_view line) {
     if (line.empty() || line[0] == ' ' || line[0] == '>' || line.starts_with("E  "))
         return std::nullopt;
     for (size_t colon = line.find(':'); colon != std::string_view::npos;
@@ -61,7 +61,7 @@ bool is_link(std::string_view line) {
            line == "During handling of the above exception, another exception occurred:";
 }
 
-bool begins_captured_output(std::string_view line) {
+bool is_capture_header(std::string_view line) {
     const size_t text = line.find_first_not_of('-');
     return text != std::string_view::npos && text > 2 && line.ends_with("---") &&
            line.substr(text).starts_with(" Captured ");
@@ -107,7 +107,7 @@ Failure parse_pytest_failure(std::string_view body, std::string_view root) {
     bool in_message = false;
     for (Lines lines(body); lines.next();) {
         const std::string_view line = lines.line();
-        if (begins_captured_output(line)) break;
+        if (is_capture_header(line)) break;
         if (first_line.empty()) first_line = trimmed(line);
         if (is_link(line)) {
             failure.frames.clear();
@@ -126,7 +126,7 @@ Failure parse_pytest_failure(std::string_view body, std::string_view root) {
         }
         in_message = false;
         if (const std::string_view name = defined_by(line); !name.empty()) function = name;
-        if (const auto place = place_of(line)) {
+        if (const auto place = place_in(line)) {
             const bool relative = !place->file.starts_with('/') && !root.empty();
             last_place = place->after;
             if (last_place.starts_with("in ")) function = last_place.substr(3);

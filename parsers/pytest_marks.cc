@@ -17,11 +17,11 @@ namespace {
 constexpr std::string_view kStart = "test session starts";
 // Behind a test's name; with the rule that follows.
 constexpr std::string_view kStartInside = " test session starts =";
-constexpr std::string_view kSummary = "short test summary info";
+constexpr std::string_view kSummaryTitle = "short test summary info";
 // A line of these is as wide as a terminal.
 constexpr size_t kWidest = 2000;
 // How many sessions may have broken off within one another.
-constexpr size_t kDeepest = 64;
+constexpr size_t kDeepestSessions = 64;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -47,7 +47,7 @@ std::optional<PytestMark> mark_of(std::string_view line) {
         const std::string_view text = pytest_ruled(line, '=');
         if (text == kStart) return mark;
         mark.kind = PytestMark::Kind::summary;
-        if (text == kSummary) return mark;
+        if (text == kSummaryTitle) return mark;
         mark.kind = PytestMark::Kind::closing;
         if (text.find(" in ") != std::string_view::npos && pytest_closing_of(line)) return mark;
         return std::nullopt;
@@ -71,8 +71,9 @@ void pair_up(std::vector<PytestMark>& marks) {
     for (std::uint32_t i = 0; i < marks.size(); ++i) {
         if (marks[i].kind == PytestMark::Kind::start) open.push_back(i);
         if (marks[i].kind != PytestMark::Kind::closing) continue;
-        const auto deepest = open.begin() + static_cast<std::ptrdiff_t>(
-                                                open.size() - std::min(open.size(), kDeepest));
+        const auto deepest =
+            open.begin() +
+            static_cast<std::ptrdiff_t>(open.size() - std::min(open.size(), kDeepestSessions));
         for (auto at = open.end(); at != deepest;) {
             --at;
             if (!fills_terminal(marks[i], marks[*at].width)) continue;

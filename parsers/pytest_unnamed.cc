@@ -14,8 +14,8 @@ namespace {
 constexpr std::array<State, 6> kCounted{State::passed,  State::failed,  State::errored,
                                         State::skipped, State::xfailed, State::xpassed};
 // The words of the closing for them.
-constexpr std::array<std::string_view, 6> kWords{"passed",  "failed",  "errors",
-                                                 "skipped", "xfailed", "xpassed"};
+constexpr std::array<std::string_view, 6> kCountedWords{"passed",  "failed",  "errors",
+                                                        "skipped", "xfailed", "xpassed"};
 // Of tests without a name: more are no result of any session.
 constexpr std::int64_t kMostUnnamed = Unnamed::kMost;
 
@@ -126,7 +126,8 @@ void PytestScanner::add_unnamed(const std::optional<Closing>& closing) {
     if (closing) {
         for (size_t n = 0; n < kCounted.size(); ++n)
             for (const auto& [word, count] : closing->counts)
-                if (word == kWords[n]) left[number(kCounted[n])] += std::min(count, kMostUnnamed);
+                if (word == kCountedWords[n])
+                    left[number(kCounted[n])] += std::min(count, kMostUnnamed);
     } else {
         for (const Characters& file : characters_)
             for (const State state : kCounted) left[number(state)] += file.counts[number(state)];

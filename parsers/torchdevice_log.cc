@@ -15,7 +15,7 @@ namespace compat::parsers {
 
 namespace {
 
-struct Module {
+struct ModuleLog {
     std::string path;
     std::string text;  // the line that tells how it ended
     std::optional<std::int64_t> return_code;
@@ -37,7 +37,7 @@ std::optional<std::string_view> after(std::string_view line, std::string_view ma
 }
 
 // "tests.a.test_b - Status: FAILURE (RC: 1) Duration: 0:00:02.5".
-std::optional<Module> finished_module(std::string_view text) {
+std::optional<ModuleLog> finished_module(std::string_view text) {
     constexpr std::string_view kStatus = " - Status: ";
     constexpr std::string_view kCode = " (RC: ";
     constexpr std::string_view kDuration = ") Duration: ";
@@ -46,7 +46,7 @@ std::optional<Module> finished_module(std::string_view text) {
     const size_t duration = text.find(kDuration, std::min(code, text.size()));
     if (duration == std::string_view::npos) return std::nullopt;
     const size_t digits = code + kCode.size();
-    Module module;
+    ModuleLog module;
     module.return_code = signed_number(text.substr(digits, duration - digits));
     if (!module.return_code) return std::nullopt;
     module.path = torchdevice_path(text.substr(0, status));
@@ -104,7 +104,7 @@ class Run {
         if (announced_ && !listed_all())
             diagnose_.totals_differ(end, fmt::format("{} test files found, {} in the log",
                                                      *announced_, modules_.size()));
-        for (const Module& module : modules_) see_(record_of(module));
+        for (const ModuleLog& module : modules_) see_(record_of(module));
     }
 
   private:
@@ -115,14 +115,14 @@ class Run {
     size_t add(std::string path, size_t offset) {
         const auto [at, is_new] = by_path_.emplace(path, modules_.size());
         if (is_new) {
-            Module& module = modules_.emplace_back();
+            ModuleLog& module = modules_.emplace_back();
             module.path = std::move(path);
             module.offset = offset;
         }
         return at->second;
     }
 
-    void finish(Module module, size_t offset) {
+    void finish(ModuleLog module, size_t offset) {
         listing_ = due_ = false;
         module.offset = offset;
         const size_t at = add(module.path, offset);
@@ -145,7 +145,7 @@ class Run {
         digits.remove_suffix(1);
         const auto value = signed_number(digits);
         if (!value) return;
-        Module& module = modules_[add(path, offset)];
+        ModuleLog& module = modules_[add(path, offset)];
         if (!module.return_code) {
             module.return_code = value;
             count(*value, 1);
@@ -170,7 +170,7 @@ class Run {
     }
 
     // The module that was under way is the first without an end.
-    ModuleRecord record_of(const Module& module) {
+    ModuleRecord record_of(const ModuleLog& module) {
         ModuleRecord record;
         record.path = module.path;
         record.framework = "unittest";
@@ -190,7 +190,7 @@ class Run {
 
     const SeePart& see_;
     Diagnoser diagnose_;
-    std::vector<Module> modules_;
+    std::vector<ModuleLog> modules_;
     std::unordered_map<std::string, size_t> by_path_;
     std::array<std::int64_t, kTotals.size()> counts_{};  // of the modules that ended
     std::optional<std::int64_t> announced_;

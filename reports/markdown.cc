@@ -25,14 +25,6 @@ constexpr double kSlow = 0.1;  // seconds: what is faster is not slow, even wher
 // Of one traceback; the log and report.json have all of it.
 constexpr size_t kTracebackBytes = 16 * 1024;
 
-// A table's row without its line end. Cells are Markdown already.
-template <class... Cells>
-std::string row(const Cells&... cells) {
-    std::string line = "|";
-    ((line += fmt::format(" {} |", cell(fmt::to_string(cells)))), ...);
-    return line;
-}
-
 // "1 module", "2 modules".
 std::string counted(size_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -40,7 +32,7 @@ std::string counted(size_t count, std::string_view noun) {
 
 std::string seconds(double s) { return human(std::chrono::duration<double>(s)); }
 
-std::string dumped(const nlohmann::ordered_json& value, int indent) {
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
     return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -256,11 +248,12 @@ std::vector<Item> environment(const RunView& run) {
     add("command", run.command);
     const auto fingerprint = nlohmann::ordered_json::parse(run.fingerprint);
     for (const auto& [key, value] : fingerprint.items()) {
-        const std::string text = value.is_string() ? value.get<std::string>() : dumped(value, -1);
+        const std::string text =
+            value.is_string() ? value.get<std::string>() : json_text(value, -1);
         if (text.size() <= kLongestCell)
             add(code(key), text);
         else
-            below.push_back({"\n" + folded(html(key), fenced("json", dumped(value, 1)))});
+            below.push_back({"\n" + folded(html(key), fenced("json", json_text(value, 1)))});
     }
     std::move(below.begin(), below.end(), std::back_inserter(rows));
     return rows;

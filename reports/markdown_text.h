@@ -2,6 +2,8 @@
 // something else. The rule is one: what comes from outside stands in a code span or a fence. Pure.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -17,6 +19,14 @@ namespace compat::reports {
 
 // Markdown as a table's cell, which bars would end, in a code span, too.
 [[nodiscard]] std::string cell(std::string_view markdown);
+
+// A table's row without its line end. Cells are Markdown already.
+template <class... Cells>
+[[nodiscard]] std::string row(const Cells&... cells) {
+    std::string line = "|";
+    ((line += fmt::format(" {} |", cell(fmt::to_string(cells)))), ...);
+    return line;
+}
 
 // A code span that leads to `url`; without one, the code span alone.
 [[nodiscard]] std::string linked_code(std::string_view text, std::string_view url);

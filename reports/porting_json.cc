@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json null_if_empty(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 template <class T>
 Json by_column(const PerColumn<T>& values) {
@@ -27,9 +27,9 @@ Json column(const PortingView& view, const ColumnRow& row) {
              {"simulated", row.simulated.empty() ? Json(nullptr) : Json(row.simulated)},
              {"fallback", row.fallback},
              {"run", at.run ? Json(at.run->id) : Json(nullptr)},
-             {"report", or_null(at.report_url)},
+             {"report", null_if_empty(at.report_url)},
              {"complete", at.run && at.why_missing.empty()},
-             {"why_missing", or_null(at.why_missing)},
+             {"why_missing", null_if_empty(at.why_missing)},
              {"duration_s", at.run ? at.run->duration_s : 0.0},
              {"collected", at.totals.collected}};
     for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
@@ -49,22 +49,22 @@ Json gap(const CauseOfDifferences& cause) {
     return {{"symbol", cause.gap->symbol},
             {"kind", name_of(cause.gap->kind)},
             {"device", cause.gap->device},
-            {"equivalent", or_null(cause.equivalent)},
-            {"issue", or_null(cause.issue)}};
+            {"equivalent", null_if_empty(cause.equivalent)},
+            {"issue", null_if_empty(cause.issue)}};
 }
 
 Json cause(const CauseOfDifferences& c) {
     Json places = Json::array();
     for (const BreakingPlace& p : c.places)
-        places.push_back({{"place", p.place}, {"url", or_null(p.url)}, {"tests", p.tests}});
+        places.push_back({{"place", p.place}, {"url", null_if_empty(p.url)}, {"tests", p.tests}});
     return {{"group", name_of(c.group)},
-            {"judgement", or_null(c.judgement)},
+            {"judgement", null_if_empty(c.judgement)},
             {"title", c.title},
-            {"advice", or_null(c.advice)},
-            {"cause", or_null(c.diagnosis)},
-            {"class", or_null(c.error_class)},
-            {"rule", or_null(c.rule)},
-            {"signature", or_null(c.signature)},
+            {"advice", null_if_empty(c.advice)},
+            {"cause", null_if_empty(c.diagnosis)},
+            {"class", null_if_empty(c.error_class)},
+            {"rule", null_if_empty(c.rule)},
+            {"signature", null_if_empty(c.signature)},
             {"gap", gap(c)},
             {"places", std::move(places)},
             {"tests", c.tests},
@@ -78,16 +78,16 @@ Json difference(const Difference& d) {
             {"change", name_of(d.change)},
             {"cause", d.cause},
             {"causes", d.causes},
-            {"key_line", or_null(d.key_line)},
-            {"place", or_null(d.place)},
-            {"url", or_null(d.place_url)},
-            {"reproduce", or_null(d.reproduce)}};
+            {"key_line", null_if_empty(d.key_line)},
+            {"place", null_if_empty(d.place)},
+            {"url", null_if_empty(d.place_url)},
+            {"reproduce", null_if_empty(d.reproduce)}};
 }
 
 Json test(const PortedTest& t) {
     Json out{{"id", t.id},
              {"module", t.module},
-             {"url", or_null(t.url)},
+             {"url", null_if_empty(t.url)},
              {"pseudo", t.pseudo},
              {"flaky", t.flaky},
              {"states", Json::object()},
@@ -101,9 +101,10 @@ Json test(const PortedTest& t) {
 }
 
 Json fallback(const FallbackView& f) {
-    return {{"symbol", f.symbol},   {"tests", f.tests},   {"count", f.count},
-            {"depend", f.depend},   {"advice", f.advice}, {"example", or_null(f.example)},
-            {"url", or_null(f.url)}};
+    return {{"symbol", f.symbol},         {"tests", f.tests},
+            {"count", f.count},           {"depend", f.depend},
+            {"advice", f.advice},         {"example", null_if_empty(f.example)},
+            {"url", null_if_empty(f.url)}};
 }
 
 }  // namespace
@@ -111,25 +112,27 @@ Json fallback(const FallbackView& f) {
 void porting_json(const PortingView& view, const Sink& sink) {
     const auto any = std::find_if(view.columns.begin(), view.columns.end(),
                                   [](const PortingColumn& c) { return c.run.has_value(); });
-    Json out{{"format", kPortingFormat},
-             {"generator", fmt::format("runner {}", kVersion)},
-             {"id", view.id},
-             {"suite", view.suite},
-             {"commit", any == view.columns.end() ? Json(nullptr) : or_null(any->run->commit)},
-             {"torch", any == view.columns.end() ? Json(nullptr) : or_null(any->run->torch)},
-             {"compared", view.compared},
-             {"columns", Json::array()},
-             {"unlike", Json::array()},
-             {"accounting", {{"closed", view.accounting.closed}, {"mismatches", Json::array()}}},
-             {"causes", Json::array()},
-             {"decided_by_fallback", view.decided_by_fallback},
-             {"fallbacks", Json::array()},
-             {"tests", Json::array()}};
+    Json out{
+        {"format", kPortingFormat},
+        {"generator", fmt::format("runner {}", kVersion)},
+        {"id", view.id},
+        {"suite", view.suite},
+        {"commit", any == view.columns.end() ? Json(nullptr) : null_if_empty(any->run->commit)},
+        {"torch", any == view.columns.end() ? Json(nullptr) : null_if_empty(any->run->torch)},
+        {"compared", view.compared},
+        {"columns", Json::array()},
+        {"unlike", Json::array()},
+        {"accounting", {{"closed", view.accounting.closed}, {"mismatches", Json::array()}}},
+        {"causes", Json::array()},
+        {"decided_by_fallback", view.decided_by_fallback},
+        {"fallbacks", Json::array()},
+        {"tests", Json::array()}};
     for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
     for (const Unlike& unlike : view.unlike) {
         Json values = Json::object();
         for (const ColumnRow& row : kColumns)
-            values[std::string(row.name)] = or_null(unlike.values[static_cast<size_t>(row.column)]);
+            values[std::string(row.name)] =
+                null_if_empty(unlike.values[static_cast<size_t>(row.column)]);
         out["unlike"].push_back({{"what", unlike.what}, {"values", values}});
     }
     for (const MismatchView& m : view.accounting.mismatches)

@@ -18,13 +18,6 @@ constexpr size_t kLongestLine = 200;
 constexpr size_t kLongestUnlike = 1000;
 constexpr size_t kFirst = 5;  // causes at the top of the page
 
-template <class... Cells>
-std::string row(const Cells&... cells) {
-    std::string line = "|";
-    ((line += fmt::format(" {} |", cell(fmt::to_string(cells)))), ...);
-    return line;
-}
-
 std::string counted(std::int64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kGapFormat = 1;
 
 Expected<void> append(const fs::path& results, Json json) {
     json["time_ms"] = SystemClock().wall().time_since_epoch().count();
@@ -49,7 +49,7 @@ GapFacts facts_of(const Json& json) {
 Expected<void> put_scan(const store::Store& store, const fs::path& results,
                         const std::vector<GapFacts>& gaps, std::string_view device,
                         std::string_view torch) {
-    Json json{{"event", "scan"}, {"format", kFormat}, {"device", device}, {"torch", torch}};
+    Json json{{"event", "scan"}, {"format", kGapFormat}, {"device", device}, {"torch", torch}};
     json["gaps"] = Json::array();
     for (const GapFacts& facts : gaps) {
         Json& gap = json["gaps"].emplace_back(json_of(facts.key));
@@ -65,7 +65,7 @@ Expected<void> put_scan(const store::Store& store, const fs::path& results,
 
 Expected<void> set_gap(const store::Store& store, const fs::path& results, const GapKey& gap,
                        std::string_view field, std::string_view value) {
-    Json json{{"event", "set"}, {"format", kFormat}, {"field", field}, {"value", value}};
+    Json json{{"event", "set"}, {"format", kGapFormat}, {"field", field}, {"value", value}};
     json.update(json_of(gap));
     return append(results, std::move(json)).and_then([&] {
         return store::GapLog(store).set(gap, field, value);
@@ -90,7 +90,7 @@ std::vector<GapRecord> read_gap_records(const fs::path& results) {
 Expected<void> apply(const GapRecord& record, store::GapLog& log) {
     try {
         const Json json = Json::parse(record.line);
-        if (json.at("format") > kFormat)
+        if (json.at("format") > kGapFormat)
             return fail(ErrorKind::usage, "a newer runner wrote this", "use the newer one");
         if (json.at("event") == "set")
             return log.set(key_of(json), json.at("field").get<std::string>(),

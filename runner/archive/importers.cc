@@ -25,7 +25,7 @@ std::string known_dialects() {
 }
 
 // Every file under a folder, by name; a file is itself.
-Expected<std::vector<fs::path>> files_of(const std::string& name, const fs::path& results) {
+Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::path& results) {
     std::error_code error;
     const fs::path at(name);
     if (name == kStdin) return std::vector{at};
@@ -178,7 +178,7 @@ Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what, const
     std::vector<ImportedFile> found;
     std::set<fs::path> taken;
     for (const std::string& name : what.names) {
-        const auto files = files_of(name, what.results);
+        const auto files = files_named(name, what.results);
         if (!files) return tl::unexpected(files.error());
         std::error_code error;
         const bool folder = fs::is_directory(name, error);

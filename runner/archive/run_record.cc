@@ -17,7 +17,7 @@ using parsers::State;
 
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kRecordFormat = 1;
 
 fs::path file_of(const fs::path& folder) { return folder / "record.jsonl"; }
 
@@ -201,7 +201,7 @@ void take(const Json& line, RunRecord& into) {
 }  // namespace
 
 Expected<void> record_run(const fs::path& folder, const store::RunInfo& info) {
-    Json json{{"format", kFormat}};
+    Json json{{"format", kRecordFormat}};
     fields_of_run(info, Put{json});
     return append(folder, "run", std::move(json));
 }
@@ -246,7 +246,7 @@ Expected<RunRecord> read_record(const fs::path& folder) {
         const size_t end = std::min(text->find('\n', begin), text->size());
         const Json line = Json::parse(text->substr(begin, end - begin), nullptr, false);
         begin = end + 1;
-        if (line.is_object() && line.contains("format") && line["format"] > kFormat)
+        if (line.is_object() && line.contains("format") && line["format"] > kRecordFormat)
             return fail(ErrorKind::usage, "a newer runner wrote this record", "use the newer one",
                         file.string());
         try {

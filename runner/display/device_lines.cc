@@ -10,7 +10,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kDevicesFormat = 1;
 
 std::string gibibytes(const json& bytes) {
     if (!bytes.is_number()) return "?";
@@ -46,7 +46,7 @@ std::string device_words(json& device) {
 std::vector<std::string> device_lines(std::string_view text) {
     // As ordered as it was written: the dtypes' order is the probe's.
     auto report = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!report.is_object() || report.value("format", 0) != kFormat)
+    if (!report.is_object() || report.value("format", 0) != kDevicesFormat)
         return {"device-probe answered in a format that is not known here"};
     std::vector<std::string> lines;
     for (auto& device : report["devices"]) lines.push_back(device_words(device));

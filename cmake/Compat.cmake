@@ -6,6 +6,8 @@ target_compile_options(compat_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshad
                                                  -Wold-style-cast -Wimplicit-fallthrough)
 
 # compat_library(NAME SOURCES … LIBS …): static library compat_NAME, alias compat::NAME.
+# The release preset compiles its sources in batches (unity build), which parses each header once
+# a batch: names in anonymous namespaces are therefore unique within a library.
 # LIBS are the arrows of the house: only what docs/ARCHITECTURE.md draws.
 function(compat_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
@@ -25,6 +27,7 @@ endfunction()
 function(compat_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main compat_warnings)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 120)

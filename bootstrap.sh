@@ -11,7 +11,7 @@ BUILD=$ROOT/build/$PRESET
 VENV=$ROOT/.venv
 # Objects of one clone serve another.
 export CCACHE_BASEDIR=$ROOT
-TORCH=${COMPAT_TORCH_REQUIREMENT:-torch==2.13.0}
+TORCH=${COMPAT_TORCH_REQUIREMENT:-$(cat "$ROOT/runner/prepare/torch.txt")}
 
 PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libboost1.81-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libfmt-dev

@@ -227,6 +227,33 @@ def test_no_source_folder_is_crowded():
             assert len(own) <= 30 or folder == ROOT / "parsers", folder
 
 
+def test_the_version_and_the_pin_of_torch_stand_once():
+    """The shim's Python and runner/prepare/torch.txt; what must repeat them agrees."""
+    version = re.search(r'^__version__ = "(.+)"$', (ROOT / "shim/python/compat_shim/__init__.py").read_text(), re.M)[1]
+    torch = (ROOT / "runner/prepare/torch.txt").read_text().strip()
+    assert f"\n## {version}\n" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"(`{torch}`)" in (ROOT / "docs/reference/settings.md").read_text()
+    pins = {line for p in ROOT.glob("suites/*/requirements.txt") for line in p.read_text().splitlines()
+            if re.match(r"torch\b", line)}
+    assert pins == {torch}
+    code = [*sources("runner", "parsers", "reports", "suites", "shim", suffixes=(".cc", ".h", ".py")),
+            ROOT / "CMakeLists.txt", ROOT / "bootstrap.sh"]
+    assert [p for p in matches(code, rf'"{re.escape(version)}"|{re.escape(torch)}') if "compat_shim/__init__.py" not in p] == []
+
+
+def test_the_time_outs_are_documented_as_they_are():
+    limits = dict(re.findall(r"(module_timeout|test_timeout)\{std::chrono::minutes\{(\d+)\}\}", (ROOT / "suites/suite.h").read_text()))
+    schema = json.loads((ROOT / "suites/suite.schema.json").read_text())["properties"]["limits"]["properties"]
+    suite_format, settings = ((ROOT / "docs/reference" / name).read_text() for name in ("suite-format.md", "settings.md"))
+    assert len(limits) == 2
+    for key, minutes in limits.items():
+        assert schema[key]["default"] == f"{minutes}m"
+        assert f'| `limits.{key}` | `"{minutes}m"` |' in suite_format
+        assert f"`limits.{key}` ({minutes}m)" in (ROOT / "docs/guide/running.md").read_text()
+        variable = "COMPAT_" + key.replace("module_", "").upper()
+        assert re.search(rf"^\| `{variable}` .*\({minutes}m\) \|$", settings, re.M)
+
+
 def test_the_project_speaks_of_itself_alone():
     tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], text=True, capture_output=True)
     if tracked.returncode != 0:

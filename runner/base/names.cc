@@ -9,6 +9,8 @@
 
 namespace compat {
 
+const std::string_view kVersion = COMPAT_VERSION;
+
 namespace {
 constexpr std::string_view kPlain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";

@@ -9,7 +9,7 @@
 
 namespace compat {
 
-inline constexpr std::string_view kVersion = "0.1.0";
+extern const std::string_view kVersion;  // the project's, from CMake
 
 // "<series>_<UTC yyyymmdd-hhmmss>-<4 hex>".
 [[nodiscard]] std::string make_run_id(std::string_view series, WallTime now, unsigned random16);

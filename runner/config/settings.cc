@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runner/prepare/cache.h"
+#include "runner/prepare/prepare.h"
 #include "suites/units.h"
 
 namespace compat::config {
@@ -46,9 +47,9 @@ std::string default_of(Setting setting, const suites::Suite* suite) {
         case Setting::jobs:
             return std::to_string(std::max(1u, std::thread::hardware_concurrency()));
         case Setting::timeout:
-            return "30m";
+            return duration_words(suites::Suite{}.limits.module_timeout);
         case Setting::test_timeout:
-            return "5m";
+            return duration_words(suites::Suite{}.limits.test_timeout);
         case Setting::retries:
             return "0";
         case Setting::results:
@@ -69,7 +70,7 @@ std::string default_of(Setting setting, const suites::Suite* suite) {
         case Setting::color:
             return "auto";
         case Setting::torch_requirement:
-            return "torch==2.13.0";
+            return std::string(prepare::kTorchRequirement);
         case Setting::base_python:
             return "python3";
         case Setting::cache:

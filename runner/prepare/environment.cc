@@ -11,6 +11,8 @@
 
 namespace compat::prepare {
 
+const std::string_view kTorchRequirement = COMPAT_TORCH_REQUIREMENT;
+
 namespace fs = std::filesystem;
 
 namespace {

@@ -38,6 +38,9 @@ struct Source {
     std::string hash;    // sha256 of the archive it came from; may be empty
 };
 
+// What pip is given for torch where nobody says otherwise: the line of torch.txt.
+extern const std::string_view kTorchRequirement;
+
 struct Options {
     std::filesystem::path root;    // --root: a checkout to use instead of the suite's source
     std::filesystem::path python;  // --python: an environment to use instead of making one
@@ -45,8 +48,8 @@ struct Options {
     // The source alone: no shim, and an environment only where the source cannot be had without
     // one.
     bool source_only = false;
-    std::string torch_requirement = "torch==2.13.0";  // COMPAT_TORCH_REQUIREMENT
-    std::string base_python = "python3";              // COMPAT_BASE_PYTHON: makes the environments
+    std::string torch_requirement = std::string(kTorchRequirement);  // COMPAT_TORCH_REQUIREMENT
+    std::string base_python = "python3";  // COMPAT_BASE_PYTHON: makes the environments
 };
 
 // What the runner brings along (share/runner of an installed tree).

@@ -1,6 +1,7 @@
 """How the shim comes into a process, and how it stays out of one."""
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -8,6 +9,8 @@ import textwrap
 import pytest
 
 from conftest import ACTIVATE, SHIM
+
+VERSION = re.search(r'^__version__ = "(.+)"$', (SHIM / "python/compat_shim/__init__.py").read_text(), re.M)[1]
 
 CUDA_WORKS = """
 import json, sys, torch
@@ -68,7 +71,7 @@ print(json.dumps([importlib.util.find_spec("torch") is None, compat_shim.active(
 def test_importing_torchdevice_without_torch_is_harmless(child):
     python = os.path.realpath(sys._base_executable)
     script = "import json, TorchDevice; print(json.dumps(TorchDevice.__version__))"
-    assert child(script, python=python).answer == "0.1.0"
+    assert child(script, python=python).answer == VERSION
 
 
 @pytest.mark.parametrize("active", [True, False])
@@ -126,7 +129,7 @@ print(json.dumps([
     isinstance(torch.cuda.Stream(), torch.Stream)]))
 """
     answer = child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
-    assert answer == ["0.1.0", "cpu", True, "cpu", True, 7, 0, True]
+    assert answer == [VERSION, "cpu", True, "cpu", True, 7, 0, True]
 
 
 def test_torchdevice_does_nothing_without_the_variable(child):
@@ -184,7 +187,7 @@ def test_the_session_line(child):
     assert session == {
         "event": "session",
         "format": 1,
-        "shim": "0.1.0",
+        "shim": VERSION,
         "torch": torch.__version__,
         "host": "cpu",
         "mode": "missing",

@@ -42,10 +42,6 @@ std::string count_words(const std::array<long, parsers::kStateNames.size()>& cou
 
 namespace {
 
-double seconds_between(SteadyTime from, SteadyTime to) {
-    return std::chrono::duration<double>(to - from).count();
-}
-
 std::string age_words(double seconds) { return human(std::chrono::duration<double>(seconds)); }
 
 std::string attempt_words(const RunningJob& job) {

@@ -13,10 +13,6 @@ using Json = nlohmann::ordered_json;
 constexpr int kProgressFormat = 1;
 constexpr size_t kTextBytes = 300;
 
-double seconds_between(SteadyTime from, SteadyTime to) {
-    return std::chrono::duration<double>(to - from).count();
-}
-
 std::string text_of(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -144,6 +140,10 @@ std::string line_of(const char* name, const Moment& now, Json keys) {
 }
 
 }  // namespace
+
+double seconds_between(SteadyTime from, SteadyTime to) {
+    return std::chrono::duration<double>(to - from).count();
+}
 
 std::string progress_line(const exec::RunEvent& event, const std::string& run,
                           const std::map<size_t, RunningJob>& running, const Moment& now) {

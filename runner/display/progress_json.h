@@ -28,6 +28,8 @@ struct Moment {
     SteadyTime steady;
 };
 
+[[nodiscard]] double seconds_between(SteadyTime from, SteadyTime to);
+
 // The line of an event, without its newline; empty for one that is none of a program's business
 // (Tick). `running` holds the job that the event is about, the one that has just finished, too.
 [[nodiscard]] std::string progress_line(const exec::RunEvent& event, const std::string& run,

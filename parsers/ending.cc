@@ -19,18 +19,6 @@ bool is_death(const ProcessEnd& end) {
            end.kind == Kind::out_of_memory;
 }
 
-// The kernel kills so where memory runs out; nobody else usually does.
-std::string killed_by_whom(const ProcessEnd& end) {
-    std::string words = ", not sent by the runner: likely out of memory";
-    constexpr double kMiB = 1 << 20;
-    const double peak = static_cast<double>(end.peak_rss_bytes) / kMiB;
-    if (peak >= 1024)
-        words += fmt::format(" (peak RSS {:.1f} GiB)", peak / 1024);
-    else if (peak > 0)
-        words += fmt::format(" (peak RSS {:.0f} MiB)", peak);
-    return words;
-}
-
 // The state of whatever was under way when the process ended so.
 State state_inside(const ProcessEnd& end) {
     if (end.kind == ProcessEnd::Kind::timed_out) return State::timed_out;
@@ -305,52 +293,6 @@ void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
 }
 
 }  // namespace
-
-std::string name_of_end(const ProcessEnd& end) {
-    using Kind = ProcessEnd::Kind;
-    switch (end.kind) {
-        case Kind::exited:
-            return end.detail.empty() ? fmt::format("exit code {}", end.code) : end.detail;
-        case Kind::signaled:
-            return end.detail.empty() ? fmt::format("signal {}", end.code) : end.detail;
-        case Kind::timed_out:
-            return "timed out";
-        case Kind::out_of_memory:
-            return "out of memory";
-        case Kind::stopped:
-            return end.detail.empty() ? "interrupted" : end.detail;
-        case Kind::spawn_failed:
-            return "could not be started";
-        case Kind::not_run:
-            return end.detail.empty() ? "never started" : end.detail;
-    }
-    return {};
-}
-
-std::string words_for(const ProcessEnd& end) {
-    using Kind = ProcessEnd::Kind;
-    const std::string name = name_of_end(end);
-    const std::string& detail = end.detail;
-    switch (end.kind) {
-        case Kind::signaled:
-            return end.code == SIGKILL ? name + killed_by_whom(end) : name;
-        case Kind::timed_out: {
-            const std::string setting = end.of_test ? " (limits.test_timeout)" : "";
-            if (detail.empty()) return name + setting;
-            const bool whole = detail.find(name) != std::string::npos;
-            return (whole ? detail : name + " " + detail) + setting;
-        }
-        case Kind::out_of_memory:
-            return (detail.empty() ? "grew past its limit" : detail) + " (limits.memory)";
-        case Kind::spawn_failed:
-            return detail.empty() ? name : name + ": " + detail;
-        case Kind::exited:
-        case Kind::stopped:
-        case Kind::not_run:
-            return name;
-    }
-    return name;
-}
 
 void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
             const ProcessEnd& end) {

@@ -44,11 +44,4 @@ struct Course {
 void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
             const ProcessEnd& end);
 
-// How a process ended, its name alone: "SIGSEGV", "exit code 3", "timed out", "out of memory".
-[[nodiscard]] std::string name_of_end(const ProcessEnd& end);
-
-// How a process ended in words: "SIGSEGV", "exit code 3", "timed out after 30m". A SIGKILL is none
-// that the runner sent: those are timed_out, out_of_memory or stopped.
-[[nodiscard]] std::string words_for(const ProcessEnd& end);
-
 }  // namespace compat::parsers

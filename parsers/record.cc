@@ -24,10 +24,6 @@ std::optional<ModuleOutcome> module_outcome_of(std::string_view name) {
 
 std::optional<Phase> phase_of(std::string_view name) { return by_name<Phase>(kPhaseNames, name); }
 
-std::optional<ProcessEnd::Kind> end_kind_of(std::string_view name) {
-    return by_name<ProcessEnd::Kind>(ProcessEnd::kKindNames, name);
-}
-
 std::optional<Cause> cause_of(std::string_view name) {
     const auto it = std::find_if(kCauses.begin(), kCauses.end(),
                                  [&](const CauseWords& words) { return words.name == name; });

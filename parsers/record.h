@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "parsers/diagnosis.h"
+#include "runner/base/process_end.h"
 
 namespace compat::parsers {
 
@@ -188,35 +189,6 @@ struct Diagnostic {
 
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
-
-// How the process ended, in the parsers' words (the app translates runner/exec's Outcome).
-struct ProcessEnd {
-    enum class Kind {
-        exited,
-        signaled,
-        timed_out,
-        out_of_memory,  // stopped for growing past its limit
-        stopped,
-        spawn_failed,
-        not_run
-    };
-    static constexpr std::array<std::string_view, 7> kKindNames{
-        "exited", "signaled", "timed_out", "out_of_memory", "stopped", "spawn_failed", "not_run"};
-    Kind kind = Kind::exited;
-    int code = 0;  // exit code or signal number
-    // "SIGSEGV", "after 30m", "grew to 6.2 GiB, past 6 GiB", "interrupted", strerror
-    std::string detail;
-    std::uint64_t peak_rss_bytes = 0;  // of all its processes together; 0: unknown
-    bool of_test = false;              // timed_out: by the limit of one test
-    double limit_s = 0;                // timed_out: that limit; 0: unknown
-
-    friend bool operator==(const ProcessEnd&, const ProcessEnd&) = default;
-};
-
-[[nodiscard]] constexpr std::string_view name_of(ProcessEnd::Kind kind) {
-    return ProcessEnd::kKindNames[static_cast<size_t>(kind)];
-}
-[[nodiscard]] std::optional<ProcessEnd::Kind> end_kind_of(std::string_view name);
 
 // What a framework's closing lines said, read from the log's text. All are counts of the
 // framework's own kind, by its own words ("failures", "errors", "skipped", "expected failures",

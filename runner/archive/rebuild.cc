@@ -36,7 +36,7 @@ std::optional<store::JobResult> read_attempt(const store::JobResult& known,
                                              const store::RunInfo& info, const fs::path& folder) {
     if (!known.ended) return std::nullopt;
     // A process that could not be started has left no log.
-    const bool may_lack_log = known.ended->kind == parsers::ProcessEnd::Kind::spawn_failed;
+    const bool may_lack_log = known.ended->kind == ProcessEnd::Kind::spawn_failed;
     const auto files = files_of(folder, known.log, known.events, known.devices);
     if (!(has_files(folder, {known.events, known.devices}) &&
           (may_lack_log || has_files(folder, {known.log}))))
@@ -166,7 +166,7 @@ class Rebuilding {
             return std::all_of(module.second.begin(), module.second.end(), [&](const auto& job) {
                 const bool log =
                     there(job.log) ||
-                    (job.ended && job.ended->kind == parsers::ProcessEnd::Kind::spawn_failed);
+                    (job.ended && job.ended->kind == ProcessEnd::Kind::spawn_failed);
                 return job.ended && log && there(job.events) && there(job.devices);
             });
         });

@@ -145,7 +145,7 @@ store::JobResult job_of(const Json& json) {
     fields_of_attempt(job, Take{json});
     job.kind = attempt_kind_of(json.at("kind").get<std::string>()).value_or(AttemptKind::whole);
     if (const Json& ended = json.at("ended"); !ended.is_null()) {
-        const auto kind = parsers::end_kind_of(ended.at("kind").get<std::string>());
+        const auto kind = end_kind_of(ended.at("kind").get<std::string>());
         if (kind)
             job.ended = {*kind,
                          ended.at("code"),

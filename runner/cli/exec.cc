@@ -149,10 +149,9 @@ Expected<fs::path> open_record(const std::string& name) {
     return path;
 }
 
-int status_of(const exec::Outcome& outcome) {
-    if (const auto* exited = std::get_if<exec::Exited>(&outcome)) return exited->code;
-    if (const auto* signaled = std::get_if<exec::Signaled>(&outcome))
-        return kSignalStatus + signaled->signal;
+int status_of(const ProcessEnd& end) {
+    if (end.kind == ProcessEnd::Kind::exited) return end.code;
+    if (end.kind == ProcessEnd::Kind::signaled) return kSignalStatus + end.code;
     return static_cast<int>(ExitCode::infrastructure);
 }
 
@@ -184,7 +183,7 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
     run.cwd = fs::current_path(error);
     const SystemClock clock;
     const SteadyTime begun = clock.steady();
-    auto outcome = exec::run_attached({program->file,
+    auto end = exec::run_attached({program->file,
                                        {request.words.begin() + 1, request.words.end()},
                                        plan::program_variables(program->child, run.record)});
     const std::string text = read_file(run.record).value_or("");
@@ -193,16 +192,16 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
         fs::remove(run.record, error);
         run.record.clear();
     }
-    if (!outcome) return tl::unexpected(outcome.error());
+    if (!end) return tl::unexpected(end.error());
     if (!request.quiet) {
         run.command = words_of(request.words);
-        run.outcome = *outcome;
+        run.end = *end;
         run.took = clock.steady() - begun;
         run.unwatched = program->unwatched;
         run.python = program->python;
         print(stderr, "{}", display::program_report(run, parsers::parse_devices(text)));
     }
-    return status_of(*outcome);
+    return status_of(*end);
 }
 
 // The usage line says where the program stands.

@@ -253,7 +253,7 @@ void Display::attempt_follows(const exec::JobFinished& finished, int number, Att
     job_done(finished);
     if (options_.verbosity > 0)
         say(fmt::format("    attempt {} follows: {}, {}", number, name_of(kind),
-                        exec::describe(finished.outcome)));
+                        describe(finished.end)));
     draw_if_due();
 }
 

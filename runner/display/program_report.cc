@@ -134,7 +134,7 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
     const auto say = [&](const std::string& line) {
         text += fmt::format("runner: {}\n", printable(line));
     };
-    say(fmt::format("{}: {} ({})", run.command, exec::describe(run.outcome), human(run.took)));
+    say(fmt::format("{}: {} ({})", run.command, describe(run.end), human(run.took)));
     if (const auto why = nothing_seen(run, recorded); !why.empty()) {
         say("nothing was redirected: " + why);
     } else {
@@ -151,7 +151,7 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
             text += table(sites);
         }
     }
-    if (std::holds_alternative<exec::Signaled>(run.outcome) && recorded.with_torch > 0)
+    if (run.end.kind == ProcessEnd::Kind::signaled && recorded.with_torch > 0)
         say("a process that a signal ended loses what it had counted since it last wrote");
     for (const auto& diagnostic : recorded.diagnostics)
         say(fmt::format("record, byte {}: {}", diagnostic.offset, diagnostic.message));

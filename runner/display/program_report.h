@@ -13,7 +13,7 @@ namespace compat::display {
 
 struct ProgramRun {
     std::string command;  // as a person would type it
-    exec::Outcome outcome;
+    ProcessEnd end;
     std::chrono::duration<double> took{};
     std::string unwatched;         // why the shim could not be in it; empty: it could
     std::string python;            // whose torch the shim is for

@@ -25,20 +25,19 @@ void add_text(Json& json, const std::string& key, const std::string& text) {
 }
 
 // How a process ended, in a word and its number.
-struct OutcomeWords {
-    Json operator()(const exec::Exited& e) const { return {{"kind", "exited"}, {"code", e.code}}; }
-    Json operator()(const exec::Signaled& s) const {
-        return {{"kind", "signaled"}, {"signal", s.signal}};
+Json outcome_of(const ProcessEnd& end) {
+    using Kind = ProcessEnd::Kind;
+    Json json{{"kind", name_of(end.kind)}};
+    if (end.kind == Kind::exited) json["code"] = end.code;
+    if (end.kind == Kind::signaled) json["signal"] = end.code;
+    if (end.kind == Kind::timed_out) {
+        json["limit_s"] = end.limit_s;
+        json["test"] = end.of_test;
     }
-    Json operator()(const exec::TimedOut& t) const {
-        return {{"kind", "timed_out"}, {"limit_s", t.limit.count() / 1000.0}, {"test", t.of_test}};
-    }
-    Json operator()(const exec::OutOfMemory& m) const {
-        return {{"kind", "out_of_memory"}, {"limit_bytes", m.limit_bytes}};
-    }
-    Json operator()(const exec::Stopped&) const { return {{"kind", "stopped"}}; }
-    Json operator()(const exec::SpawnFailed&) const { return {{"kind", "spawn_failed"}}; }
-};
+    if (end.kind == Kind::out_of_memory) json["limit_bytes"] = end.limit_bytes;
+    json["words"] = describe(end);
+    return json;
+}
 
 class ToJson {
   public:
@@ -62,8 +61,7 @@ class ToJson {
     }
     Json operator()(const exec::JobFinished& e) const {
         Json json = of(e.job);
-        json["outcome"] = std::visit(OutcomeWords{}, e.outcome);
-        json["outcome"]["words"] = exec::describe(e.outcome);
+        json["outcome"] = outcome_of(e.end);
         json["forked"] = e.forked;
         json["duration_s"] = e.duration.count();
         json["user_s"] = e.usage.user_s;

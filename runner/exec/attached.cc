@@ -49,12 +49,12 @@ bool keep_back(const siginfo_t& info, pid_t program) {
     return process_table().descends_from(info.si_pid, program);
 }
 
-Outcome outcome_of(int status) {
-    if (WIFSIGNALED(status)) return Signaled{WTERMSIG(status)};
-    return Exited{WEXITSTATUS(status)};
+ProcessEnd end_of(int status) {
+    if (WIFSIGNALED(status)) return ProcessEnd::signaled(WTERMSIG(status));
+    return ProcessEnd::exited(WEXITSTATUS(status));
 }
 
-Outcome wait_for(pid_t pid, const sigset_t& set) {
+ProcessEnd wait_for(pid_t pid, const sigset_t& set) {
     while (true) {
         siginfo_t info{};
         const int signal = ::sigwaitinfo(&set, &info);
@@ -64,15 +64,16 @@ Outcome wait_for(pid_t pid, const sigset_t& set) {
         }
         int status = 0;
         const pid_t ended = ::waitpid(pid, &status, WNOHANG);
-        if (ended == pid) return outcome_of(status);
+        if (ended == pid) return end_of(status);
         if (ended < 0 && errno != EINTR)
-            return SpawnFailed{fmt::format("how it ended was lost: {}", std::strerror(errno))};
+            return ProcessEnd::spawn_failed(
+                fmt::format("how it ended was lost: {}", std::strerror(errno)));
     }
 }
 
 }  // namespace
 
-Expected<Outcome> run_attached(const Attached& attached) {
+Expected<ProcessEnd> run_attached(const Attached& attached) {
     bp::environment env;
     for (const auto& [name, value] : attached.env) env[name] = value;
     // Blocked before the program is there, so that none of its signals is missed.

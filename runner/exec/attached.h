@@ -20,11 +20,11 @@ struct Attached {
     std::vector<std::pair<std::string, std::string>> env;  // whole
 };
 
-// Starts it and returns how it ended: Exited or Signaled. Meanwhile no signal ends us: each is
+// Starts it and returns how it ended: exited or signaled. Meanwhile no signal ends us: each is
 // passed on, but for the terminal's keys, which the program has had itself, and the program's own;
 // what it makes of it decides. One that somebody else sends to our whole group reaches the program
 // twice. On return these signals stay blocked, so that an impatient one cannot keep the caller from
 // reporting. An error is a program that never ran.
-[[nodiscard]] Expected<Outcome> run_attached(const Attached& attached);
+[[nodiscard]] Expected<ProcessEnd> run_attached(const Attached& attached);
 
 }  // namespace compat::exec

@@ -54,6 +54,7 @@ ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job
 
 void ChildProcess::watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit) {
     pid_ = pid;
+    memory_kills_ = processes_.table().memory_kills();
     if (helper_)
         processes_.add_helper(pid);
     else
@@ -171,16 +172,14 @@ void ChildProcess::wait_for_status(Ended& ended) {
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
         const std::string why = std::strerror(errno);
-        ended.outcome = SpawnFailed{fmt::format("how it ended was lost: {}", why)};
+        ended.end = ProcessEnd::spawn_failed(fmt::format("how it ended was lost: {}", why));
         ended.trouble =
             Error{ErrorKind::spawn, fmt::format("cannot wait for a child: {}", why), {}, {}};
         return;
     }
     ended.usage = usage_of(used);
-    if (WIFSIGNALED(status))
-        ended.outcome = Signaled{WTERMSIG(status)};
-    else
-        ended.outcome = Exited{WEXITSTATUS(status)};
+    ended.end = WIFSIGNALED(status) ? ProcessEnd::signaled(WTERMSIG(status))
+                                    : ProcessEnd::exited(WEXITSTATUS(status));
 }
 
 void ChildProcess::let_go() {
@@ -189,13 +188,16 @@ void ChildProcess::let_go() {
     if (const auto stat = processes_.table().find(pid_)) name(pid_, *stat);
     for (const auto& process : processes_.left_by(pid_)) name(process.pid, process.stat);
     Ended ended;
-    ended.outcome = Signaled{SIGKILL};
+    ended.end = ProcessEnd::signaled(SIGKILL);
     tell(std::move(ended));
 }
 
 void ChildProcess::tell(Ended ended) {
     ended.usage.peak_rss_bytes =
         std::max(ended.usage.max_rss_bytes, processes_.peak_rss_bytes(pid_));
+    if (ended.end.kind == ProcessEnd::Kind::signaled && ended.end.code == SIGKILL)
+        ended.end = ProcessEnd::signaled(SIGKILL, memory_evidence(processes_.table(), memory_kills_,
+                                                                  ended.usage.peak_rss_bytes));
     for (auto& [key, process] : left_) {
         const auto stat = processes_.table().find(process.pid);
         process.killed = !stat || stat->start != key.second || stat->ended;

@@ -57,6 +57,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     bool helper_ = false;
     bool forked_ = false;
     int pid_ = 0;
+    std::uint64_t memory_kills_ = 0;  // before it began
     bool exited_ = false;
     LogWriter log_;
     boost::asio::posix::stream_descriptor output_;

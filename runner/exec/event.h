@@ -12,35 +12,9 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/process_end.h"
 
 namespace compat::exec {
-
-// How a child ended: exactly one of these.
-struct Exited {
-    int code = 0;
-};
-struct Signaled {
-    int signal = 0;
-};
-struct TimedOut {
-    Milliseconds limit{};
-    bool of_test = false;  // one test took too long, not the child as a whole
-};
-// Its processes together grew past Job::memory_bytes, what they share counted once.
-struct OutOfMemory {
-    std::uint64_t limit_bytes = 0;
-    std::uint64_t seen_bytes = 0;
-};
-struct Stopped {
-    std::string reason;  // "interrupted by SIGINT"
-};
-struct SpawnFailed {
-    std::string error;
-};
-using Outcome = std::variant<Exited, Signaled, TimedOut, OutOfMemory, Stopped, SpawnFailed>;
-
-// One line for people: "exit code 3", "SIGSEGV", "timed out after 30m 00s".
-[[nodiscard]] std::string describe(const Outcome& outcome);
 
 // What the child and those of its children that it waited for used (wait4(2)).
 struct Usage {
@@ -101,7 +75,7 @@ struct JobProgress {
 };
 struct JobFinished {
     size_t job = 0;
-    Outcome outcome;
+    ProcessEnd end;
     Usage usage;
     WallTime started;
     std::chrono::duration<double> duration{};

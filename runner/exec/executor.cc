@@ -79,7 +79,7 @@ bool Executor::start(size_t index) {
 void Executor::could_not_start(size_t index, std::string why, WallTime started) {
     JobFinished event;
     event.job = index;
-    event.outcome = SpawnFailed{std::move(why)};
+    event.end = ProcessEnd::spawn_failed(std::move(why));
     event.started = started;
     sink_(event);
 }
@@ -105,16 +105,17 @@ void Executor::kill(Running& running) {
     running.deadline = clock_.steady() + settings_.kill_grace;
 }
 
-std::optional<Outcome> Executor::why_to_end(const Job& job, const Running& running,
-                                            const ChildState& state) const {
+std::optional<ProcessEnd> Executor::why_to_end(const Job& job, const Running& running,
+                                               const ChildState& state) const {
     const SteadyTime now = clock_.steady();
-    if (state.trouble) return Stopped{to_line(*state.trouble)};
+    if (state.trouble) return ProcessEnd::stopped(to_line(*state.trouble));
     if (job.memory_bytes > 0 && state.rss_bytes > job.memory_bytes)
         if (const auto bytes = running.child->memory_bytes(); bytes > job.memory_bytes)
-            return OutOfMemory{job.memory_bytes, bytes};
-    if (running.deadline && *running.deadline <= now) return TimedOut{job.timeout, false};
+            return ProcessEnd::out_of_memory(job.memory_bytes, bytes);
+    if (running.deadline && *running.deadline <= now)
+        return ProcessEnd::timed_out(job.timeout, false);
     if (running.test_deadline && *running.test_deadline <= now && !running.progress.behind)
-        return TimedOut{job.test_timeout, true};
+        return ProcessEnd::timed_out(job.test_timeout, true);
     return std::nullopt;
 }
 
@@ -131,7 +132,7 @@ void Executor::tick() {
             running.cause = why_to_end(jobs_[index], running, state);
             if (!running.cause) continue;
             running.test_deadline.reset();
-            if (std::holds_alternative<OutOfMemory>(*running.cause))
+            if (running.cause->kind == ProcessEnd::Kind::out_of_memory)
                 kill(running);  // it would go on growing
             else
                 end_next_step(running);
@@ -206,7 +207,7 @@ void Executor::stop(std::string reason) {
     if (!again) stop_reason_ = std::move(reason);
     for (auto& [index, running] : running_) {
         if (running.child->state().exited) continue;
-        if (!running.cause) running.cause = Stopped{stop_reason_};
+        if (!running.cause) running.cause = ProcessEnd::stopped(stop_reason_);
         running.test_deadline.reset();
         if (again) {
             if (running.ending != Ending::killed) kill(running);
@@ -226,10 +227,11 @@ void Executor::ended(size_t index, Ended how) {
 
     JobFinished event;
     event.job = index;
-    event.outcome = running.cause.value_or(how.outcome);
+    event.end = running.cause.value_or(how.end);
     event.usage = how.usage;
-    if (const auto* out = std::get_if<OutOfMemory>(&event.outcome))  // grown since the last look
-        event.usage.peak_rss_bytes = std::max(event.usage.peak_rss_bytes, out->seen_bytes);
+    // Where it grew past its limit, what was seen then is there already.
+    event.usage.peak_rss_bytes = event.end.peak_rss_bytes =
+        std::max(event.usage.peak_rss_bytes, event.end.peak_rss_bytes);
     event.started = running.started;
     event.duration = clock_.steady() - running.since;
     event.leaked = std::move(how.leaked);

@@ -70,7 +70,7 @@ class Executor {
         std::optional<SteadyTime> deadline;       // of the job, then of each step of its ending
         std::optional<SteadyTime> test_deadline;  // of the test that runs
         Ending ending = Ending::none;
-        std::optional<Outcome> cause;  // why we end it
+        std::optional<ProcessEnd> cause;  // why we end it
         Progress progress;
     };
 
@@ -78,8 +78,8 @@ class Executor {
     // False: not now.
     bool start(size_t index);
     void could_not_start(size_t index, std::string why, WallTime started);
-    [[nodiscard]] std::optional<Outcome> why_to_end(const Job& job, const Running& running,
-                                                    const ChildState& state) const;
+    [[nodiscard]] std::optional<ProcessEnd> why_to_end(const Job& job, const Running& running,
+                                                       const ChildState& state) const;
     void end_next_step(Running& running);
     void kill(Running& running);
     void ended(size_t index, Ended how);

@@ -14,7 +14,7 @@ namespace compat::exec {
 
 // What is known once a child is gone and its log is closed.
 struct Ended {
-    Outcome outcome;  // Exited or Signaled
+    ProcessEnd end;  // exited or signaled
     Usage usage;
     std::vector<LeakedProcess> leaked;
     std::uint64_t dropped_log_bytes = 0;

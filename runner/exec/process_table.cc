@@ -21,6 +21,21 @@ std::uint64_t run_in_marks(std::string_view run) {
     return hash >> 23;
 }
 
+std::string memory_evidence(const ProcessTable& table, std::uint64_t kills_before,
+                            std::uint64_t peak_rss_bytes) {
+    // Memory grows faster than it is looked at: the last look may have seen a part of it.
+    constexpr double kNear = 0.8;
+    const auto in_mib = [](std::uint64_t bytes) { return bytes >> 20; };
+    const std::uint64_t limit = table.memory_limit();
+    if (limit > 0 && static_cast<double>(peak_rss_bytes) >= kNear * static_cast<double>(limit))
+        return fmt::format("the peak RSS was {} MiB of {} MiB", in_mib(peak_rss_bytes),
+                           in_mib(limit));
+    if (table.memory_kills() > kills_before)
+        return fmt::format("the kernel killed for it meanwhile (peak RSS {} MiB)",
+                           in_mib(peak_rss_bytes));
+    return {};
+}
+
 std::string state_in_words(char state) {
     struct Row {
         char state;

@@ -60,6 +60,10 @@ class ProcessTable {
     // Sends `signal` to the process of that number and start, and never to a later one of the same
     // number.
     virtual void signal(int pid, std::uint64_t start, int signal) = 0;
+    // How many processes the kernel has killed for want of memory so far, as far as it tells.
+    [[nodiscard]] virtual std::uint64_t memory_kills() const = 0;
+    // What the processes of this machine, or of our control group, may have together; 0: not known.
+    [[nodiscard]] virtual std::uint64_t memory_limit() const = 0;
     // True where `pid` was a child of ours that had ended; it is gone now.
     virtual bool reap(int pid);
 
@@ -73,6 +77,11 @@ class ProcessTable {
 
 // Of 2^41 numbers, the one that stands for a run's name in its marks.
 [[nodiscard]] std::uint64_t run_in_marks(std::string_view run);
+
+// Why a SIGKILL that the runner did not send was for want of memory: the peak was near the limit,
+// or the kernel has killed for it since there were `kills_before`. Empty: nothing says so.
+[[nodiscard]] std::string memory_evidence(const ProcessTable& table, std::uint64_t kills_before,
+                                          std::uint64_t peak_rss_bytes);
 
 // "uninterruptible sleep (D)"; a state without a word is its letter.
 [[nodiscard]] std::string state_in_words(char state);

@@ -121,9 +121,7 @@ void ZygoteLauncher::answered() {
     done_warming();
 }
 
-void ZygoteLauncher::gone(const Ended& ended) {
-    give_up("it has ended: " + describe(ended.outcome));
-}
+void ZygoteLauncher::gone(const Ended& ended) { give_up("it has ended: " + describe(ended.end)); }
 
 void ZygoteLauncher::give_up(const std::string& why) {
     const std::string said = last_line(zygote_.job.log);

@@ -73,7 +73,7 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
                        records[done->job] = parsers::read_attempt(
                            {archive::lines_of(job.events), archive::text_of(job.log), ""},
                            std::string(name_of(ready.suite.framework)), job.name,
-                           process_end(done->outcome));
+                           done->end);
                        return {};
                    });
     return records;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <iterator>
 #include <limits>
 #include <set>
@@ -15,7 +14,6 @@
 #include "runner/archive/attempt_files.h"
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
-#include "runner/base/host.h"
 #include "runner/base/names.h"
 #include "runner/plan/targets.h"
 
@@ -24,37 +22,8 @@ namespace compat::run {
 namespace fs = std::filesystem;
 using parsers::ModuleOutcome;
 using parsers::ModuleRecord;
-using parsers::ProcessEnd;
 
 namespace {
-
-struct ToProcessEnd {
-    using Kind = ProcessEnd::Kind;
-    static ProcessEnd made(Kind kind, int code, std::string detail = {}) {
-        ProcessEnd end;
-        end.kind = kind;
-        end.code = code;
-        end.detail = std::move(detail);
-        return end;
-    }
-    ProcessEnd operator()(const exec::Exited& e) const { return made(Kind::exited, e.code); }
-    ProcessEnd operator()(const exec::Signaled& s) const {
-        return made(Kind::signaled, s.signal, signal_name(s.signal));
-    }
-    ProcessEnd operator()(const exec::TimedOut& t) const {
-        ProcessEnd end = made(Kind::timed_out, 0, exec::describe(exec::Outcome(t)));
-        end.of_test = t.of_test;
-        end.limit_s = std::chrono::duration<double>(t.limit).count();
-        return end;
-    }
-    ProcessEnd operator()(const exec::OutOfMemory& m) const {
-        return made(Kind::out_of_memory, SIGKILL, exec::describe(exec::Outcome(m)));
-    }
-    ProcessEnd operator()(const exec::Stopped& s) const { return made(Kind::stopped, 0, s.reason); }
-    ProcessEnd operator()(const exec::SpawnFailed& s) const {
-        return made(Kind::spawn_failed, 0, s.error);
-    }
-};
 
 // Of the ids that were asked for of a module that was collected in order, those that are no test's
 // nor a class's or function's of tests.
@@ -104,12 +73,6 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 }  // namespace
-
-ProcessEnd process_end(const exec::Outcome& outcome, const exec::Usage& usage) {
-    ProcessEnd end = std::visit(ToProcessEnd{}, outcome);
-    end.peak_rss_bytes = usage.peak_rss_bytes;
-    return end;
-}
 
 Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Settings settings,
                    std::vector<archive::PlannedModule> modules)
@@ -220,7 +183,7 @@ Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
 
     // The runner ended before it could store this attempt.
     result.process_end = "the runner ended before it";
-    result.ended = ToProcessEnd::made(ProcessEnd::Kind::stopped, 0, result.process_end);
+    result.ended = ProcessEnd::stopped(result.process_end);
     result.record = read(module, number, *result.ended);
     const auto written =
         fs::last_write_time(folder_ / archive::attempt_names(path, number, result.kind).log, error);
@@ -233,7 +196,7 @@ Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
 Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinished& finished) {
     const size_t module = assignment.module;
     store::JobResult result;
-    result.ended = process_end(finished.outcome, finished.usage);
+    result.ended = finished.end;
     result.record = read(module, assignment.number, *result.ended);
     result.attempt = assignment.number;
     result.kind = assignment.kind;
@@ -247,7 +210,7 @@ Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinishe
     result.peak_rss_bytes = static_cast<std::int64_t>(finished.usage.peak_rss_bytes);
     result.read_bytes = static_cast<std::int64_t>(finished.usage.read_bytes);
     result.written_bytes = static_cast<std::int64_t>(finished.usage.written_bytes);
-    result.process_end = exec::describe(finished.outcome);
+    result.process_end = describe(finished.end);
     result.dropped_log_bytes = static_cast<std::int64_t>(finished.dropped_log_bytes);
     for (const auto& leaked : finished.leaked)
         result.leaked.push_back({leaked.pid, leaked.argv, leaked.killed});
@@ -255,8 +218,8 @@ Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinishe
     account(module, result.record);
     if (finished.trouble && !trouble_) trouble_ = finished.trouble;
     const auto so_far = save(module, std::move(result));
-    const bool ours = std::holds_alternative<exec::Stopped>(finished.outcome) ||
-                      std::holds_alternative<exec::SpawnFailed>(finished.outcome);
+    const bool ours = finished.end.kind == ProcessEnd::Kind::stopped ||
+                      finished.end.kind == ProcessEnd::Kind::spawn_failed;
     if (!ours && !trouble_) return decide(module, so_far);
     left_something_ = true;
     return {{}, close(module)};

@@ -76,7 +76,7 @@ class Recorder {
 
   private:
     [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
-                                             const parsers::ProcessEnd& end) const;
+                                             const ProcessEnd& end) const;
     [[nodiscard]] std::vector<plan::Attempt> history(size_t module) const;
     [[nodiscard]] plan::AttemptLimits limits_now() const;
     [[nodiscard]] Step decide(size_t module, const std::vector<plan::Attempt>& so_far);
@@ -100,9 +100,5 @@ class Recorder {
     std::vector<store::JobResult> unsaved_;
     std::optional<Error> trouble_;
 };
-
-// How a process ended, from the executor's words to the parsers'.
-[[nodiscard]] parsers::ProcessEnd process_end(const exec::Outcome& outcome,
-                                              const exec::Usage& usage = {});
 
 }  // namespace compat::run

@@ -143,9 +143,9 @@ JobResult read_attempt(const Statement& row) {
         const json ended = json_column(row, 30);
         const auto kind = ended.at("kind").get<std::string>();
         job.ended = {
-            known(parsers::end_kind_of(kind), kind), ended.at("code").get<int>(),
-            ended.at("detail").get<std::string>(),   static_cast<std::uint64_t>(job.peak_rss_bytes),
-            ended.at("of_test").get<bool>(),         ended.at("limit_s").get<double>()};
+            known(end_kind_of(kind), kind),        ended.at("code").get<int>(),
+            ended.at("detail").get<std::string>(), static_cast<std::uint64_t>(job.peak_rss_bytes),
+            ended.at("of_test").get<bool>(),       ended.at("limit_s").get<double>()};
     }
     return job;
 }

@@ -82,7 +82,7 @@ struct JobResult {
     std::string process_end;  // for people: "exit code 1", "SIGSEGV", "timed out after 30m"
     // The same for the parsers, so that its files can be read again; empty: it was made by an
     // older runner, or read from what others made. Its peak_rss_bytes is the one above.
-    std::optional<parsers::ProcessEnd> ended;
+    std::optional<ProcessEnd> ended;
     std::int64_t dropped_log_bytes = 0;
     std::vector<LeakedProcess> leaked;
 

@@ -19,7 +19,7 @@ class AttemptFilesTest : public ::testing::Test {
     parsers::ModuleRecord read(std::uint64_t most = kMostEventBytes) const {
         return parsers::read_attempt(
             {lines_of(tree_.root() / "events", most), text_of(tree_.root() / "log", 8), ""},
-            "unittest", "m.py", {parsers::ProcessEnd::Kind::exited, 0, {}});
+            "unittest", "m.py", {ProcessEnd::Kind::exited, 0, {}});
     }
     std::string first_diagnostic(std::uint64_t most = kMostEventBytes) const {
         const auto record = read(most);

@@ -12,7 +12,7 @@ class ProgramReport : public ::testing::Test {
   protected:
     ProgramReport() {
         run.command = "python train.py";
-        run.outcome = exec::Exited{0};
+        run.end = ProcessEnd::exited(0);
         run.took = std::chrono::milliseconds(1500);
         run.python = "/env/bin/python";
         run.cwd = "/home/me";
@@ -75,7 +75,7 @@ TEST_F(ProgramReport, WhyNothingWasRedirected) {
 }
 
 TEST_F(ProgramReport, ACrashAndABrokenRecordAreSaid) {
-    run.outcome = exec::Signaled{11};
+    run.end = ProcessEnd::signaled(11);
     recorded.diagnostics.push_back({"devices", 512, "this line was cut off"});
     event("redirect", "aten::\033[31m", "cuda", "/home/me/\n.py", 1, 1);
     EXPECT_THAT(text(), HasSubstr("runner: python train.py: SIGSEGV (1.5s)\n"));

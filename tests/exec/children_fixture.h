@@ -50,7 +50,7 @@ class ChildrenTest : public testing::Test {
         });
     }
     std::string log(size_t index) { return read_file(jobs[index].log).value(); }
-    std::string how(size_t index) { return describe(finished.at(index).outcome); }
+    std::string how(size_t index) { return describe(finished.at(index).end); }
     // The command lines of those that the job left behind, a word a space.
     std::vector<std::string> left_by(size_t index) {
         std::vector<std::string> lines;

@@ -30,8 +30,10 @@ class EndingsTest : public test_support::ChildrenTest {
             EXPECT_TRUE(!stat || stat->ended) << process.pid;
         }
     }
-    const TimedOut& timed_out(size_t index) {
-        return std::get<TimedOut>(finished.at(index).outcome);
+    const ProcessEnd& timed_out(size_t index) {
+        const ProcessEnd& end = finished.at(index).end;
+        EXPECT_EQ(end.kind, ProcessEnd::Kind::timed_out) << describe(end);
+        return end;
     }
 };
 
@@ -170,11 +172,11 @@ TEST_F(EndingsTest, MemoryIsThatOfAllProcesses) {
     add({"hog", "400"}).memory_bytes = 300u << 20;
     add({"hog", "100"}, Milliseconds(2000)).memory_bytes = 300u << 20;
     run();
-    const auto* out = std::get_if<OutOfMemory>(&finished[0].outcome);
-    ASSERT_TRUE(out) << how(0);
-    EXPECT_EQ(out->limit_bytes, 300u << 20);
-    EXPECT_GT(out->seen_bytes, 300u << 20);
-    EXPECT_GE(finished[0].usage.peak_rss_bytes, out->seen_bytes);
+    const ProcessEnd& end = finished[0].end;
+    ASSERT_EQ(end.kind, ProcessEnd::Kind::out_of_memory) << how(0);
+    EXPECT_EQ(end.limit_bytes, 300u << 20);
+    EXPECT_GT(end.peak_rss_bytes, 300u << 20);
+    EXPECT_EQ(finished[0].usage.peak_rss_bytes, end.peak_rss_bytes);
     EXPECT_LT(finished[0].usage.max_rss_bytes, 300u << 20) << "no process alone was";
     EXPECT_THAT(left_by(0), IsEmpty()) << "all of it dies of what ends it";
     EXPECT_THAT(how(1), StartsWith("timed out"));

@@ -88,14 +88,14 @@ TEST_F(ExecutorTest, StartsInOrderAndNeverMoreThanAllowed) {
     launcher.end("a");
     launcher.end("c");
     EXPECT_FALSE(executor->done());
-    launcher.end("d", Exited{3});
+    launcher.end("d", ProcessEnd::exited(3));
     EXPECT_TRUE(executor->done());
 
     ASSERT_TRUE(std::holds_alternative<RunStarted>(events.front()));
     ASSERT_TRUE(std::holds_alternative<RunFinished>(events.back()));
     EXPECT_THAT(all<RunFinished>()[0].not_started, IsEmpty());
     ASSERT_EQ(all<JobFinished>().size(), 4u);
-    EXPECT_EQ(std::get<Exited>(all<JobFinished>()[3].outcome).code, 3);
+    EXPECT_EQ(all<JobFinished>()[3].end, ProcessEnd::exited(3));
 }
 
 TEST_F(ExecutorTest, AnEmptyRunIsARun) {
@@ -111,7 +111,7 @@ TEST_F(ExecutorTest, AJobThatCannotStartIsAnEventAndTheOthersRun) {
     launcher.end("c");
     EXPECT_TRUE(executor->done());
     ASSERT_EQ(all<JobFinished>().size(), 3u);
-    EXPECT_EQ(std::get<SpawnFailed>(all<JobFinished>()[1].outcome).error, "cannot start it");
+    EXPECT_EQ(all<JobFinished>()[1].end, ProcessEnd::spawn_failed("cannot start it"));
 }
 
 TEST_F(ExecutorTest, WithoutAProcessToSpareJobsWaitForOne) {
@@ -138,7 +138,7 @@ TEST_F(ExecutorTest, WithoutAProcessToSpareJobsWaitForOne) {
         executor->tick();
     }
     ASSERT_TRUE(executor->done());
-    EXPECT_THAT(describe(all<JobFinished>().back().outcome), testing::HasSubstr("no process"));
+    EXPECT_THAT(describe(all<JobFinished>().back().end), testing::HasSubstr("no process"));
 }
 
 TEST_F(ExecutorTest, TimeOutAsksForStacksThenTerminatesThenKills) {
@@ -159,9 +159,9 @@ TEST_F(ExecutorTest, TimeOutAsksForStacksThenTerminatesThenKills) {
     clock.advance(Milliseconds(5000));
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'l', SIGUSR1}, {'g', SIGTERM}, {'g', SIGKILL}}));
-    launcher.end("a", Signaled{SIGKILL});
+    launcher.end("a", ProcessEnd::signaled(SIGKILL));
     EXPECT_EQ(executor->next_deadline(), std::nullopt);
-    EXPECT_EQ(std::get<TimedOut>(all<JobFinished>()[0].outcome).limit, Milliseconds(1000));
+    EXPECT_EQ(all<JobFinished>()[0].end, ProcessEnd::timed_out(Milliseconds(1000), false));
     EXPECT_DOUBLE_EQ(all<JobFinished>()[0].duration.count(), 8.0);
 }
 
@@ -173,7 +173,7 @@ TEST_F(ExecutorTest, AChildThatDoesNotDieIsLetGoAndTheRestRuns) {
     }
     const auto finished = all<JobFinished>();
     ASSERT_EQ(finished.size(), 1u);
-    EXPECT_FALSE(std::get<TimedOut>(finished[0].outcome).of_test);
+    EXPECT_FALSE(finished[0].end.of_test);
     ASSERT_EQ(finished[0].leaked.size(), 1u);
     EXPECT_FALSE(finished[0].leaked[0].killed);
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
@@ -207,10 +207,10 @@ TEST_F(ExecutorTest, ATestHasATimeOfItsOwnThatEachStartBeginsAnew) {
     EXPECT_EQ(signals("a"), (Signals{{'l', SIGUSR1}}));
     // What it may still write while it is being ended is no reprieve.
     EXPECT_EQ(step(100, "z", true), SteadyTime(Milliseconds(4500)));
-    launcher.end("a", Signaled{SIGTERM});
-    const auto timed_out = std::get<TimedOut>(all<JobFinished>()[0].outcome);
+    launcher.end("a", ProcessEnd::signaled(SIGTERM));
+    const auto timed_out = all<JobFinished>()[0].end;
     EXPECT_TRUE(timed_out.of_test);
-    EXPECT_EQ(timed_out.limit, Milliseconds(1000));
+    EXPECT_EQ(timed_out.limit_s, 1.0);
 }
 
 TEST_F(ExecutorTest, BothTimesOutTogetherAreTheModules) {
@@ -220,8 +220,9 @@ TEST_F(ExecutorTest, BothTimesOutTogetherAreTheModules) {
     executor->report(0, progress);
     clock.advance(Milliseconds(1000));
     executor->tick();
-    launcher.end("a", Signaled{SIGTERM});
-    EXPECT_FALSE(std::get<TimedOut>(all<JobFinished>()[0].outcome).of_test);
+    launcher.end("a", ProcessEnd::signaled(SIGTERM));
+    EXPECT_EQ(all<JobFinished>()[0].end.kind, ProcessEnd::Kind::timed_out);
+    EXPECT_FALSE(all<JobFinished>()[0].end.of_test);
 }
 
 TEST_F(ExecutorTest, PastItsMemoryAChildIsKilledAtOnce) {
@@ -236,10 +237,11 @@ TEST_F(ExecutorTest, PastItsMemoryAChildIsKilledAtOnce) {
     launcher.children["a"]->shared_bytes = 0;
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGKILL}}));
-    launcher.end("a", Signaled{SIGKILL});
-    const auto out = std::get<OutOfMemory>(all<JobFinished>()[0].outcome);
+    launcher.end("a", ProcessEnd::signaled(SIGKILL));
+    const auto out = all<JobFinished>()[0].end;
+    EXPECT_EQ(out.kind, ProcessEnd::Kind::out_of_memory);
     EXPECT_EQ(out.limit_bytes, kMemory);
-    EXPECT_EQ(out.seen_bytes, kMemory + 1);
+    EXPECT_EQ(out.peak_rss_bytes, kMemory + 1);
 }
 
 TEST_F(ExecutorTest, WithoutALogThereIsNothingToGoOnFor) {
@@ -247,9 +249,8 @@ TEST_F(ExecutorTest, WithoutALogThereIsNothingToGoOnFor) {
     launcher.children["a"]->state.trouble = Error{ErrorKind::io, "no space", {}, {}};
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}}));
-    launcher.end("a", Signaled{SIGTERM});
-    EXPECT_THAT(std::get<Stopped>(all<JobFinished>()[0].outcome).reason,
-                testing::HasSubstr("no space"));
+    launcher.end("a", ProcessEnd::signaled(SIGTERM));
+    EXPECT_THAT(all<JobFinished>()[0].end.detail, testing::HasSubstr("no space"));
 }
 
 TEST_F(ExecutorTest, OneThatHasExitedIsNotEndedForWhatItLeftBehind) {
@@ -260,8 +261,8 @@ TEST_F(ExecutorTest, OneThatHasExitedIsNotEndedForWhatItLeftBehind) {
     executor->stop("interrupted by SIGINT");
     EXPECT_THAT(signals("a"), IsEmpty());
     EXPECT_EQ(executor->next_deadline(), std::nullopt);
-    launcher.end("a", Exited{0});
-    EXPECT_TRUE(std::holds_alternative<Exited>(all<JobFinished>()[0].outcome));
+    launcher.end("a", ProcessEnd::exited(0));
+    EXPECT_EQ(all<JobFinished>()[0].end, ProcessEnd::exited(0));
 }
 
 TEST_F(ExecutorTest, TimeThatWasSpentStoppedCountsForNothing) {
@@ -294,11 +295,11 @@ TEST_F(ExecutorTest, StopEndsChildrenInOrderAndASecondOneKills) {
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}}));
     executor->stop("interrupted by SIGINT");
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}, {'g', SIGKILL}}));
-    launcher.end("a", Signaled{SIGTERM});
-    launcher.end("b", Exited{0});
+    launcher.end("a", ProcessEnd::signaled(SIGTERM));
+    launcher.end("b", ProcessEnd::exited(0));
     EXPECT_TRUE(executor->done());
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
-    EXPECT_EQ(std::get<Stopped>(all<JobFinished>()[0].outcome).reason, "interrupted by SIGINT");
+    EXPECT_EQ(all<JobFinished>()[0].end.detail, "interrupted by SIGINT");
     EXPECT_TRUE(all<RunFinished>()[0].stopped);
     EXPECT_THAT(all<RunFinished>()[0].not_started, ElementsAre(2u));
 }

@@ -72,6 +72,10 @@ class FakeProcessTable : public ProcessTable {
         return true;
     }
 
+    std::uint64_t memory_kills() const override { return kills; }
+    std::uint64_t memory_limit() const override { return 1000u << 20; }
+
+    std::uint64_t kills = 0;
     int self = 0;
     std::map<int, Process> processes;
     std::vector<int> signaled;

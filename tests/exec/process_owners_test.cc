@@ -94,6 +94,15 @@ TEST_F(OwnersTest, WhatAJobLeftIsKilledAtEachScanOnceTheJobIsOver) {
     EXPECT_THAT(system.signaled, ElementsAre(50));
 }
 
+TEST(MemoryEvidence, IsAPeakNearTheLimitOrAKillOfTheKernels) {
+    test_support::FakeProcessTable system;
+    system.kills = 7;
+    EXPECT_EQ(memory_evidence(system, 7, 14u << 20), "");
+    EXPECT_EQ(memory_evidence(system, 7, 900u << 20), "the peak RSS was 900 MiB of 1000 MiB");
+    EXPECT_EQ(memory_evidence(system, 6, 14u << 20),
+              "the kernel killed for it meanwhile (peak RSS 14 MiB)");
+}
+
 TEST(SurvivorsOfFakes, OneThatIsDyingAlreadyIsNoSurvivor) {
     test_support::FakeProcessTable system;
     system.add(50, 1).job = "run/1";

@@ -33,7 +33,7 @@ class SignalsTest : public test_support::ChildrenTest {
             if (std::holds_alternative<Resumed>(event)) said << "resumed" << std::endl;
             if (std::holds_alternative<StatusAsked>(event)) said << "asked" << std::endl;
             if (const auto* done = std::get_if<JobFinished>(&event))
-                said << describe(done->outcome) << std::endl;
+                said << describe(done->end) << std::endl;
         });
         ::_exit(0);
     }

@@ -131,7 +131,7 @@ TEST_F(ZygoteTest, TimeMemoryAndWhatIsLeftBehindAreAsOfAnyChild) {
     run_warm();
     EXPECT_EQ(how(0), "timed out after 2.0s");
     EXPECT_THAT(log(0), AllOf(HasSubstr("most recent call first"), HasSubstr("test_hangs.py")));
-    EXPECT_TRUE(std::holds_alternative<OutOfMemory>(finished[1].outcome)) << how(1);
+    EXPECT_EQ(finished[1].end.kind, ProcessEnd::Kind::out_of_memory) << how(1);
     EXPECT_THAT(left_by(2), ElementsAre("sleep 601 "));
     EXPECT_EQ(how(2), "exit code 0");
     // It never executed anything: it shows the words of the job that it was forked from, as far as

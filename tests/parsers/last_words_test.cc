@@ -196,7 +196,7 @@ TEST(Attempt, AClosingLineIsNoLastWord) {
 
 TEST(Ending, WordsForMemoryAndForATestsOwnLimit) {
     ProcessEnd kill = kKill;
-    EXPECT_EQ(words_for(kill), "SIGKILL, not sent by the runner: likely out of memory");
+    EXPECT_EQ(words_for(kill), "killed by SIGKILL, not sent by the runner");
     kill.peak_rss_bytes = 6'657'199'309;
     EXPECT_THAT(words_for(kill), HasSubstr("(peak RSS 6.2 GiB)"));
     EXPECT_THAT(words_for(kSegv), Not(HasSubstr("memory")));

@@ -71,12 +71,12 @@ class RecorderTest : public testing::Test {
     }
 
     Step ended(Recorder& recorder, const Assignment& assignment, const Tests& tests,
-               exec::Outcome outcome = exec::Exited{1}) {
+               ProcessEnd outcome = ProcessEnd::exited(1)) {
         exec::JobFinished finished;
         finished.forked = assignment.number == 1;
-        finished.outcome = std::move(outcome);
+        finished.end = std::move(outcome);
         write(assignment.module, assignment.number, finished.forked, tests,
-              std::holds_alternative<exec::Exited>(finished.outcome));
+              finished.end.kind == ProcessEnd::Kind::exited);
         return recorder.job_finished(assignment, finished);
     }
 
@@ -123,8 +123,8 @@ TEST_F(RecorderTest, AConfirmationThatAStopCutsOffIsLeftForAResume) {
     r.begin();
     (void)ended(r, first(0), {{"x", State::errored}});
     EXPECT_FALSE(r.left_something());
-    const Step step =
-        ended(r, {0, 2, again, {"a.py::x"}}, {{"x", State::not_run}}, exec::Stopped{"by a user"});
+    const Step step = ended(r, {0, 2, again, {"a.py::x"}}, {{"x", State::not_run}},
+                            ProcessEnd::stopped("by a user"));
     ASSERT_TRUE(step.done);
     EXPECT_EQ(states(*step.done), "x=errored ") << "until then it counts";
     EXPECT_TRUE(r.left_something());
@@ -173,15 +173,6 @@ TEST_F(RecorderTest, WhetherAnAttemptThatWasNeverStoredWasForkedItsEventsSay) {
     EXPECT_TRUE(r.take_up(1, {}).done);
     EXPECT_TRUE(stored(0)[0].record.forked);
     EXPECT_FALSE(stored(1)[0].record.forked);
-}
-
-TEST(Recorder, EveryOutcomeHasItsProcessEnd) {
-    using Kind = parsers::ProcessEnd::Kind;
-    EXPECT_EQ(process_end(exec::Exited{3}).code, 3);
-    EXPECT_EQ(process_end(exec::Signaled{11}).detail, "SIGSEGV");
-    EXPECT_EQ(process_end(exec::TimedOut{Milliseconds(1000)}).kind, Kind::timed_out);
-    EXPECT_EQ(process_end(exec::Stopped{"why"}).detail, "why");
-    EXPECT_EQ(process_end(exec::SpawnFailed{"how"}).kind, Kind::spawn_failed);
 }
 
 }  // namespace

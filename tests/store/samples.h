@@ -126,7 +126,7 @@ inline JobResult job(const std::string& path, int attempt = 1) {
     result.events = "modules/a/1.events.jsonl";
     result.devices = "modules/a/1.devices.jsonl";
     result.process_end = "SIGSEGV";
-    result.ended = {parsers::ProcessEnd::Kind::signaled, 11, "SIGSEGV", 223456789, true, 2.5};
+    result.ended = {ProcessEnd::Kind::signaled, 11, "SIGSEGV", 223456789, true, 2.5};
     result.dropped_log_bytes = 42;
     result.leaked = {{4711, {"sleep", "1 000"}, false}};
     return result;

@@ -38,9 +38,9 @@ class FakeLauncher final : public exec::Launcher {
         order.push_back(job.name);
         return std::make_unique<Child>(started, static_cast<int>(order.size()));
     }
-    void end(const std::string& name, exec::Outcome outcome = exec::Exited{0}) {
+    void end(const std::string& name, ProcessEnd outcome = ProcessEnd::exited(0)) {
         exec::Ended ended;
-        ended.outcome = outcome;
+        ended.end = outcome;
         children.at(name)->on_end(std::move(ended));
     }
 
@@ -64,7 +64,7 @@ class FakeLauncher final : public exec::Launcher {
         void let_go() override {
             const auto kept = started_;
             exec::Ended ended;
-            ended.outcome = exec::Signaled{9};
+            ended.end = ProcessEnd::signaled(9);
             ended.leaked.push_back({pid_, {"stuck"}, false, "uninterruptible sleep (D)"});
             kept->on_end(std::move(ended));
         }

@@ -12,6 +12,7 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <fstream>
 #include <memory>
 
 #include "runner/exec/fd.h"
@@ -90,6 +91,8 @@ class LinuxProcessTable final : public ProcessTable {
     [[nodiscard]] Mark mark_of(int pid) const override;
     void adopt_orphans() override;
     void signal(int pid, std::uint64_t start, int signal) override;
+    [[nodiscard]] std::uint64_t memory_kills() const override;
+    [[nodiscard]] std::uint64_t memory_limit() const override;
 };
 
 }  // namespace
@@ -214,6 +217,27 @@ void LinuxProcessTable::signal(int pid, std::uint64_t start, int signal) {
     const auto info = find(pid);
     if (info && info->start == start)
         ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
+// Of the whole machine, control groups included: the count of ours alone lies elsewhere on each
+// kind of host.
+std::uint64_t LinuxProcessTable::memory_kills() const {
+    std::ifstream file("/proc/vmstat");
+    std::uint64_t count = 0;
+    for (std::string name; file >> name >> count;)
+        if (name == "oom_kill") return count;
+    return 0;
+}
+
+std::uint64_t LinuxProcessTable::memory_limit() const {
+    auto limit = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                 static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    for (const char* path : {"/sys/fs/cgroup/memory.max",  // "max" is no number
+                             "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+        std::uint64_t bytes = 0;
+        if (std::ifstream(path) >> bytes) limit = std::min(limit, bytes);
+    }
+    return limit;
 }
 
 ProcessTable& process_table() {

@@ -10,7 +10,7 @@ RESTARTED = r"the module crashed in .*; the module was started again %d times \(
 IN_FIXTURE = r"the process ended with exit code 3 in .*::<%s> before it ran; its fixture ended the process twice"
 OF_TEST = r"test timed out after 3.0s \(limits.test_timeout\)"
 OF_MODULE = r"timed out after 8.0s"
-KILLED = r"SIGKILL, not sent by the runner: likely out of memory \(peak RSS \d+ MiB\)"
+KILLED = r"killed by SIGKILL, not sent by the runner"
 GREW = r"grew to \d+ MiB, past its limit of 400 MiB \(limits.memory\)"
 
 

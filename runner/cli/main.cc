@@ -1,15 +1,36 @@
+#include <unistd.h>
+
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <string_view>
 
 #include "runner/base/text.h"
 #include "runner/cli/command_line.h"
 #include "runner/display/output.h"
 #include "runner/exec/signals.h"
 
+namespace {
+
+// Until there is a run to store: from then on interrupts wait for its event loop.
+void end_interrupted(int) {
+    constexpr std::string_view kWords = "runner: interrupted\n";
+    (void)!::write(STDERR_FILENO, kWords.data(), kWords.size());
+    ::_exit(static_cast<int>(compat::ExitCode::interrupted));
+}
+
+void handle_early_interrupts() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        // nohup and `trap '' INT` mean it for what they start.
+        if (std::signal(signal, end_interrupted) == SIG_IGN) std::signal(signal, SIG_IGN);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     using namespace compat;
-    exec::ignore_what_would_end_us();
+    handle_early_interrupts();
+    exec::ignore_stray_signals();
     // A parent that ignores its children's ends must not make us lose those of ours.
     std::signal(SIGCHLD, SIG_DFL);
     try {

@@ -87,7 +87,7 @@ Expected<ProcessEnd> run_attached(const Attached& attached) {
             [&](auto&) {
                 // Should we be killed, it is told to end.
                 end_with_parent(SIGTERM);
-                take_ignored_signals_again();
+                restore_ignored_signals();
                 ::sigprocmask(SIG_SETMASK, &before, nullptr);
             },
         error);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <thread>
 
 namespace compat::exec {
 
@@ -19,6 +20,8 @@ namespace {
 
 // How long what was left behind may take to die of SIGKILL before it is reported as still there.
 constexpr Milliseconds kSweep{5000};
+// How long one that nobody wants to hear of may take to die of it.
+constexpr Milliseconds kAbandoned{1000};
 // How long one look at it may keep the loop from everything else.
 constexpr Milliseconds kSweepSlice{50};
 
@@ -221,6 +224,10 @@ void ChildProcess::abandon() {
     if (pid_ <= 0) return;
     on_end_ = nullptr;
     ::kill(-pid_, SIGKILL);
+    // Nobody else waits for it: its zombie would stay for as long as we live.
+    const SteadyTime until = now() + kAbandoned;
+    while (::waitpid(pid_, nullptr, WNOHANG) == 0 && now() < until)
+        std::this_thread::sleep_for(Milliseconds(1));
     processes_.remove(pid_);
     processes_.remove_helper(pid_);
     pid_ = 0;

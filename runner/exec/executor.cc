@@ -49,14 +49,15 @@ bool Executor::start(size_t index) {
     start_again_.reset();
     auto child = launcher_.start(job, [this, index](Ended how) { ended(index, std::move(how)); });
     if (!child) {
-        could_not_start(index, to_line(child.error()), started);
+        could_not_start(index, child.error(), started);
         return true;
     }
     if (!*child) {
         if (!running_.empty()) refused_since_.reset();
         if (!refused_since_) refused_since_ = since;
         if (since - *refused_since_ >= settings_.spawn_patience) {
-            could_not_start(index, "the machine has no process to spare", started);
+            could_not_start(
+                index, {ErrorKind::spawn, "the machine has no process to spare", {}, {}}, started);
         } else {
             waiting_.push_front(index);
             start_again_ = since + settings_.spawn_interval;
@@ -76,10 +77,12 @@ bool Executor::start(size_t index) {
     return true;
 }
 
-void Executor::could_not_start(size_t index, std::string why, WallTime started) {
+void Executor::could_not_start(size_t index, const Error& error, WallTime started) {
     JobFinished event;
     event.job = index;
-    event.end = ProcessEnd::spawn_failed(std::move(why));
+    event.end = ProcessEnd::spawn_failed(to_line(error));
+    // The folder that takes the logs is gone or full: so it is for every other job.
+    if (error.kind == ErrorKind::io) event.trouble = error;
     event.started = started;
     sink_(event);
 }

@@ -77,7 +77,7 @@ class Executor {
     void start_more();
     // False: not now.
     bool start(size_t index);
-    void could_not_start(size_t index, std::string why, WallTime started);
+    void could_not_start(size_t index, const Error& error, WallTime started);
     [[nodiscard]] std::optional<ProcessEnd> why_to_end(const Job& job, const Running& running,
                                                        const ChildState& state) const;
     void end_next_step(Running& running);

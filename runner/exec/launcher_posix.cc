@@ -67,7 +67,7 @@ void set_up_child(int runner, std::string_view run) {
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    take_ignored_signals_again();
+    restore_ignored_signals();
 }
 
 }  // namespace

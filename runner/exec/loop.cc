@@ -53,6 +53,7 @@ class Loop {
             io_.run_one();
             await_deadline();
         }
+        cold_.look();  // waits for the orphans that have ended
     }
 
   private:
@@ -157,7 +158,8 @@ void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Watc
               std::optional<Zygote> zygote) {
     Loop loop(settings, clock, std::move(watcher));
     loop.run(std::move(jobs), std::move(zygote));
-    Signals::block_for_good();  // before the loop lets go of them
+    // Before the loop lets go of them: what there is has yet to be stored and reported.
+    block_termination_signals();
 }
 
 }  // namespace compat::exec

@@ -26,13 +26,15 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-void ignore_what_would_end_us() {
+void ignore_stray_signals() {
     for (const int signal : kIgnored) ::signal(signal, SIG_IGN);
 }
 
-void take_ignored_signals_again() {
+void restore_ignored_signals() {
     for (const int signal : kIgnored) ::signal(signal, SIG_DFL);
 }
+
+void block_termination_signals() { mask(SIG_BLOCK); }
 
 Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
     : handlers_(std::move(handlers)), set_(io, SIGINT, SIGTERM, SIGUSR1) {
@@ -42,8 +44,6 @@ Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
     mask(SIG_UNBLOCK);
     await();
 }
-
-void Signals::block_for_good() { mask(SIG_BLOCK); }
 
 void Signals::await() {
     set_.async_wait([this](const boost::system::error_code& error, int signal) {

@@ -12,9 +12,12 @@ namespace compat::exec {
 // Call first of all: a reader that goes away (`runner list … | head`), a file that may grow no more
 // (ulimit -f) and a question of how it goes (SIGUSR1) while no children run must not cut a run
 // short.
-void ignore_what_would_end_us();
+void ignore_stray_signals();
 // In a child before it is executed: programs begin with these as they are by default.
-void take_ignored_signals_again();
+void restore_ignored_signals();
+// From here on SIGINT, SIGTERM, SIGHUP and SIGUSR1 wait until a loop handles them: whoever has
+// begun a run stores that it was interrupted, and why.
+void block_termination_signals();
 
 struct SignalHandlers {
     std::function<void(std::string reason)> stop;  // SIGINT, SIGTERM, SIGHUP
@@ -30,9 +33,6 @@ struct SignalHandlers {
 class Signals {
   public:
     Signals(boost::asio::io_context& io, SignalHandlers handlers);
-    // From here on the signals that would end the runner wait: whoever owns the loop still has to
-    // store and report what there is.
-    static void block_for_good();
 
   private:
     void await();

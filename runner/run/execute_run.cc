@@ -192,8 +192,9 @@ Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Exec
     const ExitCode code = analysis::exit_code(facts);
     const std::chrono::duration<double> took = clock.steady() - since;
     // That the last failure of a run was one too many leaves nothing out.
-    const bool complete =
-        !finished.stopped || (enough && finished.not_started.empty() && !recorder.left_something());
+    const bool complete = !recorder.could_not_start() &&
+                          (!finished.stopped ||
+                           (enough && finished.not_started.empty() && !recorder.left_something()));
     const store::RunEnd run_end{
         clock.wall(),           execution.seconds_before + took.count(), complete,
         static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),

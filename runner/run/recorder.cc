@@ -222,6 +222,7 @@ Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinishe
                       finished.end.kind == ProcessEnd::Kind::spawn_failed;
     if (!ours && !trouble_) return decide(module, so_far);
     left_something_ = true;
+    could_not_start_ |= finished.end.kind == ProcessEnd::Kind::spawn_failed;
     return {{}, close(module)};
 }
 

@@ -66,6 +66,8 @@ class Recorder {
     [[nodiscard]] bool enough_failures() const;
     // Whether a module was closed with tests that `resume` would run.
     [[nodiscard]] bool left_something() const { return left_something_; }
+    // Whether a module has no result because its process could not be started.
+    [[nodiscard]] bool could_not_start() const { return could_not_start_; }
     // Ids that were asked for and that no test has.
     [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
     [[nodiscard]] const analysis::RunFacts& facts() const { return facts_; }
@@ -95,6 +97,7 @@ class Recorder {
     std::int64_t failed_ = 0;
     std::optional<std::int64_t> failed_before_;  // this sitting; empty: it has not begun
     bool left_something_ = false;
+    bool could_not_start_ = false;
     std::vector<store::StoredMismatch> mismatches_;
     std::vector<std::string> unmatched_;
     std::vector<store::JobResult> unsaved_;

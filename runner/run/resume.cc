@@ -14,6 +14,7 @@
 #include "runner/base/text.h"
 #include "runner/display/output.h"
 #include "runner/exec/processes.h"
+#include "runner/exec/signals.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/run_suite.h"
 #include "runner/run/variables.h"
@@ -118,6 +119,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     execution.seconds = store->past_of(ready->suite.name).value_or(store::SuitePast{}).seconds;
     std::vector<std::string> modules;  // the runner may have died before it had planned them
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
+    exec::block_termination_signals();  // an interrupt from here on is stored
     const auto reopened =
         archive::record_reopened(execution.run.folder)
             .and_then([&] { return store->reopen_run(execution.run.id); })

@@ -15,6 +15,7 @@
 #include "runner/base/text.h"
 #include "runner/display/display.h"
 #include "runner/display/output.h"
+#include "runner/exec/signals.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/recorder.h"
@@ -168,6 +169,7 @@ Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invo
     info.repeat_of = request.repeat_of;
     std::vector<std::string> modules;
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
+    exec::block_termination_signals();  // an interrupt from here on is stored
     const auto begun = archive::write_plan(run, execution.plan)
                            .and_then([&] { return archive::record_run(run.folder, info); })
                            .and_then([&] { return archive::record_plan(run.folder, modules); })

@@ -64,6 +64,7 @@ elif what == "environment":
     }))
 elif what in ("daemon", "daemon-without-environment", "slow-daemon-without-environment"):
     # Leaves our session, and by the time it is what it will be, us. Our own stdout is what it keeps open.
+    executed, until_executed = os.pipe()
     if os.fork() == 0:
         os.setsid()
         time.sleep(2.5 if what.startswith("slow") else 0)
@@ -71,7 +72,8 @@ elif what in ("daemon", "daemon-without-environment", "slow-daemon-without-envir
             os.execve("/bin/sleep", ["sleep" + argument, "600"], {} if "without" in what else dict(os.environ))
         os._exit(0)
     os.wait()
-    time.sleep(0.2)
+    os.close(until_executed)
+    os.read(executed, 1)
 elif what == "hop":
     # A process that is never the same for long: its child goes on where it ends. Gives up by itself.
     print("hopping", flush=True)
@@ -85,10 +87,15 @@ elif what == "hop":
 elif what == "bomb":
     # Doubles as fast as it can, each in a session of its own, up to a number that harms nobody.
     leader = os.getpid()
+    all_there, there = os.pipe()
     for _ in range(int(argument)):
         if os.fork() == 0:
             os.setsid()
-    time.sleep(0.3 if os.getpid() == leader else 600)
+            os.write(there, b"x")
+    if os.getpid() != leader:
+        time.sleep(600)
+    for _ in range(2 ** int(argument) - 1):
+        os.read(all_there, 1)
 elif what == "hog":
     # Two processes of half of it each.
     os.fork()
@@ -135,6 +142,9 @@ elif what == "import-hangs":
     while_imported()
 elif what == "stopped":
     os.kill(os.getpid(), signal.SIGSTOP)
+elif what == "until":
+    while not os.path.exists(argument):
+        time.sleep(0.01)
 elif what == "count":
     # A line every tenth of a second, so that a pause is a gap.
     for i in range(int(argument)):

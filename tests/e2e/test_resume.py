@@ -1,6 +1,7 @@
 """Going on with a run: after SIGKILL and Ctrl-C, in parts (rerun), from several machines (merge), and stopping early."""
 import json
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -74,6 +75,38 @@ def test_a_run_goes_on_where_it_was_interrupted(runner, program, python, slow, t
     again = runner("resume")
     assert again.code == 2 and "complete" in again.err
     assert "interrupted" not in runner("runs").out
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_at_any_moment_of_the_start_ends_in_order(program, python, slow, tmp_path, how):
+    for step in range(12):
+        process = start(program, python, slow, tmp_path)
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        while not int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> (how - 1) & 1:
+            time.sleep(0.001)  # nobody can answer before the program has begun
+        time.sleep(0.05 * step)
+        process.send_signal(how)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 130, (step, out, err)
+    with sqlite3.connect(tmp_path / "results/runner.db") as db:
+        runs = db.execute("select complete, not_run_reason from run").fetchall()
+    assert set(runs) == {(0, "interrupted by " + how.name)}, runs
+    assert len(runs) == len(list(tmp_path.glob("results/runs/*/plan.json"))), "each that was begun is stored"
+
+
+MOVES = "import os, unittest\n\n\nclass A(unittest.TestCase):\n    def test(self):\n        %s\n"
+
+
+def test_a_run_whose_processes_could_not_start_resumes(runner, python, tmp_path):
+    suite, away = tmp_path / "suite", tmp_path / "away"
+    make_suite(suite, {"test_a.py": MOVES % f"os.rename({str(suite)!r}, {str(away)!r})", "test_b.py": MOVES % "pass"})
+    result = runner(suite, "--python", python, "--shim", "off", "-j1", "--order", "as-listed")
+    assert result.code == 4 and "runner resume" in result.out, (result.out, result.err)
+    away.rename(suite)
+    again = runner("resume")
+    assert again.code == 0, again.err
+    assert states(again.report) == {"tests/test_a.py::A::test": "passed", "tests/test_b.py::A::test": "passed"}
+    assert again.report["run"]["complete"] and again.report["accounting"]["closed"]
 
 
 def test_a_run_that_goes_on_cannot_be_resumed(runner, program, python, slow, tmp_path):

@@ -51,7 +51,7 @@ class SignalsTest : public test_support::ChildrenTest {
         return lines;
     }
     bool wait_until(const std::function<bool()>& done) {
-        for (int i = 0; i < 500 && !done(); ++i) std::this_thread::sleep_for(Milliseconds(10));
+        for (int i = 0; i < 6000 && !done(); ++i) std::this_thread::sleep_for(Milliseconds(10));
         return done();
     }
     bool says(const std::string& word) {
@@ -76,16 +76,21 @@ class SignalsTest : public test_support::ChildrenTest {
 };
 
 TEST_F(SignalsTest, StoppedByItsTerminalItsChildrenStopTooAndNoTimeIsLost) {
-    add({"count", "12"}, Milliseconds(2200));  // of which it needs a good half
+    add({"count", "12"}, Milliseconds(10'000));  // of which it needs 1.2 s and its start
     start_runner();
     ASSERT_TRUE(wait_until([&] { return times(0).size() >= 3; }));
     ::kill(runner, SIGTSTP);
     ASSERT_TRUE(WIFSTOPPED(wait_for(WUNTRACED)));
     EXPECT_TRUE(says("paused"));
-    std::this_thread::sleep_for(Milliseconds(300));
-    const size_t before = times(0).size();
-    std::this_thread::sleep_for(Milliseconds(2000));
-    EXPECT_EQ(times(0).size(), before) << "the child is stopped, too";
+    const auto is_stopped = [&] {
+        for (const int pid : process_table().pids()) {
+            const auto info = process_table().find(pid);
+            if (info && info->parent == runner) return info->state == 'T';
+        }
+        return false;
+    };
+    EXPECT_TRUE(wait_until(is_stopped)) << "the child is stopped, too";
+    std::this_thread::sleep_for(Milliseconds(10'000));  // as long as it may take
     ::kill(runner, SIGCONT);
     EXPECT_EQ(wait_for(), 0);
     EXPECT_THAT(said(), ElementsAre("started", "paused", "resumed", "exit code 0"));
@@ -93,19 +98,23 @@ TEST_F(SignalsTest, StoppedByItsTerminalItsChildrenStopTooAndNoTimeIsLost) {
 }
 
 TEST_F(SignalsTest, WhereNoShellCouldContinueItItGoesOn) {
-    add({"count", "5"});
+    add({"until", dir / "go"});
     start_runner([] { ::setsid(); });
     ASSERT_TRUE(says("started"));
     ::kill(runner, SIGTSTP);
+    EXPECT_TRUE(says("resumed"));
+    std::ofstream(dir / "go").flush();
     EXPECT_EQ(wait_for(WUNTRACED), 0);
     EXPECT_THAT(said(), ElementsAre("started", "paused", "resumed", "exit code 0"));
 }
 
 TEST_F(SignalsTest, AskedForItsStatusItSaysSoAndGoesOn) {
-    add({"count", "5"});
+    add({"until", dir / "go"});
     start_runner();
     ASSERT_TRUE(says("started"));
     ::kill(runner, SIGUSR1);
+    EXPECT_TRUE(says("asked"));
+    std::ofstream(dir / "go").flush();
     EXPECT_EQ(wait_for(), 0);
     EXPECT_THAT(said(), ElementsAre("started", "asked", "exit code 0"));
 }
@@ -126,7 +135,7 @@ TEST_F(SignalsTest, WithoutAProcessToSpareJobsWaitForOne) {
 TEST_F(SignalsTest, AFileThatMayGrowNoMoreEndsTheRunInOrder) {
     add({"flood-then-hang", "100000"});
     start_runner([] {
-        ignore_what_would_end_us();
+        ignore_stray_signals();
         const rlimit small{64 << 10, 64 << 10};
         ::setrlimit(RLIMIT_FSIZE, &small);
     });
@@ -139,16 +148,21 @@ TEST_F(SignalsTest, WhatSurvivesAKilledRunnerIsFoundAndEnded) {
     add({"leak-and-hang"});
     start_runner();
     ASSERT_TRUE(wait_until([&] { return read_file(jobs[0].log).value_or("") == "hanging\n"; }));
+    // Their environments are gone before they are.
+    std::vector<std::pair<int, std::uint64_t>> known;
+    for (const int pid : process_table().pids()) {
+        const auto info = process_table().find(pid);
+        const auto job = process_table().environment_value(pid, kJobVariable);
+        if (info && job.starts_with(run_id + "/")) known.emplace_back(pid, info->start);
+    }
+    ASSERT_EQ(known.size(), 2u);
     ::kill(runner, SIGKILL);
     wait_for();
     const auto all = [&] {
-        int alive = 0;
-        for (const int pid : process_table().pids()) {
-            const auto stat = process_table().find(pid);
-            alive += stat && !stat->ended &&
-                     process_table().environment_value(pid, kJobVariable).starts_with(run_id + "/");
-        }
-        return alive;
+        return std::count_if(known.begin(), known.end(), [](const auto& process) {
+            const auto info = process_table().find(process.first);
+            return info && info->start == process.second && !info->ended;
+        });
     };
     EXPECT_TRUE(wait_until([&] { return all() == 1; })) << "the child went with its runner";
     EXPECT_THAT(end_survivors(run_id + "1"), testing::IsEmpty()) << "another's";

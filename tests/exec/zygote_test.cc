@@ -86,6 +86,17 @@ class ZygoteTest : public test_support::ChildrenTest {
     std::vector<std::string> notes;
 };
 
+TEST_F(ZygoteTest, NoZombieIsLeftOfARun) {
+    preload("import os\n");
+    for (int i = 0; i < 2; ++i) module("a" + std::to_string(i), "pass");
+    run_warm();
+    EXPECT_TRUE(finished.at(0).forked);
+    for (const int pid : process_table().children()) {
+        const auto child = process_table().find(pid);
+        EXPECT_FALSE(child && child->ended) << pid;
+    }
+}
+
 TEST_F(ZygoteTest, EachEndIsThatOfTheForkedProcessItself) {
     module("passes", "pass");
     module("exits", "os._exit(3)");

@@ -45,20 +45,21 @@ bool Processes::has_orphans(int leader) {
     // One that ends while we look may just have left another: looked at again, until none has. One
     // that forks and ends as fast as we look is there, even if it is never seen alive.
     constexpr int kFastest = 100;
-    bool ended = true;
-    for (int round = 0; ended && round < kFastest; ++round) {
-        ended = false;
+    // The list of children may lack one while another ends: nothing is what is seen twice.
+    int quiet = 0;
+    for (int round = 0; quiet < 2 && round < kFastest; ++round) {
+        ++quiet;
         for (const int pid : system_.children()) {
             if (jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid)) continue;
             if (system_.reap(pid)) {
                 table_.erase(pid);
-                ended = true;
+                quiet = 0;
             } else if (!is_known_of_others(pid, leader)) {
                 return true;
             }
         }
     }
-    return ended;
+    return quiet < 2;
 }
 
 int Processes::owner_of_orphan(int pid, const ProcessInfo& stat) const {

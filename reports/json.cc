@@ -105,24 +105,20 @@ Json test(const CaseView& c) {
 
 // Without its cases: their text may be large, and they are written one by one.
 Json module(const ModuleView& m) {
-    return {{"path", m.path},
-            {"url", or_null(m.url)},
-            {"outcome", name_of(m.outcome)},
-            {"reason", or_null(m.reason)},
-            {"duration_s", m.duration_s},
-            {"attempts", m.attempts},
-            {"log", or_null(m.log)},
-            {"process_end", or_null(m.process_end)},
-            {"max_rss_bytes", m.max_rss_bytes},
-            {"peak_rss_bytes", m.peak_rss_bytes},
-            {"cpu_s", m.cpu_s},
-            {"read_bytes", m.read_bytes},
-            {"written_bytes", m.written_bytes},
-            {"dropped_log_bytes", m.dropped_log_bytes},
-            {"last_known_cases", or_null(m.last_known_cases)},
-            {"diagnostics", m.diagnostics},
-            {"reproduce", reproduce(m.reproduce)},
-            {"cases", Json::array()}};
+    Json out{{"path", m.path},
+             {"url", or_null(m.url)},
+             {"outcome", name_of(m.outcome)},
+             {"reason", or_null(m.reason)},
+             {"attempts", m.attempts},
+             {"log", or_null(m.log)},
+             {"process_end", or_null(m.process_end)}};
+    each_cost([&](const char* name, auto member, Together) { out[name] = m.*member; });
+    out.update({{"cpu_s", m.user_s + m.system_s},
+                {"last_known_cases", or_null(m.last_known_cases)},
+                {"diagnostics", m.diagnostics},
+                {"reproduce", reproduce(m.reproduce)},
+                {"cases", Json::array()}});
+    return out;
 }
 
 Json run(const RunView& r) {

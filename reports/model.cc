@@ -120,13 +120,7 @@ class ModelBuilder::Impl {
         view.attempts = static_cast<int>(module.attempts.size());
         view.last_known_cases = module.last_known_cases;
         for (const store::JobResult& job : module.attempts) {
-            view.duration_s += job.duration_s;
-            view.max_rss_bytes = std::max(view.max_rss_bytes, job.max_rss_bytes);
-            view.peak_rss_bytes = std::max(view.peak_rss_bytes, job.peak_rss_bytes);
-            view.cpu_s += job.user_s + job.system_s;
-            view.read_bytes += job.read_bytes;
-            view.written_bytes += job.written_bytes;
-            view.dropped_log_bytes += job.dropped_log_bytes;
+            add_cost(view, job);
             for (const parsers::Diagnostic& d : job.record.diagnostics)
                 view.diagnostics.push_back(fmt::format(
                     "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));

@@ -99,22 +99,15 @@ struct CaseView {
 
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
 
-struct ModuleView {
+struct ModuleView : AttemptCost {  // of all attempts
     std::string path;
     std::string url;
     parsers::ModuleOutcome outcome = parsers::ModuleOutcome::not_run;
     std::string reason;
-    double duration_s = 0;  // of all attempts
     int attempts = 0;
-    std::string log;                  // of the last attempt, relative to the run's folder
-    std::string log_url;              // relative to the report's folder
-    std::string process_end;          // of the last attempt
-    std::int64_t max_rss_bytes = 0;   // of the largest process
-    std::int64_t peak_rss_bytes = 0;  // the largest sum over all processes of an attempt
-    double cpu_s = 0;                 // of all attempts, as are the next two
-    std::int64_t read_bytes = 0;
-    std::int64_t written_bytes = 0;
-    std::int64_t dropped_log_bytes = 0;
+    std::string log;          // of the last attempt, relative to the run's folder
+    std::string log_url;      // relative to the report's folder
+    std::string process_end;  // of the last attempt
     std::optional<std::int64_t> last_known_cases;  // where this run does not know them
     std::vector<std::string> diagnostics;
     std::vector<CaseView> cases;

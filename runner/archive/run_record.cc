@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runner/base/files.h"
+#include "runner/store/attempt_fields.h"
 
 namespace compat::archive {
 
@@ -53,27 +54,6 @@ void fields_of_run(Info& info, Field field) {
     field("plan", info.plan);
 }
 
-template <class Job, class Field>
-void fields_of_attempt(Job& job, Field field) {
-    field("module", job.record.path);
-    field("attempt", job.attempt);
-    field("only", job.only);
-    field("forked", job.record.forked);
-    field("started_ms", job.started);
-    field("duration_s", job.duration_s);
-    field("user_s", job.user_s);
-    field("system_s", job.system_s);
-    field("max_rss_bytes", job.max_rss_bytes);
-    field("peak_rss_bytes", job.peak_rss_bytes);
-    field("read_bytes", job.read_bytes);
-    field("written_bytes", job.written_bytes);
-    field("log", job.log);
-    field("events", job.events);
-    field("devices", job.devices);
-    field("process_end", job.process_end);
-    field("dropped_log_bytes", job.dropped_log_bytes);
-}
-
 template <class End, class Field>
 void fields_of_end(End& end, Field field) {
     field("finished_ms", end.finished);
@@ -93,8 +73,10 @@ struct Put {
     void operator()(const char* key, WallTime time) const {
         to[key] = time.time_since_epoch().count();
     }
-    void operator()(const char* key, const std::optional<std::string>& text) const {
-        to[key] = text ? Json(*text) : Json(nullptr);
+    void operator()(const char* key, AttemptKind kind) const { to[key] = name_of(kind); }
+    template <class T>
+    void operator()(const char* key, const std::optional<T>& value) const {
+        to[key] = value ? Json(*value) : Json(nullptr);
     }
 };
 
@@ -107,8 +89,12 @@ struct Take {
     void operator()(const char* key, WallTime& time) const {
         time = WallTime(Milliseconds(from.at(key).get<std::int64_t>()));
     }
-    void operator()(const char* key, std::optional<std::string>& text) const {
-        if (!from.at(key).is_null()) text = from.at(key).get<std::string>();
+    void operator()(const char* key, AttemptKind& kind) const {
+        kind = attempt_kind_of(from.at(key).get<std::string>()).value_or(AttemptKind::whole);
+    }
+    template <class T>
+    void operator()(const char* key, std::optional<T>& value) const {
+        if (!from.at(key).is_null()) value = from.at(key).get<T>();
     }
 };
 
@@ -122,14 +108,9 @@ Expected<void> append(const fs::path& folder, const char* event, Json json, bool
 
 Json json_of(const store::JobResult& job) {
     Json json;
-    fields_of_attempt(job, Put{json});
-    json["kind"] = name_of(job.kind);
-    json["ended"] = nullptr;
-    if (job.ended)
-        json["ended"] = {
-            {"kind", name_of(job.ended->kind)}, {"code", job.ended->code},
-            {"detail", job.ended->detail},      {"of_test", job.ended->of_test},
-            {"limit_s", job.ended->limit_s},    {"peak_rss_bytes", job.ended->peak_rss_bytes}};
+    store::attempt_fields(job, [&](const char*, const char* key, const auto& value) {
+        if (key) Put{json}(key, value);
+    });
     json["leaked"] = Json::array();
     for (const auto& process : job.leaked)
         json["leaked"].push_back(
@@ -142,18 +123,10 @@ Json json_of(const store::JobResult& job) {
 
 store::JobResult job_of(const Json& json) {
     store::JobResult job;
-    fields_of_attempt(job, Take{json});
-    job.kind = attempt_kind_of(json.at("kind").get<std::string>()).value_or(AttemptKind::whole);
-    if (const Json& ended = json.at("ended"); !ended.is_null()) {
-        const auto kind = end_kind_of(ended.at("kind").get<std::string>());
-        if (kind)
-            job.ended = {*kind,
-                         ended.at("code"),
-                         ended.at("detail"),
-                         ended.at("peak_rss_bytes"),
-                         ended.at("of_test"),
-                         ended.at("limit_s")};
-    }
+    store::attempt_fields(job, [&](const char*, const char* key, auto& value) {
+        // What was not yet known of an attempt when it was recorded keeps its default.
+        if (key && json.contains(key)) Take{json}(key, value);
+    });
     for (const Json& process : json.at("leaked"))
         job.leaked.push_back({process.at("pid"), process.at("argv"), process.at("killed")});
     for (const auto& [reason, ids] : json.at("not_run").items())
@@ -251,7 +224,7 @@ Expected<RunRecord> read_record(const fs::path& folder) {
                         file.string());
         try {
             take(line, record);
-        } catch (const Json::exception&) {
+        } catch (const std::exception&) {  // of JSON, or a word that is none of ours
             ++record.unreadable;
         }
     }

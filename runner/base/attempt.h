@@ -1,8 +1,10 @@
-// The kinds of attempt at a module: the words that the planner, the store and the reports share.
-// Not here: which attempt comes next (runner/plan/next.h).
+// What the planner, the store and the reports share of an attempt at a module: its kind and its
+// cost. Not here: which attempt comes next (runner/plan/next.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -31,6 +33,43 @@ inline constexpr std::array<std::string_view, 4> kAttemptKindNames{"whole", "res
     for (size_t i = 0; i < kAttemptKindNames.size(); ++i)
         if (kAttemptKindNames[i] == name) return static_cast<AttemptKind>(i);
     return std::nullopt;
+}
+
+// What an attempt cost, or all attempts at a module together.
+struct AttemptCost {
+    double duration_s = 0;  // wall
+    double user_s = 0;      // CPU, children included
+    double system_s = 0;
+    std::int64_t max_rss_bytes = 0;   // of its largest process
+    std::int64_t peak_rss_bytes = 0;  // the largest sum over its processes
+    std::int64_t read_bytes = 0;      // from and to storage
+    std::int64_t written_bytes = 0;
+    std::int64_t dropped_log_bytes = 0;  // cut from the middle of the log
+
+    friend bool operator==(const AttemptCost&, const AttemptCost&) = default;
+};
+
+// What becomes of a figure where attempts are taken together.
+enum class Together { sum, largest };
+
+// Its fields by the name that they have in the database, in record.jsonl and in report.json.
+template <class Field>
+void each_cost(Field field) {
+    field("duration_s", &AttemptCost::duration_s, Together::sum);
+    field("user_s", &AttemptCost::user_s, Together::sum);
+    field("system_s", &AttemptCost::system_s, Together::sum);
+    field("max_rss_bytes", &AttemptCost::max_rss_bytes, Together::largest);
+    field("peak_rss_bytes", &AttemptCost::peak_rss_bytes, Together::largest);
+    field("read_bytes", &AttemptCost::read_bytes, Together::sum);
+    field("written_bytes", &AttemptCost::written_bytes, Together::sum);
+    field("dropped_log_bytes", &AttemptCost::dropped_log_bytes, Together::sum);
+}
+
+inline void add_cost(AttemptCost& total, const AttemptCost& one) {
+    each_cost([&](const char*, auto member, Together how) {
+        total.*member = how == Together::sum ? total.*member + one.*member
+                                             : std::max(total.*member, one.*member);
+    });
 }
 
 }  // namespace compat

@@ -116,7 +116,7 @@ std::set<std::string> by_hand_in(Database& database, std::int64_t gap) {
     Statement hands = database.prepare("SELECT by_hand FROM gap WHERE id = ?");
     hands.bind(1, gap);
     hands.step();
-    return json::parse(hands.text(0)).get<std::set<std::string>>();
+    return from_column<std::set<std::string>>(hands.text(0), "gap.by_hand", gap);
 }
 
 void set_field(Database& database, std::int64_t gap, std::string_view field,
@@ -273,7 +273,7 @@ Expected<std::vector<StoredGap>> GapLog::gaps() const {
         Statement row = database.prepare(R"sql(
             SELECT symbol, kind, device, simulated, equivalent, description, severity, action,
                 status, issue, by_hand, scanned, first_seen, first_torch, last_seen, last_torch,
-                closed_by
+                closed_by, id
             FROM gap
             ORDER BY symbol, kind, device, simulated)sql");
         std::vector<StoredGap> gaps;
@@ -286,7 +286,8 @@ Expected<std::vector<StoredGap>> GapLog::gaps() const {
             gap.facts.action = row.text(7);
             gap.status = row.text(8);
             gap.issue = row.text(9);
-            gap.by_hand = json::parse(row.text(10)).get<std::set<std::string>>();
+            gap.by_hand =
+                from_column<std::set<std::string>>(row.text(10), "gap.by_hand", row.integer(17));
             gap.scanned = row.flag(11);
             gap.first_seen = row.text(12);
             gap.first_torch = row.text(13);

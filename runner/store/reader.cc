@@ -3,15 +3,16 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <tuple>
 #include <unordered_map>
 
+#include "runner/store/attempt_fields.h"
 #include "runner/store/json_column.h"
 
 namespace compat::store {
 
 namespace {
 
-using nlohmann::json;
 using parsers::CaseRecord;
 using parsers::Failure;
 
@@ -19,12 +20,6 @@ template <class T>
 T known(std::optional<T> value, const std::string& word) {
     if (!value) throw SqlError(SQLITE_CORRUPT, fmt::format("unknown word '{}'", word));
     return *value;
-}
-
-json json_column(const Statement& row, int column) {
-    json value = json::parse(row.text(column), nullptr, false);
-    if (value.is_discarded()) throw SqlError(SQLITE_CORRUPT, "a column is not JSON");
-    return value;
 }
 
 // Where a row's parent was put.
@@ -70,9 +65,9 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.root = row.text(15);
     info.links_base = row.text(16);
     info.python = row.text(17);
-    info.env = json_column(row, 18).get<decltype(info.env)>();
-    info.argv = json_column(row, 19).get<decltype(info.argv)>();
-    info.rerun_argv = json_column(row, 20).get<decltype(info.rerun_argv)>();
+    info.env = from_column<decltype(info.env)>(row.text(18), "run.env", run);
+    info.argv = from_column<decltype(info.argv)>(row.text(19), "run.argv", run);
+    info.rerun_argv = from_column<decltype(info.rerun_argv)>(row.text(20), "run.rerun_argv", run);
     info.fingerprint = row.text(21);
     info.folder = row.text(22);
     info.folder_format = static_cast<int>(row.integer(23));
@@ -96,57 +91,53 @@ std::optional<RunEnd> read_end_of(Database& database, std::int64_t run) {
     return end;
 }
 
+// Takes a row's columns in their order.
+struct Columns {
+    const Statement& row;
+    std::int64_t id;
+    int next = 0;
+
+    void read(std::string_view, std::string& into) { into = row.text(next); }
+    void read(std::string_view, std::int64_t& into) { into = row.integer(next); }
+    void read(std::string_view, int& into) { into = static_cast<int>(row.integer(next)); }
+    void read(std::string_view, double& into) { into = row.real(next); }
+    void read(std::string_view, bool& into) { into = row.flag(next); }
+    void read(std::string_view, WallTime& into) { into = wall_time(row.integer(next)); }
+    void read(std::string_view what, AttemptKind& into) { word(what, kAttemptKindNames, into); }
+    void read(std::string_view what, parsers::ModuleOutcome& into) {
+        word(what, parsers::kModuleOutcomeNames, into);
+    }
+    void read(std::string_view what, std::vector<std::string>& into) {
+        into = from_column<std::vector<std::string>>(row.text(next), what, id);
+    }
+    template <class T>
+    void read(std::string_view what, std::optional<T>& into) {
+        if (!row.is_null(next)) into = from_column<T>(row.text(next), what, id);
+    }
+    template <class Enum, size_t N>
+    void word(std::string_view what, const std::array<std::string_view, N>& names, Enum& into) {
+        into = undamaged(what, id, [&] { return word_of<Enum>(names, row.text(next)); });
+    }
+};
+
+std::string attempt_columns() {
+    JobResult job;
+    std::string columns = "id";
+    attempt_fields(job, [&](const char* column, const char*, const auto&) {
+        if (column) columns += std::string(", ") + column;
+    });
+    return columns;
+}
+
 JobResult read_attempt(const Statement& row) {
     JobResult job;
-    job.attempt = static_cast<int>(row.integer(2));
-    parsers::ModuleRecord& record = job.record;
-    record.outcome = known(parsers::module_outcome_of(row.text(3)), row.text(3));
-    record.reason = row.text(4);
-    record.framework = row.text(5);
-    record.framework_version = row.text(6);
-    record.python_version = row.text(7);
-    record.collected = row.integer(8);
-    job.started = wall_time(row.integer(9));
-    job.duration_s = row.real(10);
-    job.user_s = row.real(11);
-    job.system_s = row.real(12);
-    job.max_rss_bytes = row.integer(13);
-    job.log = row.text(14);
-    job.events = row.text(15);
-    job.devices = row.text(16);
-    job.process_end = row.text(17);
-    job.dropped_log_bytes = row.integer(18);
-    record.finished = row.flag(19);
-    record.from_text = row.flag(22);
-    job.kind = known(attempt_kind_of(row.text(23)), row.text(23));
-    record.forked = row.flag(24);
-    job.only = json_column(row, 25).get<std::vector<std::string>>();
-    record.ready = row.flag(26);
-    job.peak_rss_bytes = row.integer(27);
-    job.read_bytes = row.integer(28);
-    job.written_bytes = row.integer(29);
-    if (!row.is_null(20)) {
-        const json shim = json_column(row, 20);
-        const auto text = [&](const char* key) { return shim.at(key).get<std::string>(); };
-        record.shim = {text("version"), text("torch"),     text("host"),
-                       text("mode"),    text("simulated"), shim.at("masquerade").get<bool>()};
-    }
-    if (!row.is_null(21)) {
-        const json closing = json_column(row, 21);
-        record.closing.emplace();
-        record.closing->text = closing.at("text").get<std::string>();
-        if (!closing.at("ran").is_null())
-            record.closing->ran = closing.at("ran").get<std::int64_t>();
-        record.closing->counts = closing.at("counts").get<decltype(record.closing->counts)>();
-    }
-    if (!row.is_null(30)) {
-        const json ended = json_column(row, 30);
-        const auto kind = ended.at("kind").get<std::string>();
-        job.ended = {
-            known(end_kind_of(kind), kind),        ended.at("code").get<int>(),
-            ended.at("detail").get<std::string>(), static_cast<std::uint64_t>(job.peak_rss_bytes),
-            ended.at("of_test").get<bool>(),       ended.at("limit_s").get<double>()};
-    }
+    Columns columns{row, row.integer(0)};
+    attempt_fields(job, [&](const char* column, const char*, auto& value) {
+        if (!column) return;
+        ++columns.next;
+        columns.read(fmt::format("attempt.{}", column), value);
+    });
+    if (job.ended) job.ended->peak_rss_bytes = static_cast<std::uint64_t>(job.peak_rss_bytes);
     return job;
 }
 
@@ -157,9 +148,10 @@ Failure read_failure(const Statement& row, int first) {
     failure.phase = known(parsers::phase_of(row.text(first + 2)), row.text(first + 2));
     failure.counted = optional_state(row, first + 3);
     failure.traceback = row.text(first + 4);
-    for (const json& frame : json_column(row, first + 5))
-        failure.frames.push_back({frame.at(0).get<std::string>(), frame.at(1).get<int>(),
-                                  frame.at(2).get<std::string>()});
+    using Frames = std::vector<std::tuple<std::string, int, std::string>>;
+    for (auto& [file, line, function] :
+         from_column<Frames>(row.text(first + 5), "failure.frames", row.integer(0)))
+        failure.frames.push_back({std::move(file), line, std::move(function)});
     failure.signature = row.optional_text(first + 6).value_or("");
     if (row.is_null(first + 7)) return failure;
     parsers::Diagnosis& why = failure.diagnosis.emplace();
@@ -193,15 +185,8 @@ double duration_so_far(Database& database, std::int64_t run) {
 class ModuleReader {
   public:
     explicit ModuleReader(Database& database)
-        : attempts_(database.prepare(R"sql(
-            SELECT id, module, number, outcome, reason, framework,
-                framework_version, python_version, collected, started_ms, duration_s,
-                user_s, system_s, max_rss_bytes, log, events, devices, process_end,
-                dropped_log_bytes, finished, shim, closing, from_text, kind, forked, only_ids,
-                ready, peak_rss_bytes, read_bytes, written_bytes, ended
-            FROM attempt
-            WHERE module = ?
-            ORDER BY number)sql")),
+        : attempts_(database.prepare(fmt::format(
+              "SELECT {} FROM attempt WHERE module = ? ORDER BY number", attempt_columns()))),
           cases_(database.prepare(R"sql(
             SELECT result.id, case_id, name, state, phase, reason, duration_s,
                 path, line, started, call_state, pseudo
@@ -217,7 +202,7 @@ class ModuleReader {
             WHERE attempt = ?
             ORDER BY subtest.id)sql")),
           failures_(database.prepare(R"sql(
-            SELECT failure.result, subtest, also, type, message, failure.phase, counted,
+            SELECT failure.id, failure.result, subtest, also, type, message, failure.phase, counted,
                 traceback, frames, signature, cause, error_class, confidence, rule, key_line
             FROM result
             JOIN failure ON failure.result = result.id
@@ -242,7 +227,7 @@ class ModuleReader {
             WHERE attempt = ?
             ORDER BY id)sql")),
           leaked_(database.prepare(R"sql(
-            SELECT pid, argv, killed
+            SELECT id, pid, argv, killed
             FROM leaked_process
             WHERE attempt = ?
             ORDER BY id)sql")) {}
@@ -297,11 +282,11 @@ class ModuleReader {
             found.reason = row.text(4);
         });
         each(failures_, attempt, [&](const Statement& row) {
-            CaseRecord& test = into[place(places, row.integer(0))];
-            Failure failure = read_failure(row, 3);
-            if (const auto subtest = row.optional_integer(1))
+            CaseRecord& test = into[place(places, row.integer(1))];
+            Failure failure = read_failure(row, 4);
+            if (const auto subtest = row.optional_integer(2))
                 test.subcases[place(places_in_tests, *subtest)].failure = std::move(failure);
-            else if (row.flag(2))
+            else if (row.flag(3))
                 test.also.push_back(std::move(failure));
             else
                 test.failure = std::move(failure);
@@ -328,8 +313,10 @@ class ModuleReader {
             into.record.diagnostics.push_back({row.text(0), row.integer(1), row.text(2)});
         });
         each(leaked_, attempt, [&](const Statement& row) {
-            into.leaked.push_back(
-                {row.integer(0), json_column(row, 1).get<std::vector<std::string>>(), row.flag(2)});
+            into.leaked.push_back({row.integer(1),
+                                   from_column<std::vector<std::string>>(
+                                       row.text(2), "leaked_process.argv", row.integer(0)),
+                                   row.flag(3)});
         });
     }
 

@@ -63,19 +63,12 @@ struct RunInfo {
 };
 
 // One attempt at one module: what its files said and what its process cost.
-struct JobResult {
+struct JobResult : AttemptCost {
     parsers::ModuleRecord record;
     int attempt = 1;  // counts from 1
     AttemptKind kind = AttemptKind::whole;
     std::vector<std::string> only;  // of rest, alone and again: the ids that were asked for
     WallTime started{};
-    double duration_s = 0;  // wall
-    double user_s = 0;      // CPU, children included
-    double system_s = 0;
-    std::int64_t max_rss_bytes = 0;   // of its largest process
-    std::int64_t peak_rss_bytes = 0;  // the largest sum over its processes
-    std::int64_t read_bytes = 0;      // from and to storage
-    std::int64_t written_bytes = 0;
     std::string log;  // paths relative to the run's folder; empty: not written
     std::string events;
     std::string devices;
@@ -83,7 +76,6 @@ struct JobResult {
     // The same for the parsers, so that its files can be read again; empty: it was made by an
     // older runner, or read from what others made. Its peak_rss_bytes is the one above.
     std::optional<ProcessEnd> ended;
-    std::int64_t dropped_log_bytes = 0;
     std::vector<LeakedProcess> leaked;
 
     friend bool operator==(const JobResult&, const JobResult&) = default;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <type_traits>
 #include <unordered_map>
 
+#include "runner/store/attempt_fields.h"
 #include "runner/store/json_column.h"
 
 namespace compat::store {
@@ -20,6 +22,23 @@ std::int64_t ms(WallTime time) { return time.time_since_epoch().count(); }
 std::optional<std::string_view> word_of(std::optional<parsers::State> state) {
     if (!state) return std::nullopt;
     return name_of(*state);
+}
+
+void bind_field(Statement& to, int index, const std::string& value) { to.bind(index, value); }
+void bind_field(Statement& to, int index, WallTime value) { to.bind(index, ms(value)); }
+void bind_field(Statement& to, int index, const std::vector<std::string>& value) {
+    to.bind(index, to_column(value));
+}
+template <class T>
+void bind_field(Statement& to, int index, const std::optional<T>& value) {
+    to.bind(index, value ? std::optional(to_column(*value)) : std::nullopt);
+}
+template <class T>
+void bind_field(Statement& to, int index, const T& value) {
+    if constexpr (std::is_enum_v<T>)
+        to.bind(index, name_of(value));
+    else
+        to.bind(index, value);
 }
 
 // The id of a row found by its unique values, made where it is missing. Both statements take the
@@ -135,48 +154,18 @@ class JobWriter {
     }
 
     std::int64_t add_attempt(std::int64_t module, const JobResult& job) {
-        const parsers::ModuleRecord& record = job.record;
-        std::optional<std::string> closing;
-        if (record.closing) {
-            json counts = json::array();
-            for (const auto& [word, count] : record.closing->counts)
-                counts.push_back(json::array({word, count}));
-            const auto& ran = record.closing->ran;
-            closing = to_column({{"text", record.closing->text},
-                                 {"ran", ran ? json(*ran) : json(nullptr)},
-                                 {"counts", std::move(counts)}});
-        }
-        std::optional<std::string> shim;
-        if (record.shim)
-            shim = to_column({{"version", record.shim->version},
-                              {"torch", record.shim->torch},
-                              {"host", record.shim->host},
-                              {"mode", record.shim->mode},
-                              {"simulated", record.shim->simulated},
-                              {"masquerade", record.shim->masquerade}});
-        std::optional<std::string> ended;
-        if (job.ended)
-            ended = to_column({{"kind", name_of(job.ended->kind)},
-                               {"code", job.ended->code},
-                               {"detail", job.ended->detail},
-                               {"of_test", job.ended->of_test},
-                               {"limit_s", job.ended->limit_s}});
+        std::vector<std::string> columns{"module"};
+        attempt_fields(job, [&](const char* column, const char*, const auto&) {
+            if (column) columns.emplace_back(column);
+        });
         Statement add = database_.prepare(
-            R"sql(
-            INSERT INTO attempt (module, number, outcome, reason, framework,
-                framework_version, python_version, collected, started_ms, duration_s,
-                user_s, system_s, max_rss_bytes, log, events, devices, process_end,
-                dropped_log_bytes, finished, shim, closing, from_text, kind, forked, only_ids,
-                ready, peak_rss_bytes, read_bytes, written_bytes, ended)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?, ?, ?))sql");
-        add.bind_all(module, job.attempt, name_of(record.outcome), record.reason, record.framework,
-                     record.framework_version, record.python_version, record.collected,
-                     ms(job.started), job.duration_s, job.user_s, job.system_s, job.max_rss_bytes,
-                     job.log, job.events, job.devices, job.process_end, job.dropped_log_bytes,
-                     record.finished, shim, closing, record.from_text, name_of(job.kind),
-                     record.forked, to_column(job.only), record.ready, job.peak_rss_bytes,
-                     job.read_bytes, job.written_bytes, ended);
+            fmt::format("INSERT INTO attempt ({}) VALUES ({})", fmt::join(columns, ", "),
+                        fmt::join(std::vector<const char*>(columns.size(), "?"), ", ")));
+        int index = 1;
+        add.bind(index, module);
+        attempt_fields(job, [&](const char* column, const char*, const auto& value) {
+            if (column) bind_field(add, ++index, value);
+        });
         add.run();
         return database_.last_row_id();
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <unordered_map>
 
 #include "parsers/closing.h"
@@ -109,6 +110,7 @@ class EventReader {
         record_.framework_version = string_at(line, "framework_version");
         record_.python_version = string_at(line, "python");
         record_.forked = flag_at(line, "forked");
+        epoch_ = number_at(line, "epoch");
         return true;
     }
 
@@ -134,6 +136,10 @@ class EventReader {
             diagnose_.add(offset_, "started twice: " + record_.cases[*i].id);
         progress_[*i] = Progress::started;
         record_.cases[*i].started = true;
+        constexpr double kLatest = 253402300800.0;  // the year 10000
+        const double time = epoch_ + number_at(line, "time");
+        if (epoch_ > 0 && time > 0 && time < kLatest)
+            record_.cases[*i].started_ms = std::llround(time * 1000);
     }
 
     void fixture(const json& line) {
@@ -224,6 +230,7 @@ class EventReader {
     std::vector<Progress> progress_;
     Course course_;
     bool session_ = false;
+    double epoch_ = 0;  // of the harness's clock, in seconds since 1970; 0: it did not say
     std::optional<std::int64_t> pid_;
     std::optional<std::int64_t> announced_;
     std::int64_t foreign_ = 0;

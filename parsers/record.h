@@ -132,6 +132,7 @@ struct CaseRecord {
     double duration_s = 0;
     Location location;     // of the test's `def`
     bool started = false;  // the framework began it; under a failed class fixture it never does
+    std::optional<std::int64_t> started_ms;  // since 1970, UTC; empty: nobody said when
     // What the framework said of the test's call, where `state` says otherwise: a tear-down broke
     // after a skip, only sub-tests failed.
     std::optional<State> call_state;

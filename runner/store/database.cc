@@ -17,6 +17,12 @@ struct Close {
 
 constexpr int kPrimaryCode = 0xff;
 
+void sql_text_hash(sqlite3_context* context, int, sqlite3_value** values) {
+    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[0]));
+    const auto size = static_cast<size_t>(sqlite3_value_bytes(values[0]));
+    sqlite3_result_int64(context, text_hash(bytes ? std::string_view(bytes, size) : ""));
+}
+
 }  // namespace
 
 struct Database::State {
@@ -29,6 +35,12 @@ struct Database::State {
         throw SqlError(code & kPrimaryCode, sqlite3_errmsg(connection.get()));
     }
 };
+
+std::int64_t text_hash(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return static_cast<std::int64_t>(hash);
+}
 
 std::string how_to_rebuild(const std::filesystem::path& file) {
     return fmt::format("`runner reparse --all --results {}` makes it anew from the runs' folders",
@@ -81,6 +93,8 @@ Database Database::open(const std::filesystem::path& file, Mode mode,
     state->connection.reset(connection);
     if (code != SQLITE_OK) state->raise(code);
     sqlite3_busy_timeout(connection, static_cast<int>(busy.count()));
+    sqlite3_create_function(connection, "text_hash", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
+                            sql_text_hash, nullptr, nullptr);
     Database database(std::move(state));
     database.execute("PRAGMA foreign_keys = ON");
     if (mode == Mode::read_only || file == ":memory:") return database;

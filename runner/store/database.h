@@ -40,6 +40,9 @@ inline constexpr const char* kRefused = "the database does not take this";
 // The advice where the database cannot be used any more.
 [[nodiscard]] std::string how_to_rebuild(const std::filesystem::path& file);
 
+// FNV-1a, 64 bits: what `text.hash` holds. SQL calls it text_hash.
+[[nodiscard]] std::int64_t text_hash(std::string_view text);
+
 class Statement;
 
 class Database {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "runner/base/exit_code.h"
@@ -196,6 +197,66 @@ std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& databa
     row.bind(1, run);
     std::vector<std::pair<std::string, parsers::State>> found;
     while (row.step()) found.emplace_back(row.text(0), state_column(row, 1));
+    return found;
+}
+
+std::vector<CaseSummary> cases_of(Database& database, std::int64_t run, const CaseFilter& filter,
+                                  std::int64_t after, int limit) {
+    // Each index holds the tests of one state, or of one attempt, in the order of the list: a page
+    // is merged from the first of each.
+    constexpr std::string_view kPage = R"sql(
+            SELECT result.id, module.path, case_id, state, result.reason, coalesce((
+            SELECT key_line
+            FROM failure
+            WHERE failure.result = result.id
+            ORDER BY subtest IS NOT NULL, also, id LIMIT 1), ''), result.started_ms,
+                result.duration_s, attempt.number, attempt.log
+            FROM result
+            CROSS JOIN attempt ON attempt.id = result.attempt
+            CROSS JOIN module ON module.id = attempt.module
+            CROSS JOIN test ON test.id = result.test
+            WHERE {} AND verdict = 1 AND state = ?2 AND result.id > ?3
+            ORDER BY result.id LIMIT ?4)sql";
+    std::vector<std::int64_t> parents{run};
+    if (!filter.module.empty()) {
+        parents.clear();
+        Statement row = database.prepare(R"sql(
+            SELECT attempt.id
+            FROM module
+            JOIN attempt ON attempt.module = module.id
+            WHERE run = ? AND path = ?)sql");
+        row.bind_all(run, filter.module);
+        while (row.step()) parents.push_back(row.integer(0));
+    }
+    Statement row = database.prepare(
+        fmt::format(kPage, filter.module.empty() ? "result.run = ?1" : "attempt = ?1"));
+    std::vector<CaseSummary> found;
+    for (const std::int64_t parent : parents)
+        for (size_t i = 0; i < parsers::kStateNames.size(); ++i) {
+            const auto state = static_cast<parsers::State>(i);
+            if (!filter.states.empty() &&
+                std::find(filter.states.begin(), filter.states.end(), state) == filter.states.end())
+                continue;
+            row.bind_all(parent, name_of(state), after, limit);
+            while (row.step()) {
+                CaseSummary& test = found.emplace_back();
+                test.cursor = row.integer(0);
+                test.module = row.text(1);
+                test.id = row.text(2);
+                test.state = state;
+                test.reason = row.text(4);
+                test.key_line = row.text(5);
+                if (!row.is_null(6)) test.started = wall_time(row.integer(6));
+                test.duration_s = row.real(7);
+                test.attempt = static_cast<int>(row.integer(8));
+                test.log = row.text(9);
+            }
+            row.reset();
+        }
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.cursor < b.cursor; });
+    if (found.size() > static_cast<size_t>(std::max(limit, 0)))
+        found.resize(static_cast<size_t>(std::max(limit, 0)));
     return found;
 }
 

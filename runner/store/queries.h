@@ -19,6 +19,9 @@ namespace compat::store {
                                                    std::string_view suite);
 [[nodiscard]] std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
                                                                               std::int64_t run);
+[[nodiscard]] std::vector<CaseSummary> cases_of(Database& database, std::int64_t run,
+                                                const CaseFilter& filter, std::int64_t after,
+                                                int limit);
 [[nodiscard]] Store::Extent extent_in(Database& database, std::int64_t run);
 [[nodiscard]] SuitePast past_of(Database& database, std::string_view suite);
 

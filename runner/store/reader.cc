@@ -189,7 +189,7 @@ class ModuleReader {
               "SELECT {} FROM attempt WHERE module = ? ORDER BY number", attempt_columns()))),
           cases_(database.prepare(R"sql(
             SELECT result.id, case_id, name, state, phase, reason, duration_s,
-                path, line, started, call_state, pseudo
+                path, line, started, call_state, pseudo, started_ms
             FROM result
             JOIN test ON test.id = result.test
             LEFT JOIN source_file ON source_file.id = result.file
@@ -202,10 +202,14 @@ class ModuleReader {
             WHERE attempt = ?
             ORDER BY subtest.id)sql")),
           failures_(database.prepare(R"sql(
-            SELECT failure.id, failure.result, subtest, also, type, message, failure.phase, counted,
-                traceback, frames, signature, cause, error_class, confidence, rule, key_line
+            SELECT failure.id, failure.result, subtest, also, type, messages.content,
+                failure.phase, counted, tracebacks.content, frame_texts.content, signature, cause,
+                error_class, confidence, rule, key_line
             FROM result
             JOIN failure ON failure.result = result.id
+            JOIN text AS messages ON messages.id = failure.message
+            JOIN text AS tracebacks ON tracebacks.id = failure.traceback
+            JOIN text AS frame_texts ON frame_texts.id = failure.frames
             WHERE attempt = ?
             ORDER BY failure.id)sql")),
           device_events_(database.prepare(R"sql(
@@ -272,6 +276,7 @@ class ModuleReader {
             found.started = row.flag(9);
             found.call_state = optional_state(row, 10);
             found.pseudo = row.flag(11);
+            found.started_ms = row.optional_integer(12);
         });
         each(subtests_, attempt, [&](const Statement& row) {
             auto& list = into[place(places, row.integer(1))].subcases;

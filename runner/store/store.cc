@@ -201,6 +201,15 @@ Expected<std::vector<std::pair<std::string, parsers::State>>> Store::verdicts(
     });
 }
 
+Expected<std::vector<CaseSummary>> Store::cases(std::string_view run, const CaseFilter& filter,
+                                                std::int64_t after, int limit) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<CaseSummary>> {
+        const auto row = run_row(impl_->database, run);
+        if (!row) return tl::unexpected(row.error());
+        return cases_of(impl_->database, *row, filter, after, limit);
+    });
+}
+
 Expected<std::vector<HistoryEntry>> Store::case_history(std::string_view test,
                                                         std::string_view suite) const {
     return guarded(impl_->database.file(), [&]() -> Expected<std::vector<HistoryEntry>> {

@@ -142,6 +142,26 @@ struct RunSummary {
     StateCounts states{};
 };
 
+// Which tests of a run are listed.
+struct CaseFilter {
+    std::vector<parsers::State> states;  // empty: of every state
+    std::string module;                  // its path; empty: of every module
+};
+
+// A test of a run with its verdict, as lists show it.
+struct CaseSummary {
+    std::int64_t cursor = 0;  // names its place in the list
+    std::string module;
+    std::string id;
+    parsers::State state = parsers::State::not_run;
+    std::string reason;
+    std::string key_line;  // of its failure; empty: none
+    std::optional<WallTime> started;
+    double duration_s = 0;
+    int attempt = 1;  // the one that decided
+    std::string log;  // of that attempt, relative to the run's folder
+};
+
 // What is known of a suite's modules, by path.
 struct SuitePast {
     std::map<std::string, double> seconds;  // that they took when they last ran to their own end
@@ -231,6 +251,11 @@ class Store {
     // Each test's verdict, by its id.
     [[nodiscard]] Expected<std::vector<std::pair<std::string, parsers::State>>> verdicts(
         std::string_view run) const;
+    // At most `limit` of a run's tests that come after the cursor `after` (0: from the first), in
+    // the order in which they were stored. A page costs what it holds, wherever it begins.
+    [[nodiscard]] Expected<std::vector<CaseSummary>> cases(std::string_view run,
+                                                           const CaseFilter& filter,
+                                                           std::int64_t after, int limit) const;
     // Newest first; over all suites where `suite` is empty. Empty for an unknown test.
     [[nodiscard]] Expected<std::vector<HistoryEntry>> case_history(
         std::string_view test, std::string_view suite = {}) const;

@@ -97,10 +97,12 @@ class JobWriter {
             WHERE file = ? AND line = ? AND op = ? AND kind = ? AND asked = ? AND given =
                 ?)sql",
                  "INSERT INTO site (file, line, op, kind, asked, given) VALUES (?, ?, ?, ?, ?, ?)"),
+          texts_(database, "SELECT id FROM text WHERE hash = ? AND content = ?",
+                 "INSERT INTO text (hash, content) VALUES (?, ?)"),
           result_(database.prepare(R"sql(
             INSERT INTO result (run, attempt, test, verdict, state, phase, reason,
-                duration_s, file, line, started, call_state, pseudo)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
+                duration_s, file, line, started, call_state, pseudo, started_ms)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
           overrule_(database.prepare("UPDATE result SET verdict = 0 WHERE test = ? AND run = ?")),
           known_(
               database.prepare("SELECT 1 FROM result WHERE test = ? AND run = ? AND verdict = 1")),
@@ -189,7 +191,7 @@ class JobWriter {
                          name_of(record.phase), record.reason, record.duration_s,
                          file.empty() ? std::nullopt : std::optional(file_id(file)),
                          record.location.line, record.started, word_of(record.call_state),
-                         record.pseudo);
+                         record.pseudo, record.started_ms);
         result_.run();
         const auto result = database_.last_row_id();
         if (record.failure) add_failure(*record.failure, result, std::nullopt, false);
@@ -211,8 +213,9 @@ class JobWriter {
             return why ? std::optional<std::string_view>(name(*why)) : std::nullopt;
         };
         failure_.bind_all(
-            result, subtest, also, failure.type, failure.message, failure.key_line(),
-            name_of(failure.phase), word_of(failure.counted), failure.traceback, to_column(frames),
+            result, subtest, also, failure.type, text_id(failure.message), failure.key_line(),
+            name_of(failure.phase), word_of(failure.counted), text_id(failure.traceback),
+            text_id(to_column(frames)),
             failure.signature.empty() ? std::nullopt : std::optional(failure.signature),
             word([](const auto& d) { return name_of(d.cause); }),
             why && why->error_class ? std::optional(name_of(*why->error_class)) : std::nullopt,
@@ -279,6 +282,8 @@ class JobWriter {
         count.run();
     }
 
+    std::int64_t text_id(const std::string& text) { return texts_.id(text_hash(text), text); }
+
     // Tests of a module mostly come from one file.
     std::int64_t file_id(const std::string& path) {
         if (path != last_file_) {
@@ -295,6 +300,7 @@ class JobWriter {
     Interned tests_;
     Interned files_;
     Interned sites_;
+    Interned texts_;
     Statement result_;
     Statement overrule_;
     Statement known_;

@@ -64,6 +64,7 @@ inline parsers::CaseRecord test(const std::string& id, parsers::State state) {
     record.state = state;
     record.duration_s = 0.25;
     record.started = true;
+    record.started_ms = 50'250;
     record.location = {"/src/alpha/tests/test_a.py", 11};
     return record;
 }

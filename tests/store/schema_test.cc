@@ -93,6 +93,8 @@ TEST_F(SchemaTest, TheQueriesThatMatterUseAnIndex) {
     ASSERT_TRUE(store.load_run("s"));
     ASSERT_TRUE(store.extent_of("s"));
     ASSERT_TRUE(store.verdicts("s"));
+    ASSERT_TRUE(store.cases("s", {}, 0, 10));
+    ASSERT_TRUE(store.cases("s", {{}, "a.py"}, 0, 10));
     ASSERT_TRUE(store.case_history("a.py::T::test_failed"));
     ASSERT_TRUE(store.last_known_cases("alpha", "a.py"));
     ASSERT_TRUE(store.past_of("alpha"));
@@ -121,6 +123,24 @@ TEST_F(SchemaTest, TheQueriesThatMatterUseAnIndex) {
                 EXPECT_TRUE(may_be_read_whole.contains(found[1])) << step << "\n" << query;
         }
     }
+}
+
+TEST_F(SchemaTest, ATextThatManyFailuresShareIsStoredOnce) {
+    const auto count = [&] {
+        auto row = rows("SELECT count(*) FROM text");
+        row.step();
+        return row.integer(0);
+    };
+    const auto before = count();
+    JobResult job = samples::job("a.py", 3);
+    job.record.cases = {samples::test("a.py::T::new", parsers::State::failed)};
+    job.record.cases[0].failure = samples::failure("1 != 2\n- 1\n+ 2");
+    ASSERT_TRUE(store.save_job("r", job));
+    EXPECT_EQ(count(), before) << "the sample has failed so before";
+    job.attempt = 4;
+    job.record.cases[0].failure->message = "another";
+    ASSERT_TRUE(store.save_job("r", job));
+    EXPECT_EQ(count(), before + 1);
 }
 
 TEST_F(SchemaTest, CountsFollowWhatIsSavedAndDeleted) {

@@ -278,6 +278,45 @@ TEST_F(StoreTest, WhoReadsModulesMayWriteMeanwhileAndEndTheReading) {
         store.each_module("none", [](const StoredModule&) -> Expected<void> { return {}; }));
 }
 
+TEST_F(StoreTest, TheTestsOfARunAreListedPageByPage) {
+    begin("r", 1);
+    for (const char* path : {"a.py", "b.py", "c.py"})
+        ASSERT_TRUE(store.save_job("r", samples::job(path)));
+    JobResult again = samples::job("b.py", 2);
+    again.record.cases = {samples::test("b.py::T::test_failed", parsers::State::passed)};
+    ASSERT_TRUE(store.save_job("r", again));
+    const auto list = [&](const CaseFilter& filter, int limit) {
+        std::vector<CaseSummary> all;
+        while (true) {
+            const auto page = store.cases("r", filter, all.empty() ? 0 : all.back().cursor, limit);
+            EXPECT_TRUE(page) << to_line(page.error());
+            EXPECT_LE(page->size(), static_cast<size_t>(limit));
+            if (page->empty()) return all;
+            all.insert(all.end(), page->begin(), page->end());
+        }
+    };
+    const auto verdicts = store.verdicts("r");
+    for (const int limit : {1, 4, 100}) {
+        const auto all = list({}, limit);
+        ASSERT_EQ(all.size(), 27u) << limit;
+        for (size_t i = 0; i < all.size(); ++i)
+            EXPECT_EQ(std::pair(all[i].id, all[i].state), verdicts->at(i));
+    }
+    EXPECT_EQ(list({{State::passed}, {}}, 2).size(), 4u);
+    EXPECT_EQ(list({{State::failed, State::crashed}, {}}, 2).size(), 5u);
+    EXPECT_EQ(list({{State::failed}, "b.py"}, 2).size(), 0u);
+    EXPECT_EQ(list({{}, "b.py"}, 2).size(), 9u);
+    EXPECT_EQ(list({{}, "none.py"}, 2).size(), 0u);
+    EXPECT_FALSE(store.cases("none", {}, 0, 1));
+    const auto failed = list({{State::failed}, "a.py"}, 9).at(0);
+    EXPECT_EQ(failed.module, "a.py");
+    EXPECT_EQ(failed.id, "a.py::T::test_failed");
+    EXPECT_EQ(failed.key_line, samples::failure("1 != 2\n- 1\n+ 2").key_line());
+    EXPECT_EQ(failed.started, WallTime(Milliseconds(50'250)));
+    EXPECT_EQ(failed.log, "modules/a/1.log");
+    EXPECT_EQ(list({{State::passed}, "b.py"}, 9).back().attempt, 2);
+}
+
 TEST_F(StoreTest, HistoryIsNewestFirstAndBySuite) {
     begin("r1", 1);
     begin("r2", 2);

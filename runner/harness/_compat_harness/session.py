@@ -8,6 +8,7 @@ import faulthandler
 import os
 import signal
 import sys
+import time
 
 from _compat_harness.describe import Describer, from_suite, traceback_text
 from _compat_harness.events import Events
@@ -118,6 +119,7 @@ def main(argv):
         module=arguments.module,
         root=root,
         argv=command,
+        epoch=round(time.time() - time.monotonic(), 6),
         **({"forked": True} if forked else {}),
     )
     stderr = sys.stderr

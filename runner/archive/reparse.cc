@@ -215,16 +215,13 @@ Expected<void> apply_reparse(const fs::path& results, const store::StoredRun& ru
     auto imported = described_files(run.info.fingerprint, folder);
     if (!imported) return tl::unexpected(imported.error());
     Applying applying(*from, run, folder, std::move(*imported));
-    Expected<void> recorded;
     return store
         ->replace_modules(
             run.info.id, [&](const store::SeeModule& see) { return applying.read(see); },
-            [&] {
-                const store::RunEnd end = applying.end();
-                if (has_record(folder)) recorded = record_end(folder, end);
-                return end;
-            })
-        .and_then([&] { return recorded; })
+            [&] { return applying.end(); })
+        .and_then([&] {
+            return has_record(folder) ? record_end(folder, applying.end()) : Expected<void>{};
+        })
         .and_then([&] { return log_gaps(*store, run.info.id); });
 }
 

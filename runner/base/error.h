@@ -17,7 +17,8 @@ enum class ErrorKind {
     environment,  // no Python, no torch, a source out of reach
     nothing_selected,
     io,        // unwritable folder, full disk
-    database,  // damaged, locked or newer than this runner
+    database,  // damaged, or newer than this runner
+    busy,      // the database, held by another process: the same call may succeed later
     spawn,     // a child could not be started
 };
 

@@ -54,6 +54,7 @@ inline constexpr std::array<ExitCodeRow, 7> kExitCodes{{
             return ExitCode::nothing_selected;
         case ErrorKind::io:
         case ErrorKind::database:
+        case ErrorKind::busy:
         case ErrorKind::spawn:
             return ExitCode::infrastructure;
     }

@@ -62,7 +62,7 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
                         "what had finished is stored; free some space and run again");
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-            return make(ErrorKind::database, "the database is locked by another process",
+            return make(ErrorKind::busy, "the database is locked by another process",
                         "wait for it to end, or name another folder with --results");
         case SQLITE_CANTOPEN:
         case SQLITE_READONLY:
@@ -76,20 +76,23 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
         case SQLITE_MISMATCH:
         case SQLITE_TOOBIG:
             return make(ErrorKind::database, fmt::format("{} ({})", kRefused, error.what()), {});
-        default:
-            return make(ErrorKind::database, error.what(), {});
+        default: {
+            const bool lacks = std::string_view(error.what()).starts_with("no such ");
+            return make(
+                ErrorKind::database,
+                lacks ? fmt::format("the database is damaged ({})", error.what()) : error.what(),
+                lacks ? how_to_rebuild(file) : "");
+        }
     }
 }
 
-Database Database::open(const std::filesystem::path& file, Mode mode,
-                        std::chrono::milliseconds busy) {
+Database Database::connect(const std::filesystem::path& file, const std::string& name, int flags,
+                           std::chrono::milliseconds busy) {
     auto state = std::make_shared<State>();
     state->file = file;
-    const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-                      (mode == Mode::read_only ? SQLITE_OPEN_READONLY
-                                               : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     sqlite3* connection = nullptr;
-    const int code = sqlite3_open_v2(file.c_str(), &connection, flags, nullptr);
+    const int code = sqlite3_open_v2(name.c_str(), &connection,
+                                     flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
     state->connection.reset(connection);
     if (code != SQLITE_OK) state->raise(code);
     sqlite3_busy_timeout(connection, static_cast<int>(busy.count()));
@@ -97,7 +100,39 @@ Database Database::open(const std::filesystem::path& file, Mode mode,
                             sql_text_hash, nullptr, nullptr);
     Database database(std::move(state));
     database.execute("PRAGMA foreign_keys = ON");
-    if (mode == Mode::read_only || file == ":memory:") return database;
+    return database;
+}
+
+// In a folder that cannot be written SQLite cannot make the file by which readers and writers of a
+// WAL database share it. Nobody writes there: the database's own file is all there is.
+Database Database::open_to_read(const std::filesystem::path& file, std::chrono::milliseconds busy) {
+    Database database = connect(file, file.string(), SQLITE_OPEN_READONLY, busy);
+    try {
+        database.execute("SELECT 1 FROM sqlite_schema");
+        return database;
+    } catch (const SqlError& error) {
+        if (error.code() != SQLITE_CANTOPEN && error.code() != SQLITE_READONLY) throw;
+    }
+    std::error_code error;
+    const std::filesystem::path wal = file.string() + "-wal";
+    if (const auto size = std::filesystem::file_size(wal, error); !error && size > 0)
+        throw SqlError(SQLITE_CANTOPEN,
+                       "its last changes are in " + wal.filename().string() +
+                           ", which can be read only where its folder can be written: copy both");
+    std::string name = "file:";
+    for (const char c : std::filesystem::absolute(file).string())
+        name += std::string_view("%?#").find(c) == std::string_view::npos
+                    ? std::string(1, c)
+                    : fmt::format("%{:02x}", static_cast<unsigned>(c));
+    return connect(file, name + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, busy);
+}
+
+Database Database::open(const std::filesystem::path& file, Mode mode,
+                        std::chrono::milliseconds busy) {
+    if (mode == Mode::read_only) return open_to_read(file, busy);
+    Database database =
+        connect(file, file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy);
+    if (file == ":memory:") return database;
     // SQLite does not wait for the lock that this one change needs, so we do.
     const auto deadline = std::chrono::steady_clock::now() + busy;
     while (true) {
@@ -131,6 +166,10 @@ Statement Database::prepare(std::string_view sql) {
                            SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
     if (code != SQLITE_OK) state_->raise(code);
     return {state_, statement};
+}
+
+void Database::set_patience(std::chrono::milliseconds busy) {
+    sqlite3_busy_timeout(state_->connection.get(), static_cast<int>(busy.count()));
 }
 
 std::int64_t Database::last_row_id() const {

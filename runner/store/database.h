@@ -53,6 +53,7 @@ class Database {
     static Database open(const std::filesystem::path& file, Mode mode,
                          std::chrono::milliseconds busy);
     static Database in_memory();
+    void set_patience(std::chrono::milliseconds busy);
 
     // One or more statements without values.
     void execute(const std::string& sql);
@@ -71,6 +72,9 @@ class Database {
   private:
     friend class Statement;
     struct State;
+    static Database connect(const std::filesystem::path& file, const std::string& name, int flags,
+                            std::chrono::milliseconds busy);
+    static Database open_to_read(const std::filesystem::path& file, std::chrono::milliseconds busy);
     explicit Database(std::shared_ptr<State> state) : state_(std::move(state)) {}
     std::shared_ptr<State>
         state_;  // shared with the statements, which must not outlive the connection

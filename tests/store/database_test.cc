@@ -7,9 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
+#include <functional>
 
 #include "runner/base/files.h"
+#include "runner/store/gaps.h"
 #include "runner/store/migrations.h"
 #include "runner/store/store_impl.h"
 #include "tests/store/expect_job.h"
@@ -140,7 +143,7 @@ TEST_F(FileTest, ALockThatIsHeldTooLongIsAnErrorWithAdvice) {
         FAIL() << "two writers at once";
     } catch (const SqlError& error) {
         const Error told = to_error(error, file);
-        EXPECT_EQ(told.kind, ErrorKind::database);
+        EXPECT_EQ(told.kind, ErrorKind::busy);
         EXPECT_THAT(to_line(told), HasSubstr("locked by another process"));
     }
 }
@@ -185,6 +188,92 @@ TEST_F(FileTest, ADamagedPageIsFoundWhenItIsRead) {
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().kind, ErrorKind::database);
     EXPECT_THAT(to_line(read.error()), HasSubstr("damaged"));
+}
+
+TEST_F(FileTest, DamageIsToldByTableAndRowWithItsCure) {
+    const auto read = [&]() -> Expected<void> {
+        auto store = Store::open(file, Store::Mode::read_only);
+        if (!store) return tl::unexpected(store.error());
+        const auto run = store->load_run("r");
+        if (!run) return tl::unexpected(run.error());
+        const auto gaps = GapLog(*store).gaps();
+        if (!gaps) return tl::unexpected(gaps.error());
+        return store->each_module("r", [](const StoredModule&) -> Expected<void> { return {}; });
+    };
+    const std::pair<const char*, const char*> table[] = {
+        {"UPDATE run SET env = '{}'", "run.env of row 1"},
+        {"UPDATE run SET argv = '[1]'", "run.argv of row 1"},
+        {"UPDATE attempt SET only_ids = 'x' WHERE id = 7", "attempt.only_ids of row 7"},
+        {"UPDATE attempt SET kind = 'x' WHERE id = 7", "attempt.kind of row 7"},
+        {"UPDATE attempt SET closing = '{}' WHERE id = 7", "attempt.closing of row 7"},
+        {"UPDATE attempt SET shim = '[]' WHERE id = 7", "attempt.shim of row 7"},
+        {"UPDATE attempt SET ended = '{\"kind\": \"x\"}' WHERE id = 7", "attempt.ended of row 7"},
+        {"UPDATE text SET content = '[[1]]' WHERE content LIKE '[[%'", "failure.frames of row 1"},
+        {"UPDATE leaked_process SET argv = '1'", "leaked_process.argv of row 1"},
+        {"INSERT INTO gap (symbol, kind, device, simulated, equivalent, description, severity, "
+         "action, by_hand, first_seen, first_torch, last_seen, last_torch) VALUES ('s', "
+         "'missing_symbol', 'mps', 0, '', '', 'minor', '', '1', '', '', '', '')",
+         "gap.by_hand of row 1"},
+        {"DROP TABLE kernel_count", "no such table"},
+    };
+    for (const auto& [damage, told] : table) {
+        fs::remove(file);
+        ASSERT_TRUE(write_a_run(file, "r"));
+        ASSERT_TRUE(read()) << to_line(read().error());
+        {
+            auto database =
+                Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
+            database.execute("PRAGMA foreign_keys = OFF");
+            database.execute(damage);
+        }
+        const auto found = read();
+        ASSERT_FALSE(found) << damage;
+        EXPECT_EQ(found.error().kind, ErrorKind::database);
+        EXPECT_THAT(to_line(found.error()), HasSubstr("the database is damaged"));
+        EXPECT_THAT(to_line(found.error()), HasSubstr(told)) << damage;
+        EXPECT_THAT(to_line(found.error()), HasSubstr(file.string()));
+        EXPECT_THAT(to_line(found.error()), HasSubstr("runner reparse --all"));
+    }
+}
+
+// As somebody who may not write there: root may everywhere.
+int as_reader(const std::function<bool()>& body) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const bool is_reader = ::geteuid() != 0 || ::setuid(65534) == 0;
+        ::_exit(is_reader && body() ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return status;
+}
+
+TEST_F(FileTest, ADatabaseInAFolderThatCannotBeWrittenIsRead) {
+    const fs::path odd = folder.root() / "50% of? #1";
+    fs::create_directory(odd);
+    file = odd / "runner.db";
+    ASSERT_TRUE(write_a_run(file, "r"));
+    ASSERT_FALSE(fs::exists(file.string() + "-wal"));
+    fs::permissions(folder.root(), fs::perms(0755));
+    fs::permissions(odd, fs::perms(0555));
+    EXPECT_EQ(as_reader([&] {
+                  const auto store = Store::open(file, Store::Mode::read_only);
+                  if (!store) std::fprintf(stderr, "%s\n", to_line(store.error()).c_str());
+                  return store && store->runs() && store->runs()->size() == 1 &&
+                         store->load_run("r") && !Store::open(file);
+              }),
+              0);
+    // What only the -wal file holds must not be taken for absent.
+    fs::permissions(odd, fs::perms(0755));
+    std::ofstream(file.string() + "-wal", std::ios::binary) << "not empty";
+    fs::permissions(odd, fs::perms(0555));
+    EXPECT_EQ(as_reader([&] {
+                  const auto store = Store::open(file, Store::Mode::read_only);
+                  return !store &&
+                         to_line(store.error()).find("runner.db-wal") != std::string::npos;
+              }),
+              0);
+    fs::permissions(odd, fs::perms(0755));
 }
 
 TEST_F(FileTest, ForeignAndNewerDatabasesAreRefused) {

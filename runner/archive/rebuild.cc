@@ -7,8 +7,6 @@
 #include <optional>
 #include <set>
 
-#include "parsers/attempt.h"
-#include "runner/archive/attempt_files.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/gap_record.h"
 #include "runner/archive/importers.h"
@@ -30,23 +28,6 @@ struct Known {
     std::string id;
     WallTime begun{};
 };
-
-// The files of an attempt, read as they were when it had ended; nothing where one is gone.
-std::optional<store::JobResult> read_attempt(const store::JobResult& known,
-                                             const store::RunInfo& info, const fs::path& folder) {
-    if (!known.ended) return std::nullopt;
-    // A process that could not be started has left no log.
-    const bool may_lack_log = known.ended->kind == ProcessEnd::Kind::spawn_failed;
-    const auto files = files_of(folder, known.log, known.events, known.devices);
-    if (!(has_files(folder, {known.events, known.devices}) &&
-          (may_lack_log || has_files(folder, {known.log}))))
-        return std::nullopt;
-    store::JobResult job = known;
-    job.record = parsers::read_attempt(files, info.framework, known.record.path, *known.ended);
-    job.record.forked = known.record.forked;
-    keep_reasons(known.record, job.record);
-    return job;
-}
 
 class Rebuilding {
   public:
@@ -199,7 +180,7 @@ class Rebuilding {
         for (const std::string& path : record.modules) {
             store::StoredModule module{path, {}, {}, {}};
             for (const auto& job : record.attempts.at(path)) {
-                auto again = read_attempt(job, record.info, folder_of(id));
+                auto again = read_recorded(job, record.info, folder_of(id));
                 if (!again) {
                     // Of those after it nobody could tell what they were made for.
                     lost.push_back(

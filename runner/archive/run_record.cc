@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "parsers/attempt.h"
+#include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
 #include "runner/store/attempt_fields.h"
 
@@ -232,6 +234,43 @@ Expected<RunRecord> read_record(const fs::path& folder) {
         return fail(ErrorKind::usage, "this record does not say how its run began", {},
                     file.string());
     return record;
+}
+
+std::optional<store::JobResult> read_recorded(const store::JobResult& known,
+                                              const store::RunInfo& info, const fs::path& folder) {
+    if (!known.ended) return std::nullopt;
+    // A process that could not be started has left no log.
+    const bool may_lack_log = known.ended->kind == ProcessEnd::Kind::spawn_failed;
+    const auto files = files_of(folder, known.log, known.events, known.devices);
+    if (!(has_files(folder, {known.events, known.devices}) &&
+          (may_lack_log || has_files(folder, {known.log}))))
+        return std::nullopt;
+    store::JobResult job = known;
+    job.record = parsers::read_attempt(files, info.framework, known.record.path, *known.ended);
+    job.record.forked = known.record.forked;
+    keep_reasons(known.record, job.record);
+    return job;
+}
+
+Expected<void> store_recorded(store::Store& store, const fs::path& folder) {
+    if (!has_record(folder)) return {};
+    const auto record = read_record(folder);
+    if (!record) return tl::unexpected(record.error());
+    std::map<std::string, size_t> stored;
+    const auto seen = store.each_module(record->info.id,
+                                        [&](const store::StoredModule& module) -> Expected<void> {
+                                            stored[module.path] = module.attempts.size();
+                                            return {};
+                                        });
+    if (!seen) return seen;
+    for (const auto& [path, attempts] : record->attempts)
+        for (const store::JobResult& known : attempts) {
+            if (static_cast<size_t>(known.attempt) <= stored[path]) continue;
+            const auto job = read_recorded(known, record->info, folder);
+            if (!job) break;
+            if (auto saved = store.save_job(record->info.id, *job); !saved) return saved;
+        }
+    return {};
 }
 
 void keep_reasons(const parsers::ModuleRecord& before, parsers::ModuleRecord& after) {

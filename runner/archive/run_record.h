@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,14 @@ struct RunRecord {
 // Errors: usage, where there is no such file, none that says how the run began, or a newer format.
 [[nodiscard]] Expected<RunRecord> read_record(const std::filesystem::path& folder);
 [[nodiscard]] bool has_record(const std::filesystem::path& folder);
+
+// A recorded attempt with what its files say; nothing where one is gone.
+[[nodiscard]] std::optional<store::JobResult> read_recorded(const store::JobResult& known,
+                                                            const store::RunInfo& info,
+                                                            const std::filesystem::path& folder);
+// Stores the attempts that were recorded and that the store lacks: it was busy until the end.
+[[nodiscard]] Expected<void> store_recorded(store::Store& store,
+                                            const std::filesystem::path& folder);
 
 // Why a test of `after` did not run is what `before` says of it, where it knows the test as not
 // run.

@@ -16,10 +16,11 @@ enum class ErrorKind {
     suite,        // suite.json or the suite's folder
     environment,  // no Python, no torch, a source out of reach
     nothing_selected,
-    io,        // unwritable folder, full disk
-    database,  // damaged, or newer than this runner
-    busy,      // the database, held by another process: the same call may succeed later
-    spawn,     // a child could not be started
+    io,           // unwritable folder, full disk
+    database,     // damaged, or newer than this runner
+    busy,         // the database, held by another process: the same call may succeed later
+    spawn,        // a child could not be started
+    interrupted,  // by a signal, where it was waited for something
 };
 
 // `message` is one sentence for a person; `advice` says what to do, empty where nothing can be

@@ -57,6 +57,8 @@ inline constexpr std::array<ExitCodeRow, 7> kExitCodes{{
         case ErrorKind::busy:
         case ErrorKind::spawn:
             return ExitCode::infrastructure;
+        case ErrorKind::interrupted:
+            return ExitCode::interrupted;
     }
     return ExitCode::infrastructure;
 }

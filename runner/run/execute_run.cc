@@ -17,6 +17,7 @@
 #include "runner/display/output.h"
 #include "runner/exec/loop.h"
 #include "runner/run/collect.h"
+#include "runner/run/database_wait.h"
 #include "runner/run/recorder.h"
 #include "runner/run/reporting.h"
 #include "runner/run/warm.h"
@@ -162,6 +163,8 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
                 reply.stop = recorder.stop();
             } else if (const auto* end = std::get_if<exec::RunFinished>(&event)) {
                 finished = *end;
+            } else if (std::holds_alternative<exec::Tick>(event)) {
+                static_cast<void>(recorder.save_what_waits());
             }
             return reply;
         },
@@ -179,11 +182,18 @@ void name_unmatched(const std::vector<std::string>& ids, const Ready& ready) {
                                : printable(words[i]));
 }
 
+// What is not in the database is in the run's folder, and `resume` stores it.
+tl::unexpected<Error> unfinished(Error error, const Execution& execution) {
+    error.advice = fmt::format("`runner resume {}` stores what is missing", execution.run.id);
+    return tl::unexpected(std::move(error));
+}
+
 Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Execution& execution,
                              const Clock& clock, SteadyTime since,
                              const exec::RunFinished& finished, Recorder& recorder) {
     const archive::RunFolder& run = execution.run;
-    recorder.save_what_failed();
+    const auto saved = when_free(store, [&] { return recorder.save_what_waits(); });
+    if (!saved) return unfinished(saved.error(), execution);
     analysis::RunFacts facts = recorder.facts();
     const bool enough = recorder.enough_failures();
     facts.interrupted = finished.stopped && !recorder.trouble() && !enough;
@@ -200,8 +210,10 @@ Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Exec
         static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),
         finished.reason};
     const auto closed = archive::record_end(run.folder, run_end).and_then([&] {
-        return store.finish_run(run.id, run_end);
+        return when_free(store, [&] { return store.finish_run(run.id, run_end); });
     });
+    if (!closed && closed.error().kind == ErrorKind::interrupted)
+        return unfinished(closed.error(), execution);
     if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
 
     if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
@@ -239,6 +251,9 @@ Expected<ExitCode> execute_run(const Ready& ready, store::Store& store,
         {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails},
         execution.plan.modules);
     Jobs jobs(ready, execution);
+    // The event loop must not wait: what cannot be stored at once is stored at a later tick.
+    constexpr std::chrono::milliseconds kPatienceOfALoop{20};
+    store.set_patience(kPatienceOfALoop);
     auto first = first_jobs(jobs, recorder, display, store, execution);
     if (!first) return tl::unexpected(first.error());
     recorder.begin();

@@ -112,10 +112,7 @@ std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result
                 test.reason += "; " + why;
     if (auto recorded = archive::record_attempt(folder_, job); !recorded && !trouble_)
         trouble_ = recorded.error();
-    if (auto saved = store_.save_job(run_, job); !saved) {
-        if (!trouble_) trouble_ = saved.error();
-        unsaved_.push_back(job);
-    }
+    if (!unsaved_.empty() || !try_to_save(job)) unsaved_.push_back(job);
     return so_far;
 }
 
@@ -287,9 +284,19 @@ std::string Recorder::stop() const {
     return {};
 }
 
-void Recorder::save_what_failed() {
-    std::erase_if(unsaved_,
-                  [&](const auto& result) { return store_.save_job(run_, result).has_value(); });
+bool Recorder::try_to_save(const store::JobResult& job) {
+    const auto saved = store_.save_job(run_, job);
+    is_busy_ = !saved && saved.error().kind == ErrorKind::busy;
+    if (!saved && !is_busy_ && !trouble_) trouble_ = saved.error();
+    return saved.has_value();
+}
+
+Expected<void> Recorder::save_what_waits() {
+    is_busy_ = false;
+    // What the store refuses does not keep it from taking the rest.
+    std::erase_if(unsaved_, [&](const auto& job) { return !is_busy_ && try_to_save(job); });
+    if (!is_busy_) return {};
+    return fail(ErrorKind::busy, fmt::format("{} attempts are not stored yet", unsaved_.size()));
 }
 
 }  // namespace compat::run

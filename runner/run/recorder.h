@@ -52,14 +52,16 @@ class Recorder {
     Step take_up(size_t module, std::vector<store::JobResult> found);
     // All that is stored was taken up: from here on failures count for `maxfail`.
     void begin() { failed_before_ = failed_; }
-    // Stores what a job left. After a first failure of the store, `trouble` holds it.
+    // Stores what a job left, or keeps it while another process holds the database. After a first
+    // other failure of the store, `trouble` holds it.
     Step job_finished(const Assignment& assignment, const exec::JobFinished& finished);
     // What became of the modules that were under way when the run was stopped.
     [[nodiscard]] std::vector<display::ModuleDone> cut_short();
     // What keeps an attempt from being made is no fault of the suite.
     void cannot_start(Error error);
-    // Once more, what the store did not take: a lock may be gone by the end of the run.
-    void save_what_failed();
+    // Stores what waits for another process that holds the database. Call it now and then. Errors:
+    // busy, where something still waits; all others are `trouble`.
+    Expected<void> save_what_waits();
 
     // Why the run must stop; empty: it goes on.
     [[nodiscard]] std::string stop() const;
@@ -84,6 +86,7 @@ class Recorder {
     [[nodiscard]] Step decide(size_t module, const std::vector<plan::Attempt>& so_far);
     // Takes in an attempt that has ended, and says what the planner then knows.
     std::vector<plan::Attempt> save(size_t module, store::JobResult result);
+    bool try_to_save(const store::JobResult& job);
     void account(size_t module, const parsers::ModuleRecord& record);
     display::ModuleDone close(size_t module);
 
@@ -100,7 +103,8 @@ class Recorder {
     bool could_not_start_ = false;
     std::vector<store::StoredMismatch> mismatches_;
     std::vector<std::string> unmatched_;
-    std::vector<store::JobResult> unsaved_;
+    std::vector<store::JobResult> unsaved_;  // in the order in which they ended
+    bool is_busy_ = false;                   // the last time that something was to be stored
     std::optional<Error> trouble_;
 };
 

@@ -123,7 +123,8 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     const auto reopened =
         archive::record_reopened(execution.run.folder)
             .and_then([&] { return store->reopen_run(execution.run.id); })
-            .and_then([&] { return store->plan_modules(execution.run.id, modules); });
+            .and_then([&] { return store->plan_modules(execution.run.id, modules); })
+            .and_then([&] { return archive::store_recorded(*store, execution.run.folder); });
     if (!reopened) return tl::unexpected(reopened.error());
     return execute_run(*ready, *store, execution);
 }

@@ -16,6 +16,7 @@
 #include "runner/display/display.h"
 #include "runner/display/output.h"
 #include "runner/exec/signals.h"
+#include "runner/run/database_wait.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/recorder.h"
@@ -170,11 +171,14 @@ Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invo
     std::vector<std::string> modules;
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
     exec::block_termination_signals();  // an interrupt from here on is stored
-    const auto begun = archive::write_plan(run, execution.plan)
-                           .and_then([&] { return archive::record_run(run.folder, info); })
-                           .and_then([&] { return archive::record_plan(run.folder, modules); })
-                           .and_then([&] { return store->begin_run(info); })
-                           .and_then([&] { return store->plan_modules(run.id, modules); });
+    const auto begun =
+        archive::write_plan(run, execution.plan)
+            .and_then([&] { return archive::record_run(run.folder, info); })
+            .and_then([&] { return archive::record_plan(run.folder, modules); })
+            .and_then([&] { return when_free(*store, [&] { return store->begin_run(info); }); })
+            .and_then([&] {
+                return when_free(*store, [&] { return store->plan_modules(run.id, modules); });
+            });
     if (!begun) return tl::unexpected(begun.error());
     return execute_run(*ready, *store, execution).map([&](ExitCode code) {
         return Ran{code, run};

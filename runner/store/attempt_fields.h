@@ -1,5 +1,5 @@
 // The fields of an attempt, once: the database's columns are written and read by them, and the
-// lines of record.jsonl (runner/app/run_record.h). Not here: what an attempt has many of (its
+// lines of record.jsonl (runner/archive/run_record.h). Not here: what an attempt has many of (its
 // tests, its processes), and how a value becomes a column or JSON text.
 #pragma once
 
@@ -53,16 +53,16 @@ Enum word_of(const std::array<std::string_view, N>& names, std::string_view text
 }  // namespace compat::store
 
 template <>
-struct nlohmann::adl_serializer<compat::parsers::ProcessEnd> {
+struct nlohmann::adl_serializer<compat::ProcessEnd> {
     template <class Json>
-    static void to_json(Json& json, const compat::parsers::ProcessEnd& end) {
+    static void to_json(Json& json, const compat::ProcessEnd& end) {
         json = Json{{"kind", name_of(end.kind)}, {"code", end.code},
                     {"detail", end.detail},      {"of_test", end.of_test},
                     {"limit_s", end.limit_s},    {"peak_rss_bytes", end.peak_rss_bytes}};
     }
     template <class Json>
-    static void from_json(const Json& json, compat::parsers::ProcessEnd& end) {
-        using End = compat::parsers::ProcessEnd;
+    static void from_json(const Json& json, compat::ProcessEnd& end) {
+        using End = compat::ProcessEnd;
         end.kind = compat::store::word_of<End::Kind>(End::kKindNames,
                                                      json.at("kind").template get<std::string>());
         json.at("code").get_to(end.code);

@@ -147,8 +147,8 @@ CREATE TABLE result (                            -- a test in an attempt
     line        INTEGER NOT NULL,                -- 0: unknown
     started     INTEGER NOT NULL,                -- 1: the framework began it
     call_state  TEXT,                            -- what the framework said of its call, if not `state`
-    pseudo      INTEGER NOT NULL                 -- 1: a row that is not a test (`<module>`)
-);
+    pseudo      INTEGER NOT NULL,                 -- 1: a row that is not a test (`<module>`)
+    started_ms INTEGER);
 CREATE INDEX result_by_attempt ON result (attempt);
 CREATE INDEX result_by_state ON result (run, verdict, state);
 CREATE INDEX result_by_test ON result (test, run);
@@ -161,26 +161,6 @@ CREATE TABLE subtest (
     reason    TEXT NOT NULL
 );
 CREATE INDEX subtest_by_result ON subtest (result);
-
-CREATE TABLE failure (
-    id         INTEGER PRIMARY KEY,
-    result     INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,
-    subtest    INTEGER REFERENCES subtest ON DELETE CASCADE,  -- null: the test's own
-    also       INTEGER NOT NULL,                 -- 1: a further failure of the same test
-    type       TEXT NOT NULL,
-    message    TEXT NOT NULL,
-    key_line   TEXT NOT NULL,
-    phase      TEXT NOT NULL,
-    counted    TEXT,                             -- failed or errored, as the framework counted it
-    traceback  TEXT NOT NULL,
-    frames     TEXT NOT NULL CHECK (json_valid(frames)),      -- [[file, line, function], …]
-    signature  TEXT,                              -- null: not worked out
-    cause TEXT,
-    error_class TEXT,
-    confidence TEXT,
-    rule TEXT);
-CREATE INDEX failure_by_result ON failure (result);
-CREATE INDEX failure_by_signature ON failure (signature) WHERE signature IS NOT NULL;
 
 CREATE TABLE site (                              -- a place in code where a device was changed
     id    INTEGER PRIMARY KEY,
@@ -263,7 +243,6 @@ CREATE TABLE gap_hit (                          -- where a run met it
 );
 CREATE INDEX gap_hit_by_gap ON gap_hit (gap, test, run);
 CREATE INDEX gap_hit_by_run ON gap_hit (run);
-CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;
 CREATE INDEX module_by_path ON module (suite, path, run_started_ms);
 CREATE INDEX module_of_whole_runs ON module (suite, path, run_started_ms) WHERE sharded = 0;
 
@@ -303,32 +282,34 @@ BEGIN
     WHERE id = NEW.run;
 END;
 
-CREATE VIEW v_case AS
-SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case", result.state,
-       result.reason, result.duration_s, attempt.number AS attempt, result.pseudo,
-       source_file.path AS file, result.line, attempt.log
-FROM result
-JOIN run ON run.id = result.run
-JOIN suite ON suite.id = run.suite
-JOIN attempt ON attempt.id = result.attempt
-JOIN module ON module.id = attempt.module
-JOIN test ON test.id = result.test
-LEFT JOIN source_file ON source_file.id = result.file
-WHERE result.verdict = 1;
+CREATE TABLE text (
+    id       INTEGER PRIMARY KEY,
+    hash     INTEGER NOT NULL,                   -- FNV-1a of its bytes, 64 bits; not unique
+    content  TEXT NOT NULL
+);
+CREATE INDEX text_by_hash ON text (hash);
 
-CREATE VIEW v_failure AS
-SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case",
-       subtest.label AS subtest, coalesce(subtest.state, result.state) AS state, failure.also,
-       failure.cause, failure.error_class, failure.confidence, failure.rule, failure.type,
-       failure.key_line, failure.message, failure.phase, failure.signature, failure.traceback
-FROM failure
-JOIN result ON result.id = failure.result AND result.verdict = 1
-JOIN run ON run.id = result.run
-JOIN suite ON suite.id = run.suite
-JOIN attempt ON attempt.id = result.attempt
-JOIN module ON module.id = attempt.module
-JOIN test ON test.id = result.test
-LEFT JOIN subtest ON subtest.id = failure.subtest;
+CREATE TABLE "failure" (
+    id           INTEGER PRIMARY KEY,
+    result       INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,
+    subtest      INTEGER REFERENCES subtest ON DELETE CASCADE,  -- null: the test's own
+    also         INTEGER NOT NULL,               -- 1: a further failure of the same test
+    type         TEXT NOT NULL,
+    message      INTEGER NOT NULL REFERENCES text,
+    key_line     TEXT NOT NULL,
+    phase        TEXT NOT NULL,
+    counted      TEXT,                           -- failed or errored, as the framework counted it
+    traceback    INTEGER NOT NULL REFERENCES text,
+    frames       INTEGER NOT NULL REFERENCES text,              -- [[file, line, function], …]
+    signature    TEXT,                           -- null, as the next four: not worked out
+    cause        TEXT,                           -- words of parsers/diagnosis.h
+    error_class  TEXT,
+    confidence   TEXT,
+    rule         TEXT                            -- its id in parsers/rules.json
+);
+CREATE INDEX failure_by_result ON failure (result);
+CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;
+CREATE INDEX failure_by_signature ON failure (signature) WHERE signature IS NOT NULL;
 
 CREATE VIEW v_gap AS
 SELECT gap.symbol, gap.kind, gap.device, gap.simulated, gap.severity, gap.status,
@@ -350,3 +331,34 @@ SELECT run.name AS run, suite.name AS suite, run.series,
        passed + failed + errored + skipped + xfailed + xpassed + crashed + timed_out + not_run AS collected,
        passed, failed, errored, skipped, xfailed, xpassed, crashed, timed_out, not_run
 FROM run JOIN suite ON suite.id = run.suite;
+
+CREATE VIEW v_failure AS
+SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case",
+       subtest.label AS subtest, coalesce(subtest.state, result.state) AS state, failure.also,
+       failure.cause, failure.error_class, failure.confidence, failure.rule, failure.type,
+       failure.key_line, messages.content AS message, failure.phase, failure.signature,
+       tracebacks.content AS traceback
+FROM failure
+JOIN result ON result.id = failure.result AND result.verdict = 1
+JOIN run ON run.id = result.run
+JOIN suite ON suite.id = run.suite
+JOIN attempt ON attempt.id = result.attempt
+JOIN module ON module.id = attempt.module
+JOIN test ON test.id = result.test
+JOIN text AS messages ON messages.id = failure.message
+JOIN text AS tracebacks ON tracebacks.id = failure.traceback
+LEFT JOIN subtest ON subtest.id = failure.subtest;
+
+CREATE VIEW v_case AS
+SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case", result.state,
+       result.reason, strftime('%Y-%m-%dT%H:%M:%fZ', result.started_ms / 1000.0, 'unixepoch') AS started,
+       result.duration_s, attempt.number AS attempt, result.pseudo, source_file.path AS file,
+       result.line, attempt.log
+FROM result
+JOIN run ON run.id = result.run
+JOIN suite ON suite.id = run.suite
+JOIN attempt ON attempt.id = result.attempt
+JOIN module ON module.id = attempt.module
+JOIN test ON test.id = result.test
+LEFT JOIN source_file ON source_file.id = result.file
+WHERE result.verdict = 1;

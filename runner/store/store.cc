@@ -15,9 +15,6 @@ namespace compat::store {
 
 namespace {
 
-// Two runners write to one database; each holds it for milliseconds at a time.
-constexpr std::chrono::seconds kBusy{30};
-
 // In WAL this syncs the log at the commit, and with it every earlier commit.
 template <class Function>
 Expected<void> synced(Database& database, Function function) {
@@ -59,7 +56,7 @@ Expected<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     return guarded(file, [&]() -> Expected<Store> {
         const bool writes = mode == Mode::read_write;
         auto impl = std::make_unique<Impl>(Impl{Database::open(
-            file, writes ? Database::Mode::read_write : Database::Mode::read_only, kBusy)});
+            file, writes ? Database::Mode::read_write : Database::Mode::read_only, kPatience)});
         const auto ready = writes ? migrate(impl->database, migrations())
                                   : check_version(impl->database, migrations());
         if (!ready) return tl::unexpected(ready.error());
@@ -130,6 +127,8 @@ Expected<void> Store::replace_modules(std::string_view run, const ReadModules& r
         });
     });
 }
+
+void Store::set_patience(std::chrono::milliseconds busy) { impl_->database.set_patience(busy); }
 
 bool Store::is_refusal(const Error& error) { return error.message.starts_with(kRefused); }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -204,6 +205,11 @@ class Store {
     Store(Store&&) noexcept;
     Store& operator=(Store&&) noexcept;
     ~Store();
+
+    // How long a call waits for another process that holds the database; then it fails, its kind is
+    // ErrorKind::busy, and nothing has changed. Writers hold it for milliseconds at a time.
+    static constexpr std::chrono::milliseconds kPatience{30'000};
+    void set_patience(std::chrono::milliseconds busy);
 
     // Each of the four is one transaction. A run id may begin once.
     [[nodiscard]] Expected<void> begin_run(const RunInfo& info);

@@ -3,6 +3,7 @@ import datetime
 import fcntl
 import json
 import os
+import pathlib
 import shutil
 import signal
 import sqlite3
@@ -14,6 +15,9 @@ import pytest
 from conftest import SUITES
 from test_import import PYTEST, UNITTEST
 from test_resume import SLOW, make_suite, start, wait_for_a_test
+
+
+MIGRATIONS = pathlib.Path(__file__).resolve().parents[2] / "runner/store/migrations"
 
 
 def dump(folder):
@@ -327,14 +331,30 @@ def test_the_records_are_not_held_at_once(runner, program, tmp_path):
     assert peaks[1] - peaks[0] < 60_000_000, peaks
 
 
+def write_as_version(file, version):
+    """Puts a database of `version` with the same rows in the place of `file`."""
+    new = file.rename(file.with_name("new.db"))
+    with sqlite3.connect(file) as database:
+        for number in range(1, version + 1):
+            database.executescript((MIGRATIONS / ("%d.sql" % number)).read_text())
+        database.execute("PRAGMA application_id = %d" % 0x726E7231)
+        database.execute("PRAGMA user_version = %d" % version)
+        database.execute("ATTACH ? AS new", (str(new),))
+        columns = lambda schema, table: [row[1] for row in database.execute("PRAGMA %s.table_info(%s)" % (schema, table))]
+        for (table,) in database.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'").fetchall():
+            shared = [name for name in columns("main", table) if name in columns("new", table)]
+            values = ["(SELECT content FROM new.text WHERE id = %s)" % name
+                      if table == "failure" and name in ("message", "traceback", "frames") else name for name in shared]
+            database.execute("INSERT INTO main.%s (%s) SELECT %s FROM new.%s" % (table, ", ".join(shared), ", ".join(values), table))
+    database.close()
+    new.unlink()
+
+
 def test_a_database_of_an_older_version_is_kept_as_it_was(runner, tmp_path):
     """One of version 3, whose runs' folders are gone: it is read, and kept as it was."""
     import_xml(runner, tmp_path, "s")
     results = tmp_path / "results"
-    with sqlite3.connect(results / "runner.db") as database:
-        database.execute("ALTER TABLE attempt DROP COLUMN ended")
-        database.execute("PRAGMA user_version = 3")
-    database.close()
+    write_as_version(results / "runner.db", 3)
     shutil.rmtree(next((results / "runs").glob("s_*")))
     before = (results / "runner.db").read_bytes()
     made = runner("reparse", "--all")

@@ -1,5 +1,7 @@
 """The unittest driver: whole expected models, and the log against the framework's own."""
 
+import time
+
 import pytest
 import support
 from support import line_of, model, run
@@ -482,6 +484,9 @@ def test_session(python, root):
     version = "%d.%d.%d" % support.version(python)
     session = dict(result.session)
     del session["pid"]
+    starts = [session["epoch"] + line["time"] for line in result.of("start")]
+    assert all(abs(time.time() - start) < 3600 for start in starts) and starts
+    del session["epoch"]
     assert session == {
         "event": "session",
         "seq": 0,

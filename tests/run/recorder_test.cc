@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runner/archive/run_record.h"
+#include "runner/store/store_impl.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::run {
@@ -157,6 +159,62 @@ TEST_F(RecorderTest, AnAttemptThatWasNeverStoredIsWhatItWas) {
     EXPECT_THAT(stored(0)[1].only, ElementsAre("a.py::x"));
     ASSERT_TRUE(step.next) << "it passed apart";
     EXPECT_EQ(step.next->kind, alone);
+}
+
+// A run's database, and another process that holds it.
+class BusyDatabaseTest : public RecorderTest {
+  protected:
+    void SetUp() override {
+        RecorderTest::SetUp();
+        auto opened = store::Store::open(tree.root() / "runner.db");
+        ASSERT_TRUE(opened) << to_line(opened.error());
+        store = std::move(*opened);
+        store::RunInfo info;
+        info.id = info.suite = info.series = "r";
+        ASSERT_TRUE(store.begin_run(info));
+        ASSERT_TRUE(archive::record_run(tree.root(), info));
+        store.set_patience(Milliseconds{10});
+        lock.emplace(other.impl().database);
+    }
+
+    store::Store other = *store::Store::open(tree.root() / "runner.db");
+    std::optional<store::Transaction> lock;
+};
+
+TEST_F(BusyDatabaseTest, TheRunGoesOnAndStoresLater) {
+    auto r = recorder();
+    EXPECT_TRUE(ended(r, first(0), {{"x", State::passed}}, exec::Exited{0}).done);
+    EXPECT_TRUE(ended(r, first(1), {{"x", State::errored}, {"y", State::passed}}).next);
+    EXPECT_FALSE(r.trouble());
+    EXPECT_EQ(r.stop(), "");
+    const auto waits = r.save_what_waits();
+    ASSERT_FALSE(waits);
+    EXPECT_EQ(waits.error().kind, ErrorKind::busy);
+    lock.reset();
+    EXPECT_TRUE(r.save_what_waits());
+    EXPECT_EQ(stored(0).size(), 1u);
+    EXPECT_EQ(stored(1).size(), 1u);
+    ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}}, exec::Exited{0});
+    EXPECT_EQ(stored(1).size(), 2u);
+    EXPECT_FALSE(r.trouble());
+}
+
+TEST_F(BusyDatabaseTest, WhatWasNeverStoredIsStoredFromTheFolder) {
+    {
+        auto r = recorder();
+        ended(r, first(0), {{"x", State::passed}}, exec::Exited{0});
+        ended(r, first(1), {{"x", State::errored}});
+        ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}}, exec::Exited{0});
+    }
+    lock.reset();
+    EXPECT_EQ(stored(1).size(), 0u);
+    ASSERT_TRUE(archive::store_recorded(store, tree.root()));
+    ASSERT_TRUE(archive::store_recorded(store, tree.root()))
+        << "what is stored is not stored again";
+    ASSERT_EQ(stored(0).size(), 1u);
+    ASSERT_EQ(stored(1).size(), 2u);
+    EXPECT_EQ(stored(1)[1].kind, again);
+    EXPECT_EQ(stored(1)[1].record.outcome, parsers::ModuleOutcome::completed);
 }
 
 TEST_F(RecorderTest, AFileOfIdsWithoutItsAttemptIsForgotten) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -368,19 +369,30 @@ void write_an_old_run(const fs::path& file, size_t version) {
         VALUES (1, 'old', 1, 'nightly', 1000, 'unittest', 1, 'missing', 0, 'cpu', NULL, 1, 'abc',
             0, '', '2.12.0', '/src', '', '/bin/python', '[]', '["runner"]', '["runner"]', '{}',
             'runs/old', 1, 2000, 1.0, 1, 1, 1, '');
-        INSERT INTO module VALUES (1, 1, 1, 'a.py', 0);
+        INSERT INTO module (id, run, suite, path, position) VALUES (1, 1, 1, 'a.py', 0);
         INSERT INTO attempt (id, module, number, outcome, reason, framework, framework_version,
             python_version, collected, started_ms, duration_s, user_s, system_s, max_rss_bytes, log,
             events, devices, process_end, dropped_log_bytes, finished, from_text, shim, closing)
         VALUES (1, 1, 1, 'completed', '', 'unittest', '3.11', '3.11', 1, 1000, 0.5, 0.25, 0.125,
             4096, 'a.log', '', '', 'exited 1', 0, 1, 0, NULL, NULL);
         INSERT INTO test VALUES (1, 1, 'a.py::T::t', 'a.T.t');
-        INSERT INTO result VALUES (1, 1, 1, 1, 1, 'failed', 'call', '', 0.25, NULL, 0, 1, NULL, 0);
-        INSERT INTO failure (id, result, subtest, also, type, message, key_line, phase, counted,
-            traceback, frames, signature)
-        VALUES (1, 1, NULL, 0, 'ValueError', 'too old', 'too old', 'call',
-            'failed', 'Traceback', '[["/src/a.py", 3, "t"]]', 'sig');
+        INSERT INTO result (id, run, attempt, test, verdict, state, phase, reason, duration_s, file,
+            line, started, call_state, pseudo)
+        VALUES (1, 1, 1, 1, 1, 'failed', 'call', '', 0.25, NULL, 0, 1, NULL, 0);
     )sql");
+    // Of version 7 on the texts have a table of their own.
+    std::array<std::string, 3> texts{"'too old'", "'Traceback'", R"('[["/src/a.py", 3, "t"]]')"};
+    if (version >= 7)
+        for (size_t i = 0; i < texts.size(); ++i) {
+            const auto id = std::to_string(i + 1);
+            database.execute("INSERT INTO text VALUES (" + id + ", text_hash(" + texts[i] + "), " +
+                             texts[i] + ")");
+            texts[i] = id;
+        }
+    database.execute(
+        "INSERT INTO failure (id, result, subtest, also, type, message, key_line, phase, counted, "
+        "traceback, frames, signature) VALUES (1, 1, NULL, 0, 'ValueError', " +
+        texts[0] + ", 'too old', 'call', 'failed', " + texts[1] + ", " + texts[2] + ", 'sig')");
     if (version > 1)
         database.execute("UPDATE run SET shard = '2/5'; UPDATE attempt SET forked = 1");
 }
@@ -411,8 +423,10 @@ TEST_F(FileTest, RunsOfOlderVersionsAreReadAsTheyWere) {
         ASSERT_EQ(job.record.cases[0].failure->frames.size(), 1u);
         const auto runs = store->runs();
         ASSERT_TRUE(runs) << to_line(runs.error());
-        EXPECT_EQ(runs->at(0).modules, 1);
-        EXPECT_EQ(runs->at(0).states[static_cast<size_t>(parsers::State::failed)], 1);
+        if (version < 6) {  // which wrote no counts
+            EXPECT_EQ(runs->at(0).modules, 1);
+            EXPECT_EQ(runs->at(0).states[static_cast<size_t>(parsers::State::failed)], 1);
+        }
         EXPECT_EQ(store->past_of("alpha")->seconds.at("a.py"), 0.5);
         EXPECT_TRUE(store->begin_run(samples::run("new", 3)));
         EXPECT_TRUE(store->save_job("new", samples::job("a.py")));

@@ -44,7 +44,7 @@ void attempt_fields(Job& job, Field field) {
 
 // A word of `names`, as it stands in a column or in JSON. Throws std::out_of_range.
 template <class Enum, size_t N>
-Enum word_of(const std::array<std::string_view, N>& names, std::string_view text) {
+Enum enum_named(const std::array<std::string_view, N>& names, std::string_view text) {
     for (size_t i = 0; i < N; ++i)
         if (names[i] == text) return static_cast<Enum>(i);
     throw std::out_of_range("unknown word '" + std::string(text) + "'");
@@ -63,7 +63,7 @@ struct nlohmann::adl_serializer<compat::ProcessEnd> {
     template <class Json>
     static void from_json(const Json& json, compat::ProcessEnd& end) {
         using End = compat::ProcessEnd;
-        end.kind = compat::store::word_of<End::Kind>(End::kKindNames,
+        end.kind = compat::store::enum_named<End::Kind>(End::kKindNames,
                                                      json.at("kind").template get<std::string>());
         json.at("code").get_to(end.code);
         json.at("detail").get_to(end.detail);

@@ -116,7 +116,7 @@ struct Columns {
     }
     template <class Enum, size_t N>
     void word(std::string_view what, const std::array<std::string_view, N>& names, Enum& into) {
-        into = undamaged(what, id, [&] { return word_of<Enum>(names, row.text(next)); });
+        into = undamaged(what, id, [&] { return enum_named<Enum>(names, row.text(next)); });
     }
 };
 

@@ -85,17 +85,18 @@ std::string masked(std::string_view text) {
     return out;
 }
 
+const Frame* signature_frame(const Failure& failure) {
+    for (auto it = failure.frames.rbegin(); it != failure.frames.rend(); ++it)
+        if (is_telling(place_of(it->file).owner)) return &*it;
+    return failure.frames.empty() ? nullptr : &failure.frames.back();
+}
+
 std::string signature_of(const Failure& failure) {
     // A line of a megabyte is told by its beginning.
     const std::string key = failure.first_line();
     std::string text = masked(std::string_view(key).substr(0, 4096));
-    const Frame* frame = failure.frames.empty() ? nullptr : &failure.frames.back();
-    for (auto it = failure.frames.rbegin(); it != failure.frames.rend(); ++it)
-        if (is_telling(place_of(it->file).owner)) {
-            frame = &*it;
-            break;
-        }
-    if (frame) text += fmt::format(" @ {}:{}", place_of(frame->file).path, frame->function);
+    if (const Frame* frame = signature_frame(failure))
+        text += fmt::format(" @ {}:{}", place_of(frame->file).path, frame->function);
     text = valid_utf8(text);
     if (text.size() <= kSignatureBytes) return text;
     const std::string tail = fmt::format("…{:016x}", checksum(text));

@@ -20,4 +20,7 @@ namespace compat::parsers {
 inline constexpr size_t kSignatureBytes = 300;
 [[nodiscard]] std::string signature_of(const Failure& failure);
 
+// The frame in a failure's signature. Null: the failure has no frames.
+[[nodiscard]] const Frame* signature_frame(const Failure& failure);
+
 }  // namespace compat::parsers

@@ -1,5 +1,5 @@
 // A module's attempts as one record: which attempt's word counts for each test, and what the others
-// make of it. Pure. Not here: which attempt comes next (runner/plan/next.h).
+// make of it. Pure. Not here: which attempt comes next (runner/plan/retry_policy.h).
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // What the planner, the store and the reports share of an attempt at a module: its kind and its
-// cost. Not here: which attempt comes next (runner/plan/next.h).
+// cost. Not here: which attempt comes next (runner/plan/retry_policy.h).
 #pragma once
 
 #include <algorithm>

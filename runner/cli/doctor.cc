@@ -130,8 +130,8 @@ Command doctor_command() {
     return {"check what the runner needs; print every setting's origin",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::shim, Setting::policy, Setting::fallback, Setting::warm,
-             Setting::python, Setting::root, Setting::framework, Setting::name, Setting::progress,
-             Setting::color, Setting::simulate, Setting::masquerade},
+             Setting::confirm, Setting::python, Setting::root, Setting::framework, Setting::name,
+             Setting::progress, Setting::color, Setting::simulate, Setting::masquerade},
             {},
             add_doctor};
 }

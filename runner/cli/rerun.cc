@@ -25,7 +25,8 @@ Action add_rerun(CLI::App& app, config::Invocation& invocation) {
 Command rerun_command() {
     return {"run a part of a stored run again, as a new run",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
-             Setting::results, Setting::progress, Setting::color, Setting::warm},
+             Setting::results, Setting::progress, Setting::color, Setting::warm,
+             Setting::confirm},
             "Example:\n  runner rerun gpytorch@latest --failed --not-run",
             add_rerun};
 }

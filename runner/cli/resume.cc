@@ -24,7 +24,8 @@ Action add_resume(CLI::App& app, config::Invocation& invocation) {
 Command resume_command() {
     return {"continue an interrupted run",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
-             Setting::results, Setting::progress, Setting::color, Setting::warm},
+             Setting::results, Setting::progress, Setting::color, Setting::warm,
+             Setting::confirm},
             "Example:\n  runner resume einops@latest",
             add_resume};
 }

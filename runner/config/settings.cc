@@ -58,6 +58,8 @@ std::string default_of(Setting setting, const suites::Suite* suite) {
         case Setting::warm:
         case Setting::fallback:
             return "on";
+        case Setting::confirm:
+            return "new";
         case Setting::policy:
             return "missing";
         case Setting::simulate:

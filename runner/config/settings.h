@@ -22,6 +22,7 @@ enum class Setting {
     results,
     shim,
     warm,
+    confirm,
     policy,
     masquerade,
     simulate,
@@ -47,7 +48,7 @@ struct SettingRow {
     std::string_view help;
 };
 
-inline constexpr std::array<SettingRow, 20> kSettings{{
+inline constexpr std::array<SettingRow, 21> kSettings{{
     {Setting::jobs, "jobs", "-j,--jobs", "COMPAT_JOBS", "", "",
      "modules that run at the same time"},
     {Setting::timeout, "timeout", "--timeout", "COMPAT_TIMEOUT", "limits.module_timeout", "",
@@ -61,6 +62,8 @@ inline constexpr std::array<SettingRow, 20> kSettings{{
      "device redirection in the children"},
     {Setting::warm, "warm start", "--warm", "COMPAT_WARM", "warm", "on|off",
      "modules as forks of one process that has imported the suite's preload"},
+    {Setting::confirm, "confirm", "--confirm", "COMPAT_CONFIRM", "", "new|all",
+     "failures in forked processes to confirm: each signature once a run, or every one"},
     {Setting::policy, "policy", "--policy", "COMPAT_POLICY", "", "missing|full|none",
      "what is redirected: only devices that the host lacks, every request, or nothing"},
     {Setting::masquerade, "masquerade", "--masquerade", "COMPAT_MASQUERADE", "", "on|off",

@@ -257,6 +257,11 @@ void Display::attempt_follows(const exec::JobFinished& finished, int number, Att
     draw_if_due();
 }
 
+void Display::module_waits(const exec::JobFinished& finished) {
+    job_done(finished);
+    draw_if_due();
+}
+
 void Display::module_done(const exec::JobFinished& finished, const ModuleDone& done) {
     job_done(finished);
     module_done(done);

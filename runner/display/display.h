@@ -44,9 +44,11 @@ class Display {
   public:
     Display(DisplayOptions options, const DisplayedRun& run);
 
-    // What the executor reports. A JobFinished is followed by one of the two calls below it.
+    // What the executor reports. A JobFinished is followed by one of the three calls below it.
     void on_event(const exec::RunEvent& event);
     void attempt_follows(const exec::JobFinished& finished, int number, AttemptKind kind);
+    // What failed in the module's forked process may be confirmed by other modules.
+    void module_waits(const exec::JobFinished& finished);
     void module_done(const exec::JobFinished& finished, const ModuleDone& done);
     // A module that was closed without a job that ended: the run was stopped.
     void module_done(const ModuleDone& done);

@@ -40,7 +40,7 @@ struct Shard {
 // What the command line asks for.
 struct Selection {
     std::vector<std::string>
-        targets;          // folder, file, glob, dotted module, group, path::Class::test
+        targets;            // folder, file, glob, dotted module, group, path::Class::test
     std::string keyword{};  // of the framework; names the plan with the rest
     Ordering ordering{};
     Shard shard{};

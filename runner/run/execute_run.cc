@@ -107,15 +107,15 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
                                             display::Display& display, const store::Store& store,
                                             const Execution& execution) {
     std::vector<exec::Job> first;
-    const auto take_up = [&](size_t module, std::vector<store::JobResult> found) -> Expected<void> {
-        Step step = recorder.take_up(module, std::move(found));
-        if (step.done) {
-            display.count(*step.done);
-            return {};
-        }
+    const auto take = [&](Step step) -> Expected<void> {
+        if (step.done) display.count(*step.done);
+        if (!step.next) return {};
         return jobs.make(std::move(*step.next)).map([&](exec::Job&& job) {
             first.push_back(std::move(job));
         });
+    };
+    const auto take_up = [&](size_t module, std::vector<store::JobResult> found) {
+        return take(recorder.take_up(module, std::move(found)));
     };
     std::map<std::string_view, size_t> places;
     for (size_t i = 0; i < execution.plan.modules.size(); ++i)
@@ -123,15 +123,19 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
             places.emplace(execution.plan.modules[i].path, i);
         else if (auto taken = take_up(i, {}); !taken)
             return tl::unexpected(taken.error());
-    if (!execution.resumed) return first;
-    return store
-        .each_module(execution.run.id,
-                     [&](store::StoredModule module) -> Expected<void> {
-                         const auto place = places.find(module.path);
-                         if (place == places.end()) return {};
-                         return take_up(place->second, std::move(module.attempts));
-                     })
-        .map([&] { return std::move(first); });
+    if (execution.resumed)
+        if (auto seen = store.each_module(execution.run.id,
+                                          [&](store::StoredModule module) -> Expected<void> {
+                                              const auto place = places.find(module.path);
+                                              if (place == places.end()) return {};
+                                              return take_up(place->second,
+                                                             std::move(module.attempts));
+                                          });
+            !seen)
+            return tl::unexpected(seen.error());
+    for (Step& step : recorder.begin())
+        if (auto taken = take(std::move(step)); !taken) return tl::unexpected(taken.error());
+    return first;
 }
 
 // Children until all is done or the run is stopped; the record of each in the store as it ends.
@@ -147,13 +151,18 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
             display.on_event(event);
             exec::Reply reply;
             if (const auto* job = std::get_if<exec::JobFinished>(&event)) {
-                const Assignment assignment = jobs.of(job->job);
-                Step step = recorder.job_finished(assignment, *job);
-                if (step.done)
-                    display.module_done(*job, *step.done);
+                auto steps = recorder.job_finished(Assignment(jobs.of(job->job)), *job);
+                const Step& own = steps.front();
+                if (own.done)
+                    display.module_done(*job, *own.done);
+                else if (own.next)
+                    display.attempt_follows(*job, own.next->number, own.next->kind);
                 else
-                    display.attempt_follows(*job, step.next->number, step.next->kind);
-                if (step.next) {
+                    display.module_waits(*job);
+                for (size_t i = 1; i < steps.size(); ++i)
+                    if (steps[i].done) display.module_done(*steps[i].done);
+                for (Step& step : steps) {
+                    if (!step.next) continue;
                     auto next = jobs.make(std::move(*step.next));
                     if (next)
                         reply.next.push_back(std::move(*next));
@@ -246,17 +255,16 @@ Expected<ExitCode> execute_run(const Ready& ready, store::Store& store,
                             ready.settings.jobs(), settings_words(ready)));
     for (const auto& note : execution.notes) display.say("note: " + printable(note));
 
-    Recorder recorder(
-        store, execution.run.id, execution.run.folder,
-        {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails},
-        execution.plan.modules);
+    Recorder recorder(store, execution.run.id, execution.run.folder,
+                      {ready.suite.framework, attempt_limits(ready, execution.plan),
+                       execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all"},
+                      execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: what cannot be stored at once is stored at a later tick.
     constexpr std::chrono::milliseconds kPatienceOfALoop{20};
     store.set_patience(kPatienceOfALoop);
     auto first = first_jobs(jobs, recorder, display, store, execution);
     if (!first) return tl::unexpected(first.error());
-    recorder.begin();
     auto zygote = zygote_for(ready, execution.run, jobs.common_env(), first->size());
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));

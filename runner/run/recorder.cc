@@ -11,6 +11,7 @@
 
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
+#include "runner/analysis/forked_failures.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
@@ -51,7 +52,19 @@ plan::Fate fate_of(parsers::State state, const ModuleRecord& record) {
     return analysis::is_unexpected(state, record.framework) ? plan::Fate::bad : plan::Fate::good;
 }
 
-plan::Attempt for_planner(const store::JobResult& job) {
+bool failed_in_fork(const parsers::CaseRecord& test, const ModuleRecord& record) {
+    return record.forked && !test.pseudo && fate_of(test.state, record) == plan::Fate::bad;
+}
+
+// Whether other modules may confirm all that failed in a module's forked process. A fresh process
+// that the module needs anyway runs them all.
+bool others_may_confirm(const ModuleRecord& record) {
+    return std::none_of(record.cases.begin(), record.cases.end(), [&](const auto& test) {
+        return failed_in_fork(test, record) && analysis::needs_own_confirmation(test, record.path);
+    });
+}
+
+plan::Attempt for_planner(const store::JobResult& job, bool defer) {
     const ModuleRecord& record = job.record;
     plan::Attempt attempt;
     attempt.kind = job.kind;
@@ -61,7 +74,8 @@ plan::Attempt for_planner(const store::JobResult& job) {
     attempt.known = record.ready && record.outcome != ModuleOutcome::load_error;
     attempt.asked = job.only;
     for (const auto& test : record.cases)
-        attempt.rows.push_back({test.id, fate_of(test.state, record), test.pseudo});
+        attempt.rows.push_back({test.id, fate_of(test.state, record), test.pseudo,
+                                defer && failed_in_fork(test, record)});
     return attempt;
 }
 
@@ -92,7 +106,7 @@ ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) co
         name_of(settings_.framework), modules_[module].path, end);
 }
 
-std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result) {
+void Recorder::save(size_t module, store::JobResult result) {
     const archive::AttemptNames names =
         archive::attempt_names(modules_[module].path, result.attempt, result.kind);
     std::error_code error;
@@ -102,10 +116,11 @@ std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result
 
     auto& jobs = open_[module];
     jobs.push_back(std::move(result));
+    learn(module);
     store::JobResult& job = jobs.back();
     // What will never run says why that is the end of it.
-    auto so_far = history(module);
-    const plan::LeftOver left = plan::left_over(so_far, limits_now());
+    const plan::NotRunReasons left =
+        plan::not_run_reasons(history(module, Deferring::nothing), limits_now());
     for (auto& test : job.record.cases)
         if (test.state == parsers::State::not_run)
             if (const std::string why = left.reason_for(test.id); !why.empty())
@@ -113,7 +128,6 @@ std::vector<plan::Attempt> Recorder::save(size_t module, store::JobResult result
     if (auto recorded = archive::record_attempt(folder_, job); !recorded && !trouble_)
         trouble_ = recorded.error();
     if (!unsaved_.empty() || !try_to_save(job)) unsaved_.push_back(job);
-    return so_far;
 }
 
 void Recorder::account(size_t module, const ModuleRecord& record) {
@@ -133,30 +147,100 @@ plan::AttemptLimits Recorder::limits_now() const {
     return limits;
 }
 
-std::vector<plan::Attempt> Recorder::history(size_t module) const {
+// Where all that failed runs again, or the run stops at a number of failures, nothing is saved.
+bool Recorder::confirms_once() const {
+    return !settings_.confirm_all && settings_.limits.retries == 0 && settings_.limits.maxfail == 0;
+}
+
+std::vector<plan::Attempt> Recorder::history(size_t module, Deferring deferring) const {
     std::vector<plan::Attempt> attempts;
     const auto jobs = open_.find(module);
     if (jobs == open_.end()) return attempts;
+    const bool defer = deferring == Deferring::what_others_confirm && confirms_once() &&
+                       others_may_confirm(jobs->second.front().record);
     std::transform(jobs->second.begin(), jobs->second.end(), std::back_inserter(attempts),
-                   for_planner);
+                   [&](const store::JobResult& job) { return for_planner(job, defer); });
     return attempts;
 }
 
-Step Recorder::decide(size_t module, const std::vector<plan::Attempt>& so_far) {
-    const auto next = plan::next_attempt(so_far, limits_now());
-    if (!next) return {{}, close(module)};
+// What the module's last attempt says of failures in its forked process.
+void Recorder::learn(size_t module) {
+    const auto& jobs = open_.at(module);
+    const ModuleRecord& forked = jobs.front().record;
+    const ModuleRecord& fresh = jobs.back().record;
+    if (!confirms_once() || !forked.forked || fresh.forked) return;
+    std::map<std::string_view, const parsers::CaseRecord*> failed;
+    for (const auto& test : forked.cases)
+        if (failed_in_fork(test, forked)) failed.emplace(test.id, &test);
+    for (const auto& test : fresh.cases)
+        if (const auto before = failed.find(test.id);
+            before != failed.end() && test.state != parsers::State::not_run)
+            confirmations_.learn(analysis::signatures_of(*before->second),
+                                 analysis::signatures_of(test));
+}
+
+Assignment Recorder::assign(size_t module, plan::AttemptRequest request) {
     Assignment assignment;
     assignment.module = module;
-    assignment.number = static_cast<int>(so_far.size()) + 1;
-    assignment.kind = next->kind;
-    assignment.only = next->kind == AttemptKind::whole ? modules_[module].only : next->only;
-    return {std::move(assignment), {}};
+    const auto jobs = open_.find(module);
+    assignment.number = 1 + (jobs == open_.end() ? 0 : static_cast<int>(jobs->second.size()));
+    assignment.kind = request.kind;
+    assignment.only =
+        request.kind == AttemptKind::whole ? modules_[module].only : std::move(request.only);
+    ++under_way_;
+    return assignment;
+}
+
+Step Recorder::decide(size_t module) {
+    const plan::AttemptLimits limits = limits_now();
+    auto next = plan::next_attempt(history(module, Deferring::what_others_confirm), limits);
+    if (next) return {assign(module, std::move(*next)), {}};
+    if (!plan::next_attempt(history(module, Deferring::nothing), limits))
+        return {{}, close(module)};
+    waiting_.insert(module);
+    return {};
+}
+
+plan::UnconfirmedModule Recorder::unconfirmed(size_t module) const {
+    plan::UnconfirmedModule made{modules_[module].path, {}};
+    const auto request = plan::next_attempt(history(module, Deferring::nothing), limits_now());
+    const std::set<std::string_view> ids(request->only.begin(), request->only.end());
+    for (const auto& test : open_.at(module).front().record.cases)
+        if (ids.contains(test.id))
+            made.failures.push_back({test.id, analysis::signatures_of(test)});
+    return made;
+}
+
+std::vector<Step> Recorder::settle() {
+    std::vector<Step> steps;
+    if (under_way_ > 0 || trouble_) return steps;
+    const std::vector<size_t> waiting(waiting_.begin(), waiting_.end());
+    std::vector<plan::UnconfirmedModule> modules;
+    for (const size_t module : waiting) modules.push_back(unconfirmed(module));
+    auto chosen = confirmations_.choose(modules);
+    const bool confirmed =
+        std::all_of(chosen.begin(), chosen.end(), [](const auto& ids) { return ids.empty(); });
+    for (size_t i = 0; i < waiting.size(); ++i) {
+        if (chosen[i].empty() && !confirmed) continue;
+        waiting_.erase(waiting[i]);
+        if (confirmed)
+            steps.push_back({{}, close(waiting[i])});
+        else
+            steps.push_back({assign(waiting[i], {AttemptKind::again, std::move(chosen[i])}), {}});
+    }
+    return steps;
+}
+
+std::vector<Step> Recorder::begin() {
+    failed_before_ = failed_;
+    return settle();
 }
 
 Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
     for (auto& job : found) {
         account(module, job.record);
         open_[module].push_back(std::move(job));
+        learn(module);
     }
     const int number = static_cast<int>(open_.contains(module) ? open_[module].size() : 0) + 1;
     // Only plain whole attempts have no file that names their tests.
@@ -176,7 +260,7 @@ Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
             if (kind != AttemptKind::whole) result.only = lines_of(read_file(only).value_or(""));
         }
     }
-    if (!left) return decide(module, history(module));
+    if (!left) return decide(module);
 
     // The runner ended before it could store this attempt.
     result.process_end = "the runner ended before it";
@@ -187,10 +271,12 @@ Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
     result.started =
         std::chrono::time_point_cast<Milliseconds>(std::chrono::file_clock::to_sys(written));
     account(module, result.record);
-    return decide(module, save(module, std::move(result)));
+    save(module, std::move(result));
+    return decide(module);
 }
 
-Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinished& finished) {
+std::vector<Step> Recorder::job_finished(const Assignment& assignment,
+                                         const exec::JobFinished& finished) {
     const size_t module = assignment.module;
     store::JobResult result;
     result.ended = finished.end;
@@ -214,13 +300,21 @@ Step Recorder::job_finished(const Assignment& assignment, const exec::JobFinishe
 
     account(module, result.record);
     if (finished.trouble && !trouble_) trouble_ = finished.trouble;
-    const auto so_far = save(module, std::move(result));
+    save(module, std::move(result));
+    --under_way_;
     const bool ours = finished.end.kind == ProcessEnd::Kind::stopped ||
                       finished.end.kind == ProcessEnd::Kind::spawn_failed;
-    if (!ours && !trouble_) return decide(module, so_far);
-    left_something_ = true;
-    could_not_start_ |= finished.end.kind == ProcessEnd::Kind::spawn_failed;
-    return {{}, close(module)};
+    std::vector<Step> steps;
+    if (ours || trouble_) {
+        left_something_ = true;
+        could_not_start_ |= finished.end.kind == ProcessEnd::Kind::spawn_failed;
+        steps.push_back({{}, close(module)});
+    } else {
+        steps.push_back(decide(module));
+    }
+    auto others = settle();
+    std::move(others.begin(), others.end(), std::back_inserter(steps));
+    return steps;
 }
 
 display::ModuleDone Recorder::close(size_t module) {
@@ -263,6 +357,7 @@ display::ModuleDone Recorder::close(size_t module) {
 std::vector<display::ModuleDone> Recorder::cut_short() {
     std::vector<display::ModuleDone> all;
     left_something_ = left_something_ || !open_.empty();
+    waiting_.clear();
     while (!open_.empty()) all.push_back(close(open_.begin()->first));
     return all;
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@
 #include "runner/archive/run_folder.h"
 #include "runner/display/module_done.h"
 #include "runner/exec/event.h"
-#include "runner/plan/next.h"
+#include "runner/plan/confirmation.h"
+#include "runner/plan/retry_policy.h"
 #include "runner/store/store.h"
 #include "suites/suite.h"
 
@@ -29,7 +31,8 @@ struct Assignment {
     std::vector<std::string> only;  // ids; of a whole attempt, the module's own
 };
 
-// What follows for a module: exactly one of the two.
+// What follows for a module: one of the two, or neither while other modules may confirm what failed
+// in its forked process.
 struct Step {
     std::optional<Assignment> next;
     std::optional<display::ModuleDone> done;
@@ -41,6 +44,7 @@ class Recorder {
         suites::Framework framework = suites::Framework::unittest;
         plan::AttemptLimits limits;  // `maxfail` is the run's
         bool flaky_fails = false;
+        bool confirm_all = true;  // by its own module each failure of a forked process
     };
     Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
              Settings settings, std::vector<archive::PlannedModule> modules);
@@ -50,11 +54,13 @@ class Recorder {
     // Takes in what is stored of a module, and the files of an attempt that was never stored.
     // `found`: the module's attempts in order; empty: it never began.
     Step take_up(size_t module, std::vector<store::JobResult> found);
-    // All that is stored was taken up: from here on failures count for `maxfail`.
-    void begin() { failed_before_ = failed_; }
+    // All that is stored was taken up: from here on failures count for `maxfail`. The steps are
+    // those of modules that waited.
+    std::vector<Step> begin();
     // Stores what a job left, or keeps it while another process holds the database. After a first
-    // other failure of the store, `trouble` holds it.
-    Step job_finished(const Assignment& assignment, const exec::JobFinished& finished);
+    // other failure of the store, `trouble` holds it. The first step is of the job's module, the
+    // others are of modules that waited.
+    std::vector<Step> job_finished(const Assignment& assignment, const exec::JobFinished& finished);
     // What became of the modules that were under way when the run was stopped.
     [[nodiscard]] std::vector<display::ModuleDone> cut_short();
     // What keeps an attempt from being made is no fault of the suite.
@@ -81,11 +87,18 @@ class Recorder {
   private:
     [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
                                              const ProcessEnd& end) const;
-    [[nodiscard]] std::vector<plan::Attempt> history(size_t module) const;
+    enum class Deferring { nothing, what_others_confirm };
+    [[nodiscard]] std::vector<plan::Attempt> history(size_t module, Deferring deferring) const;
     [[nodiscard]] plan::AttemptLimits limits_now() const;
-    [[nodiscard]] Step decide(size_t module, const std::vector<plan::Attempt>& so_far);
-    // Takes in an attempt that has ended, and says what the planner then knows.
-    std::vector<plan::Attempt> save(size_t module, store::JobResult result);
+    [[nodiscard]] bool confirms_once() const;
+    [[nodiscard]] Assignment assign(size_t module, plan::AttemptRequest request);
+    [[nodiscard]] Step decide(size_t module);
+    // What the modules that wait are to do, once no attempt is under way: only then the choice does
+    // not depend on which module ended first.
+    [[nodiscard]] std::vector<Step> settle();
+    [[nodiscard]] plan::UnconfirmedModule unconfirmed(size_t module) const;
+    void learn(size_t module);
+    void save(size_t module, store::JobResult result);
     bool try_to_save(const store::JobResult& job);
     void account(size_t module, const parsers::ModuleRecord& record);
     display::ModuleDone close(size_t module);
@@ -96,6 +109,9 @@ class Recorder {
     Settings settings_;
     std::vector<archive::PlannedModule> modules_;
     std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
+    std::set<size_t> waiting_;                              // those of them that others may confirm
+    std::int64_t under_way_ = 0;  // attempts that were asked for and have not ended
+    plan::Confirmations confirmations_;
     analysis::RunFacts facts_;
     std::int64_t failed_ = 0;
     std::optional<std::int64_t> failed_before_;  // this sitting; empty: it has not begun

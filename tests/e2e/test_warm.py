@@ -156,9 +156,31 @@ class Wants(unittest.TestCase):
 WANTS_HUB_IN_A_FORK = WANTS_HUB.replace("hub.load()", "WAS_THERE and hub.load()")
 
 
-def test_equal_failures_are_each_confirmed_by_their_own_module(runner, python, suite):
+def test_equal_failures_are_confirmed_once(runner, python, suite):
+    folder = suite({f"test_{m}": WANTS_HUB for m in "abc"}, ("this", "hub"), hub=HUB)
+    ran = runner(folder, "--python", python, "--shim", "off", "-j2")
+    assert ran.code == 1 and ran.report["run"]["complete"] and ran.report["accounting"]["closed"], ran.out + ran.err
+    assert sorted(c["state"] for m in ran.report["modules"] for c in m["cases"]) == ["errored"] * 3 + ["passed"] * 3
+    found = attempts(ran.results)
+    assert found.pop("tests/test_a.py") == [(1, "whole", 1), (2, "again", 0)], "the first by path, whichever ended first"
+    assert found == {f"tests/test_{m}.py": [(1, "whole", 1)] for m in "bc"}
+
+
+def test_a_confirmation_that_differs_lets_every_module_confirm(runner, python, suite):
+    folder = suite({"test_a": WANTS_HUB_IN_A_FORK, "test_b": WANTS_HUB, "test_c": WANTS_HUB_IN_A_FORK}, ("this", "hub"), hub=HUB)
+    ran = runner(folder, "--python", python, "--shim", "off", "-j2")
+    assert ran.code == 1 and ran.report["run"]["complete"] and ran.report["accounting"]["closed"], ran.out + ran.err
+    cases = {c["id"]: c for m in ran.report["modules"] for c in m["cases"]}
+    assert {name for name, c in cases.items() if c["state"] != "passed"} == {"tests/test_b.py::Wants::test_hub"}
+    assert {name for name, c in cases.items() if c["fork_sensitive"]} == {f"tests/test_{m}.py::Wants::test_hub" for m in "ac"}
+    confirmed = [(1, "whole", 1), (2, "again", 0)]
+    differs = [*confirmed, (3, "whole", 0)]
+    assert attempts(ran.results) == {"tests/test_a.py": differs, "tests/test_b.py": confirmed, "tests/test_c.py": differs}
+
+
+def test_with_confirm_all_each_module_confirms_its_own(runner, python, suite):
     folder = suite({"test_a": WANTS_HUB, "test_b": WANTS_HUB_IN_A_FORK, "test_c": WANTS_HUB}, ("this", "hub"), hub=HUB)
-    ran = runner(folder, "--python", python, "--shim", "off", "-j1", "--order", "as-listed")
+    ran = runner(folder, "--python", python, "--shim", "off", "-j1", "--order", "as-listed", "--confirm", "all")
     assert ran.code == 1 and ran.report["run"]["complete"] and ran.report["accounting"]["closed"], ran.out + ran.err
     cases = {c["id"]: c for m in ran.report["modules"] for c in m["cases"]}
     assert {name: c["state"] for name, c in cases.items()} == {
@@ -168,26 +190,27 @@ def test_equal_failures_are_each_confirmed_by_their_own_module(runner, python, s
     assert attempts(ran.results) == {"tests/test_a.py": confirmed, "tests/test_b.py": [*confirmed, (3, "whole", 0)], "tests/test_c.py": confirmed}
 
 
-def test_an_interrupt_while_failures_are_confirmed(runner, program, python, suite, tmp_path):
+@pytest.mark.parametrize("confirm, confirming", [("all", "ab"), ("new", "a")])
+def test_an_interrupt_while_failures_are_confirmed(runner, program, python, suite, tmp_path, confirm, confirming):
     """They count with what the fork said; `resume` confirms, and comes to the same."""
     hub = HUB.replace("    raise", "    if not os.path.exists('go') and 'this' not in sys.modules:\n        time.sleep(60)\n    raise")
     folder = suite({f"test_{m}": WANTS_HUB for m in "ab"}, ("this", "hub"), hub="import os, sys, time\n" + hub)
-    process = subprocess.Popen([program, folder, "--python", python, "--shim", "off", "-j2"], cwd=tmp_path, text=True,
+    process = subprocess.Popen([program, folder, "--python", python, "--shim", "off", "-j2", "--confirm", confirm], cwd=tmp_path, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     begin = time.monotonic()
-    while len(list((tmp_path / "results").rglob("2.events.jsonl"))) < 2:
+    while len(list((tmp_path / "results").rglob("2.events.jsonl"))) < len(confirming):
         assert time.monotonic() - begin < 60
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "[2/2]" in out, out
-    assert sum(len(of) for of in attempts(tmp_path / "results").values()) == 4
+    assert sum(len(of) for of in attempts(tmp_path / "results").values()) == 2 + len(confirming)
     (folder / "go").touch()
     ran = runner("resume")
     assert ran.code == 1 and ran.report["run"]["complete"] and ran.report["accounting"]["closed"], ran.out + ran.err
     assert sorted(c["state"] for m in ran.report["modules"] for c in m["cases"]) == ["errored"] * 2 + ["passed"] * 2
     assert {module: [kind for _, kind, _ in of] for module, of in attempts(ran.results).items()} == {
-        f"tests/test_{m}.py": ["whole", "again", "again"] for m in "ab"}, "what was interrupted, once more"
+        f"tests/test_{m}.py": ["whole", "again", "again"] if m in confirming else ["whole"] for m in "ab"}, "what was interrupted, once more"
 
 
 def cold_cases(runner, python, folder):

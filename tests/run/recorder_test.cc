@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "runner/archive/run_record.h"
@@ -28,13 +29,24 @@ class RecorderTest : public testing::Test {
         store::RunInfo info;
         info.id = info.suite = info.series = "r";
         ASSERT_TRUE(store.begin_run(info));
-        modules = {{"a.py", {}}, {"b.py", {}}};
+        modules = {{"a.py", {}}, {"b.py", {}}, {"c.py", {}}};
     }
 
     Recorder recorder(std::int64_t maxfail = 0) {
         Recorder::Settings settings;
         settings.limits.maxfail = maxfail;
+        return recorder(settings);
+    }
+    Recorder recorder(Recorder::Settings settings) {
         return {store, "r", tree.root(), settings, modules};
+    }
+    // One that confirms each signature once, with all modules under way.
+    Recorder confirming_once(plan::AttemptLimits limits = {}) {
+        auto made = recorder({suites::Framework::unittest, limits, false, false});
+        for (size_t module = 0; module < modules.size(); ++module)
+            EXPECT_TRUE(made.take_up(module, {}).next);
+        EXPECT_TRUE(made.begin().empty());
+        return made;
     }
 
     // The files of an attempt that ended in order, or was cut off where `ended` is false.
@@ -61,10 +73,14 @@ class RecorderTest : public testing::Test {
             json end{{"event", "end"}, {"id", id}, {"phase", "call"}, {"duration_s", 0}};
             end["state"] = name_of(state);
             if (state != State::passed)
-                end["failure"] = {{"type", "OSError"},
-                                  {"message", "no hub"},
-                                  {"traceback", ""},
-                                  {"phase", "call"}};
+                end["failure"] = {
+                    {"type", "OSError"},
+                    {"message", message},
+                    {"traceback", ""},
+                    {"frames",
+                     json::array(
+                         {{{"file", "/src/library/hub.py"}, {"line", 3}, {"function", "load"}}})},
+                    {"phase", "call"}};
             add(end);
         }
         if (ended) add({{"event", "finish"}, {"collected", tests.size()}, {"ended", tests.size()}});
@@ -72,14 +88,24 @@ class RecorderTest : public testing::Test {
         tree.write(names.events, events);
     }
 
-    Step ended(Recorder& recorder, const Assignment& assignment, const Tests& tests,
-               ProcessEnd outcome = ProcessEnd::exited(1)) {
+    std::vector<Step> all_steps(Recorder& recorder, const Assignment& assignment,
+                                const Tests& tests, ProcessEnd end = ProcessEnd::exited(1)) {
         exec::JobFinished finished;
         finished.forked = assignment.number == 1;
-        finished.end = std::move(outcome);
+        const bool good = std::all_of(tests.begin(), tests.end(), [](const auto& test) {
+            return test.second == State::passed;
+        });
+        if (good && end.kind == ProcessEnd::Kind::exited) end = ProcessEnd::exited(0);
+        finished.end = std::move(end);
         write(assignment.module, assignment.number, finished.forked, tests,
               finished.end.kind == ProcessEnd::Kind::exited);
         return recorder.job_finished(assignment, finished);
+    }
+    Step ended(Recorder& recorder, const Assignment& assignment, const Tests& tests,
+               ProcessEnd end = ProcessEnd::exited(1)) {
+        auto steps = all_steps(recorder, assignment, tests, std::move(end));
+        EXPECT_EQ(steps.size(), 1u);
+        return std::move(steps.front());
     }
 
     [[nodiscard]] std::vector<store::JobResult> stored(size_t module) const {
@@ -93,6 +119,7 @@ class RecorderTest : public testing::Test {
     }
 
     test::TempTree tree;
+    std::string message = "no hub";  // of every failure
     store::Store store = *store::Store::in_memory();
     std::vector<archive::PlannedModule> modules;
 };
@@ -118,6 +145,117 @@ TEST_F(RecorderTest, EachModuleConfirmsWhatItsForkSays) {
     const Step passed = ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}});
     ASSERT_TRUE(passed.next) << "the equal failure of the other is none of its own";
     EXPECT_EQ(passed.next->kind, whole);
+}
+
+const Tests kFails{{"x", State::errored}, {"y", State::passed}};
+const Tests kPasses{{"x", State::passed}, {"y", State::passed}};
+
+bool waits(const Step& step) { return !step.next && !step.done; }
+
+TEST_F(RecorderTest, OneModuleConfirmsASignatureForAll) {
+    auto r = confirming_once();
+    EXPECT_TRUE(waits(ended(r, first(1), kFails)));
+    EXPECT_TRUE(waits(ended(r, first(0), kFails)));
+    const auto all_ran = all_steps(r, first(2), kPasses);
+    ASSERT_EQ(all_ran.size(), 2u);
+    EXPECT_TRUE(all_ran[0].done);
+    ASSERT_TRUE(all_ran[1].next);
+    EXPECT_EQ(all_ran[1].next->module, 0u) << "the first by path, whichever ended first";
+    EXPECT_EQ(all_ran[1].next->number, 2);
+    EXPECT_EQ(all_ran[1].next->kind, again);
+    EXPECT_THAT(all_ran[1].next->only, ElementsAre("a.py::x"));
+    const auto confirmed = all_steps(r, *all_ran[1].next, {{"x", State::errored}});
+    ASSERT_EQ(confirmed.size(), 2u);
+    for (const Step& step : confirmed) {
+        ASSERT_TRUE(step.done);
+        EXPECT_EQ(states(*step.done), "x=errored y=passed ");
+    }
+    EXPECT_EQ(confirmed[0].done->attempts, 2);
+    EXPECT_EQ(confirmed[1].done->attempts, 1) << "believed";
+    EXPECT_TRUE(r.cut_short().empty());
+}
+
+TEST_F(RecorderTest, AConfirmationThatDiffersLetsEveryModuleConfirm) {
+    auto r = confirming_once();
+    (void)ended(r, first(0), kFails);
+    (void)ended(r, first(1), kFails);
+    const auto all_ran = all_steps(r, first(2), kFails);
+    ASSERT_EQ(all_ran.size(), 2u);
+    EXPECT_TRUE(waits(all_ran[0]));
+    const Step differs = ended(r, *all_ran[1].next, {{"x", State::passed}});
+    ASSERT_TRUE(differs.next);
+    EXPECT_EQ(differs.next->kind, whole);
+    const auto doubted = all_steps(r, *differs.next, kPasses);
+    ASSERT_EQ(doubted.size(), 3u);
+    ASSERT_TRUE(doubted[0].done);
+    EXPECT_TRUE(doubted[0].done->verdicts.of[0].fork_sensitive);
+    for (const size_t module : {1, 2}) {
+        ASSERT_TRUE(doubted[module].next);
+        EXPECT_EQ(doubted[module].next->module, module);
+        EXPECT_EQ(doubted[module].next->kind, again);
+        EXPECT_TRUE(ended(r, *doubted[module].next, {{"x", State::errored}}).done);
+    }
+}
+
+TEST_F(RecorderTest, WhatAForkMayCauseIsConfirmedByItsOwnModuleAtOnce) {
+    message = "database is locked";
+    auto r = confirming_once();
+    for (size_t module = 0; module < 2; ++module) {
+        const Step step = ended(r, first(module), kFails);
+        ASSERT_TRUE(step.next);
+        EXPECT_EQ(step.next->kind, again);
+        EXPECT_THAT(step.next->only, ElementsAre(modules[module].path + "::x"));
+    }
+}
+
+TEST_F(RecorderTest, WhereFailuresAreRetriedEachIsConfirmedAtOnce) {
+    auto r = confirming_once({.retries = 1});
+    const Step step = ended(r, first(0), kFails);
+    ASSERT_TRUE(step.next);
+    EXPECT_EQ(step.next->kind, again);
+}
+
+TEST_F(RecorderTest, WhereFailuresEndTheRunEachIsConfirmedAtOnce) {
+    auto r = confirming_once({.maxfail = 2});
+    const Step step = ended(r, first(0), kFails);
+    ASSERT_TRUE(step.next);
+    EXPECT_EQ(step.next->kind, again);
+}
+
+TEST_F(RecorderTest, AModuleThatCouldNotConfirmLeavesItToAnother) {
+    auto r = confirming_once();
+    (void)ended(r, first(0), kFails);
+    (void)ended(r, first(1), kFails);
+    const auto all_ran = all_steps(r, first(2), kPasses);
+    ASSERT_EQ(all_ran.size(), 2u);
+    const auto nothing = all_steps(r, *all_ran[1].next, {{"x", State::not_run}});
+    ASSERT_EQ(nothing.size(), 2u);
+    EXPECT_TRUE(nothing[0].done);
+    ASSERT_TRUE(nothing[1].next);
+    EXPECT_EQ(nothing[1].next->module, 1u);
+}
+
+TEST_F(RecorderTest, ModulesThatWaitWhenARunStopsAreConfirmedByAResume) {
+    auto r = confirming_once();
+    (void)ended(r, first(0), kFails);
+    (void)ended(r, first(1), kFails);
+    EXPECT_EQ(r.cut_short().size(), 2u);
+    EXPECT_TRUE(r.left_something());
+    auto resumed = recorder({suites::Framework::unittest, {}, false, false});
+    for (size_t module = 0; module < 2; ++module)
+        EXPECT_TRUE(waits(resumed.take_up(module, stored(module))));
+    const auto steps = resumed.begin();
+    ASSERT_EQ(steps.size(), 1u);
+    ASSERT_TRUE(steps[0].next);
+    EXPECT_EQ(steps[0].next->module, 0u);
+    EXPECT_EQ(all_steps(resumed, *steps[0].next, {{"x", State::errored}}).size(), 2u);
+
+    auto later = recorder({suites::Framework::unittest, {}, false, false});
+    EXPECT_TRUE(later.take_up(0, stored(0)).done);
+    EXPECT_TRUE(waits(later.take_up(1, stored(1))));
+    const auto known = later.begin();
+    ASSERT_EQ(known.size(), 1u);
+    EXPECT_TRUE(known[0].done) << "the stored attempt of the other has confirmed it";
 }
 
 TEST_F(RecorderTest, AConfirmationThatAStopCutsOffIsLeftForAResume) {

@@ -50,7 +50,7 @@ def add(n):
 for number in range({tests}):
     add(number)
 """
-# What three modules fail in alike; each has its own confirmation.
+# What three modules fail in alike; one confirms it for all.
 LIBRARY = "def load():\n    raise OSError('no hub')\n"
 # One row a module: what it does at which test; -1: never.
 MODULES = (

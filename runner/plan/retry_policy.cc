@@ -1,4 +1,4 @@
-#include "runner/plan/next.h"
+#include "runner/plan/retry_policy.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ constexpr const char* kLostFixture = "its fixture ended the process twice";
 struct Test {
     std::string id;
     Fate fate = Fate::unreached;  // of the last attempt that reached it
-    bool forked = false;          // only a fork has said so
+    bool forked = false;          // only a fork has said so, and it is not deferred
     bool was_bad = false;         // in an attempt before that one
     int again = 0;                // how often it was reached with other failures
     int alone = 0;                // how often it was asked for alone
@@ -113,7 +113,7 @@ class History {
         }
         test.was_bad = test.was_bad || test.fate == Fate::bad;
         test.fate = row.fate;
-        test.forked = attempt.forked;
+        test.forked = attempt.forked && !row.deferred;
         test.again += attempt.kind == AttemptKind::again;
     }
 
@@ -150,24 +150,24 @@ std::vector<std::string> left(const History& history, const AttemptLimits& limit
     return ids;
 }
 
-std::optional<Next> of(AttemptKind kind, std::vector<std::string> ids) {
+std::optional<AttemptRequest> of(AttemptKind kind, std::vector<std::string> ids) {
     if (ids.empty()) return std::nullopt;
     if (kind == AttemptKind::alone) ids.resize(1);
-    return Next{kind, std::move(ids)};
+    return AttemptRequest{kind, std::move(ids)};
 }
 
-std::optional<Next> rest(const History& history, const AttemptLimits& limits) {
+std::optional<AttemptRequest> rest(const History& history, const AttemptLimits& limits) {
     std::string why;
     return of(AttemptKind::rest, left(history, limits, why));
 }
 
-std::optional<Next> culprit_alone(const History& history, const AttemptLimits&) {
+std::optional<AttemptRequest> culprit_alone(const History& history, const AttemptLimits&) {
     return of(AttemptKind::alone, history.ids([](const Test& test) {
         return test.fate == Fate::died && test.alone == 0;
     }));
 }
 
-std::optional<Next> failures_again(const History& history, const AttemptLimits& limits) {
+std::optional<AttemptRequest> failures_again(const History& history, const AttemptLimits& limits) {
     const Attempt& last = history.last();
     if (last.kind == AttemptKind::again && !last.stopped && !History::moved(last))
         return std::nullopt;
@@ -179,7 +179,7 @@ std::optional<Next> failures_again(const History& history, const AttemptLimits& 
     }));
 }
 
-std::optional<Next> differing(const History& history, const AttemptLimits& limits) {
+std::optional<AttemptRequest> differing(const History& history, const AttemptLimits& limits) {
     const auto differs = [](const Test& test) {
         return test.again > 0 && test.was_bad && test.fate == Fate::good;
     };
@@ -187,7 +187,7 @@ std::optional<Next> differing(const History& history, const AttemptLimits& limit
     // It may have failed for what ran before it, and would in a fresh process, too.
     if (history.whole().forked)
         return std::any_of(tests.begin(), tests.end(), differs)
-                   ? std::optional(Next{AttemptKind::whole, {}})
+                   ? std::optional(AttemptRequest{AttemptKind::whole, {}})
                    : std::nullopt;
     const auto done = std::count_if(tests.begin(), tests.end(), [&](const Test& test) {
         return test.alone > 0 && test.was_bad && test.again > 0;
@@ -197,9 +197,9 @@ std::optional<Next> differing(const History& history, const AttemptLimits& limit
               history.ids([&](const Test& test) { return differs(test) && test.alone == 0; }));
 }
 
-std::optional<Next> whole_again(const History& history, const AttemptLimits& limits) {
+std::optional<AttemptRequest> whole_again(const History& history, const AttemptLimits& limits) {
     const Attempt& whole = history.whole();
-    const Next next{AttemptKind::whole, {}};
+    const AttemptRequest next{AttemptKind::whole, {}};
     if (whole.stopped) return whole.known ? std::nullopt : std::optional(next);
     if (whole.forked)
         return !whole.known || History::broke_outside(whole, Fate::died) ? std::optional(next)
@@ -211,15 +211,15 @@ std::optional<Next> whole_again(const History& history, const AttemptLimits& lim
     return std::nullopt;
 }
 
-using Rule = std::optional<Next> (*)(const History&, const AttemptLimits&);
+using Rule = std::optional<AttemptRequest> (*)(const History&, const AttemptLimits&);
 constexpr Rule kRules[] = {whole_again, rest, culprit_alone, failures_again, differing};
 constexpr Rule kFailuresFirst[] = {whole_again, culprit_alone, failures_again, differing};
 
 }  // namespace
 
-std::optional<Next> next_attempt(const std::vector<Attempt>& attempts,
-                                 const AttemptLimits& limits) {
-    if (attempts.empty()) return Next{};
+std::optional<AttemptRequest> next_attempt(const std::vector<Attempt>& attempts,
+                                           const AttemptLimits& limits) {
+    if (attempts.empty()) return AttemptRequest{};
     const History history(attempts);
     if (limits.maxfail == 0) {
         for (const Rule rule : kRules)
@@ -234,11 +234,11 @@ std::optional<Next> next_attempt(const std::vector<Attempt>& attempts,
     return failed < limits.maxfail ? rest(history, limits) : std::nullopt;
 }
 
-std::string LeftOver::reason_for(std::string_view id) const {
+std::string NotRunReasons::reason_for(std::string_view id) const {
     return under(lost_, id) ? kLostFixture : why_;
 }
 
-LeftOver left_over(const std::vector<Attempt>& attempts, const AttemptLimits& limits) {
+NotRunReasons not_run_reasons(const std::vector<Attempt>& attempts, const AttemptLimits& limits) {
     if (attempts.empty()) return {{}, {}};
     const History history(attempts);
     std::string why;

@@ -1,4 +1,4 @@
-#include "runner/plan/next.h"
+#include "runner/plan/retry_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,149 +35,166 @@ Attempt unknown(Attempt of) {
     return of;
 }
 
-TEST(NextAttempt, BeginsWithTheWholeAndEndsWhereNothingIsLeft) {
-    EXPECT_EQ(next_attempt({}, {}), (Next{whole, {}}));
+TEST(RetryPolicy, BeginsWithTheWholeAndEndsWhereNothingIsLeft) {
+    EXPECT_EQ(next_attempt({}, {}), (AttemptRequest{whole, {}}));
     EXPECT_EQ(next_attempt({attempt(whole, {{"m::a", good}, {"m::b", bad}})}, {}), std::nullopt);
     EXPECT_EQ(next_attempt({attempt(whole, {})}, {}), std::nullopt);
 }
 
-TEST(NextAttempt, AfterADeathTheRestRunsAndThenTheCulpritAlone) {
+TEST(RetryPolicy, AfterADeathTheRestRunsAndThenTheCulpritAlone) {
     std::vector<Attempt> so_far{
         attempt(whole, {{"m::a", good}, {"m::b", died}, {"m::c", unreached}, {"m::d", unreached}})};
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::c", "m::d"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::c", "m::d"}}));
     so_far.push_back(attempt(rest, {{"m::c", died}, {"m::d", unreached}}));
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::d"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::d"}}));
     so_far.push_back(attempt(rest, {{"m::d", bad}}));
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::b"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{alone, {"m::b"}}));
     so_far.push_back(attempt(alone, {{"m::b", died}}));
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{alone, {"m::c"}}));
     so_far.push_back(attempt(alone, {{"m::c", good}}));
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
 }
 
-TEST(NextAttempt, StopsAfterTheRestartsAndSaysSo) {
+TEST(RetryPolicy, StopsAfterTheRestartsAndSaysSo) {
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", died}, {"m::b", unreached}})};
     EXPECT_EQ(next_attempt(so_far, {.restarts = 0})->kind, alone);
-    EXPECT_THAT(left_over(so_far, {.restarts = 0}).reason_for("m::other"),
+    EXPECT_THAT(not_run_reasons(so_far, {.restarts = 0}).reason_for("m::other"),
                 testing::HasSubstr("limits.restarts"));
-    EXPECT_EQ(left_over(so_far, {.restarts = 1}).reason_for("m::other"), "");
+    EXPECT_EQ(not_run_reasons(so_far, {.restarts = 1}).reason_for("m::other"), "");
 }
 
-TEST(NextAttempt, AFixtureInWhichProcessesDieTwiceTakesItsTestsAlong) {
+TEST(RetryPolicy, AFixtureInWhichProcessesDieTwiceTakesItsTestsAlong) {
     const Row fixture{"m::B::<setUpClass>", died, true};
     std::vector<Attempt> so_far{attempt(
         whole, {{"m::A::x", good}, {"m::B::x", unreached}, {"m::C::x", unreached}, fixture})};
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::B::x", "m::C::x"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::B::x", "m::C::x"}}));
     so_far.push_back(attempt(rest, {{"m::B::x", unreached}, {"m::C::x", unreached}, fixture}));
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::C::x"}}));
-    EXPECT_EQ(left_over(so_far, {}).reason_for("m::B::x"), "its fixture ended the process twice");
-    EXPECT_EQ(left_over(so_far, {}).reason_for("m::C::x"), "");
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::C::x"}}));
+    EXPECT_EQ(not_run_reasons(so_far, {}).reason_for("m::B::x"),
+              "its fixture ended the process twice");
+    EXPECT_EQ(not_run_reasons(so_far, {}).reason_for("m::C::x"), "");
     so_far.push_back(attempt(rest, {{"m::C::x", good}}));
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
-    EXPECT_EQ(left_over(so_far, {}).reason_for("m::B::x"), "its fixture ended the process twice");
+    EXPECT_EQ(not_run_reasons(so_far, {}).reason_for("m::B::x"),
+              "its fixture ended the process twice");
 }
 
-TEST(NextAttempt, AModuleFixtureTakesAll) {
+TEST(RetryPolicy, AModuleFixtureTakesAll) {
     const Row fixture{"m::<setUpModule>", died, true};
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", unreached}, fixture})};
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::a"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::a"}}));
     so_far.push_back(attempt(rest, {{"m::a", unreached}, fixture}));
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
 }
 
-TEST(NextAttempt, DeathsBetweenTestsGoOnAsLongAsTestsEnd) {
+TEST(RetryPolicy, DeathsBetweenTestsGoOnAsLongAsTestsEnd) {
     const Row death{"m::<module>", died, true};
     std::vector<Attempt> so_far{
         attempt(whole, {{"m::a", good}, {"m::b", unreached}, {"m::c", unreached}, death}),
         attempt(rest, {{"m::b", good}, {"m::c", unreached}, death})};
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::c"}}));
     so_far.push_back(attempt(rest, {{"m::c", unreached}, death}));
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{rest, {"m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::c"}}));
     so_far.push_back(attempt(rest, {{"m::c", unreached}, death}));
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
-    EXPECT_EQ(left_over(so_far, {}).reason_for("m::other"),
+    EXPECT_EQ(not_run_reasons(so_far, {}).reason_for("m::other"),
               "the process died twice before any test");
 }
 
-TEST(NextAttempt, WhatIsNotCollectedAgainIsNotTriedForEver) {
+TEST(RetryPolicy, WhatIsNotCollectedAgainIsNotTriedForEver) {
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", died}, {"m::b[1]", unreached}}),
                                 attempt(rest, {})};
     EXPECT_EQ(next_attempt(so_far, {})->kind, alone);
-    EXPECT_EQ(left_over(so_far, {}).reason_for("m::other"), "the framework stops before it");
+    EXPECT_EQ(not_run_reasons(so_far, {}).reason_for("m::other"), "the framework stops before it");
 }
 
-TEST(NextAttempt, AFailedCollectionIsFinal) {
+TEST(RetryPolicy, AFailedCollectionIsFinal) {
     const auto broken = unknown(attempt(whole, {{"m::<module>", bad, true}, {"m::a", unreached}}));
     EXPECT_EQ(next_attempt({broken}, {}), std::nullopt);
-    EXPECT_EQ(left_over({broken}, {}).reason_for("m::other"), "collection failed");
-    EXPECT_EQ(next_attempt({broken}, {.retries = 1}), (Next{whole, {}}));
+    EXPECT_EQ(not_run_reasons({broken}, {}).reason_for("m::other"), "collection failed");
+    EXPECT_EQ(next_attempt({broken}, {.retries = 1}), (AttemptRequest{whole, {}}));
     EXPECT_EQ(next_attempt({broken, broken}, {.retries = 1}), std::nullopt);
 }
 
-TEST(NextAttempt, WhatAForkSaysOfFailuresIsConfirmed) {
+TEST(RetryPolicy, WhatAForkSaysOfFailuresIsConfirmed) {
     std::vector<Attempt> so_far{
         forked(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}, {"m::d", died}}))};
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{alone, {"m::d"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{alone, {"m::d"}}));
     so_far.push_back(attempt(alone, {{"m::d", died}}));
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{again, {"m::b", "m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{again, {"m::b", "m::c"}}));
     so_far.push_back(attempt(again, {{"m::b", bad}, {"m::c", bad}}));
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
 }
 
-TEST(NextAttempt, WhatFailsInAForkAndPassesApartIsDecidedByTheWholeModule) {
+TEST(RetryPolicy, WhatIsDeferredWaitsAndHoldsUpNothing) {
+    Row deferred{"m::b", bad};
+    deferred.deferred = true;
+    std::vector<Attempt> so_far{forked(attempt(whole, {deferred, {"m::c", bad}, {"m::d", died}}))};
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{alone, {"m::d"}}));
+    so_far.push_back(attempt(alone, {{"m::d", died}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{again, {"m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {.retries = 1}), (AttemptRequest{again, {"m::b", "m::c"}}));
+    so_far.push_back(attempt(again, {{"m::c", good}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{whole, {}}));
+    so_far.back() = attempt(again, {{"m::c", bad}});
+    EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
+}
+
+TEST(RetryPolicy, WhatFailsInAForkAndPassesApartIsDecidedByTheWholeModule) {
     std::vector<Attempt> so_far{
         forked(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}})),
         attempt(again, {{"m::b", bad}, {"m::c", good}})};
-    EXPECT_EQ(next_attempt(so_far, {}), (Next{whole, {}}));
+    EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{whole, {}}));
     auto depends_on_order = so_far;
     depends_on_order.push_back(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}}));
     EXPECT_EQ(next_attempt(depends_on_order, {}), std::nullopt) << "as it would be without a fork";
-    EXPECT_EQ(next_attempt(depends_on_order, {.retries = 1}), (Next{again, {"m::b", "m::c"}}));
+    EXPECT_EQ(next_attempt(depends_on_order, {.retries = 1}),
+              (AttemptRequest{again, {"m::b", "m::c"}}));
     auto depends_on_the_fork = so_far;
     depends_on_the_fork.push_back(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", good}}));
     EXPECT_EQ(next_attempt(depends_on_the_fork, {}), std::nullopt);
 }
 
-TEST(NextAttempt, AForkThatBrokeOutsideOfItsTestsIsNotBelieved) {
+TEST(RetryPolicy, AForkThatBrokeOutsideOfItsTestsIsNotBelieved) {
     for (const Fate fate : {bad, died}) {
         const auto fork =
             forked(attempt(whole, {{"m::a", good}, {"m::A::<tearDownClass>", fate, true}}));
-        EXPECT_EQ(next_attempt({fork}, {}), (Next{whole, {}}));
+        EXPECT_EQ(next_attempt({fork}, {}), (AttemptRequest{whole, {}}));
         EXPECT_EQ(next_attempt({fork, attempt(whole, {{"m::a", good}})}, {}), std::nullopt);
     }
-    EXPECT_EQ(next_attempt({forked(unknown(attempt(whole, {})))}, {}), (Next{whole, {}}));
+    EXPECT_EQ(next_attempt({forked(unknown(attempt(whole, {})))}, {}), (AttemptRequest{whole, {}}));
 }
 
-TEST(NextAttempt, RetriesAreCountedAndAlone) {
+TEST(RetryPolicy, RetriesAreCountedAndAlone) {
     const AttemptLimits twice{.retries = 2};
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", bad}, {"m::b", bad}})};
-    EXPECT_EQ(next_attempt(so_far, twice), (Next{again, {"m::a", "m::b"}}));
+    EXPECT_EQ(next_attempt(so_far, twice), (AttemptRequest{again, {"m::a", "m::b"}}));
     so_far.push_back(attempt(again, {{"m::a", bad}, {"m::b", good}}));
-    EXPECT_EQ(next_attempt(so_far, twice), (Next{again, {"m::a"}}));
+    EXPECT_EQ(next_attempt(so_far, twice), (AttemptRequest{again, {"m::a"}}));
     so_far.push_back(attempt(again, {{"m::a", bad}}));
-    EXPECT_EQ(next_attempt(so_far, twice), (Next{alone, {"m::b"}}));
+    EXPECT_EQ(next_attempt(so_far, twice), (AttemptRequest{alone, {"m::b"}}));
     so_far.push_back(attempt(alone, {{"m::b", good}}));
     EXPECT_EQ(next_attempt(so_far, twice), std::nullopt);
 }
 
-TEST(NextAttempt, AStoppedAttemptIsTakenUpWhereItStopped) {
+TEST(RetryPolicy, AStoppedAttemptIsTakenUpWhereItStopped) {
     EXPECT_EQ(next_attempt({stopped(unknown(attempt(whole, {{"m::a", unreached}})))}, {}),
-              (Next{whole, {}}));
+              (AttemptRequest{whole, {}}));
     std::vector<Attempt> so_far{
         stopped(attempt(whole, {{"m::a", good}, {"m::b", unreached}, {"m::c", unreached}}))};
-    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (Next{rest, {"m::b", "m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (AttemptRequest{rest, {"m::b", "m::c"}}));
     so_far.push_back(stopped(attempt(rest, {{"m::b", unreached}, {"m::c", unreached}})));
-    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (Next{rest, {"m::b", "m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (AttemptRequest{rest, {"m::b", "m::c"}}));
     so_far.push_back(attempt(rest, {{"m::b", good}, {"m::c", died}}));
-    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (Next{alone, {"m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (AttemptRequest{alone, {"m::c"}}));
     so_far.push_back(stopped(attempt(alone, {{"m::c", unreached}})));
-    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (Next{alone, {"m::c"}}));
+    EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (AttemptRequest{alone, {"m::c"}}));
 }
 
-TEST(NextAttempt, UnderMaxfailFailuresAreTriedAgainBeforeTheRest) {
+TEST(RetryPolicy, UnderMaxfailFailuresAreTriedAgainBeforeTheRest) {
     const AttemptLimits first{.retries = 1, .maxfail = 1};
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", bad}, {"m::b", unreached}})};
-    EXPECT_EQ(next_attempt(so_far, first), (Next{again, {"m::a"}}));
+    EXPECT_EQ(next_attempt(so_far, first), (AttemptRequest{again, {"m::a"}}));
     const auto still = [&](Fate fate) {
         auto all = so_far;
         all.push_back(attempt(again, {{"m::a", fate}}));
@@ -185,12 +202,12 @@ TEST(NextAttempt, UnderMaxfailFailuresAreTriedAgainBeforeTheRest) {
         return next_attempt(all, first);
     };
     EXPECT_EQ(still(bad), std::nullopt);
-    EXPECT_EQ(still(good), (Next{rest, {"m::b"}}));
+    EXPECT_EQ(still(good), (AttemptRequest{rest, {"m::b"}}));
 }
 
 // Whatever a module does, the planner ends, no test runs alone more than once, and each test is
 // reached or its being left is explained.
-TEST(NextAttempt, EndsForEveryBehaviour) {
+TEST(RetryPolicy, EndsForEveryBehaviour) {
     const std::vector<Fate> fates{good, bad, died, unreached};
     for (unsigned seed = 0; seed < 2000; ++seed) {
         unsigned state = seed * 2654435761u + 1;
@@ -229,7 +246,7 @@ TEST(NextAttempt, EndsForEveryBehaviour) {
                 if (row.fate != unreached) reached.insert(row.id);
         for (const auto& id : all)
             if (!reached.contains(id) && limits.maxfail == 0) {
-                EXPECT_NE(left_over(so_far, limits).reason_for(id), "")
+                EXPECT_NE(not_run_reasons(so_far, limits).reason_for(id), "")
                     << "seed " << seed << " " << id;
             }
     }

@@ -1,7 +1,7 @@
-// What is to be done next about a module, from what its attempts so far have said: a pure function,
-// so that a run that was killed goes on from what is stored as if it had never stopped. Not here:
-// how a test's outcome was told (parsers), which attempt's word counts
-// (runner/analysis/attempts.h).
+// Which attempt a module needs next, given its attempts so far: a pure function, so that a killed
+// run continues from what is stored as if it had never stopped. Not here: how a test's outcome was
+// read (parsers), which attempt decides (runner/analysis/attempts.h), which failures of forked
+// processes another module confirms (confirmation.h).
 //
 // The rules, in this order:
 //  - The first attempt is the whole module, as asked for. Only this one may be forked.
@@ -11,10 +11,11 @@
 //    up. A class or module fixture in which processes died twice takes its tests with it; where a
 //    process dies twice before any test, or stops before one in order, nothing more is tried.
 //  - A test that crashed or timed out runs once more alone.
-//  - Tests that failed run again together: once where only a fork has said so, and as often as
-//    retries say. Where one passes then that had failed in a fork, the whole module runs once more
-//    in a fresh process: what ran before a test may be why it failed. Elsewhere it runs once more
-//    alone, and that is its verdict; so many of them as there are restarts.
+//  - Tests that failed run again together: once where only a forked process has said so and the
+//    failure is not deferred, and as often as retries say. Where one passes then that had failed in
+//    a fork, the whole module runs once more in a fresh process: what ran before a test may be why
+//    it failed. Elsewhere it runs once more alone, and that is its verdict; so many of them as
+//    there are restarts.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,8 @@ enum class Fate {
 struct Row {
     std::string id;
     Fate fate = Fate::unreached;
-    bool pseudo = false;  // not a test: a fixture, or the module itself
+    bool pseudo = false;    // not a test: a fixture, or the module itself
+    bool deferred = false;  // failed in a fork: another module may confirm it (confirmation.h)
 };
 
 struct Attempt {
@@ -58,21 +60,21 @@ struct AttemptLimits {
     std::int64_t maxfail = 0;
 };
 
-struct Next {
+struct AttemptRequest {
     AttemptKind kind = AttemptKind::whole;
     std::vector<std::string> only;  // ids; empty with `whole`
 
-    friend bool operator==(const Next&, const Next&) = default;
+    friend bool operator==(const AttemptRequest&, const AttemptRequest&) = default;
 };
 
-// Nothing: the module is done. Give-ups are told by `left_over`.
-[[nodiscard]] std::optional<Next> next_attempt(const std::vector<Attempt>& attempts,
-                                               const AttemptLimits& limits);
+// Nothing: the module is done. `not_run_reasons` says why tests were given up.
+[[nodiscard]] std::optional<AttemptRequest> next_attempt(const std::vector<Attempt>& attempts,
+                                                         const AttemptLimits& limits);
 
 // Why tests that were never reached will not be.
-class LeftOver {
+class NotRunReasons {
   public:
-    LeftOver(std::string why, std::vector<std::string> lost)
+    NotRunReasons(std::string why, std::vector<std::string> lost)
         : why_(std::move(why)), lost_(std::move(lost)) {}
     // "" while it may still be reached.
     [[nodiscard]] std::string reason_for(std::string_view id) const;
@@ -81,6 +83,7 @@ class LeftOver {
     std::string why_;
     std::vector<std::string> lost_;  // what the ids under a lost fixture begin with
 };
-[[nodiscard]] LeftOver left_over(const std::vector<Attempt>& attempts, const AttemptLimits& limits);
+[[nodiscard]] NotRunReasons not_run_reasons(const std::vector<Attempt>& attempts,
+                                            const AttemptLimits& limits);
 
 }  // namespace compat::plan

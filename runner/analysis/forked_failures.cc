@@ -1,0 +1,87 @@
+#include "runner/analysis/forked_failures.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+
+#include "parsers/signature.h"
+
+namespace compat::analysis {
+
+using parsers::CaseRecord;
+using parsers::Cause;
+using parsers::Failure;
+
+namespace {
+
+constexpr std::array kCausesOfForks{Cause::timeout,     Cause::crash,          Cause::resource,
+                                    Cause::shim_defect, Cause::infrastructure, Cause::unknown};
+
+// In "Type: message". "Cannot re-initialize CUDA in forked subprocess" is torch/cuda/__init__.py's.
+const RE2& words_of_forks() {
+    static const RE2 pattern(
+        "(?i)fork|multiprocess|subprocess|start[ _]method|spawn|daemonic|thread|semaphore|mutex|"
+        "deadlock|\\b(un-?)?lock(s|ed|file|ing)?\\b|re-?initiali[sz]|initiali[sz]ation error|"
+        "already (in use|been|running|initiali[sz]ed|started|exist)|in use\\b|\\bport\\b|"
+        "\\bErrno (4|9|11|16|17|22|23|24|26|32|98|110)\\b|\\bbusy\\b|broken ?pipe|BlockingIO|"
+        "resource (temporarily|is|exhausted|unavailable)|FileExists|EOFError|InterruptedError|"
+        "ChildProcess|event loop|file (descriptor|handle)|too many open|memory|"
+        "\\bsignal (only|handler)|\\bSIG[A-Z]{2,}|time[d]?[ -]?out");
+    return pattern;
+}
+
+// A frame's file.
+const RE2& modules_of_forks() {
+    static const RE2 pattern(
+        "(^|/)(multiprocessing|concurrent/futures|joblib)/|(^|/)(threading|subprocess|"
+        "socketserver)\\.py$|torch/(multiprocessing|distributed)/|torch/utils/data/_utils/worker");
+    return pattern;
+}
+
+bool is_in(const std::string& file, std::string_view module) {
+    return file.ends_with(module) &&
+           (file.size() == module.size() || file[file.size() - module.size() - 1] == '/');
+}
+
+bool needs_own_confirmation(const Failure& failure, std::string_view module) {
+    if (failure.signature.empty() || !failure.diagnosis) return true;
+    if (std::find(kCausesOfForks.begin(), kCausesOfForks.end(), failure.diagnosis->cause) !=
+        kCausesOfForks.end())
+        return true;
+    const parsers::Frame* frame = parsers::signature_frame(failure);
+    if (!frame || is_in(frame->file, module)) return true;
+    // A long message is told by its beginning, as in its signature.
+    return RE2::PartialMatch(failure.type + ": " + failure.message.substr(0, 4096),
+                             words_of_forks()) ||
+           std::any_of(failure.frames.begin(), failure.frames.end(), [](const auto& at) {
+               return RE2::PartialMatch(at.file, modules_of_forks());
+           });
+}
+
+template <class See>
+void each_failure(const CaseRecord& test, See see) {
+    if (test.failure) see(*test.failure);
+    for (const Failure& failure : test.also) see(failure);
+    for (const auto& sub : test.subcases)
+        if (sub.failure) see(*sub.failure);
+}
+
+}  // namespace
+
+std::set<std::string> signatures_of(const CaseRecord& test) {
+    std::set<std::string> all;
+    each_failure(test, [&](const Failure& failure) { all.insert(failure.signature); });
+    return all;
+}
+
+bool needs_own_confirmation(const CaseRecord& test, std::string_view module) {
+    bool none = true, own = false;
+    each_failure(test, [&](const Failure& failure) {
+        none = false;
+        own = own || needs_own_confirmation(failure, module);
+    });
+    return none || own;
+}
+
+}  // namespace compat::analysis

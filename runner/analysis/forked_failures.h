@@ -1,0 +1,21 @@
+// Failures of forked processes: what identifies them, and which of them the fork itself may have
+// caused. Pure. Not here: which of them run again (runner/plan/confirmation.h).
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "parsers/record.h"
+
+namespace compat::analysis {
+
+// The signatures of all failures of a test, those of its sub-tests included.
+[[nodiscard]] std::set<std::string> signatures_of(const parsers::CaseRecord& test);
+
+// Whether only a fresh process of `module` itself can confirm this failed test: a failure that a
+// fork may cause (time-out, crash, memory, threads, locks, ports, files in use, CUDA initialised
+// before the fork), one without a cause, or one that was raised in the module's own file.
+[[nodiscard]] bool needs_own_confirmation(const parsers::CaseRecord& test, std::string_view module);
+
+}  // namespace compat::analysis

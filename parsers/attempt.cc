@@ -12,6 +12,7 @@
 #include "parsers/signature.h"
 #include "parsers/text.h"
 #include "parsers/unittest_text.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -24,8 +25,9 @@ void append(std::vector<T>& to, std::vector<T> from) {
 
 ModuleRecord from_text(EventsResult events, std::string_view log, std::string_view framework,
                        const ProcessEnd& end) {
-    ModuleRecord record = framework == "pytest" ? parse_pytest_text(log, end, events.record.path)
-                                                : parse_unittest_text(log, end, events.record.path);
+    ModuleRecord record = is_framework(framework, Framework::pytest)
+                              ? parse_pytest_text(log, end, events.record.path)
+                              : parse_unittest_text(log, end, events.record.path);
     append(record.diagnostics, std::move(events.record.diagnostics));
     record.diagnostics.push_back(
         {"events", 0, "no events that can be read; the log's text was read instead"});
@@ -63,7 +65,9 @@ void diagnose(ModuleRecord& record) {
 ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                           std::string_view module, const ProcessEnd& end) {
     EventsResult events = parse_events(files.events, end, module);
-    const bool textual = !events.usable && (framework == "unittest" || framework == "pytest") &&
+    const bool textual = !events.usable &&
+                         (is_framework(framework, Framework::unittest) ||
+                          is_framework(framework, Framework::pytest)) &&
                          !files.log.text().empty();
     ModuleRecord record = textual ? from_text(std::move(events), files.log.text(), framework, end)
                                   : std::move(events.record);

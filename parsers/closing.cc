@@ -7,6 +7,7 @@
 
 #include "parsers/text.h"
 #include "parsers/unittest_header.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -289,10 +290,18 @@ std::optional<Closing> unittest_closing_of(std::string_view ran, std::string_vie
 }
 
 std::optional<FoundClosing> find_closing(std::string_view log, std::string_view framework) {
-    if (framework == "unittest") return find_unittest_closing(log);
-    if (framework == "pytest") return find_pytest_closing(log);
-    if (framework == "gtest") return find_gtest_closing(log);
-    if (framework == "ctest") return find_ctest_closing(log);
+    const auto known = compat::framework_of(framework);
+    if (!known) return std::nullopt;
+    switch (*known) {
+        case Framework::unittest:
+            return find_unittest_closing(log);
+        case Framework::pytest:
+            return find_pytest_closing(log);
+        case Framework::gtest:
+            return find_gtest_closing(log);
+        case Framework::ctest:
+            return find_ctest_closing(log);
+    }
     return std::nullopt;
 }
 

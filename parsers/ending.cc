@@ -6,6 +6,8 @@
 #include <array>
 #include <csignal>
 
+#include "runner/base/framework.h"
+
 namespace compat::parsers {
 
 namespace {
@@ -101,7 +103,7 @@ struct Verdict {
 };
 
 Verdict verdict_of(const ModuleRecord& record) {
-    const bool pytest = record.framework == "pytest";
+    const bool pytest = is_framework(record.framework, Framework::pytest);
     Verdict verdict{.broken = false, .nothing = true, .unreached = false};
     for (const CaseRecord& c : record.cases) {
         // That one died and its framework went on is what CTest alone may say.
@@ -122,30 +124,16 @@ Verdict verdict_of(const ModuleRecord& record) {
     return verdict;
 }
 
-// A framework's exit codes. Python's close with 5 where there was no test to run (unittest since
-// Python 3.12).
-struct ExitCodes {
-    std::string_view framework;
-    int broken;
-    int nothing;
-};
-constexpr std::array<ExitCodes, 4> kExitCodes{
-    {{"unittest", 1, 5}, {"pytest", 1, 5}, {"gtest", 1, 0}, {"ctest", 8, 0}}};
 constexpr int kInterrupted = 2;  // pytest's: a plugin or an error in collection stopped it
 
-const ExitCodes& exit_codes_of(const ModuleRecord& record) {
-    for (const ExitCodes& codes : kExitCodes)
-        if (codes.framework == record.framework) return codes;
-    return kExitCodes.front();
-}
-
 bool gives(const ModuleRecord& record, const Verdict& verdict, int code) {
-    const ExitCodes& codes = exit_codes_of(record);
-    if (code == (verdict.broken ? codes.broken : 0)) return true;
-    if (code == codes.nothing) return verdict.nothing;
+    const FrameworkTraits* named = traits_of(record.framework);
+    const FrameworkTraits& codes = named ? *named : kFrameworks.front();
+    if (code == (verdict.broken ? codes.exit_code_broken : 0)) return true;
+    if (code == codes.exit_code_nothing) return verdict.nothing;
     // pytest stops early with either, as the plugin that stops it chooses.
-    return record.framework == "pytest" && verdict.unreached &&
-           (code == codes.broken || code == kInterrupted);
+    return is_framework(record.framework, Framework::pytest) && verdict.unreached &&
+           (code == codes.exit_code_broken || code == kInterrupted);
 }
 
 // An exit code after the tests that they do not explain.

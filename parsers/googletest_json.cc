@@ -13,6 +13,7 @@
 #include "parsers/jsonl.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -53,7 +54,7 @@ class DocumentReader {
     DocumentReader(const ForeignFile& file, ModuleRecord& record)
         : record_(record), diagnose_("log", record.diagnostics) {
         record_.path = valid_utf8(stem_of(file.name));
-        record_.framework = "gtest";
+        record_.framework = name_of(Framework::gtest);
         record_.from_text = true;
     }
 

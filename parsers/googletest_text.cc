@@ -16,6 +16,7 @@
 #include "parsers/printed_end.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -38,7 +39,7 @@ class Part {
     Part(std::string_view text, std::string path, size_t begin, Unnamed::Room& room)
         : text_(text), begin_(begin), free_from_(begin), room_(room) {
         record_.path = std::move(path);
-        record_.framework = "gtest";
+        record_.framework = name_of(Framework::gtest);
         record_.from_text = true;
     }
 
@@ -228,7 +229,7 @@ class Part {
     // The part's own totals. What failed is counted by what is left where no line does.
     void close(size_t end) {
         if (!closing_) return;
-        auto found = find_closing(plain(*closing_, end), "gtest");
+        auto found = find_closing(plain(*closing_, end), name_of(Framework::gtest));
         if (!found) return;
         Closing& closing = found->closing;
         std::int64_t rest = closing.ran.value_or(0);

@@ -10,14 +10,16 @@
 #include <string_view>
 
 #include "parsers/record.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
 enum class JunitWriter { pytest, unittest, googletest, ctest, other };
 [[nodiscard]] constexpr std::string_view framework_of(JunitWriter writer) {
-    constexpr std::array<std::string_view, 5> kFrameworks{"pytest", "unittest", "gtest", "ctest",
-                                                          "junit"};
-    return kFrameworks[static_cast<size_t>(writer)];
+    constexpr std::array<std::string_view, 5> kNames{
+        name_of(Framework::pytest), name_of(Framework::unittest), name_of(Framework::gtest),
+        name_of(Framework::ctest), "junit"};
+    return kNames[static_cast<size_t>(writer)];
 }
 
 // By the marks that a writer leaves on an outermost <testsuite>, the document's root and its tests.

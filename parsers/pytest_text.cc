@@ -8,6 +8,7 @@
 #include "parsers/pytest_scanner.h"
 #include "parsers/text.h"
 #include "parsers/unittest_header.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -16,7 +17,7 @@ namespace {
 ModuleRecord pytest_record() {
     ModuleRecord record;
     record.from_text = true;
-    record.framework = "pytest";
+    record.framework = name_of(Framework::pytest);
     return record;
 }
 
@@ -101,7 +102,7 @@ ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
                                std::string_view module) {
     ModuleRecord record = pytest_record();
     record.path = valid_utf8(module);
-    auto closing = find_closing(log, "pytest");
+    auto closing = find_closing(log, name_of(Framework::pytest));
     PytestScanner scanner({.text = log,
                            .module = record.path,
                            .fallback = record.path,
@@ -126,7 +127,7 @@ std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart&
 }
 
 bool pytest_encloses_unittest(std::string_view beginning, std::string_view end) {
-    const auto inner = find_closing(end, "unittest");
+    const auto inner = find_closing(end, name_of(Framework::unittest));
     if (!inner) return false;
     const bool overlap = beginning.data() + beginning.size() > end.data();
     if (!begins_before_unittest(end.substr(0, inner->end)) &&

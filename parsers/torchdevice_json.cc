@@ -14,6 +14,7 @@
 #include "parsers/text.h"
 #include "parsers/torchdevice.h"
 #include "parsers/unnamed.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -46,7 +47,7 @@ class Module {
     Module(const json& entry, std::string_view module, Unnamed::Room& room)
         : entry_(entry), module_(module), room_(room) {
         record_.path = torchdevice_path(module);
-        record_.framework = "unittest";
+        record_.framework = name_of(Framework::unittest);
         record_.from_text = true;
     }
 

@@ -10,6 +10,7 @@
 #include "parsers/ending.h"
 #include "parsers/text.h"
 #include "parsers/torchdevice.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -173,7 +174,7 @@ class Run {
     ModuleRecord record_of(const ModuleLog& module) {
         ModuleRecord record;
         record.path = module.path;
-        record.framework = "unittest";
+        record.framework = name_of(Framework::unittest);
         record.from_text = true;
         if (module.return_code) {
             record.closing = Closing{.text = module.text, .ran = {}, .counts = {}};

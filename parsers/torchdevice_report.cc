@@ -13,6 +13,7 @@
 #include "parsers/text.h"
 #include "parsers/torchdevice.h"
 #include "parsers/unnamed.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -85,7 +86,7 @@ class Report {
   public:
     Report(const ForeignFile& file, ModuleRecord& record)
         : file_(file), record_(record), diagnose_("log", record.diagnostics) {
-        record_.framework = "unittest";
+        record_.framework = name_of(Framework::unittest);
         record_.from_text = record_.ready = true;
     }
 

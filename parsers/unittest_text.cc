@@ -9,6 +9,7 @@
 #include "parsers/printed_end.h"
 #include "parsers/text.h"
 #include "parsers/unittest_scanner.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -44,7 +45,7 @@ void settle_run(ModuleRecord& record, const UnittestScanner& scanner, const Proc
 ModuleRecord unittest_record() {
     ModuleRecord record;
     record.from_text = true;
-    record.framework = "unittest";
+    record.framework = name_of(Framework::unittest);
     return record;
 }
 
@@ -54,7 +55,7 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
                                  std::string_view module) {
     ModuleRecord record = unittest_record();
     record.path = valid_utf8(module);
-    auto closing = find_closing(log, "unittest");
+    auto closing = find_closing(log, name_of(Framework::unittest));
     UnittestScanner scanner({.text = log,
                              .module = record.path,
                              .fallback = record.path,

@@ -13,6 +13,7 @@
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/attempts.h"
 #include "runner/analysis/marks.h"
+#include "runner/base/framework.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
 
@@ -325,14 +326,14 @@ class ModelBuilder::Impl {
     [[nodiscard]] std::vector<std::string> framework_command(const std::string& module,
                                                              const std::string& name) const {
         const std::string& framework = info_.framework;
-        if (framework == "gtest") {
+        if (is_framework(framework, Framework::gtest)) {
             std::vector<std::string> words{"./" + module};
             if (!name.empty()) words.push_back("--gtest_filter=" + name);
             return words;
         }
-        if (framework == "ctest") {
+        if (is_framework(framework, Framework::ctest)) {
             const fs::path folder = fs::path(module).parent_path();
-            std::vector<std::string> words{"ctest", "--test-dir",
+            std::vector<std::string> words{std::string(framework), "--test-dir",
                                            folder.empty() ? "." : folder.string(), "--verbose"};
             if (!name.empty()) words.insert(words.end(), {"-R", exact_pattern(name)});
             return words;

@@ -171,7 +171,7 @@ bool find_programs(Suite& suite, const std::vector<TreeFile>& files) {
         const auto globs = default_modules(framework);
         const auto found = std::count_if(files.begin(), files.end(), [&](const TreeFile& file) {
             return matches_any(globs, file.path) &&
-                   (framework == Framework::ctest || file.executable);
+                   (!traits_of(framework).modules_are_programs || file.executable);
         });
         if (found == 0) continue;
         suite.framework = framework;

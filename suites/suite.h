@@ -12,9 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "runner/base/framework.h"
+
 namespace compat::suites {
 
-enum class Framework { unittest, pytest, gtest, ctest };
 enum class SourceKind { path, pypi_wheel, pypi_sdist, git, debian };
 
 struct Source {
@@ -44,7 +45,7 @@ struct Limits {
     std::chrono::milliseconds test_timeout{std::chrono::minutes{5}};
     std::uint64_t log_bytes = 64ull << 20;
     std::uint64_t events_bytes = 16ull << 20;  // of the text of failures in an events file
-    std::uint64_t memory_bytes = 0;  // 0: no limit
+    std::uint64_t memory_bytes = 0;            // 0: no limit
     int restarts = 20;
 };
 
@@ -76,12 +77,7 @@ struct Suite {
     std::string expectations;  // file name relative to `folder`; empty: none
 };
 
-[[nodiscard]] std::string_view name_of(Framework framework);
 [[nodiscard]] std::string_view name_of(SourceKind kind);
-[[nodiscard]] std::optional<Framework> framework_of(std::string_view name);
-
-// Whether its tests run inside a Python of the suite's environment; else they are programs.
-[[nodiscard]] bool is_python(Framework framework);
 
 // Globs on file names where a suite gives none: the framework's own.
 [[nodiscard]] std::vector<std::string> default_modules(Framework framework);

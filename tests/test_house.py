@@ -65,6 +65,11 @@ RULES = [
     ("only folders named linux call Linux", ["runner"],
      r'"/proc|prctl|pidfd_open|SYS_|syscall\(|signalfd|eventfd|epoll_|inotify|memfd_|prlimit|F_GETPIPE_SZ|sigabbrev_np|#include <linux/',
      ("runner/exec/linux", "runner/base/linux"), "::prctl(PR_SET_PDEATHSIG, SIGTERM);"),
+    ("what sets test frameworks apart stands in one table", ["runner", "parsers", "reports", "suites"], r'^[^/]*"(unittest|pytest|gtest|ctest)"',
+     ("runner/base/framework.h",
+      "parsers/foreign.h", "parsers/junit_case.cc",  # names that other programs write
+      "suites/convention.cc"),  # sections of configuration files
+     'if (framework == "pytest") return;'),
     ("no shell strings", ALL, r"\bsystem\(|popen\(|/bin/sh", (), 'std::system("ls");'),
     ("exit codes live in one table", ["runner"], r"\b_?exit\([0-9]|return (2|3|4|5|130);", ("runner/base",), "exit(2);"),
 ]

@@ -10,6 +10,7 @@
 
 #include "parsers/closing.h"
 #include "runner/analysis/marks.h"
+#include "runner/base/framework.h"
 
 namespace compat::analysis {
 
@@ -58,10 +59,18 @@ constexpr std::string_view kRan = "ran";
 constexpr std::string_view kEvents = "events";
 
 std::span<const CountedAs> words_of(std::string_view framework) {
-    if (framework == "unittest") return kUnittestWords;
-    if (framework == "pytest") return kPytestWords;
-    if (framework == "gtest") return kGtestWords;
-    if (framework == "ctest") return kCtestWords;
+    const auto known = framework_of(framework);
+    if (!known) return {};
+    switch (*known) {
+        case Framework::unittest:
+            return kUnittestWords;
+        case Framework::pytest:
+            return kPytestWords;
+        case Framework::gtest:
+            return kGtestWords;
+        case Framework::ctest:
+            return kCtestWords;
+    }
     return {};
 }
 
@@ -72,7 +81,8 @@ bool is_broken(State state) { return state == State::failed || state == State::e
 // As the framework counted a failure that is not the case's first.
 State counted(const Failure& failure, std::string_view framework) {
     if (failure.counted) return *failure.counted;
-    if (framework == "pytest") return failure.phase == Phase::call ? State::failed : State::errored;
+    if (is_framework(framework, Framework::pytest))
+        return failure.phase == Phase::call ? State::failed : State::errored;
     return failure.type == "AssertionError" ? State::failed : State::errored;
 }
 
@@ -97,13 +107,15 @@ void tally(StateCounts& counts, const CaseRecord& c, std::string_view framework)
 // GoogleTest and CTest count each test that they began once: whatever became of it but for a pass
 // or a skip is a failure.
 bool counts_tests(std::string_view framework) {
-    return framework == "gtest" || framework == "ctest";
+    const FrameworkTraits* traits = traits_of(framework);
+    return traits && traits->counts_tests_begun;
 }
 
 // GoogleTest counts the tests that a global set-up kept from beginning among those that ran, and as
 // passed.
 bool is_kept_from_beginning(const CaseRecord& c, std::string_view framework) {
-    return framework == "gtest" && !c.pseudo && !c.started && c.phase == Phase::module_setup;
+    return is_framework(framework, Framework::gtest) && !c.pseudo && !c.started &&
+           c.phase == Phase::module_setup;
 }
 
 void tally_test(StateCounts& counts, const CaseRecord& c, std::string_view framework) {
@@ -149,7 +161,8 @@ StateCounts counted_by_framework(const ModuleRecord& record) {
             continue;
         }
         if (!is_in_totals(c, record.framework)) continue;
-        const bool once = record.framework == "unittest" && before && same_fixture(*before, c);
+        const bool once = is_framework(record.framework, Framework::unittest) && before &&
+                          same_fixture(*before, c);
         if (!once) tally(counts, c, record.framework);
         before = &c;
     }
@@ -195,7 +208,9 @@ Closing junit_totals(const ModuleRecord& record, bool by_outcome) {
             continue;
         }
         tally(counts, c, record.framework);
-        const bool twice = record.framework == "pytest" ? is_double(c) : is_told_by_subtests(c);
+        const bool twice = is_framework(record.framework, Framework::pytest)
+                               ? is_double(c)
+                               : is_told_by_subtests(c);
         beside += twice ? 1 : 0;
     }
     const auto sum = [&](std::initializer_list<State> states) {
@@ -209,8 +224,8 @@ Closing junit_totals(const ModuleRecord& record, bool by_outcome) {
     std::int64_t errors = sum({State::errored});
     // What is disabled stands under a word of its own.
     std::int64_t skipped = sum({State::skipped, State::xfailed}) - disabled;
-    if (record.framework == "unittest") errors += at(counts, State::xpassed);
-    if (record.framework == "ctest") skipped += std::exchange(errors, 0);
+    if (is_framework(record.framework, Framework::unittest)) errors += at(counts, State::xpassed);
+    if (is_framework(record.framework, Framework::ctest)) skipped += std::exchange(errors, 0);
     return {.text = {},
             .ran = {},
             .counts = {{std::string(kTests), tests},
@@ -231,7 +246,7 @@ bool hidden_in_text(const ModuleRecord& record, std::string_view word, std::int6
             [](const CaseRecord& c) { return c.started && c.state == State::skipped; });
         return theirs < ours && ours - theirs <= skipped;
     }
-    if (word == kTests) return record.framework == "pytest" && theirs > ours;
+    if (word == kTests) return is_framework(record.framework, Framework::pytest) && theirs > ours;
     const auto& counts = record.closing->counts;
     return word == "skipped" && theirs > ours &&
            std::any_of(counts.begin(), counts.end(),
@@ -287,7 +302,7 @@ std::optional<Closing> expected_closing(const ModuleRecord& record) {
     if (!record.finished || words.empty()) return std::nullopt;
     StateCounts counts = counted_by_framework(record);
     Closing closing;
-    if (record.framework != "pytest")
+    if (!is_framework(record.framework, Framework::pytest))
         closing.ran =
             std::count_if(record.cases.begin(), record.cases.end(), [&](const CaseRecord& c) {
                 return c.started || is_kept_from_beginning(c, record.framework);

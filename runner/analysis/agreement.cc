@@ -6,6 +6,7 @@
 
 #include "parsers/closing.h"
 #include "runner/analysis/accounting.h"
+#include "runner/base/framework.h"
 
 namespace compat::analysis {
 
@@ -52,7 +53,7 @@ bool is_of_fixture(const CaseRecord& test) {
 // parametrising libraries add, can be told from the rest of the line.
 bool is_unspeakable(const CaseRecord& test, std::string_view framework) {
     constexpr std::string_view kReplaced = "\xEF\xBF\xBD";
-    if (framework != "unittest") return false;
+    if (!is_framework(framework, Framework::unittest)) return false;
     const auto is_plain = [](char c) {
         const auto byte = static_cast<unsigned char>(c);
         return byte >= 0x80 || std::isalnum(byte) ||

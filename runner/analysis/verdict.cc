@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "runner/base/framework.h"
+
 namespace compat::analysis {
 
 using parsers::ModuleOutcome;
@@ -16,7 +18,7 @@ bool is_unexpected(State state, std::string_view framework) {
         case State::not_run:
             return true;
         case State::xpassed:
-            return framework == "unittest";
+            return traits_of(framework) && traits_of(framework)->fails_on_xpassed;
         case State::passed:
         case State::skipped:
         case State::xfailed:

@@ -40,7 +40,7 @@ std::string given(const suites::Suite& suite, const ChildSettings& settings,
 Environment added(const suites::Suite& suite, const ChildSettings& settings,
                   const Environment& inherited) {
     const bool shim = !settings.shim_library.empty();
-    const bool python = suites::is_python(suite.framework);
+    const bool python = traits_of(suite.framework).in_python;
     Environment env;
 
     std::vector<std::string> python_path;

@@ -48,7 +48,7 @@ Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const
 
     std::vector<ModuleFile> modules;
     for (const suites::TreeFile& file : suites::list_tree(root, suite.layout.tests)) {
-        if (suite.framework == suites::Framework::gtest && !file.executable) continue;
+        if (traits_of(suite.framework).modules_are_programs && !file.executable) continue;
         const std::string name = fs::path(file.path).filename().string();
         const auto takes = [&](const std::string& glob) {
             return suites::glob_matches(glob, name);
@@ -64,7 +64,7 @@ Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const
             [&](const std::string& glob) { return suites::glob_covers(glob, file.path); });
         modules.push_back({file.path, file.bytes, excluded});
     }
-    if (suite.framework == suites::Framework::ctest) keep_topmost(modules);
+    if (traits_of(suite.framework).modules_contain_others) keep_topmost(modules);
     if (modules.empty())
         return fail(ErrorKind::nothing_selected,
                     fmt::format("no test module ({}) in it", fmt::join(suite.layout.modules, ", ")),

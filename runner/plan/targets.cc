@@ -137,7 +137,7 @@ std::vector<std::string> suggestions(const suites::Suite& suite,
 
 }  // namespace
 
-std::vector<std::string> selecting_ids(std::string_view id, bool of_googletest) {
+std::vector<std::string> selecting_ids(std::string_view id, Framework framework) {
     std::vector<std::string> ids{std::string(id)};
     auto bare = id.substr(0, id.find('['));
     for (auto end = bare.rfind("::"); end != bare.npos; end = bare.rfind("::")) {
@@ -146,7 +146,7 @@ std::vector<std::string> selecting_ids(std::string_view id, bool of_googletest) 
     }
     const auto at_test = id.rfind("::");
     const auto at_suite = at_test == id.npos ? at_test : id.substr(0, at_test).rfind("::");
-    if (!of_googletest || at_suite == id.npos) return ids;
+    if (!traits_of(framework).selects_without_instance || at_suite == id.npos) return ids;
     const auto module = id.substr(0, at_suite), test = id.substr(at_test + 2);
     const auto suite = id.substr(at_suite + 2, at_test - at_suite - 2);
     const auto without_first = suite.find('/') == suite.npos ? 0 : suite.find('/') + 1;

@@ -28,7 +28,7 @@ struct Match {
 // The ids by which a test is selected: its own, that of its function without parameters, those of
 // its classes; of one of GoogleTest's also as the source has them, `Suite::Test` of
 // `Some/Suite::Test/0`. The harness selects by the same (recorder.py, gtest_text.py).
-[[nodiscard]] std::vector<std::string> selecting_ids(std::string_view id, bool of_googletest);
+[[nodiscard]] std::vector<std::string> selecting_ids(std::string_view id, Framework framework);
 
 // Whether `path` belongs to the group.
 [[nodiscard]] bool is_in(const suites::Group& group, std::string_view path);

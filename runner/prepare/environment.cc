@@ -149,7 +149,7 @@ Expected<std::optional<Environment>> find_environment(const suites::Suite& suite
                                                       const Options& options, const Share& share,
                                                       const Cache& cache) {
     fs::path python = options.python;
-    if (python.empty() && !suites::is_python(suite.framework))
+    if (python.empty() && !traits_of(suite.framework).in_python)
         return harness_python(options, share).map([](Environment environment) {
             return std::optional(std::move(environment));
         });
@@ -168,7 +168,7 @@ Expected<std::optional<Environment>> find_environment(const suites::Suite& suite
 Expected<Environment> make_environment(const suites::Suite& suite, const Options& options,
                                        const Share& share, const Cache& cache, const Say& say) {
     if (!options.python.empty()) return probe(options.python, share);
-    if (!suites::is_python(suite.framework)) return harness_python(options, share);
+    if (!traits_of(suite.framework).in_python) return harness_python(options, share);
     const auto recipe = recipe_of(suite, options);
     if (!recipe) return tl::unexpected(recipe.error());
     const std::string& python = recipe->python;
@@ -201,11 +201,11 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                 })
                 .and_then([&] { return probe_text(own, share); })
                 .and_then([&](const std::string& text) -> Expected<std::string> {
-                    // A suite that says pytest and pins none gets the latest.
-                    if (suite.framework != suites::Framework::pytest ||
-                        parse_probe(text, own)->packages.contains("pytest"))
+                    // A suite that does not pin its framework gets the latest.
+                    const std::string package(traits_of(suite.framework).package);
+                    if (package.empty() || parse_probe(text, own)->packages.contains(package))
                         return text;
-                    return pip({"pytest"}).and_then([&] { return probe_text(own, share); });
+                    return pip({package}).and_then([&] { return probe_text(own, share); });
                 });
         });
     if (!entry) return tl::unexpected(entry.error());

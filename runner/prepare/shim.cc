@@ -152,7 +152,7 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
     prepared.source = std::move(*source);
     if (options.source_only) return prepared;
 
-    if (options.shim && suites::is_python(suite.framework)) {
+    if (options.shim && traits_of(suite.framework).in_python) {
         auto library = get_shim(prepared.environment, share, cache, say);
         if (!library) return tl::unexpected(library.error());
         prepared.shim_library = std::move(*library);

@@ -91,8 +91,8 @@ std::vector<std::string> meant_by(const std::vector<std::string>& ids, const Rea
         for (const auto& test : record.cases) {
             if (test.pseudo) continue;
             // A class, or a function of many parameters, may be what was meant, too.
-            const bool of_googletest = record.framework == name_of(suites::Framework::gtest);
-            for (auto& name : plan::selecting_ids(test.id, of_googletest))
+            const auto framework = framework_of(record.framework).value_or(Framework::unittest);
+            for (auto& name : plan::selecting_ids(test.id, framework))
                 known.insert(std::move(name));
         }
     const std::vector<std::string> all(known.begin(), known.end());

@@ -29,9 +29,9 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     auto settings = config::Settings::resolve(invocation.flags, &ready.suite);
     if (!settings) return tl::unexpected(settings.error());
     ready.settings = std::move(*settings);
-    const auto framework = suites::framework_of(ready.settings.text(Setting::framework)).value();
+    const auto framework = framework_of(ready.settings.text(Setting::framework)).value();
     const bool both_python =
-        suites::is_python(framework) && suites::is_python(ready.suite.framework);
+        traits_of(framework).in_python && traits_of(ready.suite.framework).in_python;
     // Tests lie in other files then.
     if (framework != ready.suite.framework && !both_python)
         ready.suite.layout.modules = suites::default_modules(framework);

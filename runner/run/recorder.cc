@@ -37,8 +37,8 @@ std::vector<std::string> without_tests(const std::vector<std::string>& asked,
     std::set<std::string> ids;
     for (const auto& test : record.cases) {
         if (test.pseudo) return nobody;
-        const bool of_googletest = record.framework == name_of(suites::Framework::gtest);
-        for (auto& id : plan::selecting_ids(test.id, of_googletest)) ids.insert(std::move(id));
+        const auto framework = framework_of(record.framework).value_or(Framework::unittest);
+        for (auto& id : plan::selecting_ids(test.id, framework)) ids.insert(std::move(id));
     }
     for (const std::string& id : asked)
         if (!ids.contains(id)) nobody.push_back(id);

@@ -41,7 +41,7 @@ struct Step {
 class Recorder {
   public:
     struct Settings {
-        suites::Framework framework = suites::Framework::unittest;
+        Framework framework = Framework::unittest;
         plan::AttemptLimits limits;  // `maxfail` is the run's
         bool flaky_fails = false;
         bool confirm_all = true;  // by its own module each failure of a forked process

@@ -8,9 +8,8 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
                                        std::shared_ptr<const exec::Variables> common,
                                        size_t modules) {
     const auto& suite = ready.suite;
-    const bool in_python = suite.framework == suites::Framework::unittest ||
-                           suite.framework == suites::Framework::pytest;
-    if (!ready.settings.on(Setting::warm) || suite.preload.empty() || !in_python || modules < 2)
+    if (!ready.settings.on(Setting::warm) || suite.preload.empty() ||
+        !traits_of(suite.framework).warm_start || modules < 2)
         return std::nullopt;
     exec::Zygote zygote;
     zygote.job.name = "warm start";

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 class CommandTest : public ::testing::Test {
   protected:
     CommandTest() {
-        suite.framework = suites::Framework::pytest;
+        suite.framework = Framework::pytest;
         suite.layout.pythonpath = {".", "src"};
         suite.env = {{"FROM_SUITE", "s"}, {"BOTH", "suite"}};
         settings.python = "/env/bin/python";

@@ -163,10 +163,10 @@ TEST(Targets, AtMostFiveSuggestions) {
 TEST(SelectingIds, AreTheTestsOwnAndThoseOfWhatItIsPartOf) {
     using testing::UnorderedElementsAre;
     EXPECT_THAT(
-        selecting_ids("a.py::A::B::t[x::y]", false),
+        selecting_ids("a.py::A::B::t[x::y]", Framework::pytest),
         UnorderedElementsAre("a.py::A::B::t[x::y]", "a.py::A::B::t", "a.py::A::B", "a.py::A"));
     const auto set_of = [](const char* id) {
-        const auto ids = selecting_ids(id, true);
+        const auto ids = selecting_ids(id, Framework::gtest);
         return std::set<std::string>(ids.begin(), ids.end());
     };
     EXPECT_THAT(set_of("bin/b::Suite::Test"),

@@ -42,7 +42,7 @@ class RecorderTest : public testing::Test {
     }
     // One that confirms each signature once, with all modules under way.
     Recorder confirming_once(plan::AttemptLimits limits = {}) {
-        auto made = recorder({suites::Framework::unittest, limits, false, false});
+        auto made = recorder({Framework::unittest, limits, false, false});
         for (size_t module = 0; module < modules.size(); ++module)
             EXPECT_TRUE(made.take_up(module, {}).next);
         EXPECT_TRUE(made.begin().empty());
@@ -241,7 +241,7 @@ TEST_F(RecorderTest, ModulesThatWaitWhenARunStopsAreConfirmedByAResume) {
     (void)ended(r, first(1), kFails);
     EXPECT_EQ(r.cut_short().size(), 2u);
     EXPECT_TRUE(r.left_something());
-    auto resumed = recorder({suites::Framework::unittest, {}, false, false});
+    auto resumed = recorder({Framework::unittest, {}, false, false});
     for (size_t module = 0; module < 2; ++module)
         EXPECT_TRUE(waits(resumed.take_up(module, stored(module))));
     const auto steps = resumed.begin();
@@ -250,7 +250,7 @@ TEST_F(RecorderTest, ModulesThatWaitWhenARunStopsAreConfirmedByAResume) {
     EXPECT_EQ(steps[0].next->module, 0u);
     EXPECT_EQ(all_steps(resumed, *steps[0].next, {{"x", State::errored}}).size(), 2u);
 
-    auto later = recorder({suites::Framework::unittest, {}, false, false});
+    auto later = recorder({Framework::unittest, {}, false, false});
     EXPECT_TRUE(later.take_up(0, stored(0)).done);
     EXPECT_TRUE(waits(later.take_up(1, stored(1))));
     const auto known = later.begin();

@@ -48,7 +48,7 @@ TEST(ShippedSuites, OutsideCodeIsPinnedAndLinked) {
         ASSERT_TRUE(suite.has_value()) << to_line(suite.error());
         if (suite->source.kind == SourceKind::path) continue;
         EXPECT_THAT(suite->links_base, ::testing::HasSubstr("{path}#L{line}")) << folder;
-        if (!is_python(suite->framework)) continue;
+        if (!traits_of(suite->framework).in_python) continue;
         ASSERT_NE(suite->requirements, "") << folder;
         std::istringstream lines(read_file(folder / suite->requirements).value());
         std::set<std::string> packages;

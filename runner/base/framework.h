@@ -1,0 +1,110 @@
+// The test frameworks, one row each: what sets them apart for the runner. Code asks this table and
+// compares no names. Not here: how a framework's output is read (parsers), how it is driven
+// (runner/harness).
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace compat {
+
+enum class Framework { unittest, pytest, gtest, ctest };
+
+struct FrameworkTraits {
+    Framework framework;
+    std::string_view name;                    // in suite.json, the database and reports
+    std::array<std::string_view, 4> modules;  // globs on file names of test modules; "": none
+    std::string_view package;                 // what pip must install to run it; empty: nothing
+    bool in_python;                           // tests run in a Python of the suite's environment
+    bool warm_start;                // its modules may be forked from a process that imported torch
+    bool modules_are_programs;      // modules are executable files
+    bool modules_contain_others;    // a module holds the modules in folders below its own
+    bool selects_without_instance;  // "Suite.Test" selects "Instance/Suite.Test/0" as well
+    bool fails_on_xpassed;          // an unexpected success is a failure in its eyes
+    bool counts_tests_begun;        // its totals count each test that began once, and no fixture
+    int exit_code_broken;           // some test failed
+    int exit_code_nothing;          // no test to run; unittest since Python 3.12
+};
+
+inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
+    {.framework = Framework::unittest,
+     .name = "unittest",
+     .modules = {"test*.py"},
+     .package = "",
+     .in_python = true,
+     .warm_start = true,
+     .modules_are_programs = false,
+     .modules_contain_others = false,
+     .selects_without_instance = false,
+     .fails_on_xpassed = true,
+     .counts_tests_begun = false,
+     .exit_code_broken = 1,
+     .exit_code_nothing = 5},
+    {.framework = Framework::pytest,
+     .name = "pytest",
+     .modules = {"test_*.py", "*_test.py"},
+     .package = "pytest",
+     .in_python = true,
+     .warm_start = true,
+     .modules_are_programs = false,
+     .modules_contain_others = false,
+     .selects_without_instance = false,
+     .fails_on_xpassed = false,
+     .counts_tests_begun = false,
+     .exit_code_broken = 1,
+     .exit_code_nothing = 5},
+    {.framework = Framework::gtest,
+     .name = "gtest",
+     .modules = {"*_test", "*_tests", "*Test", "*Tests"},
+     .package = "",
+     .in_python = false,
+     .warm_start = false,
+     .modules_are_programs = true,
+     .modules_contain_others = false,
+     .selects_without_instance = true,
+     .fails_on_xpassed = false,
+     .counts_tests_begun = true,
+     .exit_code_broken = 1,
+     .exit_code_nothing = 0},
+    {.framework = Framework::ctest,
+     .name = "ctest",
+     .modules = {"CTestTestfile.cmake"},
+     .package = "",
+     .in_python = false,
+     .warm_start = false,
+     .modules_are_programs = false,
+     .modules_contain_others = true,
+     .selects_without_instance = false,
+     .fails_on_xpassed = false,
+     .counts_tests_begun = true,
+     .exit_code_broken = 8,
+     .exit_code_nothing = 0},
+}};
+
+[[nodiscard]] constexpr const FrameworkTraits& traits_of(Framework framework) {
+    return kFrameworks[static_cast<std::size_t>(framework)];
+}
+
+[[nodiscard]] constexpr std::string_view name_of(Framework framework) {
+    return traits_of(framework).name;
+}
+
+// Null: a name of none of these, as of results that were imported from elsewhere ("junit").
+[[nodiscard]] constexpr const FrameworkTraits* traits_of(std::string_view name) {
+    for (const FrameworkTraits& row : kFrameworks)
+        if (row.name == name) return &row;
+    return nullptr;
+}
+
+[[nodiscard]] constexpr std::optional<Framework> framework_of(std::string_view name) {
+    const FrameworkTraits* row = traits_of(name);
+    return row ? std::optional(row->framework) : std::nullopt;
+}
+
+// Whether records that name their framework name this one.
+[[nodiscard]] constexpr bool is_framework(std::string_view name, Framework framework) {
+    return name == name_of(framework);
+}
+
+}  // namespace compat

@@ -126,9 +126,14 @@ Verdict verdict_of(const ModuleRecord& record) {
 
 constexpr int kInterrupted = 2;  // pytest's: a plugin or an error in collection stopped it
 
+// A record that names none of our frameworks is taken for unittest's.
+const FrameworkTraits& framework_traits(const ModuleRecord& record) {
+    const FrameworkTraits* named = compat::traits_of(record.framework);
+    return named ? *named : kFrameworks.front();
+}
+
 bool gives(const ModuleRecord& record, const Verdict& verdict, int code) {
-    const FrameworkTraits* named = traits_of(record.framework);
-    const FrameworkTraits& codes = named ? *named : kFrameworks.front();
+    const FrameworkTraits& codes = framework_traits(record);
     if (code == (verdict.broken ? codes.exit_code_broken : 0)) return true;
     if (code == codes.exit_code_nothing) return verdict.nothing;
     // pytest stops early with either, as the plugin that stops it chooses.
@@ -143,13 +148,13 @@ void settle_exit_code(ModuleRecord& record, const ProcessEnd& end) {
     const std::string how = words_for(end) + " after its tests, which alone would give ";
     if (!verdict.broken) {
         record.outcome = ModuleOutcome::crashed;
-        const int nothing = exit_codes_of(record).nothing;
+        const int nothing = framework_traits(record).exit_code_nothing;
         record.reason = how + (verdict.nothing && nothing != 0 ? fmt::format("0 or {}", nothing)
                                                                : std::string("0"));
         add_outside_row(record, {}, State::crashed, record.reason);
     } else if (end.code != 0) {
         record.diagnostics.push_back(
-            {"events", 0, how + std::to_string(exit_codes_of(record).broken)});
+            {"events", 0, how + std::to_string(framework_traits(record).exit_code_broken)});
     }
 }
 
@@ -188,7 +193,7 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
         add_outside_row(record, {}, state_inside(end), record.reason);
     } else if (record.cases.empty()) {
         const bool empty = end.kind != ProcessEnd::Kind::exited || end.code == 0 ||
-                           end.code == exit_codes_of(record).nothing;
+                           end.code == framework_traits(record).exit_code_nothing;
         record.outcome = empty ? ModuleOutcome::no_tests : ModuleOutcome::crashed;
         record.reason = empty ? "it holds no tests" : words_for(end) + " without any test";
         if (!empty) add_outside_row(record, {}, State::crashed, record.reason);

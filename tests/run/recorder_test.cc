@@ -321,7 +321,7 @@ class BusyDatabaseTest : public RecorderTest {
 
 TEST_F(BusyDatabaseTest, TheRunGoesOnAndStoresLater) {
     auto r = recorder();
-    EXPECT_TRUE(ended(r, first(0), {{"x", State::passed}}, exec::Exited{0}).done);
+    EXPECT_TRUE(ended(r, first(0), {{"x", State::passed}}, ProcessEnd::exited(0)).done);
     EXPECT_TRUE(ended(r, first(1), {{"x", State::errored}, {"y", State::passed}}).next);
     EXPECT_FALSE(r.trouble());
     EXPECT_EQ(r.stop(), "");
@@ -332,7 +332,7 @@ TEST_F(BusyDatabaseTest, TheRunGoesOnAndStoresLater) {
     EXPECT_TRUE(r.save_what_waits());
     EXPECT_EQ(stored(0).size(), 1u);
     EXPECT_EQ(stored(1).size(), 1u);
-    ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}}, exec::Exited{0});
+    ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}}, ProcessEnd::exited(0));
     EXPECT_EQ(stored(1).size(), 2u);
     EXPECT_FALSE(r.trouble());
 }
@@ -340,9 +340,9 @@ TEST_F(BusyDatabaseTest, TheRunGoesOnAndStoresLater) {
 TEST_F(BusyDatabaseTest, WhatWasNeverStoredIsStoredFromTheFolder) {
     {
         auto r = recorder();
-        ended(r, first(0), {{"x", State::passed}}, exec::Exited{0});
+        ended(r, first(0), {{"x", State::passed}}, ProcessEnd::exited(0));
         ended(r, first(1), {{"x", State::errored}});
-        ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}}, exec::Exited{0});
+        ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}}, ProcessEnd::exited(0));
     }
     lock.reset();
     EXPECT_EQ(stored(1).size(), 0u);

@@ -315,7 +315,8 @@ class ModelBuilder::Impl {
         runner.push_back(target);
         std::vector<std::string> plain;
         for (const auto& [variable, value] : info_.env)
-            if (!is_secret_name(variable)) plain.push_back(variable + "=" + value);
+            if (!is_secret_name(variable) && value.find(kMasked) == std::string::npos)
+                plain.push_back(variable + "=" + value);
         if (!plain.empty()) plain.insert(plain.begin(), "env");
         const std::vector<std::string> own = framework_command(module, name);
         plain.insert(plain.end(), own.begin(), own.end());

@@ -159,6 +159,13 @@ Expected<Suite> parse_suite(std::string_view text, const fs::path& file) {
                       violation->key ? positions.of_key(violation->pointer)
                                      : positions.of(violation->pointer),
                       violation->message);
+    if (document.contains("env"))
+        for (const auto& [name, value] : document["env"].items())
+            if ((name + value.get<std::string>()).find('\0') != std::string::npos)
+                return refuse(file, positions.of("/env"),
+                              fmt::format("the variable \"{}\" contains a NUL byte",
+                                          name.substr(0, name.find('\0'))),
+                              "no environment can hold one: remove it");
 
     Suite suite = suite_of(document);
     suite.folder = file.parent_path();

@@ -31,7 +31,13 @@ Expected<fs::path> existing_results(const fs::path& folder) {
 
 // Made first of all, so that a folder that cannot be written is known before minutes are spent.
 Expected<OpenResults> open_results(const fs::path& results) {
+    std::error_code error;
+    const bool is_new = !fs::exists(results, error);
     if (auto made = make_directories(results / "runs"); !made) return tl::unexpected(made.error());
+    // Results lie in a checkout as often as not, and nobody wants to commit them.
+    if (is_new)
+        if (auto ignored = write_file(results / ".gitignore", "*\n"); !ignored)
+            return tl::unexpected(ignored.error());
     auto lock = ResultsLock::share(results);
     if (!lock) return tl::unexpected(lock.error());
     if (is_gone(results)) return tl::unexpected(store::Store::gone(results / "runner.db"));

@@ -62,9 +62,33 @@ bool is_secret_name(std::string_view name) {
     std::string upper(name);
     std::transform(upper.begin(), upper.end(), upper.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    constexpr std::array<std::string_view, 4> kWords{"TOKEN", "KEY", "SECRET", "PASSWORD"};
+    constexpr std::array<std::string_view, 10> kWords{"TOKEN",  "KEY", "SECRET",     "PASSWORD",
+                                                      "PASSWD", "PWD", "CREDENTIAL", "COOKIE",
+                                                      "AUTH",   "DSN"};
+    if (upper == "PWD" || upper == "OLDPWD") return false;  // the working folder
     return std::any_of(kWords.begin(), kWords.end(),
                        [&](auto word) { return upper.find(word) != std::string::npos; });
+}
+
+std::string mask_url_passwords(std::string_view text) {
+    constexpr std::string_view kScheme = "://";
+    std::string masked;
+    for (size_t at = text.find(kScheme); at != text.npos; at = text.find(kScheme)) {
+        const size_t user = at + kScheme.size();
+        // RFC 3986: the user's part ends at the last "@" before the path, the query or a space.
+        const std::string_view authority =
+            text.substr(user, text.find_first_of("/?# \t\n\"'", user) - user);
+        const size_t host = authority.rfind('@'), colon = authority.find(':');
+        const bool password = host != text.npos && colon < host;
+        masked += text.substr(0, user);
+        if (password) masked += fmt::format("{}:{}", authority.substr(0, colon), kMasked);
+        text.remove_prefix(user + (password ? host : 0));
+    }
+    return masked.append(text);
+}
+
+std::string mask_secret(std::string_view name, std::string_view value) {
+    return is_secret_name(name) ? std::string(kMasked) : mask_url_passwords(value);
 }
 
 size_t utf8_length(std::string_view s) {

@@ -23,9 +23,18 @@ extern const std::string_view kVersion;  // the project's, from CMake
 // One path component, by the same rules ("/" is escaped too).
 [[nodiscard]] std::string escaped_component(std::string_view name);
 
-// True where the name of an environment variable says that its value is secret
-// (TOKEN, KEY, SECRET, PASSWORD); such values are stored as "<set>".
+// What is stored and shown in the place of a secret.
+inline constexpr std::string_view kMasked = "<set>";
+
+// True where the name of an environment variable says that its value is secret: TOKEN, KEY, SECRET,
+// PASSWORD, PASSWD, PWD, CREDENTIAL, COOKIE, AUTH, DSN.
 [[nodiscard]] bool is_secret_name(std::string_view name);
+
+// "scheme://user:password@host" with kMasked for each password.
+[[nodiscard]] std::string mask_url_passwords(std::string_view text);
+
+// The value of a variable as it may be stored and shown.
+[[nodiscard]] std::string mask_secret(std::string_view name, std::string_view value);
 
 // Length of the valid UTF-8 sequence at the start of `s`, which is not empty; 0 where there is none
 // (RFC 3629: no overlong forms, no surrogates, nothing past U+10FFFF).

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 namespace compat {
 
 std::string printable(std::string_view text) {
@@ -24,6 +26,15 @@ std::string printable(std::string_view text) {
 
 std::string counted(long n, std::string_view noun) {
     return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+std::string from_home(std::string_view path) {
+    const char* variable = std::getenv("HOME");
+    std::string_view home(variable ? variable : "");
+    while (home.ends_with('/')) home.remove_suffix(1);
+    const bool inside =
+        !home.empty() && path.starts_with(home) && path.substr(home.size()).starts_with('/');
+    return inside ? "~" + std::string(path.substr(home.size())) : std::string(path);
 }
 
 }  // namespace compat

@@ -14,4 +14,7 @@ namespace compat {
 // terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
+// A path for people: "~/x" for one in the home folder.
+[[nodiscard]] std::string from_home(std::string_view path);
+
 }  // namespace compat

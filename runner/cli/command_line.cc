@@ -22,6 +22,11 @@ bool is_command(const std::string& word) {
 // ./list.
 std::vector<std::string> with_command(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words[0] == "help") {
+        words.erase(words.begin());
+        if (words.empty() || is_command(words[0])) words.emplace_back("--help");
+        return words;
+    }
     const bool about =
         !words.empty() && (words[0] == "-h" || words[0] == "--help" || words[0] == "--version");
     if (!words.empty() && !is_command(words[0]) && !about) words.insert(words.begin(), "run");
@@ -71,6 +76,7 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
     app.require_subcommand(1);
     app.footer(
         "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
+        "`runner help COMMAND` lists a command's options.\n"
         "Exit codes: 0 as expected, 1 unexpected results, 2 usage or environment, 3 tests "
         "unaccounted\n"
         "for, 4 infrastructure, 5 nothing selected, 130 interrupted.");

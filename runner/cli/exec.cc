@@ -16,6 +16,7 @@
 #include "runner/display/program_report.h"
 #include "runner/exec/attached.h"
 #include "runner/prepare/program.h"
+#include "runner/run/fingerprint.h"
 #include "runner/run/share.h"
 #include "runner/run/variables.h"
 
@@ -194,7 +195,7 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
     }
     if (!end) return tl::unexpected(end.error());
     if (!request.quiet) {
-        run.command = words_of(request.words);
+        run.command = words_of(run::masked(request.words));
         run.end = *end;
         run.took = clock.steady() - begun;
         run.unwatched = program->unwatched;

@@ -46,6 +46,7 @@ Action add_report(CLI::App& app, config::Invocation& invocation) {
     app.add_option("--out", request->out, "folder for the files (the run's own)")->type_name("DIR");
     app.add_option("--max-bytes", request->max_bytes, "bound on the Markdown report")
         ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
         ->capture_default_str();
     return exits_with_code([request, &invocation] { return render_report(*request, invocation); });
 }

@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "runner/archive/run_folder.h"
+#include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
+#include "runner/display/device_lines.h"
 #include "runner/display/display.h"
 #include "runner/display/output.h"
 
@@ -30,8 +32,10 @@ Expected<ExitCode> list_runs(const config::Invocation& invocation) {
                 complete ? human(std::chrono::duration<double>(run.end->duration_s))
                 : archive::RunLock::is_held(results->folder / run.folder) ? "running"
                                                                           : "interrupted";
-            print("{}  {}  {}  {} modules  {}\n", run.id, iso8601(run.started), end, run.modules,
-                  words_of(run.states));
+            print("{}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started), end,
+                  counted(run.modules, "module"), words_of(run.states),
+                  display::redirection_words({run.device, run.simulated, run.shim, run.policy,
+                                              run.fallback, run.imported}));
         }
         return ExitCode::ok;
     });

@@ -6,6 +6,7 @@
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
 #include "runner/display/closing_summary.h"
+#include "runner/display/device_lines.h"
 #include "runner/display/output.h"
 
 namespace compat::cli {
@@ -23,6 +24,9 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     reports::ModelBuilder model(*run, {folder, folder});
     print("{}  started {}{}\n", id, iso8601(run->info.started),
           model.run().complete ? "" : "  (not complete)");
+    const store::RunInfo& info = run->info;
+    print("{}\n", display::redirection_words({info.device, info.simulated, info.shim, info.policy,
+                                              info.fallback, model.run().imported}));
     const auto seen =
         results.store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
             for (const auto& test : model.add(module).cases) {

@@ -95,6 +95,17 @@ bool allows(std::string_view allowed, std::string_view value) {
     }
 }
 
+// A project that says nothing of its environment means the one that is active, else its own.
+std::optional<Value> environment_of_project(const suites::Suite& suite) {
+    const char* active = std::getenv("VIRTUAL_ENV");
+    if (active && *active) return Value{active, "VIRTUAL_ENV"};
+    std::error_code error;
+    const auto own = std::filesystem::absolute(suite.folder / ".venv").lexically_normal();
+    if (std::filesystem::exists(own / "bin" / "python", error))
+        return Value{own.string(), std::string(kProjectEnvironment)};
+    return std::nullopt;
+}
+
 Value lookup(const SettingRow& row, const Flags& flags, const suites::Suite* suite) {
     if (const auto flag = flags.find(row.setting); flag != flags.end())
         return {flag->second, std::string(row.flag.substr(row.flag.rfind(',') + 1))};
@@ -105,10 +116,8 @@ Value lookup(const SettingRow& row, const Flags& flags, const suites::Suite* sui
         if (auto value = from_suite(row.setting, *suite))
             return {*value, suite->by_convention ? "found in the project"
                                                  : fmt::format("suite: {}", row.in_suite)};
-    // A project that says nothing of its environment means the one that is active.
-    const char* active = std::getenv("VIRTUAL_ENV");
-    if (row.setting == Setting::python && suite && suite->by_convention && active && *active)
-        return {active, "VIRTUAL_ENV"};
+    if (row.setting == Setting::python && suite && suite->by_convention)
+        if (auto environment = environment_of_project(*suite)) return *environment;
     return {default_of(row.setting, suite), "default"};
 }
 

@@ -94,6 +94,9 @@ struct Value {
     std::string origin;  // "--jobs", "COMPAT_JOBS", "suite.json: limits.module_timeout", "default"
 };
 
+// The origin of a Python that is that of the project's own environment.
+inline constexpr std::string_view kProjectEnvironment = ".venv";
+
 using Flags = std::map<Setting, std::string>;
 
 // A command line, as far as every command understands it.

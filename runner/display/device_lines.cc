@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runner/base/text.h"
+
 namespace compat::display {
 
 namespace {
@@ -54,6 +56,14 @@ std::vector<std::string> device_lines(std::string_view text) {
         lines.push_back(fmt::format("{:<7} could not be asked: {}", text_or(failure["asked"], "?"),
                                     text_or(failure["why"], "no reason given")));
     return lines;
+}
+
+std::string redirection_words(const Redirection& run) {
+    const std::string device =
+        printable(run.simulated ? *run.simulated + " (simulated)" : run.device);
+    if (run.imported) return fmt::format("device {}, imported", device);
+    return fmt::format("device {}, fallback {}, {}", device, run.fallback ? "on" : "off",
+                       run.shim ? "policy " + printable(run.policy) : "shim off");
 }
 
 }  // namespace compat::display

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "parsers/text.h"
 #include "runner/base/text.h"
@@ -20,7 +19,6 @@ namespace {
 constexpr size_t kFailuresShown = 20;  // of one module; the report has them all
 constexpr size_t kLeakedShown = 5;     // processes of one module
 constexpr size_t kTracebackLines = 12;
-constexpr double kMinute = 60;
 constexpr Milliseconds kRedraw{100};
 constexpr size_t kBarLines = 8;  // of which the last says how it stands
 constexpr const char* kRed = "31";
@@ -163,11 +161,10 @@ std::vector<std::string> Display::bar_lines(TerminalSize size) const {
 std::string Display::summary_line() const {
     std::string line = fmt::format("[{}/{}] {}", done_, modules_,
                                    done_ == 0 ? "no module done yet" : count_words(counts_));
-    line += fmt::format(" | {} running", counted(static_cast<long>(running_.size()), "module"));
-    if (const auto left = left_.at(clock_.steady()))
-        line += fmt::format(" | about {} left", *left < kMinute
-                                                    ? fmt::format("{:.0f}s", std::ceil(*left))
-                                                    : age_words(std::ceil(*left)));
+    if (!running_.empty())
+        line += fmt::format(" | {} running", counted(static_cast<long>(running_.size()), "module"));
+    if (const std::string left = left_words(left_.at(clock_.steady())); !left.empty())
+        line += " | " + left;
     return line;
 }
 
@@ -239,7 +236,9 @@ void Display::on_event(const exec::RunEvent& event) {
             say(fmt::format("{}; not started: {}", finished->reason,
                             counted(static_cast<long>(finished->not_started.size()), "module")));
     }
-    if (std::holds_alternative<exec::Tick>(event))
+    // How many modules run changes with a start, and the next tick may be half a second away.
+    if (std::holds_alternative<exec::Tick>(event) ||
+        std::holds_alternative<exec::JobStarted>(event))
         draw();
     else
         draw_if_due();

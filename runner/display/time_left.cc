@@ -1,6 +1,9 @@
 #include "runner/display/time_left.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 namespace compat::display {
 
@@ -70,6 +73,16 @@ std::optional<double> TimeLeft::at(SteadyTime now) const {
         longest = std::max(longest, left);
     }
     return std::max(longest, sum / parallel_);
+}
+
+std::string left_words(std::optional<double> seconds) {
+    constexpr double kMinute = 60;
+    if (!seconds) return {};
+    if (*seconds <= 0) return "finishing";  // every module has run as long as it did before
+    const double whole = std::ceil(*seconds);
+    return fmt::format("about {} left", whole < kMinute
+                                            ? fmt::format("{:.0f}s", whole)
+                                            : human(std::chrono::duration<double>(whole)));
 }
 
 }  // namespace compat::display

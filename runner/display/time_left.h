@@ -43,4 +43,7 @@ class TimeLeft {
     std::size_t finished_ = 0;
 };
 
+// "about 12s left", "finishing"; empty where nothing is known.
+[[nodiscard]] std::string left_words(std::optional<double> seconds);
+
 }  // namespace compat::display

@@ -33,8 +33,7 @@ std::string field_of(const char* file, std::string_view key, char separator) {
 }  // namespace
 
 plan::Variables masked(plan::Variables variables) {
-    for (auto& [name, value] : variables)
-        if (is_secret_name(name)) value = "<set>";
+    for (auto& [name, value] : variables) value = mask_secret(name, value);
     return variables;
 }
 
@@ -45,7 +44,8 @@ std::vector<std::string> masked(std::vector<std::string> words) {
         const size_t equals = word.find('=', begin);
         if (equals != std::string::npos &&
             is_secret_name(std::string_view(word).substr(begin, equals - begin)))
-            word.replace(equals + 1, std::string::npos, "<set>");
+            word.replace(equals + 1, std::string::npos, kMasked);
+        word = mask_url_passwords(word);
     }
     return words;
 }
@@ -74,7 +74,7 @@ std::string fingerprint(const prepare::Prepared& prepared, const config::Setting
     // The shim's library lies in a folder that is named by what it was built from.
     json["shim"] = prepared.shim_library.parent_path().filename().string();
     for (const auto& row : config::kSettings)
-        json["settings"][std::string(row.name)] = settings.text(row.setting);
+        json["settings"][std::string(row.name)] = mask_url_passwords(settings.text(row.setting));
     for (const auto& [name, value] : masked(child_env)) json["env"][name] = value;
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

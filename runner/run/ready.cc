@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runner/base/files.h"
+#include "runner/base/text.h"
 #include "runner/run/share.h"
 #include "runner/run/variables.h"
 #include "suites/load.h"
@@ -95,13 +96,14 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
 
 std::string settings_words(const Ready& ready) {
     const auto& environment = ready.prepared.environment;
-    return fmt::format(
-        "shim {}, torch {}, Python {}, device {}",
-        ready.prepared.shim_library.empty() ? "off"
-                                            : fmt::format("on (policy {})", ready.child.policy),
-        environment.torch_version.empty() ? "none" : environment.torch_version, environment.version,
-        ready.child.simulate.empty() ? ready.prepared.accelerator
-                                     : ready.child.simulate + " (simulated)");
+    return fmt::format("shim {}, torch {}, Python {} ({}), device {}",
+                       ready.prepared.shim_library.empty()
+                           ? "off"
+                           : fmt::format("on (policy {})", ready.child.policy),
+                       environment.torch_version.empty() ? "none" : environment.torch_version,
+                       environment.version, printable(from_home(environment.python.string())),
+                       ready.child.simulate.empty() ? ready.prepared.accelerator
+                                                    : ready.child.simulate + " (simulated)");
 }
 
 Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,

@@ -17,6 +17,7 @@
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/plan/targets.h"
+#include "runner/run/fingerprint.h"
 
 namespace compat::run {
 
@@ -296,7 +297,7 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
     result.process_end = describe(finished.end);
     result.dropped_log_bytes = static_cast<std::int64_t>(finished.dropped_log_bytes);
     for (const auto& leaked : finished.leaked)
-        result.leaked.push_back({leaked.pid, leaked.argv, leaked.killed});
+        result.leaked.push_back({leaked.pid, masked(leaked.argv), leaked.killed});
 
     account(module, result.record);
     if (finished.trouble && !trouble_) trouble_ = finished.trouble;

@@ -49,7 +49,7 @@ Expected<Taken> take(const store::Store& store, const fs::path& results, const s
     if (!before) return tl::unexpected(before.error());
     // Values of secrets are not stored; whoever runs it again has them in the environment.
     for (const auto& [name, value] : info.env)
-        if (is_secret_name(name) && !std::getenv(name.c_str()))
+        if (value.find(kMasked) != std::string::npos && !std::getenv(name.c_str()))
             print(
                 stderr,
                 "note: {} was set for that run, and its value is not stored: where --env gave it, "

@@ -24,7 +24,13 @@ Expected<plan::Variables> parse_variables(const std::vector<std::string>& words)
         if (equals == 0 || equals == std::string::npos)
             return fail(ErrorKind::usage, fmt::format("--env {} is not NAME=VALUE", word),
                         "write it as --env NAME=VALUE");
-        variables.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+        std::string name = word.substr(0, equals);
+        if (word.find('\0') != std::string::npos)
+            return fail(
+                ErrorKind::usage,
+                fmt::format("the variable {} contains a NUL byte", name.substr(0, name.find('\0'))),
+                "no environment can hold one: remove it", "--env");
+        variables.emplace_back(std::move(name), word.substr(equals + 1));
     }
     return variables;
 }

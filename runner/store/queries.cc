@@ -102,7 +102,8 @@ std::vector<RunSummary> list_runs(Database& database) {
     Statement row = database.prepare(fmt::format(
         R"sql(
             SELECT run.name, suite.name, series, started_ms, device, simulated, shim, torch,
-                folder, modules, shard, {}, {}
+                folder, modules, shard, {}, {},
+                policy, fallback, json_array_length(rerun_argv) = 0
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -124,6 +125,10 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.end = read_end(row, 11);
         for (size_t state = 0; state < run.states.size(); ++state)
             run.states[state] = row.integer(17 + static_cast<int>(state));
+        const int rest = 17 + static_cast<int>(run.states.size());
+        run.policy = row.text(rest);
+        run.fallback = row.flag(rest + 1);
+        run.imported = row.flag(rest + 2);
     }
     return runs;
 }

@@ -135,6 +135,9 @@ struct RunSummary {
     std::string device;
     std::optional<std::string> simulated;
     bool shim = true;
+    std::string policy;  // empty without the shim
+    bool fallback = true;
+    bool imported = false;
     std::string torch;
     std::string folder;
     std::string shard;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
 namespace compat {
 namespace {
 
@@ -14,6 +17,17 @@ TEST(Text, ANounFollowsItsNumber) {
     EXPECT_EQ(counted(0, "module"), "0 modules");
     EXPECT_EQ(counted(1, "module"), "1 module");
     EXPECT_EQ(counted(2, "module"), "2 modules");
+}
+
+TEST(Text, APathInTheHomeFolderIsShort) {
+    const char* before = std::getenv("HOME");
+    ::setenv("HOME", "/home/me/", 1);
+    EXPECT_EQ(from_home("/home/me/p/.venv/bin/python"), "~/p/.venv/bin/python");
+    EXPECT_EQ(from_home("/home/mean/python"), "/home/mean/python");
+    EXPECT_EQ(from_home("/home/me"), "/home/me");
+    ::unsetenv("HOME");
+    EXPECT_EQ(from_home("/a"), "/a");
+    if (before) ::setenv("HOME", before, 1);
 }
 
 }  // namespace

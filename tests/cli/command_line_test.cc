@@ -49,6 +49,20 @@ TEST(CommandLine, BehindTheDashesNothingIsOurs) {
     EXPECT_EQ(line.invocation->flags.at(Setting::policy), "full");
 }
 
+TEST(CommandLine, HelpIsACommand) {
+    const auto printed = [](std::vector<std::string> words) {
+        words.insert(words.begin(), "runner");
+        std::vector<char*> argv;
+        for (auto& word : words) argv.push_back(word.data());
+        ::testing::internal::CaptureStdout();
+        const auto result = parse_command_line(static_cast<int>(argv.size()), argv.data());
+        return std::to_string(std::get<int>(result)) + ::testing::internal::GetCapturedStdout();
+    };
+    EXPECT_EQ(printed({"help"}), printed({"--help"}));
+    EXPECT_EQ(printed({"help", "rerun"}), printed({"rerun", "--help"}));
+    EXPECT_EQ(printed({"help", "nonsense"}), "2");
+}
+
 TEST(CommandLine, ProgressAsJsonKeepsStdoutForPrograms) {
     EXPECT_TRUE(parsed({"suites/x", "--progress", "json"}).json_progress);
     EXPECT_FALSE(parsed({"suites/x"}).json_progress);

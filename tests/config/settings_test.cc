@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 namespace compat::config {
@@ -48,6 +50,32 @@ TEST_F(SettingsTest, EachRowOfTheTableHasItsOwnSettingAndVariable) {
         EXPECT_TRUE(settings.insert(row.setting).second);
         EXPECT_TRUE(variables.insert(row.variable).second);
     }
+}
+
+TEST_F(SettingsTest, AProjectsOwnEnvironmentIsUsedWhereNoOtherIsNamed) {
+    namespace fs = std::filesystem;
+    const fs::path project = fs::path(::testing::TempDir()) / "project_with_environment";
+    suites::Suite suite;
+    suite.folder = project;
+    suite.by_convention = true;
+    const auto python = [&](const Flags& flags) {
+        const auto settings = Settings::resolve(flags, &suite);
+        return settings
+                   ? (*settings)[Setting::python].origin + " " + settings->text(Setting::python)
+                   : to_line(settings.error());
+    };
+    ::unsetenv("VIRTUAL_ENV");
+    EXPECT_EQ(python({}), "default ");
+    fs::create_directories(project / ".venv/bin");
+    std::ofstream(project / ".venv/bin/python") << "";
+    EXPECT_EQ(python({}), ".venv " + (project / ".venv").string());
+    ::setenv("VIRTUAL_ENV", "/active", 1);
+    EXPECT_EQ(python({}), "VIRTUAL_ENV /active");
+    EXPECT_EQ(python({{Setting::python, "/given"}}), "--python /given");
+    ::unsetenv("VIRTUAL_ENV");
+    suite.by_convention = false;
+    EXPECT_EQ(python({}), "default ");
+    fs::remove_all(project);
 }
 
 }  // namespace

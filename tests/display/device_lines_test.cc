@@ -25,5 +25,13 @@ TEST(DeviceLines, ALineADeviceAndOneForWhatFailed) {
         EXPECT_THAT(device_lines(other), ElementsAre(HasSubstr("format that is not known")));
 }
 
+TEST(RedirectionWords, NameDeviceFallbackAndPolicy) {
+    EXPECT_EQ(redirection_words({"cpu", "mps", true, "missing", false, false}),
+              "device mps (simulated), fallback off, policy missing");
+    EXPECT_EQ(redirection_words({"cpu", {}, false, "", true, false}),
+              "device cpu, fallback on, shim off");
+    EXPECT_EQ(redirection_words({"mps", {}, false, "", true, true}), "device mps, imported");
+}
+
 }  // namespace
 }  // namespace compat::display

@@ -110,6 +110,13 @@ TEST(TimeLeft, OfAModuleWithAnotherAttemptIsWhatItWas) {
     EXPECT_EQ(left.at(SteadyTime{}), 0);
 }
 
+TEST(TimeLeft, IsNeverSaidToBeNothing) {
+    EXPECT_EQ(left_words({}), "");
+    EXPECT_EQ(left_words(0), "finishing");
+    EXPECT_EQ(left_words(0.2), "about 1s left");
+    EXPECT_EQ(left_words(59.5), "about 1m0s left");
+}
+
 TEST(Display, CountsInWords) {
     std::array<long, parsers::kStateNames.size()> counts{};
     EXPECT_EQ(count_words(counts), "no tests");

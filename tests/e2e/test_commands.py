@@ -1,6 +1,7 @@
 """Commands, targets and bad input, through the installed program: one clear line, the right exit code, nothing half-written."""
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
@@ -29,6 +30,7 @@ STATES = SUITES / "unittest_states"
     ([STATES, "--env", "NOEQUALS"], 2, "--env NOEQUALS is not NAME=VALUE"),
     ([STATES, "--results", "/proc/results"], 4, "/proc/results"),
     (["report", "latest"], 2, "no run is stored here"),
+    (["report", "latest", "--max-bytes", "-1"], 2, "--max-bytes"),
     (["show", "a::b"], 2, "no stored run is here|no run is stored here"),
 ])
 def test_bad_input_is_one_clear_line(runner, python, tmp_path, words, code, says):
@@ -228,6 +230,9 @@ def test_history_of_a_test_and_of_runs(runner, python):
         assert runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off").code == 1
     runs = runner("runs").out.splitlines()
     assert len(runs) == 2 and all("1 xpassed" in line for line in runs)
+    words = "device cpu, fallback on, shim off"
+    assert all(line.endswith(f"  1 module  1 xpassed  ({words})") for line in runs), runs
+    assert runner("show", "latest").out.splitlines()[1] == words
     shown = runner("show", "tests/test_unexpected_success.py::Success::test_passes_after_all")
     assert shown.code == 0 and shown.out.count("xpassed") == 2
     assert runner("show", "latest").out.splitlines()[0].startswith(runs[0].split()[0])
@@ -280,6 +285,16 @@ def test_a_project_without_suite_json_runs_by_convention(runner, python, tmp_pat
     assert result.code == 0, result.out + result.err
     assert result.report["totals"]["passed"] == 1
     assert "pytest" in result.out
+    # Its own environment, where it has one, and the first line says so. Results are not committed.
+    environment = project / ".venv/bin"
+    environment.mkdir(parents=True)
+    (environment / "python").symlink_to(python)
+    (project / ".venv/pyvenv.cfg").write_text((pathlib.Path(python).parent.parent / "pyvenv.cfg").read_text())
+    (project / ".venv/lib").symlink_to(pathlib.Path(python).parent.parent / "lib")
+    result = runner(project, "--shim", "off", env={"HOME": str(tmp_path)})
+    assert result.code == 0, result.out + result.err
+    assert " (~/plain_project/.venv/bin/python), device cpu\n" in result.out
+    assert (tmp_path / "results/.gitignore").read_text() == "*\n"
 
 
 def test_on_a_terminal_there_is_a_bar(program, python, tmp_path):
@@ -298,6 +313,7 @@ def test_on_a_terminal_there_is_a_bar(program, python, tmp_path):
             break
         seen += piece
     assert process.wait() == 1
+    assert b"1 module running" in seen and b"0 modules running" not in seen and b"about 0s" not in seen
     assert b"\r\x1b[J" in seen and b"[0/1]" in seen and b"\x1b[31m" in seen
     # The bar is gone at the end, and what stays is the same as in a pipe.
     assert seen.rstrip().splitlines()[-1].startswith(b"report: ")
@@ -305,12 +321,13 @@ def test_on_a_terminal_there_is_a_bar(program, python, tmp_path):
 
 def test_secrets_of_the_environment_are_not_stored(runner, python, tmp_path):
     result = runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off",
-                    "--env", "MY_API_TOKEN=hunter2", "--env", "PLAIN=visible")
+                    "--env", "MY_API_TOKEN=hunter2", "--env", "SESSION_COOKIE=hunter2", "--env", "PLAIN=visible",
+                    "--env", "DATABASE=postgres://me:hunter2@visible.example/db")
     assert result.code == 1
     stored = "".join(p.read_text(errors="replace") for p in result.folder.rglob("*") if p.is_file())
     stored += (tmp_path / "results/runner.db").read_bytes().decode(errors="replace")
     assert "visible" in stored
-    assert "hunter2" not in stored
+    assert "hunter2" not in stored + result.out + result.err
 
 
 def test_every_shipped_suite_is_installed(program):

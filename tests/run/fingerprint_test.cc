@@ -23,5 +23,15 @@ TEST(Fingerprint, SecretsOfACommandLineAreMasked) {
                             "PLAIN=d", "x=TOKEN"));
 }
 
+TEST(Fingerprint, PasswordsInUrlsAreMasked) {
+    EXPECT_THAT(masked(plan::Variables{{"DATABASE", "postgres://me:pass@db/x"}, {"PWD", "/home"}}),
+                ElementsAre(::testing::Pair("DATABASE", "postgres://me:<set>@db/x"),
+                            ::testing::Pair("PWD", "/home")));
+    EXPECT_THAT(
+        masked(std::vector<std::string>{"runner", "s", "--env", "A=redis://:p@h:1/0",
+                                        "--proxy=http://u:p@h"}),
+        ElementsAre("runner", "s", "--env", "A=redis://:<set>@h:1/0", "--proxy=http://u:<set>@h"));
+}
+
 }  // namespace
 }  // namespace compat::run

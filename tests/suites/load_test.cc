@@ -227,6 +227,8 @@ const ErrorCase kErrors[] = {
     {R"({"format": 0, "name": "a", "framework": "pytest"})", R"(s.json:1:12: 0: expected 1)", true},
     {R"({"format": "1", "name": "a", "framework": "pytest"})", R"(s.json:1:12: "1": expected 1)",
      true},
+    {R"("env": {"A": "b", "NUL": "x\u0000y"})",
+     R"(s.json:2:10: the variable "NUL" contains a NUL byte: no environment can hold one: remove it)"},
     // The deepest cause, not what is around it.
     {R"("groups": {"good": {"paths": ["x"]}, "bad": {"paths": ["x", 7]}})",
      R"(s.json:2:63: 7 is a number; expected a string)"},

@@ -112,10 +112,8 @@ std::string totals_words(const ReportModel& model) {
 
 std::string how_it_passed(const ReportModel& model) {
     const Totals& totals = model.totals;
-    if (model.run.imported)
-        return "The results were imported: nobody looked at which devices the tests used.\n";
-    if (!model.run.shim)
-        return "The shim was off: nobody looked at which devices the tests used.\n";
+    if (model.run.imported) return "Devices were not recorded: the results were imported.\n";
+    if (!model.run.shim) return "Devices were not recorded: the shim was off.\n";
     return fmt::format(
         "Of {} tests that passed or failed, {} exercised a device (target: {}).\n\n"
         "| mark | tests | meaning |\n|---|---:|---|\n"

@@ -312,7 +312,8 @@ class ModelBuilder::Impl {
                                        const std::string& name) const {
         if (model_.run.imported) return std::nullopt;
         std::vector<std::string> runner = info_.rerun_argv;
-        runner.push_back(target);
+        // Before what follows "--", which is for the framework.
+        runner.insert(std::find(runner.begin(), runner.end(), "--"), target);
         std::vector<std::string> plain;
         for (const auto& [variable, value] : info_.env)
             if (!is_secret_name(variable) && value.find(kMasked) == std::string::npos)

@@ -126,7 +126,7 @@ struct FallbackView {
     std::string symbol;
     std::string advice;
     std::int64_t tests = 0;        // that came by it
-    std::int64_t count = 0;        // of copies to and fro
+    std::int64_t count = 0;        // of copies between device and CPU
     std::int64_t depend = 0;       // tests that are good with fallback and break without it
     std::string example{}, url{};  // of those that depend, else of the others
 };

@@ -208,7 +208,7 @@ std::vector<size_t> Causes::of(const Found& found) {
                               "see whether the condition means this device")};
             if (found.cut_short || found.here)
                 return {plain(group, "", with_reason("not run", found.told.line), false,
-                              "go on with the run, then compare again")};
+                              "resume the run, then compare again")};
             return {plain(group, kCondition.name, "collected on plain CPU alone", true,
                           "see by what the suite chooses its tests")};
         case Group::gain:

@@ -190,7 +190,11 @@ bool find_programs(Suite& suite, const std::vector<TreeFile>& files) {
 }  // namespace
 
 Expected<Suite> find_by_convention(const fs::path& folder) {
-    const std::vector<TreeFile> files = list_tree(folder);
+    std::vector<TreeFile> files = list_tree(folder);
+    const auto unreadable = std::find_if(files.begin(), files.end(),
+                                         [](const TreeFile& file) { return file.unreadable != 0; });
+    const std::string closed = unreadable == files.end() ? "" : unreadable->path;
+    std::erase_if(files, [](const TreeFile& file) { return file.unreadable != 0; });
     const auto settings = pytest_settings(folder);
 
     Suite suite;
@@ -206,6 +210,9 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
     for (const TreeFile& file : files)
         if (matches_any(globs, file.path)) modules.push_back(file);
     if (modules.empty() && find_programs(suite, files)) return suite;
+    if (modules.empty() && !closed.empty())
+        return fail(ErrorKind::suite, "no test module in what can be read, and this folder cannot",
+                    "give yourself permission to read it", (folder / closed).string());
     if (modules.empty())
         return fail(ErrorKind::suite,
                     fmt::format("no suite.json and no test module ({}) in it", quoted_list(globs)),

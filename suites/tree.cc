@@ -29,8 +29,8 @@ bool is_inside(const fs::path& path, const fs::path& canonical_root) {
 void walk(const fs::path& root, const fs::path& canonical_root, const fs::path& relative,
           std::vector<TreeFile>& files) {
     std::error_code error;
-    for (fs::directory_iterator entry(root / relative, error), end; !error && entry != end;
-         entry.increment(error)) {
+    fs::directory_iterator entry(root / relative, error);
+    for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
         std::error_code unreadable;
         const fs::path inner = relative / entry->path().filename();
         const bool link = entry->is_symlink(unreadable);
@@ -45,6 +45,9 @@ void walk(const fs::path& root, const fs::path& canonical_root, const fs::path& 
             files.push_back({inner.generic_string(), unreadable ? 0 : bytes, executable});
         }
     }
+    if (error && error != std::errc::no_such_file_or_directory &&
+        error != std::errc::not_a_directory)
+        files.push_back({relative.generic_string(), 0, false, error.value()});
 }
 
 }  // namespace

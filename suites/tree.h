@@ -14,11 +14,12 @@ struct TreeFile {
     std::string path;  // relative to the root, '/' separated
     std::uintmax_t bytes = 0;
     bool executable = false;  // by its owner
+    int unreadable = 0;       // errno of a folder whose files cannot be listed; 0: a file
 };
 
-// The regular files in `folder` (relative to `root`; "" or ".": all of it) and below, sorted by
-// path. Folders that are symbolic links are not entered, files that are links to outside the root
-// are left out; what cannot be read is taken as empty.
+// The regular files, and the folders that cannot be read, in `folder` (relative to `root`; "" or
+// ".": all of it) and below, sorted by path. Folders that are symbolic links are not entered, files
+// that are links to outside the root are left out; a file that cannot be read is taken as empty.
 [[nodiscard]] std::vector<TreeFile> list_tree(const std::filesystem::path& root,
                                               const std::filesystem::path& folder = {});
 

@@ -259,7 +259,7 @@ GapFacts facts_of(const GapKey& key) {
         {GapKind::dtype_unsupported, Severity::major, "{} on {}: this dtype is not supported",
          "use another dtype there, float32 for float64, or keep that part on the CPU"},
         {GapKind::fallback, Severity::minor, "{} runs on the CPU instead of {}",
-         "expect copies to and fro; look for another operator where it is hot"},
+         "expect copies between device and CPU; use another operator in hot code"},
         {GapKind::behaviour_differs, Severity::minor, "{} does something else on {}", ""},
         {GapKind::stubbed, Severity::note, "{} is answered on {}, without its effect",
          "rely on its effect on CUDA alone"},

@@ -9,7 +9,7 @@
 namespace compat::analysis {
 
 // One test may carry several; `untouched` stands alone. Without a shim's record there are none at
-// all: nobody looked.
+// all: not recorded.
 struct Marks {
     bool device = false;      // used the accelerator, real or simulated; never on a CPU host
     bool fallback = false;    // some op went to the CPU

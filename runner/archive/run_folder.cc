@@ -68,13 +68,12 @@ Expected<ResultsLock> ResultsLock::take(const fs::path& results, int how) {
         return fail(ErrorKind::io, fmt::format("cannot lock the results: {}", std::strerror(errno)),
                     "name a folder that can be written with --results", lock_of(results).string());
     const auto holders = holders_of(lock_of(results));
-    return fail(ErrorKind::usage,
-                how == LOCK_SH ? "the database is being made anew"
-                               : "a command is still at work on these results",
-                holders.empty()
-                    ? std::string("wait for its end, or end it")
-                    : fmt::format("wait for the end of {}", fmt::join(holders, " and of ")),
-                results.string());
+    return fail(
+        ErrorKind::usage,
+        how == LOCK_SH ? "the database is being rebuilt" : "another command is using these results",
+        holders.empty() ? std::string("wait for its end, or end it")
+                        : fmt::format("wait for the end of {}", fmt::join(holders, " and of ")),
+        results.string());
 }
 
 Expected<ResultsLock> ResultsLock::share(const fs::path& results) { return take(results, LOCK_SH); }
@@ -117,9 +116,9 @@ Expected<RunPlan> read_plan(const RunFolder& run) {
         const Json json = Json::parse(*text);
         if (json.at("format") != kPlanFormat)
             return fail(ErrorKind::usage,
-                        fmt::format("its plan has format {}, and this runner goes on with {}",
+                        fmt::format("its plan has format {}, but this runner reads format {}",
                                     json.at("format").dump(), kPlanFormat),
-                        "run the suite anew", file.string());
+                        "run the suite again", file.string());
         RunPlan plan;
         plan.suite = json.at("suite");
         plan.root = json.at("root");
@@ -131,8 +130,8 @@ Expected<RunPlan> read_plan(const RunFolder& run) {
                 {module.at("path"), module.at("only").get<std::vector<std::string>>()});
         return plan;
     } catch (const nlohmann::json::exception& error) {
-        return fail(ErrorKind::usage, fmt::format("this is no plan of a run: {}", error.what()),
-                    "run the suite anew", file.string());
+        return fail(ErrorKind::usage, fmt::format("this is not a run's plan: {}", error.what()),
+                    "run the suite again", file.string());
     }
 }
 
@@ -140,7 +139,7 @@ Expected<RunLock> RunLock::take(const fs::path& folder) {
     const int fd = try_lock(folder, O_CREAT);
     if (fd >= 0) return RunLock(fd);
     if (errno == EWOULDBLOCK)
-        return fail(ErrorKind::usage, "a runner is still at work on this run",
+        return fail(ErrorKind::usage, "another runner is using this run",
                     "wait for its end, or end it", folder.string());
     return fail(ErrorKind::io, fmt::format("cannot lock the run: {}", std::strerror(errno)), {},
                 lock_of(folder).string());

@@ -25,7 +25,7 @@ struct Command {
     // Adds the options that are not settings. `invocation` is complete when the action is called,
     // and outlives it.
     Action (*add)(CLI::App& app, config::Invocation& invocation);
-    // Whether what follows the first "--" is for somebody else: Invocation::passed_on.
+    // Whether what follows the first "--" is passed on: Invocation::passed_on.
     bool passes_on = false;
 };
 

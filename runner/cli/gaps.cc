@@ -183,11 +183,11 @@ Expected<ExitCode> show(const GapsRequest& request, const config::Invocation& in
         line("issue", gap.issue);
         line("first seen", fmt::format("{} (torch {})", gap.first_seen, gap.first_torch));
         line("last seen", fmt::format("{} (torch {})", gap.last_seen, gap.last_torch));
-        line("blocks", fmt::format("{} tests; fixed alone it unblocks at most {}", gap.tests,
-                                   gap.unblocked_alone));
+        line("blocks", fmt::format("{}; fixing it alone unblocks at most {}",
+                                   counted(gap.tests, "test"), gap.unblocked_alone));
         for (const auto& site : gap.sites)
-            print("    {}  {} times, {} tests{}\n",
-                  printable(fmt::format("{}:{}", site.file, site.line)), site.count, site.tests,
+            print("    {}  {}, {}{}\n", printable(fmt::format("{}:{}", site.file, site.line)),
+                  counted(site.count, "time"), counted(site.tests, "test"),
                   site.url.empty() ? "" : "  " + printable(site.url));
     }
     return ExitCode::ok;

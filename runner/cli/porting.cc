@@ -48,7 +48,8 @@ Command porting_command() {
             "'not slow'\n"
             "  runner porting --runs "
             "einops@latest~3,einops@latest~2,einops@latest~1,einops@latest",
-            add_porting};
+            add_porting,
+            true};
 }
 
 }  // namespace compat::cli

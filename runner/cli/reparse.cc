@@ -1,4 +1,4 @@
-// `runner reparse`: a run's files read again, or the database made anew from all of them.
+// `runner reparse`: a run's files read again, or the database rebuilt from all runs' files.
 #include "runner/archive/reparse.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ struct ReparseRequest {
     std::string run = "latest";
     bool text = false;   // by the logs' text alone
     bool apply = false;  // store it
-    bool all = false;    // every run's, into a database made anew
+    bool all = false;    // rebuild the database from every run's files
 };
 
 std::string_view word(const std::optional<parsers::State>& state) {
@@ -60,8 +60,8 @@ Expected<ExitCode> reparse_run(const ReparseRequest& request,
     const auto run = store->load_run(*id);
     if (!run) return tl::unexpected(run.error());
     if (request.apply && !run->end)
-        return fail(ErrorKind::usage, "this run has no end: its results are not complete",
-                    "`runner resume` continues it", *id);
+        return fail(ErrorKind::usage, "this run is not complete", "`runner resume` continues it",
+                    *id);
     const auto counts = archive::reparse(*store, *results, *run, request.text, print_difference);
     if (!counts) return tl::unexpected(counts.error());
     print_counts(*counts);
@@ -70,7 +70,7 @@ Expected<ExitCode> reparse_run(const ReparseRequest& request,
             return run::write_reports(*store, *results, *id, {});
         });
         if (!applied) return tl::unexpected(applied.error());
-        print("stored; its reports are written anew\n");
+        print("stored; its reports are rewritten\n");
     }
     return counts->differ > 0 ? ExitCode::unexpected_results : ExitCode::ok;
 }
@@ -80,10 +80,10 @@ Expected<ExitCode> rebuild_database(const config::Invocation& invocation) {
     if (!results) return tl::unexpected(results.error());
     const auto rebuilt = archive::rebuild(*results, [](bool kept) {
         print(stderr, "runner: interrupted: {}\n",
-              kept ? "the database was made anew" : "nothing was stored");
+              kept ? "the database was rebuilt" : "nothing was stored");
     });
     if (!rebuilt) return tl::unexpected(rebuilt.error());
-    print("{} made anew from the folders under {}\n", counted(rebuilt->runs_from_folders, "run"),
+    print("{} rebuilt from the folders under {}\n", counted(rebuilt->runs_from_folders, "run"),
           (*results / "runs").string());
     if (rebuilt->runs_from_old > 0)
         print("{} taken from the old database\n", counted(rebuilt->runs_from_old, "run"));
@@ -98,12 +98,10 @@ Expected<ExitCode> rebuild_database(const config::Invocation& invocation) {
 Action add_reparse(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReparseRequest>();
     auto* run = app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
-    auto* apply = app.add_flag("--apply", request->apply, "store what was read");
-    auto* text =
-        app.add_flag("--text", request->text, "by the logs' text alone, without the events")
-            ->excludes(apply);
-    app.add_flag("--all", request->all,
-                 "rebuild the database from the folders of all runs: where it is damaged or gone")
+    auto* apply = app.add_flag("--apply", request->apply, "store the changed results");
+    auto* text = app.add_flag("--text", request->text, "read the logs' text alone, not the events")
+                     ->excludes(apply);
+    app.add_flag("--all", request->all, "rebuild a damaged or lost database from the runs' folders")
         ->excludes(run)
         ->excludes(apply)
         ->excludes(text);

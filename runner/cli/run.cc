@@ -65,7 +65,10 @@ Expected<run::StoredCommand> parse_stored_command(const std::vector<std::string>
     CLI::App app;
     add_options(app, stored.request, stored.flags);
     add_settings(app, kRunSettings, stored.flags);
-    std::vector<std::string> words(argv.rbegin(), argv.rend() - 1);  // without the program's name
+    const auto dashes = std::find(argv.begin(), argv.end(), "--");
+    if (dashes != argv.end()) stored.passed_on.assign(dashes + 1, argv.end());
+    std::vector<std::string> words(argv.begin() + 1, dashes);  // without the program's name
+    std::reverse(words.begin(), words.end());
     try {
         app.parse(words);
     } catch (const CLI::ParseError&) {
@@ -81,8 +84,9 @@ Command run_command() {
             "  runner suites/einops\n"
             "  runner suites/transformers --root ~/transformers utils "
             "generation/test_logits_process.py\n"
-            "  runner suites/gpytorch 'test/kernels/*' -k cuda -j4",
-            add_run};
+            "  runner suites/gpytorch 'test/kernels/*' -k cuda -j4\n"
+            "  runner ~/my-project tests -- --runslow      # arguments after -- go to pytest",
+            add_run, true};
 }
 
 }  // namespace compat::cli

@@ -103,7 +103,7 @@ using Flags = std::map<Setting, std::string>;
 struct Invocation {
     Flags flags;
     std::vector<std::string> argv;       // as typed
-    std::vector<std::string> passed_on;  // what followed the first "--", for somebody else
+    std::vector<std::string> passed_on;  // what followed the first "--": pytest's, or a program's
 };
 
 // A setting that no suite sets, before one is loaded; not checked yet.

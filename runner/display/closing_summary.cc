@@ -49,6 +49,28 @@ void print_load_failures(const reports::ReportModel& model) {
 
 }  // namespace
 
+namespace {
+
+// Only tests that passed or failed count: the others show nothing of a device.
+std::string device_sentence(const reports::ReportModel& model) {
+    const auto& run = model.run;
+    const auto& totals = model.totals;
+    if (!run.shim)
+        return fmt::format("not recorded ({})", run.imported ? "imported results" : "shim off");
+    const std::string device =
+        printable(run.simulated ? *run.simulated + ", simulated" : run.device);
+    const std::string used =
+        totals.device == 0
+            ? std::string("no test used an accelerator")
+            : fmt::format("{} used an accelerator ({})", counted(totals.device, "test"), device);
+    const std::string redirected =
+        totals.redirected == 0 ? "" : fmt::format("; {} redirected", totals.redirected);
+    return fmt::format("{}{}; {} of {} device-neutral", used, redirected, totals.untouched,
+                       totals.count(parsers::State::passed) + totals.count(parsers::State::failed));
+}
+
+}  // namespace
+
 void print_closing(const reports::ReportModel& model, const fs::path& report) {
     const auto& totals = model.totals;
     std::array<long, parsers::kStateNames.size()> counts{};
@@ -76,16 +98,7 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
                             model.accounting.mismatches.size() == 1 ? "" : "es"));
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
-    if (model.run.shim)
-        print(
-            "devices: {} exercised an accelerator (device {}), {} redirected, {} touched no "
-            "device\n",
-            counted(totals.device, "test"),
-            model.run.simulated ? *model.run.simulated + ", simulated" : model.run.device,
-            totals.redirected, totals.untouched);
-    else
-        print("devices: nobody looked, {}\n",
-              model.run.imported ? "the results were imported" : "the shim was off");
+    print("devices: {}\n", device_sentence(model));
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
     if (totals.collected == 0) print("no test was selected\n");

@@ -391,7 +391,8 @@ void Display::show_tests(const ModuleDone& done) {
              {fmt::format(" {}{}{}", printable(test.id), why.empty() ? "" : ": ", printable(why)),
               nullptr}});
     }
-    if (before > 0) say(fmt::format("    {} named above", before));
+    if (before > 0)
+        say(fmt::format("    {} shown above", counted(static_cast<long>(before), "failure")));
     if (bad_count > before + shown) say(fmt::format("    and {} more", bad_count - before - shown));
     for (size_t i = 0; i < record.cases.size(); ++i)
         if (done.verdicts.of[i].flaky || done.verdicts.of[i].fork_sensitive)

@@ -121,6 +121,8 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
                             {"--scratch", fs::path(paths.log).replace_extension("scratch")});
     if (!settings.keyword.empty())
         command.argv.insert(command.argv.end(), {"--select", settings.keyword});
+    for (const auto& option : settings.options)
+        command.argv.insert(command.argv.end(), {"--option", option});
     if (settings.collect_only) command.argv.push_back("--collect-only");
     if (settings.maxfail > 0)
         command.argv.insert(command.argv.end(), {"--maxfail", std::to_string(settings.maxfail)});

@@ -30,8 +30,9 @@ struct ChildSettings {
     std::string keyword;       // -k EXPR; empty: none
     std::int64_t maxfail = 0;  // a child stops after so many failed tests; 0: never
     bool collect_only = false;
-    Variables inherited;  // the runner's own environment
-    Variables from_user;  // --env K=V
+    std::vector<std::string> options;  // for pytest, as they are
+    Variables inherited;               // the runner's own environment
+    Variables from_user;               // --env K=V
 };
 
 // Files of one attempt, absolute.

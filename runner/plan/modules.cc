@@ -48,12 +48,16 @@ Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const
 
     std::vector<ModuleFile> modules;
     for (const suites::TreeFile& file : suites::list_tree(root, suite.layout.tests)) {
-        if (traits_of(suite.framework).modules_are_programs && !file.executable) continue;
+        const bool closed = file.unreadable != 0;
+        if (traits_of(suite.framework).modules_are_programs && !file.executable && !closed)
+            continue;
         const std::string name = fs::path(file.path).filename().string();
         const auto takes = [&](const std::string& glob) {
             return suites::glob_matches(glob, name);
         };
-        if (std::none_of(suite.layout.modules.begin(), suite.layout.modules.end(), takes)) continue;
+        if (!closed &&
+            std::none_of(suite.layout.modules.begin(), suite.layout.modules.end(), takes))
+            continue;
         // It would be another name in every file that must be UTF-8.
         if (!is_utf8(file.path))
             return fail(ErrorKind::suite, "a test module's file name is not UTF-8",
@@ -62,7 +66,7 @@ Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite, const
         const bool excluded = std::any_of(
             suite.layout.exclude.begin(), suite.layout.exclude.end(),
             [&](const std::string& glob) { return suites::glob_covers(glob, file.path); });
-        modules.push_back({file.path, file.bytes, excluded});
+        modules.push_back({file.path, file.bytes, excluded, file.unreadable});
     }
     if (traits_of(suite.framework).modules_contain_others) keep_topmost(modules);
     if (modules.empty())

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <random>
+#include <system_error>
 #include <unordered_set>
 
 #include "runner/plan/targets.h"
@@ -224,6 +225,15 @@ Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFil
         return fail(ErrorKind::nothing_selected, "no test module selected",
                     fmt::format("{}", fmt::join(plan.notes, "; ")));
 
+    for (const auto& [i, what] : *wanted)
+        if (modules[i].unreadable != 0)
+            return fail(ErrorKind::environment,
+                        fmt::format("cannot read this folder of tests: {}",
+                                    std::generic_category().message(modules[i].unreadable)),
+                        "give yourself permission to read it, exclude it by layout.exclude, or "
+                        "name other targets",
+                        modules[i].path);
+
     const bool sharded = selection.shard.count > 1;
     const auto& seconds = sharded ? past.for_shards : past.seconds;
     std::vector<std::size_t> order = by_cost(*wanted, modules, seconds);
@@ -238,6 +248,7 @@ Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFil
     }
     std::sort(assigned.begin(), assigned.end());
     assigned.push_back(selection.keyword);
+    assigned.insert(assigned.end(), selection.options.begin(), selection.options.end());
     plan.id = hash_of(assigned);
     if (sharded)
         plan.notes.push_back(fmt::format("shard {} of {}: {} of {}", selection.shard.index,

@@ -44,6 +44,7 @@ struct Selection {
     std::string keyword{};  // of the framework; names the plan with the rest
     Ordering ordering{};
     Shard shard{};
+    std::vector<std::string> options{};  // for the framework; as the keyword
 };
 
 // What earlier runs say of modules, by path.
@@ -73,6 +74,9 @@ struct ModuleFile {
     std::uintmax_t bytes = 0;
     bool excluded =
         false;  // by layout.exclude: in the list so that a plan can say what it leaves out
+    // errno of a folder that cannot be read, in the list so that nothing in it is lost unsaid; 0: a
+    // module
+    int unreadable = 0;
 };
 
 // Every test module of the suite under `root`, sorted by path; stays inside `root` (suites/tree.h).

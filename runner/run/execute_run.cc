@@ -197,7 +197,28 @@ tl::unexpected<Error> unfinished(Error error, const Execution& execution) {
     return tl::unexpected(std::move(error));
 }
 
-Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Execution& execution,
+void name_keyword(const std::string& keyword) {
+    if (!keyword.empty())
+        print(stderr, "runner: -k {} matches no test: `runner list --cases SUITE` prints the ids\n",
+              printable(keyword));
+}
+
+// A run that selected no test tells nothing: it would only stand before those that do.
+Expected<Executed> forget_run(store::Store& store, const archive::RunFolder& run,
+                              const std::string& keyword) {
+    return store.delete_run(run.id).and_then([&]() -> Expected<Executed> {
+        std::error_code error;
+        fs::remove_all(run.folder, error);
+        if (error)
+            return fail(ErrorKind::io, "cannot remove the run's folder: " + error.message(), {},
+                        run.folder.string());
+        print("no test was selected: the run is not stored\n");
+        name_keyword(keyword);
+        return Executed{ExitCode::nothing_selected, false};
+    });
+}
+
+Expected<Executed> close_run(store::Store& store, const Ready& ready, const Execution& execution,
                              const Clock& clock, SteadyTime since,
                              const exec::RunFinished& finished, Recorder& recorder) {
     const archive::RunFolder& run = execution.run;
@@ -214,6 +235,8 @@ Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Exec
     const bool complete = !recorder.could_not_start() &&
                           (!finished.stopped ||
                            (enough && finished.not_started.empty() && !recorder.left_something()));
+    if (code == ExitCode::nothing_selected && complete && !execution.keep_empty)
+        return forget_run(store, run, execution.plan.keyword);
     const store::RunEnd run_end{
         clock.wall(),           execution.seconds_before + took.count(), complete,
         static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),
@@ -227,22 +250,20 @@ Expected<ExitCode> close_run(store::Store& store, const Ready& ready, const Exec
 
     if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
     if (!finished.stopped) name_unmatched(recorder.unmatched(), ready);
-    if (code == ExitCode::nothing_selected && !execution.plan.keyword.empty())
-        print(stderr, "runner: -k {} matches no test: `runner list --cases SUITE` prints the ids\n",
-              printable(execution.plan.keyword));
+    if (code == ExitCode::nothing_selected) name_keyword(execution.plan.keyword);
     if (!complete) {
         std::error_code error;
         const bool usual = fs::equivalent(run.results, fs::current_path() / "results", error);
-        print("go on with it: runner resume {}{}\n", run.id,
+        print("continue with: runner resume {}{}\n", run.id,
               usual ? "" : " --results " + shell_quoted(run.results.string()));
     }
     if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
-    return code;
+    return Executed{code, true};
 }
 
 }  // namespace
 
-Expected<ExitCode> execute_run(const Ready& ready, store::Store& store,
+Expected<Executed> execute_run(const Ready& ready, store::Store& store,
                                const Execution& execution) {
     const SystemClock clock;
     const SteadyTime since = clock.steady();

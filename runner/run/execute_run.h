@@ -23,10 +23,16 @@ struct Execution {
     int verbosity = 0;
     bool resumed = false;  // it was interrupted, and a part of it is stored
     double seconds_before = 0;
+    bool keep_empty = true;  // stored although it selected no test
+};
+
+struct Executed {
+    ExitCode code = ExitCode::ok;
+    bool stored = true;  // false: it selected no test, and nothing is left of it
 };
 
 // The run is in the store and its plan is written.
-[[nodiscard]] Expected<ExitCode> execute_run(const Ready& ready, store::Store& store,
+[[nodiscard]] Expected<Executed> execute_run(const Ready& ready, store::Store& store,
                                              const Execution& execution);
 
 }  // namespace compat::run

@@ -95,7 +95,7 @@ Expected<std::vector<Part>> one_plan(std::vector<Part> parts) {
     if (!unfinished.empty())
         return fail(ErrorKind::usage,
                     fmt::format("shards are not complete: {}", fmt::join(unfinished, ", ")),
-                    "`runner resume` goes on with them");
+                    "`runner resume RUN` continues each of them");
     std::vector<Part> fitting;
     for (auto& [index, part] : chosen) fitting.push_back(std::move(part));
     return fitting;

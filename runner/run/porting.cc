@@ -62,6 +62,7 @@ config::Invocation invocation_of(const config::Invocation& invocation, const Col
 RunRequest request_of(const RunRequest& request, const ColumnRow& column) {
     constexpr std::string_view kPlace = "{device}";
     RunRequest own = request;
+    own.keep_empty = true;
     for (std::string& variable : own.env)
         for (size_t at; (at = variable.find(kPlace)) != std::string::npos;)
             variable.replace(at, kPlace.size(),

@@ -37,6 +37,12 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     if (framework != ready.suite.framework && !both_python)
         ready.suite.layout.modules = suites::default_modules(framework);
     ready.suite.framework = framework;
+    if (!invocation.passed_on.empty() && framework != suites::Framework::pytest)
+        return fail(ErrorKind::usage,
+                    fmt::format("arguments after -- go to pytest, and this suite runs under {}",
+                                name_of(framework)),
+                    "leave them out", invocation.passed_on.front());
+    ready.child.options = invocation.passed_on;
     return ready;
 }
 

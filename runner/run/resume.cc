@@ -1,4 +1,4 @@
-// Commands that take up a stored run: `resume` goes on with it, `rerun` runs a part of it anew.
+// Commands that take up a stored run: `resume` continues it, `rerun` runs a part of it again.
 #include "runner/run/resume.h"
 
 #include <fmt/format.h>
@@ -43,8 +43,8 @@ Expected<Taken> take(const store::Store& store, const fs::path& results, const s
     const store::RunInfo& info = taken.stored.info;
     taken.run = {id, results, results / info.folder, info.started};
     if (info.rerun_argv.empty())
-        return fail(ErrorKind::usage, "these results were imported: no command of ours made them",
-                    {}, id);
+        return fail(ErrorKind::usage, "this run was imported: there is no command to run again", {},
+                    id);
     auto before = parse(info.rerun_argv);
     if (!before) return tl::unexpected(before.error());
     // Values of secrets are not stored; whoever runs it again has them in the environment.
@@ -55,7 +55,12 @@ Expected<Taken> take(const store::Store& store, const fs::path& results, const s
                 "note: {} was set for that run, and its value is not stored: where --env gave it, "
                 "set it in the environment\n",
                 printable(name));
-    taken.invocation = {std::move(before->flags), now.argv, {}};
+    taken.invocation = {std::move(before->flags), now.argv, std::move(before->passed_on)};
+    for (const auto& word : taken.invocation.passed_on)
+        if (word.find(kMasked) != std::string::npos)
+            return fail(ErrorKind::usage,
+                        fmt::format("the argument {} was a secret and is not stored", word),
+                        "run the suite again instead", id);
     for (const auto& [setting, text] : now.flags) taken.invocation.flags[setting] = text;
     taken.request = std::move(before->request);
     taken.request.verbosity = verbosity;
@@ -89,8 +94,8 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     auto taken = take(*store, *results, *id, invocation, request.verbosity, parse);
     if (!taken) return tl::unexpected(taken.error());
     if (taken->stored.end && taken->stored.end->complete)
-        return fail(ErrorKind::usage, "this run is complete: there is nothing to go on with",
-                    "`runner rerun` runs a part of it again", taken->run.id);
+        return fail(ErrorKind::usage, "this run is complete: there is nothing to resume",
+                    "run a part of it again with `runner rerun`", taken->run.id);
     auto plan = archive::read_plan(taken->run);
     if (!plan) return tl::unexpected(plan.error());
     end_survivors(taken->run);
@@ -112,10 +117,10 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     execution.resumed = true;
     execution.seconds_before = taken->stored.duration_s;
     const store::RunInfo& info = taken->stored.info;
-    execution.notes.push_back("going on with " + info.id);
+    execution.notes.push_back("resuming " + info.id);
     if (info.torch != ready->prepared.environment.torch_version ||
         info.commit != ready->prepared.source.commit)
-        execution.notes.push_back("the suite's source or torch is not what this run began with");
+        execution.notes.push_back("the suite's source or torch has changed since this run began");
     execution.seconds = store->past_of(ready->suite.name).value_or(store::SuitePast{}).seconds;
     std::vector<std::string> modules;  // the runner may have died before it had planned them
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
@@ -126,14 +131,16 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
             .and_then([&] { return store->plan_modules(execution.run.id, modules); })
             .and_then([&] { return archive::store_recorded(*store, execution.run.folder); });
     if (!reopened) return tl::unexpected(reopened.error());
-    return execute_run(*ready, *store, execution);
+    return execute_run(*ready, *store, execution).map([](const Executed& executed) {
+        return executed.code;
+    });
 }
 
 Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& invocation,
                          const ParseCommand& parse) {
     if (!request.failed && !request.flaky && !request.not_run)
-        return fail(ErrorKind::usage, "what is to run again?",
-                    "say --failed, --flaky, --not-run, or several of them");
+        return fail(ErrorKind::usage, "rerun: no tests are selected",
+                    "use --failed, --flaky or --not-run, or several of them");
     const auto results = config::results_folder(invocation).and_then(archive::existing_results);
     if (!results) return tl::unexpected(results.error());
     auto store = archive::open_results(*results);

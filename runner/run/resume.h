@@ -26,6 +26,7 @@ struct RerunRequest {
 struct StoredCommand {
     RunRequest request;
     config::Flags flags;
+    std::vector<std::string> passed_on;
 };
 using ParseCommand = std::function<Expected<StoredCommand>(const std::vector<std::string>& argv)>;
 

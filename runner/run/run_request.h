@@ -21,6 +21,8 @@ struct RunRequest {
     std::string shard;      // "2/5"; empty: all
     int repeat = 1;         // runs, one after the other
     std::string repeat_of;  // the first of those; empty: this one
+    // Stored although it selected no test: others are compared with it, or joined.
+    bool keep_empty = false;
 };
 
 }  // namespace compat::run

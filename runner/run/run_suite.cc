@@ -55,6 +55,9 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
         words.push_back("--env");
         words.push_back(name + "=" + value);
     }
+    const auto options = masked(ready.child.options);
+    if (!options.empty()) words.emplace_back("--");
+    words.insert(words.end(), options.begin(), options.end());
     return words;
 }
 
@@ -89,8 +92,9 @@ store::RunInfo run_info(const RunRequest& request, const config::Invocation& inv
     return info;
 }
 
-Expected<plan::Selection> selection_of(const RunRequest& request) {
-    plan::Selection selection{request.targets, request.keyword, {}, {}};
+Expected<plan::Selection> selection_of(const RunRequest& request,
+                                       const std::vector<std::string>& options) {
+    plan::Selection selection{request.targets, request.keyword, {}, {}, options};
     if (!request.order.empty()) {
         const auto ordering = plan::parse_ordering(request.order);
         if (!ordering) return tl::unexpected(ordering.error());
@@ -116,7 +120,8 @@ void print_dry_run(const plan::Plan& plan) {
         print("{}\n", printable(job.module));
         for (const auto& id : job.only) print("    only {}\n", printable(id));
     }
-    print("{} modules; nothing was run\n", plan.jobs.size());
+    print("{} planned; dry run, no test was started\n",
+          counted(static_cast<long>(plan.jobs.size()), "module"));
 }
 
 }  // namespace
@@ -135,7 +140,7 @@ Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invo
     ready->child.from_user = std::move(*from_user);
     ready->child.keyword = request.keyword;
     ready->child.maxfail = request.maxfail;
-    const auto selection = selection_of(request);
+    const auto selection = selection_of(request, ready->child.options);
     if (!selection) return tl::unexpected(selection.error());
     if (request.dry_run)
         return make_ready(*ready, Need::modules, say)
@@ -182,8 +187,9 @@ Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invo
                 return when_free(*store, [&] { return store->plan_modules(run.id, modules); });
             });
     if (!begun) return tl::unexpected(begun.error());
-    return execute_run(*ready, *store, execution).map([&](ExitCode code) {
-        return Ran{code, run};
+    execution.keep_empty = request.keep_empty || !request.shard.empty();
+    return execute_run(*ready, *store, execution).map([&](const Executed& executed) {
+        return Ran{executed.code, executed.stored ? run : archive::RunFolder{}};
     });
 }
 

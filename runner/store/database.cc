@@ -43,7 +43,7 @@ std::int64_t text_hash(std::string_view text) {
 }
 
 std::string how_to_rebuild(const std::filesystem::path& file) {
-    return fmt::format("`runner reparse --all --results {}` makes it anew from the runs' folders",
+    return fmt::format("`runner reparse --all --results {}` rebuilds it from the runs' folders",
                        shell_quoted(file.parent_path().string()));
 }
 

@@ -151,6 +151,11 @@ Expected<void> Store::settle() {
     });
 }
 
+Expected<void> Store::delete_run(std::string_view run) {
+    return write_to(impl_->database, run,
+                    [&](std::int64_t row) { erase_run(impl_->database, row); });
+}
+
 Expected<void> Store::reopen_run(std::string_view run) {
     return write_to(impl_->database, run,
                     [&](std::int64_t row) { erase_end(impl_->database, row); });

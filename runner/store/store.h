@@ -51,7 +51,8 @@ struct RunInfo {
     std::vector<std::pair<std::string, std::string>> env;  // what a child gets on top of ours
     std::vector<std::string> argv;                         // the command line as it was typed
     // The command line without its targets, in a form that works again from anywhere ({"runner",
-    // "suites/x", "--root", "/y"}): with a test's id at its end it runs that test.
+    // "suites/x", "--root", "/y", "--", "-p", "x"}): with a test's id before the "--", or at its
+    // end, it runs that test.
     std::vector<std::string> rerun_argv;
     std::string fingerprint = "{}";  // a JSON object: host, packages, versions, settings
     std::string folder;              // of the run's files, relative to the database's: "runs/<id>"
@@ -240,6 +241,8 @@ class Store {
     [[nodiscard]] static bool is_refusal(const Error& error);
     // All that was written is in the database's own file, on the disk, and nothing beside it.
     [[nodiscard]] Expected<void> settle();
+    // The run and all that is stored of it.
+    [[nodiscard]] Expected<void> delete_run(std::string_view run);
     // Takes an end back: the run goes on.
     [[nodiscard]] Expected<void> reopen_run(std::string_view run);
 

@@ -384,6 +384,12 @@ void erase_end(Database& database, std::int64_t run) {
     update.run();
 }
 
+void erase_run(Database& database, std::int64_t run) {
+    Statement erase = database.prepare("DELETE FROM run WHERE id = ?");
+    erase.bind(1, run);
+    erase.run();
+}
+
 void erase_modules(Database& database, std::int64_t run) {
     Statement erase = database.prepare("DELETE FROM module WHERE run = ?");
     erase.bind(1, run);

@@ -13,6 +13,7 @@ void write_run(Database& database, const RunInfo& info);
 void write_plan(Database& database, std::int64_t run, const std::vector<std::string>& paths);
 void write_end(Database& database, std::int64_t run, const RunEnd& end);
 void erase_end(Database& database, std::int64_t run);
+void erase_run(Database& database, std::int64_t run);      // and all that hangs on it
 void erase_modules(Database& database, std::int64_t run);  // and all that hangs on them
 void write_job(Database& database, std::int64_t run, const JobResult& job);
 

@@ -91,6 +91,15 @@ TEST(StoredCommand, IsUnderstoodAgain) {
     EXPECT_EQ(stored->flags.at(Setting::jobs), "3");
 }
 
+TEST(StoredCommand, KeepsTheArgumentsForTheFramework) {
+    EXPECT_THAT(parsed({"suites/x", "a.py", "--", "-p", "x"}).invocation->passed_on,
+                ElementsAre("-p", "x"));
+    const auto stored = parse_stored_command({"runner", "suites/x", "--", "-k", "y"});
+    ASSERT_TRUE(stored);
+    EXPECT_THAT(stored->passed_on, ElementsAre("-k", "y"));
+    EXPECT_EQ(stored->request.keyword, "");
+}
+
 TEST(StoredCommand, OfAnotherVersionIsRefused) {
     EXPECT_FALSE(parse_stored_command({"runner", "suites/x", "--no-such-option"}));
 }

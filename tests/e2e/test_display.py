@@ -320,7 +320,7 @@ def test_a_failure_is_told_while_its_module_goes_on_and_once(program, early, pyt
     named = [n for n, line in enumerate(said) if "failed tests/test_a.py::" in line]
     assert [said[n] for n in named] == ["    failed tests/test_a.py::Early::test_2_fails: AssertionError: early"]
     assert said[named[0] + 1].startswith("[1/1] FAIL tests/test_a.py: 2 passed, 1 failed")
-    assert said[named[0] + 2] == "    1 named above"
+    assert said[named[0] + 2] == "    1 failure shown above"
 
 
 def test_a_failure_in_a_fork_is_not_told_as_the_last_word(program, early, python, tmp_path):

@@ -144,7 +144,7 @@ def test_a_database_is_made_anew_as_it_was(runner, results, tmp_path):
             assert told.code == 4 and "`runner reparse --all --results %s`" % copy in told.err, (damage, told.out, told.err)
         made = runner("reparse", "--all", "--results", copy)
         assert made.code == 0, made.out + made.err
-        assert "7 runs made anew" in made.out and "lost" not in made.out
+        assert "7 runs rebuilt" in made.out and "lost" not in made.out
         assert differences(before, dump(copy)) == {}, damage
         assert len(list(copy.glob("runner.db.old-*[0-9]"))) == (damage not in (remove, leave_the_wal))
         assert not (copy / "rebuilding").exists()
@@ -171,7 +171,7 @@ def test_what_no_folder_tells_is_taken_from_the_old_database(runner, python, imp
     (results / "gaps.jsonl").unlink()
     made = runner("reparse", "--all")
     assert made.code == 0, made.out
-    assert "1 run made anew" in made.out and "3 runs taken from the old database" in made.out and "1 gap taken" in made.out
+    assert "1 run rebuilt" in made.out and "3 runs taken from the old database" in made.out and "1 gap taken" in made.out
     assert differences(before, dump(results)) == {}
 
     garbage(results / "runner.db")
@@ -246,7 +246,7 @@ def test_a_damaged_record_is_not_preferred_to_a_good_database(runner, python, tm
     assert made.code == 4 and "1 line of its record.jsonl cannot be read" in made.out
     record.write_text(text)
     made = runner("reparse", "--all")
-    assert made.code == 0 and "1 run made anew" in made.out
+    assert made.code == 0 and "1 run rebuilt" in made.out
     assert differences(before, dump(tmp_path / "results")) == {}
 
 
@@ -285,7 +285,7 @@ def test_it_is_alone_with_the_results(runner, program, tmp_path):
         for words in ["import", "s.xml"], ["reparse"], ["reparse", "--all"]:
             refused = runner(*words)
             assert refused.code == 2, (words, refused.err)
-            assert ("being made anew" in refused.err) != ("--all" in words), refused.err
+            assert ("being rebuilt" in refused.err) != ("--all" in words), refused.err
     assert len(dump(tmp_path / "results")["run"]) == 2
 
 

@@ -45,7 +45,7 @@ def test_a_suite_on_a_simulated_mac(runner, python, suite):
     assert ran.code == 1, ran.out + ran.err
     assert "device mps (simulated)" in ran.out
     assert states == {"test_sum": "passed", "test_eigenvalues": "errored", "test_double": "errored", "test_host": "passed"}
-    assert "devices: 1 test exercised an accelerator (device mps, simulated)" in ran.out
+    assert "devices: 1 test used an accelerator (mps, simulated)" in ran.out
     assert (ran.report["run"]["simulated"], "mps (simulated)" in (ran.folder / "report.md").read_text()) == ("mps", True)
     assert tests["test_eigenvalues"]["failure"]["cause"] == "op_missing"
     gaps = json.loads(runner("gaps", "list", "--json", "--status", "all").out)["gaps"]

@@ -51,10 +51,11 @@ TEST_F(CommandTest, ArgvIsWordsAndNoShellString) {
     settings.keyword = "a and not b";
     settings.collect_only = true;
     settings.maxfail = 3;
+    settings.options = {"-p", "no:cacheprovider"};
     const auto argv = child_command(suite, settings, job, paths).argv;
     EXPECT_THAT(std::vector<std::string>(argv.begin() + 12, argv.end()),
-                ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--collect-only",
-                            "--maxfail", "3"));
+                ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--option", "-p",
+                            "--option", "no:cacheprovider", "--collect-only", "--maxfail", "3"));
 }
 
 TEST_F(CommandTest, TheZygotesArgvBeginsAsAChilds) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <random>
 
 namespace compat::plan {
@@ -183,6 +184,22 @@ TEST(MakePlan, OneBadTargetSpoilsTheCommand) {
     const auto plan = make_plan(suite(), kModules, {{"test_a.py", "test_aa.py"}});
     ASSERT_FALSE(plan.has_value());
     EXPECT_EQ(plan.error().kind, ErrorKind::usage);
+}
+
+TEST(MakePlan, RefusesAFolderThatCannotBeReadUnlessItIsNotAskedFor) {
+    suites::Suite suite;
+    suite.layout.tests = "tests";
+    std::vector<ModuleFile> modules{{"tests/locked", 0, false, EACCES},
+                                    {"tests/test_a.py", 1, false, 0}};
+    const auto refused = make_plan(suite, modules, {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::environment);
+    EXPECT_EQ(refused.error().where, "tests/locked");
+    EXPECT_EQ(refused.error().message, "cannot read this folder of tests: Permission denied");
+    EXPECT_FALSE(make_plan(suite, modules, {{"tests"}}));
+    EXPECT_TRUE(make_plan(suite, modules, {{"tests/test_a.py"}}));
+    modules[0].excluded = true;
+    EXPECT_TRUE(make_plan(suite, modules, {}));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
+
 #include "tests/support/temp_tree.h"
 
 namespace compat::suites {
@@ -53,6 +55,26 @@ TEST(Tree, OneFolderOfIt) {
     EXPECT_THAT(list_tree(tree.root(), ".."), IsEmpty());
     EXPECT_THAT(list_tree(tree.root(), "none"), IsEmpty());
     EXPECT_THAT(list_tree(tree.root() / "none"), IsEmpty());
+}
+
+// A path that is too long cannot be read by anybody, root included.
+TEST(Tree, NamesAFolderThatCannotBeRead) {
+    const test::TempTree tree;
+    tree.write("a.py");
+    const fs::path before = fs::current_path();
+    fs::current_path(tree.root());
+    const std::string name(250, 'x');
+    for (int i = 0; i < 17; ++i) {
+        fs::create_directory(name);
+        fs::current_path(name);
+    }
+    fs::current_path(before);
+    const auto files = list_tree(tree.root());
+    ASSERT_EQ(files.size(), 2u);
+    EXPECT_EQ(files[0].path, "a.py");
+    EXPECT_EQ(files[0].unreadable, 0);
+    EXPECT_TRUE(files[1].path.starts_with(name + "/" + name));
+    EXPECT_EQ(files[1].unreadable, ENAMETOOLONG);
 }
 
 }  // namespace

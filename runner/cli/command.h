@@ -34,10 +34,11 @@ void add_settings(CLI::App& app, const std::vector<config::Setting>& settings,
                   config::Flags& flags);
 
 inline constexpr const char* kSuiteHelp =
-    "folder with suite.json, a shipped suite's name, or any project's folder";
+    "a suite's folder, a shipped suite's name, or a project's folder";
 inline constexpr const char* kTargetHelp =
-    "folder, file, glob, dotted module, group, or path::Class::test; none: the whole suite";
-inline constexpr const char* kRunHelp = "id, unique prefix, latest, latest~1, SUITE@latest";
+    "folder, file, glob, dotted module, group or path::Class::test [whole suite]";
+inline constexpr const char* kRunHelp =
+    "run id, unique prefix of one, latest, latest~1 or SUITE@latest";
 
 // -q and -v, as a number: -1, 0 or 1.
 void add_verbosity(CLI::App& app, int& verbosity);

@@ -6,6 +6,7 @@
 
 #include "runner/base/names.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/help_format.h"
 
 namespace compat::cli {
 
@@ -63,23 +64,23 @@ void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::F
 
 void add_verbosity(CLI::App& app, int& verbosity) {
     app.add_flag_callback(
-        "-q,--quiet", [&verbosity] { verbosity = -1; }, "only the closing lines");
+        "-q,--quiet", [&verbosity] { verbosity = -1; }, "print only the summary");
     app.add_flag_callback(
         "-v,--verbose", [&verbosity] { verbosity = verbosity == 0 ? 1 : verbosity; },
-        "also every skip and every failure");
+        "also print every skip and every failure");
 }
 
 std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
-    CLI::App app("Runs an outside project's tests with device redirection and reports what works.",
-                 "runner");
-    app.set_version_flag("--version", fmt::format("runner {}", kVersion));
+    CLI::App app("Run a project's tests with device redirection and report what works.", "runner");
+    app.formatter(std::make_shared<HelpFormat>());
+    app.set_help_flag("-h,--help", "print this help");
+    app.set_version_flag("--version", fmt::format("runner {}", kVersion), "print the version");
     app.require_subcommand(1);
     app.footer(
         "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
         "`runner help COMMAND` lists a command's options.\n"
-        "Exit codes: 0 as expected, 1 unexpected results, 2 usage or environment, 3 tests "
-        "unaccounted\n"
-        "for, 4 infrastructure, 5 nothing selected, 130 interrupted.");
+        "Exit codes: 0 as expected, 1 unexpected results, 2 usage or environment,\n"
+        "3 tests unaccounted for, 4 infrastructure, 5 no test selected, 130 interrupted.");
 
     Parsed parsed;
     parsed.invocation = std::make_unique<config::Invocation>();

@@ -127,7 +127,7 @@ Action add_doctor(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command doctor_command() {
-    return {"check what the runner needs; print every setting's origin",
+    return {"check requirements and print where each setting comes from",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::shim, Setting::policy, Setting::fallback, Setting::warm,
              Setting::confirm, Setting::python, Setting::root, Setting::framework, Setting::name,

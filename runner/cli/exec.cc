@@ -12,6 +12,7 @@
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/help_format.h"
 #include "runner/display/output.h"
 #include "runner/display/program_report.h"
 #include "runner/exec/attached.h"
@@ -133,7 +134,7 @@ Expected<fs::path> open_record(const std::string& name) {
     constexpr std::string_view kEnding = ".devices.jsonl";
     fs::path path = fs::absolute(name, error);
     if (!name.empty() && !may_write_over(path))
-        return fail(ErrorKind::usage, "there is a file of that name that is no record",
+        return fail(ErrorKind::usage, "this file exists and is not a device record",
                     "name another by --record", path.string());
     std::string pattern =
         (fs::temp_directory_path(error) / "runner-exec-XXXXXX").string() + std::string(kEnding);
@@ -206,7 +207,7 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
 }
 
 // The usage line says where the program stands.
-class ProgramUsage final : public CLI::Formatter {
+class ProgramUsage final : public HelpFormat {
   public:
     std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
         return fmt::format("Usage: {} [OPTIONS] [--] CMD...\n", name);
@@ -229,13 +230,14 @@ Expected<std::vector<std::string>> program_of(const CLI::App& app,
 
 Action add_exec(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ExecRequest>();
-    app.add_option("--env", request->env, "variable for the program; may be repeated")
+    app.add_option("--env", request->env, "set a variable for the program; repeatable")
         ->type_name("K=V")
         ->take_all()
         ->allow_extra_args(false);
-    app.add_option("--record", request->record, "where the record goes (a temporary file)")
+    app.add_option("--record", request->record,
+                   "write the device record to FILE [a temporary file]")
         ->type_name("FILE");
-    app.add_flag("-q,--quiet", request->quiet, "no report at the end");
+    app.add_flag("-q,--quiet", request->quiet, "print no report at the end");
     // Stops at the first word that is no option of ours: the program's name.
     app.prefix_command();
     app.formatter(std::make_shared<ProgramUsage>());
@@ -250,16 +252,14 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command exec_command() {
-    return {"run a program of your own under the same redirection",
+    return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
              Setting::fallback, Setting::python},
-            "The exit status is the program's own. Options of the runner stand before the "
-            "program.\n"
+            "The exit status is the program's own. Put the runner's options before the program.\n"
             "Examples:\n"
             "  runner exec -- python train.py --epochs 1\n"
-            "  runner exec --policy full --record train.jsonl -- torchrun --nproc-per-node 2 "
-            "train.py\n"
-            "  runner exec --python ~/my-project/.venv/bin/python -- pytest -k cuda",
+            "  runner exec --policy full --record train.jsonl -- torchrun train.py\n"
+            "  runner exec --python .venv/bin/python -- pytest -k cuda",
             add_exec,
             true};
 }

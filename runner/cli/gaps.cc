@@ -282,8 +282,8 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
             ->check(CLI::IsMember(words))
             ->capture_default_str();
     };
-    auto* scan_app = action("scan", "find gaps in the API and the operators of a torch", scan);
-    scan_app->add_option("SUITE", gaps.suite, "the suite whose environment's torch is meant");
+    auto* scan_app = action("scan", "scan a torch for missing APIs and operators", scan);
+    scan_app->add_option("SUITE", gaps.suite, "scan the torch of this suite's environment");
     add_settings(*scan_app, {Setting::python, Setting::root}, flags);
     scan_app->footer(
         "Examples:\n  runner gaps scan suites/gpytorch\n  runner gaps scan --python "
@@ -291,12 +291,12 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
     auto* list_app = action("list", "list gaps, ranked by the tests they block", list);
     add_filter(list_app);
     add_status(list_app);
-    list_app->add_option("-n", gaps.limit, "how many to print")
+    list_app->add_option("-n", gaps.limit, "print at most N gaps")
         ->type_name("N")
         ->capture_default_str();
-    list_app->add_flag("--all", gaps.all, "all of them");
-    list_app->add_flag("--json", gaps.json, "for programs");
-    auto* show_app = action("show", "one gap, and where it is met", show);
+    list_app->add_flag("--all", gaps.all, "print all gaps");
+    list_app->add_flag("--json", gaps.json, "print JSON");
+    auto* show_app = action("show", "show a gap and the lines that hit it", show);
     show_app->add_option("SYMBOL", gaps.symbol, "as `gaps list` prints it")->required();
     add_filter(show_app);
     auto* set_app = action("set", "set a gap's status; scans and runs never overwrite it", set);
@@ -309,11 +309,11 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
     set_app->footer(
         "Example:\n  runner gaps set aten::_fft_r2c status=upstream "
         "issue=https://github.com/pytorch/pytorch/issues/1");
-    auto* write_app = action("export", "the list as Markdown or JSON", export_gaps);
+    auto* write_app = action("export", "write the list as Markdown or JSON", export_gaps);
     add_filter(write_app);
     add_status(write_app);
-    write_app->add_flag("--json", gaps.json, "JSON instead of Markdown");
-    write_app->add_option("--out", gaps.out, "a file instead of stdout")->type_name("FILE");
+    write_app->add_flag("--json", gaps.json, "write JSON instead of Markdown");
+    write_app->add_option("--out", gaps.out, "write to FILE instead of stdout")->type_name("FILE");
     return exits_with_code(
         [request, chosen, &invocation] { return (*chosen)(*request, invocation); });
 }

@@ -14,20 +14,20 @@ namespace {
 
 Action add_import(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<run::ImportRequest>();
-    app.add_option("FILE", request->files, "files, folders of them, or - for stdin")->required();
-    app.add_option("--suite", request->suite, "the suite whose results they are")
+    app.add_option("FILE", request->files, "files, folders, or - for stdin")->required();
+    app.add_option("--suite", request->suite, "suite that the results belong to")
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option(
-           "--dialect", request->dialect,
-           fmt::format("instead of recognising it: {}", fmt::join(parsers::kDialectNames, ", ")))
+    app.add_option("--dialect", request->dialect,
+                   fmt::format("format of the files [recognised]: {}",
+                               fmt::join(parsers::kDialectNames, ", ")))
         ->type_name("");
-    app.add_option("--device", request->device, "the device they were made on: mps, cuda, cpu")
+    app.add_option("--device", request->device, "device that the tests ran on: mps, cuda, cpu")
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("--torch", request->torch, "the version of torch they were made with")
+    app.add_option("--torch", request->torch, "version of torch that the tests ran with")
         ->type_name("VERSION");
-    app.add_option("--stdin-name", request->stdin_name, "what the file that - reads is called")
+    app.add_option("--stdin-name", request->stdin_name, "file name to record for stdin")
         ->type_name("NAME")
         ->capture_default_str();
     return exits_with_code(
@@ -37,7 +37,7 @@ Action add_import(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command import_command() {
-    return {"store results that others made as a run like any other",
+    return {"import results of other tools as a run",
             {Setting::results, Setting::name, Setting::root},
             "Example:\n  runner import target/surefire-reports ci.log --suite theirs --device mps",
             add_import};

@@ -71,17 +71,17 @@ Action add_list(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ListRequest>();
     app.add_option("SUITE", request->suite, kSuiteHelp)->required();
     app.add_option("TARGET", request->targets, kTargetHelp);
-    app.add_option("-k", request->keyword, "with --cases: only tests whose names match")
+    app.add_option("-k", request->keyword, "with --cases: list only tests whose names match")
         ->type_name("EXPR");
-    app.add_flag("--cases", request->cases, "collect each module and print its test cases");
-    app.add_flag("--json", request->json, "as JSON");
+    app.add_flag("--cases", request->cases, "collect each module and list its test cases");
+    app.add_flag("--json", request->json, "print JSON");
     return exits_with_code([request, &invocation] { return list_suite(*request, invocation); });
 }
 
 }  // namespace
 
 Command list_command() {
-    return {"print modules or test cases; runs no test",
+    return {"list modules or test cases without running them",
             {Setting::jobs, Setting::timeout, Setting::shim, Setting::python, Setting::root,
              Setting::framework},
             "Examples:\n  runner list suites/einops\n  runner list --cases --json suites/einops "

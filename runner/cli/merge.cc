@@ -11,7 +11,7 @@ namespace {
 
 Action add_merge(CLI::App& app, config::Invocation& invocation) {
     auto databases = std::make_shared<std::vector<std::string>>();
-    app.add_option("DB", *databases, "results folders, or the runner.db in them")->required();
+    app.add_option("DB", *databases, "results folder, or the runner.db in it")->required();
     return exits_with_code(
         [databases, &invocation] { return run::merge_shards(*databases, invocation); });
 }

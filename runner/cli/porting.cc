@@ -14,13 +14,12 @@ Action add_porting(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<run::PortingRequest>();
     auto* suite = app.add_option("SUITE", request->run.suite, kSuiteHelp);
     add_selection(app, request->run, invocation.flags);
-    app.add_option("--runs", request->runs,
-                   "compare stored runs instead: their names, as for report")
+    app.add_option("--runs", request->runs, "compare stored runs instead")
         ->type_name("RUN,RUN,…")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->excludes(suite);
-    app.add_option("--out", request->out, "folder for the page (one below the results)")
+    app.add_option("--out", request->out, "folder for the page [a new one in the results]")
         ->type_name("DIR");
     return exits_with_code([request, &invocation]() -> Expected<ExitCode> {
         if (request->run.suite.empty() && request->runs.empty())
@@ -35,19 +34,17 @@ Action add_porting(CLI::App& app, config::Invocation& invocation) {
 // The columns say what is simulated, with which fallback, and where the shim is off: those are no
 // settings here.
 Command porting_command() {
-    return {"run a suite on plain CPU and on simulated CUDA and MPS, and say what to fix first",
+    return {"compare a suite on plain CPU with simulated CUDA and MPS",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::policy, Setting::masquerade, Setting::warm, Setting::python,
              Setting::root, Setting::framework, Setting::name, Setting::progress, Setting::color},
-            "Four runs, one after the other: plain CPU with the shim off, simulated CUDA, "
-            "simulated MPS with\nfallback and without. What fails is tried again once, unless "
-            "--retries says otherwise.\n{device} in a value of --env is cpu, cuda or mps.\n"
+            "Runs the suite four times: on plain CPU, simulated CUDA, and simulated MPS with\n"
+            "and without fallback. Retries failed tests once, unless --retries is given.\n"
+            "{device} in a value of --env becomes cpu, cuda or mps.\n"
             "Examples:\n"
             "  runner porting suites/einops\n"
-            "  runner porting ~/my-project --python ~/my-project/.venv/bin/python tests -k "
-            "'not slow'\n"
-            "  runner porting --runs "
-            "einops@latest~3,einops@latest~2,einops@latest~1,einops@latest",
+            "  runner porting ~/my-project tests -k 'not slow'\n"
+            "  runner porting --runs RUN1,RUN2,RUN3,RUN4",
             add_porting,
             true};
 }

@@ -33,7 +33,7 @@ Action add_prepare(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command prepare_command() {
-    return {"get source and environment, build the shim",
+    return {"fetch the source, make the environment, build the shim",
             {Setting::shim, Setting::python, Setting::root, Setting::framework},
             "Example:\n  runner prepare suites/gpytorch",
             add_prepare};

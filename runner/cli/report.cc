@@ -42,9 +42,11 @@ Expected<ExitCode> render_report(const ReportRequest& request,
 Action add_report(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReportRequest>();
     app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
-    app.add_option("--format", request->formats, "md, json, or both")->capture_default_str();
-    app.add_option("--out", request->out, "folder for the files (the run's own)")->type_name("DIR");
-    app.add_option("--max-bytes", request->max_bytes, "bound on the Markdown report")
+    app.add_option("--format", request->formats, "formats to write: md, json")
+        ->capture_default_str();
+    app.add_option("--out", request->out, "folder to write to [the run's folder]")
+        ->type_name("DIR");
+    app.add_option("--max-bytes", request->max_bytes, "largest size of the Markdown report")
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
         ->capture_default_str();
@@ -54,7 +56,7 @@ Action add_report(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command report_command() {
-    return {"render a stored run again",
+    return {"write the reports of a stored run again",
             {Setting::results},
             "Example:\n  runner report einops@latest --format md --max-bytes 1000000",
             add_report};

@@ -12,9 +12,10 @@ namespace {
 Action add_rerun(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<run::RerunRequest>();
     app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
-    app.add_flag("--failed", request->failed, "tests that failed, errored, crashed or timed out");
-    app.add_flag("--flaky", request->flaky, "tests whose attempts differ");
-    app.add_flag("--not-run", request->not_run, "tests and modules that did not run");
+    app.add_flag("--failed", request->failed,
+                 "rerun tests that failed, errored, crashed or timed out");
+    app.add_flag("--flaky", request->flaky, "rerun tests whose attempts differ");
+    app.add_flag("--not-run", request->not_run, "rerun tests and modules that did not run");
     add_verbosity(app, request->verbosity);
     return exits_with_code(
         [request, &invocation] { return run::rerun(*request, invocation, parse_stored_command); });
@@ -23,7 +24,7 @@ Action add_rerun(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command rerun_command() {
-    return {"run a part of a stored run again, as a new run",
+    return {"run part of a stored run again, as a new run",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::progress, Setting::color, Setting::warm,
              Setting::confirm},

@@ -20,23 +20,21 @@ const std::vector<Setting> kRunSettings{
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("SUITE", request.suite, kSuiteHelp)->required();
     add_selection(app, request, flags);
-    app.add_option("--maxfail", request.maxfail, "stop after this many failed tests")
+    app.add_option("--maxfail", request.maxfail, "stop after N failed tests")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000'000));
     app.add_flag_callback(
         "-x", [&request] { request.maxfail = 1; }, "stop at the first failure");
-    app.add_option("--shard", request.shard, "this part of the modules: 2/5 is the second of five")
-        ->type_name("I/N");
+    app.add_option("--shard", request.shard, "run part I of N of the modules")->type_name("I/N");
     app.add_option("--order", request.order,
-                   "longest-first (default), failed-first, as-listed or random:SEED")
+                   "start modules longest-first (default), failed-first, as-listed or random:SEED")
         ->type_name("");
     app.add_option("--repeat", request.repeat,
                    "repeat the run N times and list tests whose result changed")
         ->type_name("N")
         ->check(CLI::Range(1, 1000));
-    app.add_flag("--flaky-fails", request.flaky_fails,
-                 "fail the run for tests that passed only when retried");
-    app.add_flag("--dry-run", request.dry_run, "print the plan and run nothing");
+    app.add_flag("--flaky-fails", request.flaky_fails, "fail if a test passes only when retried");
+    app.add_flag("--dry-run", request.dry_run, "print the plan without running it");
 }
 
 Action add_run(CLI::App& app, config::Invocation& invocation) {
@@ -49,14 +47,15 @@ Action add_run(CLI::App& app, config::Invocation& invocation) {
 
 void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("TARGET", request.targets, kTargetHelp);
-    app.add_option("-k", request.keyword, "only tests whose names match, as the framework's own -k")
+    app.add_option("-k", request.keyword,
+                   "run only tests whose names match, as the framework's own -k")
         ->type_name("EXPR");
-    app.add_option("--env", request.env, "variable for the children; may be repeated")
+    app.add_option("--env", request.env, "set a variable for the tests; repeatable")
         ->type_name("K=V")
         ->take_all()
         ->allow_extra_args(false);
     app.add_flag_callback(
-        "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "the same as --warm off");
+        "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "alias of --warm off");
     add_verbosity(app, request.verbosity);
 }
 
@@ -72,18 +71,17 @@ Expected<run::StoredCommand> parse_stored_command(const std::vector<std::string>
     try {
         app.parse(words);
     } catch (const CLI::ParseError&) {
-        return fail(ErrorKind::usage, "this runner does not understand the command of that run",
+        return fail(ErrorKind::usage, "this runner cannot read that run's command line",
                     "run the suite again instead");
     }
     return stored;
 }
 
 Command run_command() {
-    return {"run a suite, or the parts of it that are named", kRunSettings,
+    return {"run a suite, or parts of it", kRunSettings,
             "Examples:\n"
             "  runner suites/einops\n"
-            "  runner suites/transformers --root ~/transformers utils "
-            "generation/test_logits_process.py\n"
+            "  runner suites/transformers --root ~/transformers utils\n"
             "  runner suites/gpytorch 'test/kernels/*' -k cuda -j4\n"
             "  runner ~/my-project tests -- --runslow      # arguments after -- go to pytest",
             add_run, true};

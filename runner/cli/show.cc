@@ -55,7 +55,7 @@ Expected<ExitCode> show_test(const Results& results, const std::string& test) {
     if (!history) return tl::unexpected(history.error());
     if (history->empty())
         return fail(ErrorKind::usage, fmt::format("no stored run has the test {}", test),
-                    "`runner show RUN` prints the ids of a run that need attention");
+                    "list a run's tests with `runner show RUN`");
     print("{}\n", printable(test));
     for (const auto& entry : *history) {
         const std::string& why = entry.key_line.empty() ? entry.reason : entry.key_line;
@@ -78,14 +78,15 @@ Expected<ExitCode> show(const std::string& what, const config::Invocation& invoc
 
 Action add_show(CLI::App& app, config::Invocation& invocation) {
     auto what = std::make_shared<std::string>();
-    app.add_option("RUN|TEST", *what, "a run as for report, or path::Class::test")->required();
+    app.add_option("RUN|TEST", *what, "a run (id, prefix, latest, …) or a test (path::Class::test)")
+        ->required();
     return exits_with_code([what, &invocation] { return show(*what, invocation); });
 }
 
 }  // namespace
 
 Command show_command() {
-    return {"one run's results, or one test's history",
+    return {"show a run's results or a test's history",
             {Setting::results},
             "Examples:\n  runner show latest\n  runner show "
             "'einops/tests/test_ops.py::test_rearrange_errors'",

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
 #include "runner/cli/commands.h"
+#include "runner/cli/help_format.h"
 #include "runner/cli/run_options.h"
+#include "runner/display/columns.h"
 
 namespace compat::cli {
 namespace {
@@ -78,6 +81,26 @@ TEST(CommandLine, EachCommandIsNamedOnceAndHasHelp) {
         EXPECT_TRUE(names.insert(row.name).second) << row.name;
         EXPECT_FALSE(row.make().help.empty()) << row.name;
     }
+}
+
+// Help of a command, or of one below it.
+void expect_narrow(std::vector<std::string> words) {
+    words.insert(words.begin(), "runner");
+    words.emplace_back("--help");
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    ::testing::internal::CaptureStdout();
+    parse_command_line(static_cast<int>(argv.size()), argv.data());
+    std::istringstream help(::testing::internal::GetCapturedStdout());
+    for (std::string line; std::getline(help, line);)
+        EXPECT_LE(display::columns_of(line), kHelpColumns) << words[1] << ": " << line;
+}
+
+TEST(CommandLine, HelpIsNotWiderThanATerminal) {
+    expect_narrow({});
+    for (const CommandRow& row : kCommands) expect_narrow({std::string(row.name)});
+    for (const char* name : {"scan", "list", "show", "set", "export"})
+        expect_narrow({"gaps", name});
 }
 
 TEST(StoredCommand, IsUnderstoodAgain) {

@@ -1,0 +1,62 @@
+#include "runner/cli/help_format.h"
+
+#include <sstream>
+
+#include "runner/display/columns.h"
+
+namespace compat::cli {
+
+namespace {
+
+constexpr std::size_t kTextColumn = 26;
+
+// The words of `text` from column `at` on, where every line but the first begins at `indent`.
+std::string wrapped(std::string_view text, std::size_t at, std::size_t indent) {
+    std::string lines;
+    std::istringstream words{std::string(text)};
+    bool first = true;
+    for (std::string word; words >> word; first = false) {
+        const std::size_t columns = display::columns_of(word);
+        if (!first && at + 1 + columns > kHelpColumns) {
+            lines += "\n" + std::string(indent, ' ');
+            at = indent;
+        } else if (!first) {
+            lines += ' ';
+            ++at;
+        }
+        lines += word;
+        at += columns;
+    }
+    return lines + "\n";
+}
+
+}  // namespace
+
+std::string help_entry(std::string_view name, std::string_view text) {
+    std::string line = "  " + std::string(name);
+    const std::size_t columns = display::columns_of(line);
+    line += columns + 2 > kTextColumn ? "\n" + std::string(kTextColumn, ' ')
+                                      : std::string(kTextColumn - columns, ' ');
+    return line + wrapped(text, kTextColumn, kTextColumn);
+}
+
+std::string HelpFormat::make_description(const CLI::App* app) const {
+    return wrapped(app->get_description(), 0, 0);
+}
+
+std::string HelpFormat::make_option(const CLI::Option* option, bool is_positional) const {
+    std::string name = make_option_name(option, is_positional);
+    // What the checks add stands behind a colon: their bounds are in the words.
+    const std::string type = option->get_type_name();
+    if (!is_positional && option->get_type_size() != 0 && !type.empty() && type.front() != ':')
+        name += " " + type.substr(0, type.find(':'));
+    std::string text = option->get_description();
+    if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + "]";
+    return help_entry(name, text);
+}
+
+std::string HelpFormat::make_subcommand(const CLI::App* command) const {
+    return help_entry(command->get_name(), command->get_description());
+}
+
+}  // namespace compat::cli

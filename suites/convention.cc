@@ -211,8 +211,8 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
         if (matches_any(globs, file.path)) modules.push_back(file);
     if (modules.empty() && find_programs(suite, files)) return suite;
     if (modules.empty() && !closed.empty())
-        return fail(ErrorKind::suite, "no test module in what can be read, and this folder cannot",
-                    "give yourself permission to read it", (folder / closed).string());
+        return fail(ErrorKind::suite, "no test module found, and this folder cannot be read",
+                    "make it readable", (folder / closed).string());
     if (modules.empty())
         return fail(ErrorKind::suite,
                     fmt::format("no suite.json and no test module ({}) in it", quoted_list(globs)),

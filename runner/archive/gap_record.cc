@@ -91,7 +91,7 @@ Expected<void> apply(const GapRecord& record, store::GapLog& log) {
     try {
         const Json json = Json::parse(record.line);
         if (json.at("format") > kGapFormat)
-            return fail(ErrorKind::usage, "a newer runner wrote this", "use the newer one");
+            return fail(ErrorKind::usage, "a newer runner wrote this", "update the runner");
         if (json.at("event") == "set")
             return log.set(key_of(json), json.at("field").get<std::string>(),
                            json.at("value").get<std::string>());

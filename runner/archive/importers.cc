@@ -29,7 +29,7 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
     std::error_code error;
     const fs::path at(name);
     if (name == kStdin) return std::vector{at};
-    if (!fs::exists(at, error)) return fail(ErrorKind::usage, "there is no such file", {}, name);
+    if (!fs::exists(at, error)) return fail(ErrorKind::usage, "no such file", {}, name);
     if (!fs::is_directory(at, error)) return std::vector{at};
     std::vector<fs::path> files;
     fs::recursive_directory_iterator walk(at, fs::directory_options::skip_permission_denied, error);
@@ -172,7 +172,7 @@ Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what, const
     if (!what.dialect.empty()) {
         all = parsers::dialect_of(what.dialect);
         if (!all)
-            return fail(ErrorKind::usage, fmt::format("there is no dialect '{}'", what.dialect),
+            return fail(ErrorKind::usage, fmt::format("unknown dialect '{}'", what.dialect),
                         known_dialects());
     }
     std::vector<ImportedFile> found;
@@ -205,8 +205,7 @@ Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what, const
                 found.push_back({{}, file.string(), {}, {}, {}, unread_words(one.error())});
         }
         if (known == 0)
-            return fail(ErrorKind::usage, "there are no results in this folder", known_dialects(),
-                        name);
+            return fail(ErrorKind::usage, "no results in this folder", known_dialects(), name);
     }
     return found;
 }
@@ -247,9 +246,8 @@ Expected<std::vector<ImportedFile>> described_files(const std::string& fingerpri
         }
     } catch (const json::exception& error) {
         return fail(ErrorKind::usage,
-                    fmt::format("what is kept of the imported files cannot be understood ({})",
-                                error.what()),
-                    {}, folder.string());
+                    fmt::format("the list of imported files is damaged ({})", error.what()), {},
+                    folder.string());
     }
     return files;
 }

@@ -172,8 +172,8 @@ Expected<PlainFile> plain_file(const std::string& name, const std::string& stdin
     for (const Packed& packed : kPacked)
         if (mapped->bytes().starts_with(packed.begins))
             return fail(ErrorKind::usage, fmt::format("this is {}", packed.what),
-                        is_stdin ? "unpack it first, and import what is in it"
-                                 : fmt::format("`{} {}` unpacks it; import what is in it",
+                        is_stdin ? "unpack it first, then import its contents"
+                                 : fmt::format("unpack it with `{} {}`, then import its contents",
                                                packed.command, shell_quoted(name)),
                         name);
     if (mapped->bytes().starts_with(kUtf16Little) || mapped->bytes().starts_with(kUtf16Big)) {

@@ -57,7 +57,7 @@ class Rebuilding {
             return fail(ErrorKind::usage, "its folder is gone");
         auto record = read_record(folder_of(id));
         if (record && record->info.id != id)
-            return fail(ErrorKind::usage, "its record is that of " + record->info.id);
+            return fail(ErrorKind::usage, "its record belongs to " + record->info.id);
         return record;
     }
 
@@ -294,8 +294,8 @@ Expected<Rebuilt> rebuild(const fs::path& results, std::function<void(bool)> on_
     const fs::path database = results / "runner.db", room = results / "rebuilding";
     std::error_code error;
     if (!fs::is_directory(results / "runs", error))
-        return fail(ErrorKind::usage, "there are no folders of runs here",
-                    "name the folder of the results by --results", results.string());
+        return fail(ErrorKind::usage, "no run folders here",
+                    "name the results folder with --results", results.string());
     const auto lock = ResultsLock::take_alone(results);
     if (!lock) return tl::unexpected(lock.error());
     fs::remove_all(room, error);  // of one that was killed
@@ -319,7 +319,7 @@ Expected<Rebuilt> rebuild(const fs::path& results, std::function<void(bool)> on_
     if (*moved) rebuilt.old_database = aside;
     fs::rename(room / "runner.db", database, error);
     if (error)
-        return fail(ErrorKind::io, "cannot be put in its place: " + error.message(), {},
+        return fail(ErrorKind::io, "cannot replace the database: " + error.message(), {},
                     (room / "runner.db").string());
     fs::remove_all(room, error);
     made.keep();

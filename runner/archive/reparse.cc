@@ -197,8 +197,8 @@ Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& resul
     const auto imported = described_files(run.info.fingerprint, folder);
     if (!imported) return tl::unexpected(imported.error());
     if (text && !imported->empty())
-        return fail(ErrorKind::usage, "an imported run has no events to compare its text with", {},
-                    run.info.id);
+        return fail(ErrorKind::usage, "an imported run has no events: its text cannot be compared",
+                    {}, run.info.id);
     if (auto there = copies_are_there(*imported); !there) return tl::unexpected(there.error());
     if (imported->empty()) return compare_attempts(store, run.info.id, folder, text, see);
     return compare_imported(store, run.info.id, *imported, see);

@@ -26,7 +26,7 @@ Expected<fs::path> existing_results(const fs::path& folder) {
     if (is_gone(folder)) return tl::unexpected(store::Store::gone(folder / "runner.db"));
     if (fs::exists(folder / "runner.db", error)) return folder;
     return fail(ErrorKind::usage, "no run is stored here",
-                "run a suite first, or name another folder by --results", folder.string());
+                "run a suite first, or name another folder with --results", folder.string());
 }
 
 // Made first of all, so that a folder that cannot be written is known before minutes are spent.

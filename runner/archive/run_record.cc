@@ -222,7 +222,7 @@ Expected<RunRecord> read_record(const fs::path& folder) {
         const Json line = Json::parse(text->substr(begin, end - begin), nullptr, false);
         begin = end + 1;
         if (line.is_object() && line.contains("format") && line["format"] > kRecordFormat)
-            return fail(ErrorKind::usage, "a newer runner wrote this record", "use the newer one",
+            return fail(ErrorKind::usage, "this record is from a newer runner", "update the runner",
                         file.string());
         try {
             take(line, record);
@@ -231,8 +231,7 @@ Expected<RunRecord> read_record(const fs::path& folder) {
         }
     }
     if (record.info.id.empty())
-        return fail(ErrorKind::usage, "this record does not say how its run began", {},
-                    file.string());
+        return fail(ErrorKind::usage, "this record lacks the run's start", {}, file.string());
     return record;
 }
 

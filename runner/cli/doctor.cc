@@ -90,7 +90,7 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
                               setting == Setting::cache ? "the cache" : "the results folder",
                               settings->text(setting)),
                   setting == Setting::cache ? "set COMPAT_CACHE to another folder"
-                                            : "name another by --results");
+                                            : "name another with --results");
     }
     if (suite) {
         for (const auto& package : prepare::missing_system_packages(suite->system_packages))

@@ -66,14 +66,14 @@ Expected<void> add_shim(Program& program, const std::optional<prepare::Environme
     } else {
         const fs::path python =
             prepare::python_of(program.file, value_of(env, "PATH"), value_of(env, "VIRTUAL_ENV"));
-        if (python.empty()) return leave("no Python is on the PATH; name one by --python");
+        if (python.empty()) return leave("no Python is on the PATH; name one with --python");
         auto found = prepare::probe(python, share, env);
         if (!found) return leave(to_line(found.error()));
         environment = std::move(*found);
     }
     program.python = environment.python;
     if (environment.torch_version.empty())
-        return leave(fmt::format("{} (Python {}) has no torch; name another by --python",
+        return leave(fmt::format("{} (Python {}) has no torch; name another with --python",
                                  program.python, environment.version));
     return prepare::get_shim(environment, share, cache, say).map([&](fs::path library) {
         program.child.shim_library = std::move(library);
@@ -135,7 +135,7 @@ Expected<fs::path> open_record(const std::string& name) {
     fs::path path = fs::absolute(name, error);
     if (!name.empty() && !may_write_over(path))
         return fail(ErrorKind::usage, "this file exists and is not a device record",
-                    "name another by --record", path.string());
+                    "name another with --record", path.string());
     std::string pattern =
         (fs::temp_directory_path(error) / "runner-exec-XXXXXX").string() + std::string(kEnding);
     const int fd = name.empty()
@@ -145,7 +145,7 @@ Expected<fs::path> open_record(const std::string& name) {
     if (fd < 0)
         return fail(ErrorKind::io, fmt::format("cannot write the record: {}", std::strerror(errno)),
                     name.empty() ? "set TMPDIR to a folder that can be written"
-                                 : "name another file by --record",
+                                 : "name another file with --record",
                     path.string());
     ::close(fd);
     return path;

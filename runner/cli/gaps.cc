@@ -52,7 +52,7 @@ Expected<fs::path> python_for(const GapsRequest& request, const config::Invocati
         const std::string python = settings->text(Setting::python);
         if (python.empty())
             return fail(ErrorKind::usage, "gaps scan: whose torch?",
-                        "name a suite, or an environment by --python");
+                        "name a suite, or an environment with --python");
         return fs::path(python);
     }
     const auto say = display::say_to(stderr);
@@ -159,7 +159,7 @@ Expected<std::vector<reports::GapView>> named(const GapsRequest& request,
     for (const auto& gap : *gaps) symbols.push_back(gap.key.symbol);
     std::erase_if(*gaps, [&](const auto& gap) { return gap.key.symbol != request.symbol; });
     if (gaps->empty())
-        return fail(ErrorKind::usage, fmt::format("the gap log has no {}", request.symbol),
+        return fail(ErrorKind::usage, fmt::format("no gap is named {}", request.symbol),
                     did_you_mean(nearest(request.symbol, symbols, 3)));
     return gaps;
 }
@@ -204,7 +204,7 @@ Expected<void> check_value(const std::string& field, const std::string& value) {
     if (field == "status") return one_of(kGapStatusNames);
     const auto& fields = store::kGapFields;
     if (std::find(fields.begin(), fields.end(), field) != fields.end()) return {};
-    return fail(ErrorKind::usage, fmt::format("there is no field {} to set", field),
+    return fail(ErrorKind::usage, fmt::format("unknown field {}", field),
                 fmt::format("one of {}", fmt::join(fields, ", ")));
 }
 
@@ -213,7 +213,7 @@ Expected<ExitCode> set(const GapsRequest& request, const config::Invocation& inv
     for (const std::string& word : request.values) {
         const size_t equals = word.find('=');
         if (equals == std::string::npos)
-            return fail(ErrorKind::usage, fmt::format("{} sets nothing", word),
+            return fail(ErrorKind::usage, fmt::format("{} is not FIELD=VALUE", word),
                         "write FIELD=VALUE, for example status=wontfix");
         values.emplace_back(word.substr(0, equals), word.substr(equals + 1));
         if (auto ok = check_value(values.back().first, values.back().second); !ok)
@@ -227,8 +227,8 @@ Expected<ExitCode> set(const GapsRequest& request, const config::Invocation& inv
         std::erase_if(*gaps, std::not_fn(is_it));
     if (gaps->size() > 1)
         return fail(ErrorKind::usage,
-                    fmt::format("{} gaps are called {}", gaps->size(), request.symbol),
-                    "say which by --kind and --device, for example --device \"mps (simulated)\"");
+                    fmt::format("{} gaps are named {}", gaps->size(), request.symbol),
+                    "say which with --kind and --device, for example --device \"mps (simulated)\"");
     const auto results = config::results_folder(invocation).and_then(archive::existing_results);
     if (!results) return tl::unexpected(results.error());
     auto store = archive::open_results(*results);

@@ -24,7 +24,7 @@ Action add_porting(CLI::App& app, config::Invocation& invocation) {
     return exits_with_code([request, &invocation]() -> Expected<ExitCode> {
         if (request->run.suite.empty() && request->runs.empty())
             return fail(ErrorKind::usage, "porting: no suite and no runs to compare",
-                        "name a SUITE, or stored runs by --runs");
+                        "name a SUITE, or stored runs with --runs");
         return run::porting(*request, invocation);
     });
 }

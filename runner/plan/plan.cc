@@ -199,7 +199,7 @@ Expected<Ordering> parse_ordering(std::string_view text) {
     Ordering ordering{Order::random, 0};
     if (text.starts_with(kRandom) && parse_number(text.substr(kRandom.size()), ordering.seed))
         return ordering;
-    return fail(ErrorKind::usage, fmt::format("\"{}\" is no order", text),
+    return fail(ErrorKind::usage, fmt::format("unknown order \"{}\"", text),
                 "use longest-first, failed-first, as-listed or random:SEED", "--order");
 }
 
@@ -230,7 +230,7 @@ Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFil
             return fail(ErrorKind::environment,
                         fmt::format("cannot read this folder of tests: {}",
                                     std::generic_category().message(modules[i].unreadable)),
-                        "give yourself permission to read it, exclude it by layout.exclude, or "
+                        "make it readable, exclude it by layout.exclude, or "
                         "name other targets",
                         modules[i].path);
 

@@ -201,7 +201,7 @@ Expected<Match> resolve(const suites::Suite& suite, const std::vector<ModuleFile
     std::erase_if(match.modules, [&](std::size_t i) { return modules[i].excluded; });
     if (match.modules.empty())
         return fail(ErrorKind::usage,
-                    fmt::format("target \"{}\" names only what the suite excludes", target),
+                    fmt::format("target \"{}\" selects only excluded modules", target),
                     "see layout.exclude in its suite.json");
     if (!match.test.empty() && found > 1)
         return fail(ErrorKind::usage,

@@ -24,8 +24,8 @@ Expected<Environment> parse_probe(const std::string& text, const fs::path& pytho
         nlohmann::json::parse(before == std::string::npos ? text : text.substr(before + 1), nullptr,
                               /*allow_exceptions=*/false);
     if (!json.is_object())
-        return fail(ErrorKind::environment, "this Python did not answer as one should",
-                    "name another by --python", python.string());
+        return fail(ErrorKind::environment, "cannot probe this Python",
+                    "name another with --python", python.string());
     Environment environment;
     environment.python = python;
     environment.version = json.value("version", "");
@@ -89,7 +89,7 @@ Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
     if (!suite.requirements.empty()) {
         auto text = read_file(suite.folder / suite.requirements);
         if (!text)
-            return fail(ErrorKind::suite, "the suite names requirements that cannot be read",
+            return fail(ErrorKind::suite, "cannot read the suite's requirements",
                         "add the file or take \"requirements\" out of suite.json",
                         (suite.folder / suite.requirements).string());
         requirements = std::move(*text);
@@ -103,7 +103,7 @@ Expected<fs::path> interpreter_of(const fs::path& given) {
     std::error_code error;
     const fs::path python = fs::is_directory(given, error) ? given / "bin" / "python" : given;
     if (!fs::exists(python, error))
-        return fail(ErrorKind::environment, "there is no Python at this path",
+        return fail(ErrorKind::environment, "no Python at this path",
                     "name the interpreter of an environment: --python DIR/bin/python",
                     python.string());
     return fs::absolute(python);

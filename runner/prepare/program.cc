@@ -91,13 +91,13 @@ Expected<fs::path> find_command(const std::string& word, std::string_view search
     std::error_code error;
     const fs::path file = found(word, search_path);
     if (file.empty() && word.find('/') != std::string::npos)
-        return fail(ErrorKind::usage, "there is no program at this path", {}, word);
+        return fail(ErrorKind::usage, "no program at this path", {}, word);
     if (file.empty())
-        return fail(ErrorKind::usage, fmt::format("there is no program {} on the PATH", word),
+        return fail(ErrorKind::usage, fmt::format("no program {} on the PATH", word),
                     fs::exists(word, error) ? fmt::format("for the file here write ./{}", word)
                                             : "check its spelling, or give its path");
     if (fs::is_directory(file, error))
-        return fail(ErrorKind::usage, "this is a folder and not a program", {}, word);
+        return fail(ErrorKind::usage, "this is a folder, not a program", {}, word);
     const std::string head = head_of(file);
     if (std::string_view line = head; line.starts_with("#!")) {
         line = first_line(line.substr(2));
@@ -105,7 +105,7 @@ Expected<fs::path> find_command(const std::string& word, std::string_view search
         if (!fs::exists(interpreter, error))
             return fail(ErrorKind::usage,
                         fmt::format("its first line names {}, which is not there", interpreter),
-                        "mend that line, or write the interpreter before it", file.string());
+                        "fix that line, or start the file with its interpreter", file.string());
     }
     return file;
 }

@@ -111,7 +111,7 @@ Expected<fs::path> folder_of_package(const std::string& package) {
     }
     if (common.empty())
         return fail(ErrorKind::environment, "the Debian package holds no files outside /usr/share",
-                    "name the folder of its tests by --root DIR", package);
+                    "name the folder of its tests with --root DIR", package);
     return common;
 }
 
@@ -153,7 +153,7 @@ Expected<Source> get_source(const suites::Suite& suite, const Options& options,
         std::error_code error;
         if (!fs::is_directory(root, error))
             return fail(ErrorKind::environment, "the suite's source is not a folder",
-                        "name an existing one by --root DIR", root.string());
+                        "name an existing one with --root DIR", root.string());
         source.root = fs::canonical(root, error);
         describe_checkout(source);
         return source;

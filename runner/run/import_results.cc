@@ -130,7 +130,7 @@ Expected<ExitCode> import_results(const ImportRequest& request,
         archive::read_imported(*files, [](const store::JobResult&) { return Expected<void>(); });
     if (!look) return tl::unexpected(look.error());
     if (look->frameworks.empty())
-        return fail(ErrorKind::usage, "there is not one result in these files",
+        return fail(ErrorKind::usage, "no results in these files",
                     look->notes.empty() ? unread_of(*files) : look->notes.front());
     print_notes(notes);
     print_notes(look->notes);

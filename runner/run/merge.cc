@@ -56,8 +56,8 @@ Expected<std::vector<Part>> one_plan(std::vector<Part> parts) {
         return a.run.info.started > b.run.info.started;
     });
     if (parts.empty())
-        return fail(ErrorKind::usage, "there is no shard in these databases",
-                    "runs made with --shard I/N are what is merged");
+        return fail(ErrorKind::usage, "no shards in these databases",
+                    "merge runs made with --shard I/N");
     const store::RunInfo newest = parts.front().run.info;
     const auto fits = [&](const store::RunInfo& info) {
         const auto what = [](const store::RunInfo& i) {

@@ -261,12 +261,12 @@ Expected<PerColumn<Made>> named(const store::Store& store, const std::vector<std
         if (!run) return tl::unexpected(run.error());
         const auto column = reports::column_of(reports::ModelBuilder(*run, {}).run());
         if (!column)
-            return fail(ErrorKind::usage, fmt::format("{} is no run that can be compared", *id),
+            return fail(ErrorKind::usage, fmt::format("{} cannot be compared", *id),
                         "plain CPU has --shim off, the others --simulate cuda, --simulate mps and "
                         "--simulate mps --fallback off");
         Made& place = made[static_cast<size_t>(*column)];
         if (!place.run.empty() || (!suite.empty() && suite != run->info.suite))
-            return fail(ErrorKind::usage, fmt::format("{} does not go with the others", *id),
+            return fail(ErrorKind::usage, fmt::format("{} does not fit the other runs", *id),
                         "name one run of each kind, all of one suite");
         suite = run->info.suite;
         place = {*id, {}};

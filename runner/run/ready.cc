@@ -64,7 +64,7 @@ Expected<void> check_simulation(const Ready& ready) {
     if (simulate.empty()) return {};
     const std::string& origin = ready.settings[Setting::simulate].origin;
     if (ready.child.shim_library.empty())
-        return fail(ErrorKind::usage, "the shim simulates accelerators, and it is off here",
+        return fail(ErrorKind::usage, "simulated devices need the shim, and it is off",
                     "leave --shim on, with a suite of Python tests that has torch", origin);
     if (ready.prepared.accelerator != "cpu")
         return fail(

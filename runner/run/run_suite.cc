@@ -219,7 +219,7 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
             seen.size() != codes.size() ||
             std::adjacent_find(seen.begin(), seen.end(), std::not_equal_to<>()) != seen.end();
         if (!differs) continue;
-        if (noisy++ == 0) print("\ntests that differ between these runs:\n");
+        if (noisy++ == 0) print("\ntests whose result changed:\n");
         const std::string words = fmt::format("{}", fmt::join(seen, ", "));
         print("    {}: {}\n", printable(test), words);
     }

@@ -14,8 +14,8 @@ Expected<prepare::Share> find_share() {
     const fs::path program = program_path();
     const fs::path share = program.parent_path().parent_path() / "share" / "runner";
     if (!fs::is_directory(share / "harness", error))
-        return fail(ErrorKind::environment, "the runner's own files are not beside it",
-                    "install it again", share.string());
+        return fail(ErrorKind::environment, "the runner's own files are missing",
+                    "reinstall the runner", share.string());
     return prepare::Share{share / "harness", share / "shim", share / "suites", share / "prepare",
                           share / "shims"};
 }

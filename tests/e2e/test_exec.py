@@ -76,10 +76,10 @@ def events(path):
     (["--no-such", "--", "true"], 2, "--no-such"),
     (["--policy", "some", "--", "true"], 2, "use one of missing|full"),
     (["--env", "A", "--", "true"], 2, "--env A is not NAME=VALUE"),
-    (["--python", "/nowhere/python", "--", "true"], 2, "/nowhere/python: there is no Python at this path"),
-    (["--", "no-such-program"], 2, "there is no program no-such-program on the PATH"),
+    (["--python", "/nowhere/python", "--", "true"], 2, "/nowhere/python: no Python at this path"),
+    (["--", "no-such-program"], 2, "no program no-such-program on the PATH"),
     (["--", "here.py"], 2, "for the file here write ./here.py"),
-    (["--", "./nowhere.py"], 2, "./nowhere.py: there is no program at this path"),
+    (["--", "./nowhere.py"], 2, "./nowhere.py: no program at this path"),
     (["--", "/"], 2, "/: this is a folder"),
     (["--", "./orphan"], 2, "its first line names /nowhere/python3"),
     (["--shim", "off", "--", "./here.py"], 4, "cannot start ./here.py: Permission denied"),
@@ -381,7 +381,7 @@ def test_a_python_without_torch_runs_and_it_is_said(execute, linked_venv):
     bare = linked_venv("bare", with_torch=False)
     ended = execute("--", bare / "bin/python", "-c", "import os; print(os.environ.get('ACTIVATE_TORCH_DEVICE'))")
     assert (ended.returncode, ended.stdout) == (0, b"None\n")
-    assert "has no torch; name another by --python" in ended.stderr.decode()
+    assert "has no torch; name another with --python" in ended.stderr.decode()
 
 
 @pytest.mark.parametrize("where", ["inherited PYTHONPATH", "--env PYTHONPATH", "the user's own packages"])

@@ -130,10 +130,10 @@ def test_totals_over_several_modules_stand_in_the_report(runner, foreign):
 
 
 @pytest.mark.parametrize("words, error", [
-    (["nowhere.log"], "there is no such file"),
+    (["nowhere.log"], "no such file"),
     (["notes.txt"], "in any known dialect"),
     (["empty"], "this file is empty"),
-    (["ci.log", "--dialect", "cobol"], "there is no dialect 'cobol'"),
+    (["ci.log", "--dialect", "cobol"], "unknown dialect 'cobol'"),
     (["ci.log", "--dialect", "junit-xml"], "there is not one result"),
 ])
 def test_what_cannot_be_imported_leaves_nothing(runner, foreign, words, error):

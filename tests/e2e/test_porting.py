@@ -161,7 +161,7 @@ def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
     page, written = pages(alone.out)
     assert not written["compared"] and "fallback on is missing" in page.read_text()
     twice = runner("porting", "--runs", f"{columns['cpu']['run']},{columns['cpu']['run']}")
-    assert twice.code == 2 and "does not go with the others" in twice.err
+    assert twice.code == 2 and "does not fit the other runs" in twice.err
 
 
 def test_a_suite_that_goes_alike_everywhere(runner, python, suite):

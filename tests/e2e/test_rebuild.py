@@ -274,7 +274,7 @@ def test_it_is_alone_with_the_results(runner, program, tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     refused = runner("reparse", "--all")
-    assert refused.code == 2 and "still at work on these results" in refused.err, refused.err
+    assert refused.code == 2 and "another command is using these results" in refused.err, refused.err
     assert "import - --stdin-name p.xml (process %d)" % waits.pid in refused.err, refused.err
     _, error = waits.communicate((tmp_path / "s.xml").read_bytes(), timeout=60)
     assert waits.returncode == 0, error

@@ -114,7 +114,7 @@ def test_a_run_that_goes_on_cannot_be_resumed(runner, program, python, slow, tmp
     wait_for_a_test(tmp_path, 1)
     assert "running" in runner("runs").out
     result = runner("resume")
-    assert result.code == 2 and "still at work" in result.err
+    assert result.code == 2 and "another runner is using this run" in result.err
     assert process.wait(timeout=60) == 1
 
 

@@ -113,7 +113,7 @@ def test_what_a_program_was_refused_and_what_fell_back(runner, python, tmp_path)
 
 @pytest.mark.parametrize("words, message", [
     (["--simulate", "tpu"], "use one of off|mps|cuda"),
-    (["--simulate", "mps", "--shim", "off"], "the shim simulates accelerators, and it is off here"),
+    (["--simulate", "mps", "--shim", "off"], "simulated devices need the shim, and it is off"),
     (["--simulate", "cuda", "--policy", "full"], "--policy: nothing is redirected where CUDA is simulated"),
     (["--policy", "none"], "use --shim off to run without it"),
 ])

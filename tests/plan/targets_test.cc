@@ -129,7 +129,7 @@ const ErrorCase kErrors[] = {
     {"../other",
      R"(target "../other" matches no test module: `runner list demo` shows what there is)"},
     {"old/test_gone.py",
-     R"(target "old/test_gone.py" names only what the suite excludes: see layout.exclude in its suite.json)"},
+     R"(target "old/test_gone.py" selects only excluded modules: see layout.exclude in its suite.json)"},
     {"utils::A::test_x",
      R"(target "utils::A::test_x" names a test in 2 modules: put one module before "::")"},
 };

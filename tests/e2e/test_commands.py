@@ -1,7 +1,6 @@
 """Commands, targets and bad input, through the installed program: one clear line, the right exit code, nothing half-written."""
 import json
 import os
-import pathlib
 import pty
 import re
 import signal
@@ -288,9 +287,8 @@ def test_a_project_without_suite_json_runs_by_convention(runner, python, tmp_pat
     # Its own environment, where it has one, and the first line says so. Results are not committed.
     environment = project / ".venv/bin"
     environment.mkdir(parents=True)
-    (environment / "python").symlink_to(python)
-    (project / ".venv/pyvenv.cfg").write_text((pathlib.Path(python).parent.parent / "pyvenv.cfg").read_text())
-    (project / ".venv/lib").symlink_to(pathlib.Path(python).parent.parent / "lib")
+    (environment / "python").write_text(f'#!/bin/sh\nexec {python} "$@"\n')
+    (environment / "python").chmod(0o755)
     result = runner(project, "--shim", "off", env={"HOME": str(tmp_path)})
     assert result.code == 0, result.out + result.err
     assert " (~/plain_project/.venv/bin/python), device cpu\n" in result.out

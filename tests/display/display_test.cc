@@ -114,7 +114,7 @@ TEST(TimeLeft, IsNeverSaidToBeNothing) {
     EXPECT_EQ(left_words({}), "");
     EXPECT_EQ(left_words(0), "finishing");
     EXPECT_EQ(left_words(0.2), "about 1s left");
-    EXPECT_EQ(left_words(59.5), "about 1m0s left");
+    EXPECT_EQ(left_words(59.5), "about 1m 00s left");
 }
 
 TEST(Display, CountsInWords) {

@@ -16,7 +16,7 @@ TORCH=${COMPAT_TORCH_REQUIREMENT:-$(cat "$ROOT/runner/prepare/torch.txt")}
 PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libboost1.81-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libfmt-dev
           libexpected-dev libvalijson-dev libre2-dev libpugixml-dev python3-yaml
-          libyaml-cpp-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev)
+          libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev)
 
 say() { printf 'bootstrap: %s\n' "$*" >&2; }
 die() { say "$*"; exit 2; }

@@ -2,9 +2,9 @@
 // a command selects (runner/plan), where its sources and environment lie (runner/prepare).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,19 +40,12 @@ struct Group {
     bool by_default = true;
 };
 
+// Time limits are settings (Suite::given).
 struct Limits {
-    std::chrono::milliseconds module_timeout{std::chrono::minutes{30}};
-    std::chrono::milliseconds test_timeout{std::chrono::minutes{5}};
     std::uint64_t log_bytes = 64ull << 20;
     std::uint64_t events_bytes = 16ull << 20;  // of the text of failures in an events file
     std::uint64_t memory_bytes = 0;            // 0: no limit
     int restarts = 20;
-};
-
-struct Device {
-    std::string preferred = "auto";  // auto, cuda, mps, cpu
-    std::string precision = "auto";
-    bool fallback_enabled = true;
 };
 
 struct Suite {
@@ -68,13 +61,13 @@ struct Suite {
     std::vector<std::pair<std::string, std::string>> env;  // in the file's order
     std::vector<std::string> system_packages;
     std::vector<std::string> preload;
-    bool warm = true;
-    Device device;
     Limits limits;
-    int retries = 0;
     std::vector<Group> groups;
-    std::string links_base;    // "https://…/blob/{commit}/{path}#L{line}"; empty: none
-    std::string expectations;  // file name relative to `folder`; empty: none
+    std::string links_base;  // "https://…/blob/{commit}/{path}#L{line}"; empty: none
+
+    // The single values that suite.json gives, as a flag would give them, by their keys: "retries",
+    // "limits.module_timeout". What a user may override is read from here (runner/config).
+    std::map<std::string, std::string, std::less<>> given;
 };
 
 [[nodiscard]] std::string_view name_of(SourceKind kind);

@@ -47,6 +47,15 @@ std::vector<std::string> take_passed_on(std::vector<std::string>& words) {
     return rest;
 }
 
+// What the chosen command, or a command of its own, was given as SUITE; empty: nothing.
+std::string suite_of(const CLI::App& app) {
+    if (const CLI::Option* suite = app.get_option_no_throw("SUITE"); suite && suite->count() > 0)
+        return suite->results().front();
+    for (const CLI::App* sub : app.get_subcommands())
+        if (std::string suite = suite_of(*sub); !suite.empty()) return suite;
+    return {};
+}
+
 }  // namespace
 
 void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::Flags& flags) {
@@ -54,6 +63,8 @@ void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::F
         if (std::find(settings.begin(), settings.end(), row.setting) == settings.end()) continue;
         std::string help(row.help);
         if (!row.allowed.empty()) help += fmt::format(" ({})", row.allowed);
+        if (row.type == config::Type::number)
+            help += fmt::format(" ({} to {})", row.least, row.most);
         app.add_option_function<std::string>(
                std::string(row.flag),
                [&flags, setting = row.setting](const std::string& text) { flags[setting] = text; },
@@ -114,11 +125,12 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
     const auto chosen = std::find_if(added.begin(), added.end(),
                                      [](const Added& one) { return one.app->parsed(); });
     parsed.command = chosen->name;
+    invocation.suite = suite_of(*chosen->app);
     parsed.action = std::move(chosen->action);
     const auto& takes = chosen->command.settings;
     parsed.json_progress =
         std::find(takes.begin(), takes.end(), Setting::progress) != takes.end() &&
-        config::text_before_suite(invocation.flags, Setting::progress) == "json";
+        config::text_before_suite(invocation, Setting::progress) == "json";
     return parsed;
 }
 

@@ -52,7 +52,7 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
         if (!loaded) return tl::unexpected(loaded.error());
         suite = std::move(*loaded);
     }
-    const auto settings = config::Settings::resolve(invocation.flags, suite ? &*suite : nullptr);
+    const auto settings = config::Settings::resolve(invocation, suite ? &*suite : nullptr);
     if (!settings) return tl::unexpected(settings.error());
 
     bool well = true;
@@ -113,8 +113,11 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
     for (const auto& row : config::kSettings) {
         const auto& value = (*settings)[row.setting];
         print("  {:<18} {:<28} {}\n", row.name, value.text.empty() ? "-" : printable(value.text),
-              value.origin);
+              printable(value.origin));
     }
+    for (const auto& file : settings->files())
+        print("configuration file: {}\n", printable(file.string()));
+    if (settings->files().empty()) print("configuration files: none\n");
     return well ? ExitCode::ok : ExitCode::usage;
 }
 

@@ -85,7 +85,7 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
                                   const prepare::Say& say) {
     const auto share = run::find_share();
     if (!share) return tl::unexpected(share.error());
-    const auto settings = config::Settings::resolve(invocation.flags, nullptr);
+    const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());
     auto from_user = run::parse_variables(request.env);
     if (!from_user) return tl::unexpected(from_user.error());

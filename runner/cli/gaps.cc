@@ -47,7 +47,7 @@ constexpr const char* kScannedDevice = "mps";
 // The Python whose torch is scanned: the one that is given, or the suite's.
 Expected<fs::path> python_for(const GapsRequest& request, const config::Invocation& invocation) {
     if (request.suite.empty()) {
-        const auto settings = config::Settings::resolve(invocation.flags, nullptr);
+        const auto settings = config::Settings::resolve(invocation, nullptr);
         if (!settings) return tl::unexpected(settings.error());
         const std::string python = settings->text(Setting::python);
         if (python.empty())
@@ -83,7 +83,7 @@ Expected<ExitCode> scan(const GapsRequest& request, const config::Invocation& in
     if (!operators) return tl::unexpected(operators.error());
     const auto found = analysis::gaps_of(*api, *operators, kScannedDevice);
 
-    const auto settings = config::Settings::resolve(invocation.flags, nullptr);
+    const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());
     const fs::path results = fs::absolute(settings->text(Setting::results));
     auto store = archive::open_results(results);

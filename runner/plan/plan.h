@@ -34,6 +34,8 @@ struct Shard {
 
 // "longest-first", "failed-first", "as-listed", "random:7". Errors: usage.
 [[nodiscard]] Expected<Ordering> parse_ordering(std::string_view text);
+// More are a mistake: no suite has as many modules.
+inline constexpr std::size_t kMostShards = 10'000;
 // "2/5". Errors: usage.
 [[nodiscard]] Expected<Shard> parse_shard(std::string_view text);
 

@@ -93,7 +93,7 @@ store::RunInfo run_info(const ImportRequest& request, const config::Invocation& 
 
 Expected<ExitCode> import_results(const ImportRequest& request,
                                   const config::Invocation& invocation) {
-    const auto settings = config::Settings::resolve(invocation.flags, nullptr);
+    const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());
     archive::RunFolder run;
     run.results = fs::absolute(settings->text(Setting::results));

@@ -134,7 +134,7 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& databases,
         if (auto read = read_parts(name, found); !read) return tl::unexpected(read.error());
     auto parts = one_plan(std::move(found));
     if (!parts) return tl::unexpected(parts.error());
-    const auto settings = config::Settings::resolve(invocation.flags, nullptr);
+    const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());
 
     archive::RunFolder run;

@@ -84,7 +84,7 @@ Expected<config::Invocation> prepared(const PortingRequest& request,
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
     config::Invocation with_retries = invocation;
-    if (ready->settings[Setting::retries].origin == "default")
+    if (ready->settings[Setting::retries].source == config::Source::fallback)
         with_retries.flags[Setting::retries] = "1";
     return with_retries;
 }

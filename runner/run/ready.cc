@@ -27,7 +27,7 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     ready.suite = std::move(*suite);
     for (const auto& found : ready.suite.found) say(found);
 
-    auto settings = config::Settings::resolve(invocation.flags, &ready.suite);
+    auto settings = config::Settings::resolve(invocation, &ready.suite);
     if (!settings) return tl::unexpected(settings.error());
     ready.settings = std::move(*settings);
     const auto framework = framework_of(ready.settings.text(Setting::framework)).value();

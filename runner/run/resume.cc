@@ -55,7 +55,7 @@ Expected<Taken> take(const store::Store& store, const fs::path& results, const s
                 "note: {} was set for that run, and its value is not stored: where --env gave it, "
                 "set it in the environment\n",
                 printable(name));
-    taken.invocation = {std::move(before->flags), now.argv, std::move(before->passed_on)};
+    taken.invocation = {std::move(before->flags), now.argv, std::move(before->passed_on), {}};
     for (const auto& word : taken.invocation.passed_on)
         if (word.find(kMasked) != std::string::npos)
             return fail(ErrorKind::usage,

@@ -41,13 +41,10 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
         const config::Value& value = ready.settings[row.setting];
         const bool ours_alone = row.setting == Setting::progress || row.setting == Setting::color ||
                                 row.setting == Setting::jobs || row.setting == Setting::results;
-        const bool given = value.origin.starts_with('-') || value.origin == row.variable ||
-                           value.origin == "VIRTUAL_ENV" ||
-                           value.origin == config::kProjectEnvironment;
-        if (row.flag.empty() || ours_alone || !given) continue;
-        const bool path = row.setting == Setting::root || row.setting == Setting::python;
-        words.emplace_back(row.flag.substr(row.flag.rfind(',') + 1));
-        words.push_back(path ? fs::absolute(value.text).string() : value.text);
+        if (row.flag.empty() || ours_alone || !value.given()) continue;
+        words.emplace_back(config::long_flag(row));
+        words.push_back(row.type == config::Type::path ? fs::absolute(value.text).string()
+                                                       : value.text);
     }
     for (const auto& [name, value] : ready.child.from_user) {
         if (mask_secret(name, value) != value)

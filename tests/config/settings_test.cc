@@ -7,32 +7,79 @@
 #include <fstream>
 #include <set>
 
+#include "tests/support/temp_tree.h"
+
 namespace compat::config {
 namespace {
+
+namespace fs = std::filesystem;
 
 class SettingsTest : public ::testing::Test {
   protected:
     void SetUp() override {
         for (const auto& row : kSettings) ::unsetenv(std::string(row.variable).c_str());
+        ::unsetenv("VIRTUAL_ENV");
+        ::setenv("XDG_CONFIG_HOME", (tree_.root() / "config").c_str(), 1);
+        fs::current_path(tree_.root());
     }
-    void TearDown() override { SetUp(); }
+    void TearDown() override {
+        for (const auto& row : kSettings) ::unsetenv(std::string(row.variable).c_str());
+        ::unsetenv("VIRTUAL_ENV");
+        ::unsetenv("XDG_CONFIG_HOME");
+        fs::current_path(before_);
+    }
+
+    std::string value_of(Setting setting, const Flags& flags, const suites::Suite* suite) {
+        const auto settings = Settings::resolve({flags, {}, {}, {}}, suite);
+        std::string text = settings ? (*settings)[setting].text + " " + (*settings)[setting].origin
+                                    : to_line(settings.error());
+        const std::string root = tree_.root().string() + "/";
+        for (std::size_t at = 0; (at = text.find(root)) != std::string::npos;)
+            text.erase(at, root.size());
+        return text;
+    }
+
+    test::TempTree tree_;
+    fs::path before_ = fs::current_path();
 };
 
-TEST_F(SettingsTest, FlagOverVariableOverSuiteOverDefault) {
+TEST_F(SettingsTest, FlagVariableProjectSuiteUserDefault) {
     suites::Suite suite;
     suite.name = "x";
-    const auto origin = [&](const Flags& flags) {
-        const auto settings = Settings::resolve(flags, &suite);
-        return settings
-                   ? (*settings)[Setting::timeout].text + " " + (*settings)[Setting::timeout].origin
-                   : to_line(settings.error());
+    const auto timeout = [&](const Flags& flags = {}) {
+        return value_of(Setting::timeout, flags, &suite);
     };
-    EXPECT_EQ(origin({}), "30m default");
-    suite.limits.module_timeout = std::chrono::minutes(5);
-    EXPECT_EQ(origin({}), "5m suite: limits.module_timeout");
+    EXPECT_EQ(timeout(), "30m default");
+    tree_.write("config/runner/config.json", R"({"timeout": "4m"})");
+    EXPECT_EQ(timeout(), "4m config/runner/config.json:1:13");
+    suite.given["limits.module_timeout"] = "5m";
+    EXPECT_EQ(timeout(), "5m suite: limits.module_timeout");
+    suite.given["limits.module_timeout"] = "30m";
+    EXPECT_EQ(timeout(), "30m suite: limits.module_timeout") << "given, though it is the default";
+    tree_.write("runner.json", R"({"timeout": "6m"})");
+    EXPECT_EQ(timeout(), "6m runner.json:1:13");
     ::setenv("COMPAT_TIMEOUT", "90s", 1);
-    EXPECT_EQ(origin({}), "90s COMPAT_TIMEOUT");
-    EXPECT_EQ(origin({{Setting::timeout, "1h"}}), "1h --timeout");
+    EXPECT_EQ(timeout(), "90s COMPAT_TIMEOUT");
+    EXPECT_EQ(timeout({{Setting::timeout, "1h"}}), "1h --timeout");
+}
+
+TEST_F(SettingsTest, ThePythonOfAProjectWithoutSuiteJson) {
+    suites::Suite suite;
+    suite.by_convention = true;
+    tree_.write("config/runner/config.json", R"({"python": "/user"})");
+    EXPECT_EQ(value_of(Setting::python, {}, &suite), "/user config/runner/config.json:1:12");
+    ::setenv("VIRTUAL_ENV", "/active", 1);
+    EXPECT_EQ(value_of(Setting::python, {}, &suite), "/active VIRTUAL_ENV");
+    tree_.write("runner.json", R"({"python": ".venv"})");
+    EXPECT_EQ(value_of(Setting::python, {}, &suite), ".venv runner.json:1:12");
+}
+
+TEST_F(SettingsTest, TheSuiteOfACommandLeadsToItsFileBeforeItIsLoaded) {
+    tree_.write("project/runner.json", R"({"results": "out", "progress": "json"})");
+    const Invocation invocation{{}, {}, {}, "project"};
+    EXPECT_EQ(results_folder(invocation).value(), tree_.root() / "project/out");
+    EXPECT_EQ(text_before_suite(invocation, Setting::progress), "json");
+    EXPECT_EQ(results_folder({}).value(), tree_.root() / "results");
 }
 
 TEST_F(SettingsTest, ABadValueNamesWhereItStands) {
@@ -43,12 +90,25 @@ TEST_F(SettingsTest, ABadValueNamesWhereItStands) {
               "COMPAT_SHIM: \"perhaps\" is not allowed: use one of on|off");
 }
 
-TEST_F(SettingsTest, EachRowOfTheTableHasItsOwnSettingAndVariable) {
+TEST_F(SettingsTest, ANumberOutOfRangeNamesTheFlagAndTheRange) {
+    EXPECT_EQ(value_of(Setting::jobs, {{Setting::jobs, "2147483648"}}, nullptr),
+              "--jobs: \"2147483648\" is not a number of jobs: use a whole number from 1 to 4096");
+    EXPECT_EQ(value_of(Setting::jobs, {{Setting::jobs, "4097"}}, nullptr),
+              "--jobs: \"4097\" is not a number of jobs: use a whole number from 1 to 4096");
+    EXPECT_EQ(value_of(Setting::retries, {{Setting::retries, "11"}}, nullptr),
+              "--retries: \"11\" is not a number of retries: use a whole number from 0 to 10");
+    EXPECT_EQ(value_of(Setting::timeout, {{Setting::timeout, "8761h"}}, nullptr),
+              "--timeout: \"8761h\" is too long: use a duration from 1ms to 8760h");
+    EXPECT_EQ(value_of(Setting::retries, {{Setting::retries, "10"}}, nullptr), "10 --retries");
+}
+
+TEST_F(SettingsTest, EachRowOfTheTableHasItsOwnSettingVariableAndKey) {
     std::set<Setting> settings;
-    std::set<std::string_view> variables;
+    std::set<std::string_view> variables, keys;
     for (const auto& row : kSettings) {
         EXPECT_TRUE(settings.insert(row.setting).second);
         EXPECT_TRUE(variables.insert(row.variable).second);
+        EXPECT_TRUE(keys.insert(row.key).second);
     }
 }
 

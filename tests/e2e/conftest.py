@@ -46,7 +46,7 @@ def runner(program, tmp_path):
         clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k in ("COMPAT_CACHE",)}
         for name in ("VIRTUAL_ENV", "ACTIVATE_TORCH_DEVICE", "PYTHONPATH"):
             clean.pop(name, None)
-        process = subprocess.run([program, *map(str, words)], cwd=cwd, env={**clean, **dict(env)}, text=True,
+        process = subprocess.run([program, *map(str, words)], cwd=cwd, env={**clean, "XDG_CONFIG_HOME": str(tmp_path / "config"), **dict(env)}, text=True,
                                  capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL)
         return Result(process, tmp_path / "results")
 

@@ -141,9 +141,10 @@ TEST(MakePlan, OrdersAsAsked) {
     EXPECT_NE(first_two("random:7"), first_two("random:8"));
     for (const char* wrong : {"", "random", "random:", "random:x", "shortest"})
         EXPECT_FALSE(parse_ordering(wrong)) << wrong;
-    for (const char* wrong : {"", "3", "0/3", "4/3", "1/", "/2", "1/2/3", "-1/2"})
+    for (const char* wrong : {"", "3", "0/3", "4/3", "1/", "/2", "1/2/3", "-1/2", "1/10001"})
         EXPECT_FALSE(parse_shard(wrong)) << wrong;
     EXPECT_EQ(parse_shard("2/5")->count, 5u);
+    EXPECT_EQ(parse_shard("1/10000")->count, kMostShards);
 }
 
 TEST(MakePlan, KnownDurationsComeFirstOthersByTheirRate) {

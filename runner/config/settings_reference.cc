@@ -1,0 +1,119 @@
+#include "runner/config/settings_reference.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "runner/config/settings_table.h"
+
+namespace compat::config {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json schema_of(const SettingRow& row) {
+    ordered_json schema;
+    switch (row.type) {
+        case Type::words:
+            schema["enum"] = words_of(row.allowed);
+            break;
+        case Type::on_off:
+            schema["type"] = "boolean";
+            break;
+        case Type::number:
+            schema = {{"type", "integer"}, {"minimum", row.least}, {"maximum", row.most}};
+            break;
+        case Type::duration:
+            schema = {{"type", "string"},
+                      {"pattern",
+                       "^(?=.*[1-9])([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?"
+                       "([0-9]{1,9}ms)?$"}};
+            break;
+        case Type::path:
+        case Type::program:
+        case Type::text:
+            schema = {{"type", "string"}, {"minLength", 1}};
+            break;
+    }
+    if (row.type == Type::on_off && !row.fixed.empty())
+        schema["default"] = row.fixed == "on";
+    else if (row.type == Type::number && !row.fixed.empty())
+        schema["default"] = std::stoi(std::string(row.fixed));
+    else if (!row.fixed.empty())
+        schema["default"] = row.fixed;
+    std::string sentence = fmt::format("{}.", row.help);
+    sentence.front() = static_cast<char>(std::toupper(sentence.front()));
+    if (row.type == Type::path) sentence += " A relative path is relative to this file.";
+    schema["description"] = std::move(sentence);
+    return schema;
+}
+
+// What a cell says of the values; in a file, on and off are true and false.
+std::string values_of(const SettingRow& row) {
+    switch (row.type) {
+        case Type::words:
+        case Type::on_off:
+            return fmt::format("{}", fmt::join(words_of(row.allowed), ", "));
+        case Type::number:
+            return fmt::format("{} to {}", row.least, row.most);
+        case Type::duration:
+            return "duration";
+        case Type::path:
+            return "path";
+        case Type::program:
+            return "program";
+        case Type::text:
+            return "text";
+    }
+    return {};
+}
+
+std::string default_words(const SettingRow& row) {
+    if (!row.computed.empty()) return std::string(row.computed);
+    const std::string text = default_of(row);
+    return text.empty() ? "none" : fmt::format("`{}`", text);
+}
+
+std::string flags_of(const SettingRow& row) {
+    if (row.flag.empty()) return {};
+    std::string text(row.flag);
+    if (const std::size_t comma = text.find(','); comma != std::string::npos)
+        text.replace(comma, 1, "`, `");
+    return "`" + text + "`";
+}
+
+}  // namespace
+
+std::string settings_schema() {
+    ordered_json schema{
+        {"$schema", "http://json-schema.org/draft-07/schema#"},
+        {"$comment",
+         "Generated from runner/config/settings_table.h. For runner.json, "
+         "~/.config/runner/config.json and [tool.runner] of pyproject.toml."},
+        {"title", "runner's configuration"},
+        {"type", "object"},
+        {"additionalProperties", false},
+        {"properties",
+         {{"$schema", {{"type", "string"}, {"description", "Path or URL of this schema."}}}}}};
+    for (const SettingRow& row : kSettings)
+        schema["properties"][std::string(row.key)] = schema_of(row);
+    return schema.dump(2) + "\n";
+}
+
+std::string settings_markdown() {
+    std::string text =
+        "| key | flag | variable | suite.json | values | default | meaning |\n"
+        "|---|---|---|---|---|---|---|\n";
+    for (const SettingRow& row : kSettings)
+        text +=
+            fmt::format("| `{}` | {} | `{}` | {} | {} | {} | {} |\n", row.key, flags_of(row),
+                        row.variable, row.in_suite.empty() ? "" : fmt::format("`{}`", row.in_suite),
+                        values_of(row), default_words(row), row.help);
+    return text;
+}
+
+}  // namespace compat::config

@@ -1,0 +1,105 @@
+#include "runner/config/settings_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include "runner/base/nearest.h"
+#include "runner/prepare/cache.h"
+#include "runner/prepare/prepare.h"
+#include "suites/units.h"
+
+namespace compat::config {
+
+namespace {
+
+// Beyond it, a clock that counts nanoseconds in 64 bits comes near to its end.
+constexpr std::chrono::hours kLongest{24 * 365};
+
+std::optional<Refusal> refuse_word(const SettingRow& row, std::string_view text) {
+    const std::vector<std::string> words = words_of(row.allowed);
+    if (std::find(words.begin(), words.end(), text) != words.end()) return std::nullopt;
+    const std::string guess = did_you_mean(nearest(text, words, 1));
+    return Refusal{fmt::format("\"{}\" is not allowed", text),
+                   fmt::format("{}use one of {}", guess.empty() ? "" : guess + " ", row.allowed)};
+}
+
+std::optional<Refusal> refuse_number(const SettingRow& row, std::string_view text) {
+    int number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [read, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc{} && read == end && number >= row.least && number <= row.most)
+        return std::nullopt;
+    return Refusal{fmt::format("\"{}\" is not a number of {}", text, row.name),
+                   fmt::format("use a whole number from {} to {}", row.least, row.most)};
+}
+
+std::optional<Refusal> refuse_duration(std::string_view text) {
+    const auto duration = suites::parse_duration(text);
+    if (!duration)
+        return Refusal{fmt::format("\"{}\" is not a duration", text),
+                       "write it as 90s, 30m or 1h30m"};
+    if (*duration > kLongest)
+        return Refusal{fmt::format("\"{}\" is too long", text),
+                       fmt::format("use a duration from 1ms to {}h", kLongest.count())};
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> words_of(std::string_view allowed) {
+    std::vector<std::string> words;
+    while (true) {
+        const std::size_t bar = allowed.find('|');
+        words.emplace_back(allowed.substr(0, bar));
+        if (bar == std::string_view::npos) return words;
+        allowed.remove_prefix(bar + 1);
+    }
+}
+
+const SettingRow& row_of(Setting setting) {
+    return *std::find_if(kSettings.begin(), kSettings.end(),
+                         [&](const SettingRow& row) { return row.setting == setting; });
+}
+
+std::string_view long_flag(const SettingRow& row) {
+    return row.flag.substr(row.flag.rfind(',') + 1);
+}
+
+std::optional<Refusal> refuse(const SettingRow& row, std::string_view text) {
+    if (text.empty()) return Refusal{"the value is empty", "give one, or leave it out"};
+    switch (row.type) {
+        case Type::words:
+        case Type::on_off:
+            return refuse_word(row, text);
+        case Type::number:
+            return refuse_number(row, text);
+        case Type::duration:
+            return refuse_duration(text);
+        case Type::path:
+        case Type::program:
+        case Type::text:
+            return std::nullopt;
+    }
+    return std::nullopt;
+}
+
+std::string default_of(const SettingRow& row) {
+    if (!row.fixed.empty()) return std::string(row.fixed);
+    switch (row.setting) {
+        case Setting::jobs:
+            return std::to_string(
+                std::clamp<unsigned>(std::thread::hardware_concurrency(), 1, kMostJobs));
+        case Setting::torch_requirement:
+            return std::string(prepare::kTorchRequirement);
+        case Setting::cache:
+            return prepare::Cache::default_root().string();
+        default:
+            return {};
+    }
+}
+
+}  // namespace compat::config

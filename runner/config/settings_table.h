@@ -1,0 +1,153 @@
+// Every setting of a run, one row each: its type and default, and where a user gives it. Options,
+// checks, `doctor`, the JSON Schema of the configuration files and docs/reference/settings.md come
+// from this table. Not here: which of several places counts (settings.h), what a setting does.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace compat::config {
+
+enum class Setting {
+    jobs,
+    timeout,
+    test_timeout,
+    retries,
+    results,
+    shim,
+    warm,
+    confirm,
+    policy,
+    masquerade,
+    simulate,
+    fallback,
+    python,
+    root,
+    framework,
+    name,
+    progress,
+    color,
+    torch_requirement,
+    base_python,
+    cache,
+};
+
+enum class Type {
+    words,     // one of `allowed`, separated by "|"
+    on_off,    // true or false in a JSON or TOML file
+    number,    // a whole number from `least` to `most`
+    duration,  // "90s", "30m", "1h30m"
+    path,      // in a file: relative to that file
+    program,   // a path where it has a slash, else a name on PATH
+    text,
+};
+
+struct SettingRow {
+    Setting setting;
+    std::string_view name;
+    Type type;
+    std::string_view allowed;
+    int least, most;
+    std::string_view fixed;     // the default; empty: none, or computed (default_of)
+    std::string_view computed;  // what a computed default is, in words for people
+    std::string_view flag;      // empty: none
+    std::string_view variable;  // COMPAT_*
+    std::string_view in_suite;  // key of suite.json; empty: none
+    std::string_view key;       // key of configuration files
+    std::string_view help;
+};
+
+inline constexpr int kMostJobs = 4096;
+inline constexpr int kMostRetries = 10;  // as suite.schema.json
+
+// clang-format off
+inline constexpr std::array<SettingRow, 21> kSettings{{
+    {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
+     "-j,--jobs", "COMPAT_JOBS", "", "jobs",
+     "modules that run at the same time"},
+    {Setting::timeout, "timeout", Type::duration, "", 0, 0, "30m", "",
+     "--timeout", "COMPAT_TIMEOUT", "limits.module_timeout", "timeout",
+     "time limit for one process of a module"},
+    {Setting::test_timeout, "test timeout", Type::duration, "", 0, 0, "5m", "",
+     "--test-timeout", "COMPAT_TEST_TIMEOUT", "limits.test_timeout", "test_timeout",
+     "time limit for one test"},
+    {Setting::retries, "retries", Type::number, "", 0, kMostRetries, "0", "",
+     "--retries", "COMPAT_RETRIES", "retries", "retries",
+     "number of retries of failed tests"},
+    {Setting::results, "results", Type::path, "", 0, 0, "results", "",
+     "--results", "COMPAT_RESULTS", "", "results",
+     "results folder"},
+    {Setting::shim, "shim", Type::on_off, "on|off", 0, 0, "on", "",
+     "--shim", "COMPAT_SHIM", "", "shim",
+     "device redirection in the test processes"},
+    {Setting::warm, "warm start", Type::on_off, "on|off", 0, 0, "on", "",
+     "--warm", "COMPAT_WARM", "warm", "warm",
+     "fork modules from one process that has imported the suite's preload"},
+    {Setting::confirm, "confirm", Type::words, "new|all", 0, 0, "new", "",
+     "--confirm", "COMPAT_CONFIRM", "", "confirm",
+     "failures in forked processes to confirm: each signature once a run, or every one"},
+    {Setting::policy, "policy", Type::words, "missing|full|none", 0, 0, "missing", "",
+     "--policy", "COMPAT_POLICY", "", "policy",
+     "redirect requests for devices that the host lacks, every request, or none"},
+    {Setting::masquerade, "masquerade", Type::on_off, "on|off", 0, 0, "", "on with policy missing",
+     "--masquerade", "COMPAT_MASQUERADE", "", "masquerade",
+     "tensors on MPS answer as CUDA tensors"},
+    {Setting::simulate, "simulated device", Type::words, "off|mps|cuda", 0, 0, "off", "",
+     "--simulate", "COMPAT_SIMULATE", "", "simulate",
+     "simulate an accelerator with a CPU build of torch"},
+    {Setting::fallback, "fallback", Type::on_off, "on|off", 0, 0, "on", "",
+     "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled", "fallback",
+     "PYTORCH_ENABLE_MPS_FALLBACK in the test processes"},
+    {Setting::python, "python", Type::path, "", 0, 0, "", "",
+     "--python", "COMPAT_PYTHON", "", "python",
+     "existing environment to use: its interpreter or its folder"},
+    {Setting::root, "root", Type::path, "", 0, 0, "", "",
+     "--root", "COMPAT_ROOT", "", "root",
+     "existing folder of the suite's source to use"},
+    {Setting::framework, "framework", Type::words, "unittest|pytest|gtest|ctest", 0, 0, "",
+     "the suite's",
+     "--framework", "COMPAT_FRAMEWORK", "framework", "framework",
+     "test framework"},
+    {Setting::name, "name", Type::text, "", 0, 0, "", "the suite's name",
+     "--name", "COMPAT_NAME", "", "name",
+     "series that the run belongs to"},
+    {Setting::progress, "progress", Type::words, "auto|bar|plain|json", 0, 0, "auto", "",
+     "--progress", "COMPAT_PROGRESS", "", "progress",
+     "display: a bar on a terminal, lines elsewhere; json: events on stdout"},
+    {Setting::color, "color", Type::words, "auto|always|never", 0, 0, "auto", "",
+     "--color", "COMPAT_COLOR", "", "color",
+     "colours"},
+    {Setting::torch_requirement, "torch requirement", Type::text, "", 0, 0, "", "",
+     "", "COMPAT_TORCH_REQUIREMENT", "", "torch_requirement",
+     "torch that environments are pinned to"},
+    {Setting::base_python, "base python", Type::program, "", 0, 0, "python3", "",
+     "", "COMPAT_BASE_PYTHON", "", "base_python",
+     "Python that makes environments and drives gtest and ctest"},
+    {Setting::cache, "cache", Type::path, "", 0, 0, "",
+     "`$XDG_CACHE_HOME/runner`, else `~/.cache/runner`",
+     "", "COMPAT_CACHE", "", "cache",
+     "folder of sources, environments and shims"},
+}};
+// clang-format on
+
+[[nodiscard]] const SettingRow& row_of(Setting setting);
+
+// "--jobs"; empty where it has no flag.
+[[nodiscard]] std::string_view long_flag(const SettingRow& row);
+
+// "a|b" as two words.
+[[nodiscard]] std::vector<std::string> words_of(std::string_view allowed);
+
+// What is wrong with a value, and what is allowed; nothing where it fits.
+struct Refusal {
+    std::string message, advice;
+};
+[[nodiscard]] std::optional<Refusal> refuse(const SettingRow& row, std::string_view text);
+
+// The default where it needs no suite. Empty: none, or the suite's.
+[[nodiscard]] std::string default_of(const SettingRow& row);
+
+}  // namespace compat::config

@@ -1,0 +1,54 @@
+// What is generated from the table of settings is what stands in the files.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "runner/config/settings_reference.h"
+#include "runner/config/settings_table.h"
+#include "suites/schema.h"
+#include "tests/support/redact.h"
+
+namespace compat::config {
+namespace {
+
+TEST(SettingsReference, TheSchemaIsGenerated) {
+    test::expect_file("runner/config/config.schema.json", settings_schema());
+}
+
+TEST(SettingsReference, ThePagesTableIsGenerated) {
+    test::expect_generated("docs/reference/settings.md", "settings", settings_markdown());
+}
+
+// suite.schema.json states a default for people and editors; the table has the one that counts.
+TEST(SettingsReference, DefaultsAreThoseOfTheSuitesSchema) {
+    const auto schema = nlohmann::json::parse(suites::schema_text());
+    for (const SettingRow& row : kSettings) {
+        if (row.in_suite.empty()) continue;
+        nlohmann::json key = schema;
+        for (std::string_view rest = row.in_suite; !rest.empty();) {
+            const std::size_t dot = std::min(rest.find('.'), rest.size());
+            key = key["properties"][std::string(rest.substr(0, dot))];
+            rest.remove_prefix(std::min(dot + 1, rest.size()));
+        }
+        ASSERT_FALSE(key.is_null()) << row.in_suite;
+        if (!key.contains("default")) continue;
+        const auto& value = key["default"];
+        const std::string text = value.is_boolean()  ? (value.get<bool>() ? "on" : "off")
+                                 : value.is_string() ? value.get<std::string>()
+                                                     : value.dump();
+        EXPECT_EQ(default_of(row), text) << row.in_suite;
+        if (row.type == Type::number) {
+            EXPECT_EQ(key["minimum"], row.least) << row.in_suite;
+            EXPECT_EQ(key["maximum"], row.most) << row.in_suite;
+        }
+    }
+}
+
+TEST(SettingsReference, EachDefaultIsAllowed) {
+    for (const SettingRow& row : kSettings)
+        if (const std::string text = default_of(row); !text.empty())
+            EXPECT_FALSE(refuse(row, text)) << row.key << " " << text;
+}
+
+}  // namespace
+}  // namespace compat::config

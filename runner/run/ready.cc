@@ -37,7 +37,7 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     if (framework != ready.suite.framework && !both_python)
         ready.suite.layout.modules = suites::default_modules(framework);
     ready.suite.framework = framework;
-    if (!invocation.passed_on.empty() && framework != suites::Framework::pytest)
+    if (!invocation.passed_on.empty() && framework != Framework::pytest)
         return fail(ErrorKind::usage,
                     fmt::format("arguments after -- go to pytest, and this suite runs under {}",
                                 name_of(framework)),

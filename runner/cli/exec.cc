@@ -186,8 +186,8 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
     const SystemClock clock;
     const SteadyTime begun = clock.steady();
     auto end = exec::run_attached({program->file,
-                                       {request.words.begin() + 1, request.words.end()},
-                                       plan::program_variables(program->child, run.record)});
+                                   {request.words.begin() + 1, request.words.end()},
+                                   plan::program_variables(program->child, run.record)});
     const std::string text = read_file(run.record).value_or("");
     // An empty file of our own is none.
     if (request.record.empty() && text.empty() && !run.record.empty()) {
@@ -255,7 +255,7 @@ Command exec_command() {
     return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
              Setting::fallback, Setting::python},
-            "The exit status is the program's own. Put the runner's options before the program.\n"
+            "The exit status is the program's own. The runner's options stand before it.\n"
             "Examples:\n"
             "  runner exec -- python train.py --epochs 1\n"
             "  runner exec --policy full --record train.jsonl -- torchrun train.py\n"

@@ -307,8 +307,8 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
         ->required();
     add_filter(set_app);
     set_app->footer(
-        "Example:\n  runner gaps set aten::_fft_r2c status=upstream "
-        "issue=https://github.com/pytorch/pytorch/issues/1");
+        "Example:\n  runner gaps set aten::_fft_r2c status=upstream \\\n"
+        "      issue=https://github.com/pytorch/pytorch/issues/1");
     auto* write_app = action("export", "write the list as Markdown or JSON", export_gaps);
     add_filter(write_app);
     add_status(write_app);

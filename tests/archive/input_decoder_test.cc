@@ -119,7 +119,7 @@ TEST_F(InputDecoderTest, WhatIsPackedOtherwiseIsNamedWithItsCommand) {
     const auto zip = plain(made("logs.zip", "PK\x03\x04 and more"));
     ASSERT_FALSE(zip);
     EXPECT_EQ(zip.error().kind, ErrorKind::usage);
-    EXPECT_THAT(to_line(zip.error()), HasSubstr("a zip archive: `unzip "));
+    EXPECT_THAT(to_line(zip.error()), HasSubstr("this is a zip archive: unpack it with `unzip "));
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TEST_F(SettingsTest, AProjectsOwnEnvironmentIsUsedWhereNoOtherIsNamed) {
     suite.folder = project;
     suite.by_convention = true;
     const auto python = [&](const Flags& flags) {
-        const auto settings = Settings::resolve(flags, &suite);
+        const auto settings = Settings::resolve({flags, {}, {}, {}}, &suite);
         return settings
                    ? (*settings)[Setting::python].origin + " " + settings->text(Setting::python)
                    : to_line(settings.error());

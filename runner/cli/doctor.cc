@@ -9,9 +9,9 @@
 #include "runner/cli/commands.h"
 #include "runner/display/device_lines.h"
 #include "runner/display/output.h"
+#include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/ready.h"
-#include "runner/run/share.h"
 #include "suites/load.h"
 
 namespace compat::cli {
@@ -43,12 +43,12 @@ void print_devices(const prepare::Environment& environment, const prepare::Share
 }
 
 Expected<ExitCode> check(const std::string& suite_name, const config::Invocation& invocation) {
-    const auto share = run::find_share();
+    const auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
     std::optional<suites::Suite> suite;
     if (!suite_name.empty()) {
-        auto loaded =
-            suites::load_suite(run::find_suite(suite_name, *share), run::shipped_suites(*share));
+        auto loaded = suites::load_suite(prepare::find_suite(suite_name, *share),
+                                         prepare::shipped_suites(*share));
         if (!loaded) return tl::unexpected(loaded.error());
         suite = std::move(*loaded);
     }

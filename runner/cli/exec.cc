@@ -17,8 +17,8 @@
 #include "runner/display/program_report.h"
 #include "runner/exec/attached.h"
 #include "runner/prepare/program.h"
+#include "runner/prepare/share.h"
 #include "runner/run/fingerprint.h"
-#include "runner/run/share.h"
 #include "runner/run/variables.h"
 
 namespace compat::cli {
@@ -83,7 +83,7 @@ Expected<void> add_shim(Program& program, const std::optional<prepare::Environme
 // All that must be known and made before it starts.
 Expected<Program> prepare_program(const ExecRequest& request, const config::Invocation& invocation,
                                   const prepare::Say& say) {
-    const auto share = run::find_share();
+    const auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
     const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());

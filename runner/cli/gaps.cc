@@ -16,9 +16,9 @@
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/display/output.h"
+#include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/ready.h"
-#include "runner/run/share.h"
 #include "runner/store/gaps.h"
 
 namespace compat::cli {
@@ -64,7 +64,7 @@ Expected<fs::path> python_for(const GapsRequest& request, const config::Invocati
 }
 
 Expected<ExitCode> scan(const GapsRequest& request, const config::Invocation& invocation) {
-    const auto share = run::find_share();
+    const auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
     const auto python = python_for(request, invocation);
     if (!python) return tl::unexpected(python.error());

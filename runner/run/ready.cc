@@ -7,7 +7,7 @@
 
 #include "runner/base/files.h"
 #include "runner/base/text.h"
-#include "runner/run/share.h"
+#include "runner/prepare/share.h"
 #include "runner/run/variables.h"
 #include "suites/load.h"
 
@@ -17,12 +17,12 @@ using config::Setting;
 
 Expected<Ready> open_suite(const std::string& name, const config::Invocation& invocation,
                            const prepare::Say& say) {
-    auto share = find_share();
+    auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
     Ready ready;
     ready.share = *share;
-    const auto shipped = shipped_suites(*share);
-    auto suite = suites::load_suite(find_suite(name, *share), shipped);
+    const auto shipped = prepare::shipped_suites(*share);
+    auto suite = suites::load_suite(prepare::find_suite(name, *share), shipped);
     if (!suite) return tl::unexpected(suite.error());
     ready.suite = std::move(*suite);
     for (const auto& found : ready.suite.found) say(found);

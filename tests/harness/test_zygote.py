@@ -97,7 +97,7 @@ def modules_of(framework):
 
 def told_by(run):
     """The events without what varies from one process to the next."""
-    varies = ("pid", "time", "duration_s", "forked")
+    varies = ("pid", "time", "epoch", "duration_s", "forked")
     kept = [{k: v for k, v in line.items() if k not in varies} for line in run.lines]
     return support.without_what_varies(support.json.dumps(kept, indent=1)).splitlines()
 

@@ -1,26 +1,26 @@
-#include "runner/run/share.h"
+#include "runner/prepare/share.h"
 
 #include <algorithm>
 #include <system_error>
 
 #include "runner/base/host.h"
 
-namespace compat::run {
+namespace compat::prepare {
 
 namespace fs = std::filesystem;
 
-Expected<prepare::Share> find_share() {
+Expected<Share> find_share() {
     std::error_code error;
     const fs::path program = program_path();
     const fs::path share = program.parent_path().parent_path() / "share" / "runner";
     if (!fs::is_directory(share / "harness", error))
         return fail(ErrorKind::environment, "the runner's own files are missing",
                     "reinstall the runner", share.string());
-    return prepare::Share{share / "harness", share / "shim", share / "suites", share / "prepare",
-                          share / "shims"};
+    return Share{share / "harness", share / "shim", share / "suites", share / "prepare",
+                 share / "shims"};
 }
 
-fs::path find_suite(const std::string& name, const prepare::Share& share) {
+fs::path find_suite(const std::string& name, const Share& share) {
     std::error_code error;
     if (fs::exists(name, error)) return name;
     const fs::path shipped = share.suites / fs::path(name).filename();
@@ -30,7 +30,7 @@ fs::path find_suite(const std::string& name, const prepare::Share& share) {
     return name;
 }
 
-std::vector<std::string> shipped_suites(const prepare::Share& share) {
+std::vector<std::string> shipped_suites(const Share& share) {
     std::vector<std::string> names;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(share.suites, error))
@@ -40,4 +40,4 @@ std::vector<std::string> shipped_suites(const prepare::Share& share) {
     return names;
 }
 
-}  // namespace compat::run
+}  // namespace compat::prepare

@@ -4,18 +4,17 @@
 #include "runner/base/error.h"
 #include "runner/prepare/prepare.h"
 
-namespace compat::run {
+namespace compat::prepare {
 
 // <prefix>/share/runner of the <prefix>/bin/runner that runs. Errors: environment, where it is not
 // there.
-[[nodiscard]] Expected<prepare::Share> find_share();
+[[nodiscard]] Expected<Share> find_share();
 
 // The folder that a person means by `name`: a path, or else the shipped suite of that name
 // ("einops", "suites/einops"). A path that does not exist is returned as it is: the loader says so.
-[[nodiscard]] std::filesystem::path find_suite(const std::string& name,
-                                               const prepare::Share& share);
+[[nodiscard]] std::filesystem::path find_suite(const std::string& name, const Share& share);
 
 // Names of the shipped suites, sorted.
-[[nodiscard]] std::vector<std::string> shipped_suites(const prepare::Share& share);
+[[nodiscard]] std::vector<std::string> shipped_suites(const Share& share);
 
-}  // namespace compat::run
+}  // namespace compat::prepare

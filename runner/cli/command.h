@@ -23,7 +23,7 @@ struct Command {
     std::vector<config::Setting> settings;  // that it takes as flags; any other is an error
     std::string_view examples;              // below its own help; empty: none
     // Adds the options that are not settings. `invocation` is complete when the action is called,
-    // and outlives it.
+    // and outlives it; `app` does not: what an action needs of it is taken by the app's callback.
     Action (*add)(CLI::App& app, config::Invocation& invocation);
     // Whether what follows the first "--" is passed on: Invocation::passed_on.
     bool passes_on = false;

@@ -214,13 +214,14 @@ class ProgramUsage final : public HelpFormat {
     }
 };
 
-// Options end at the program's name, or at "--".
-Expected<std::vector<std::string>> program_of(const CLI::App& app,
+// Options end at the program's name, or at "--"; a later "--" is the program's own. `words`: what
+// no option of ours took.
+Expected<std::vector<std::string>> program_of(std::vector<std::string> words,
                                               const config::Invocation& invocation) {
-    std::vector<std::string> words = app.remaining();
     if (!words.empty() && words.front().starts_with('-'))
         return fail(ErrorKind::usage, fmt::format("exec: unknown option {}", words.front()),
                     "put -- before the program: `runner exec --help` lists the options");
+    if (!words.empty() && !invocation.passed_on.empty()) words.emplace_back("--");
     words.insert(words.end(), invocation.passed_on.begin(), invocation.passed_on.end());
     if (words.empty())
         return fail(ErrorKind::usage, "exec: no command",
@@ -241,8 +242,10 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
     // Stops at the first word that is no option of ours: the program's name.
     app.prefix_command();
     app.formatter(std::make_shared<ProgramUsage>());
-    return [request, &app, &invocation]() -> Expected<int> {
-        auto words = program_of(app, invocation);
+    // The parser does not live as long as the action.
+    app.callback([request, &app] { request->words = app.remaining(); });
+    return [request, &invocation]() -> Expected<int> {
+        auto words = program_of(std::move(request->words), invocation);
         if (!words) return tl::unexpected(words.error());
         request->words = std::move(*words);
         return run_program(*request, invocation);

@@ -69,11 +69,11 @@ def events(path):
 
 
 @pytest.mark.parametrize("words, code, says", [
-    ([], 2, "no command after --; for example: runner exec -- python train.py"),
-    (["--"], 2, "no command after --; for example: runner exec -- python train.py"),
-    (["python", "x.py", "-v"], 2, "the command stands after --: runner exec -- python x.py -v"),
-    (["-q", "python"], 2, "the command stands after --"),
-    (["--no-such", "--", "true"], 2, "--no-such"),
+    ([], 2, "no command: name a program, for example: runner exec -- python train.py"),
+    (["--"], 2, "no command: name a program"),
+    (["no-such-program", "-q"], 2, "no program no-such-program on the PATH"),
+    (["--no-such", "--", "true"], 2, "unknown option --no-such"),
+    (["--no-such", "true"], 2, "unknown option --no-such"),
     (["--policy", "some", "--", "true"], 2, "use one of missing|full"),
     (["--env", "A", "--", "true"], 2, "--env A is not NAME=VALUE"),
     (["--python", "/nowhere/python", "--", "true"], 2, "/nowhere/python: no Python at this path"),
@@ -93,6 +93,13 @@ def test_what_never_started_is_said_in_one_line(execute, tmp_path, words, code, 
     ended = execute(*words)
     assert ended.returncode == code and says in ended.stderr.decode(), ended.stderr
     assert ended.stdout == b"" and b"Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("dashes", [["--"], []])
+def test_the_program_begins_at_its_name_or_after_dashes(execute, tmp_path, dashes):
+    program = script(tmp_path, "#!/bin/sh\necho \"$@\"\n", "say.sh", 0o755)
+    ended = execute("-q", "--shim", "off", *dashes, str(program), "-q", "--help", "--", "--shim")
+    assert ended.returncode == 0 and ended.stdout == b"-q --help -- --shim\n", ended.stderr
 
 
 def test_bytes_and_words_pass_through_untouched(execute, tmp_path):

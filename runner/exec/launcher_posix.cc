@@ -79,6 +79,9 @@ Expected<int> spawn(const Job& job, int output, int passed) {
     const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null.valid()) return cannot(std::strerror(errno));
     std::error_code error;
+    // Boost.Process would start it elsewhere.
+    if (!std::filesystem::is_directory(job.cwd, error))
+        return cannot("there is no folder " + job.cwd.string());
     bp::child child(
         bp::exe = job.argv.front(),
         bp::args = std::vector<std::string>(job.argv.begin() + 1, job.argv.end()),

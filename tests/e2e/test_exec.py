@@ -464,7 +464,7 @@ def test_a_file_that_is_no_record_is_not_written_over(program, tmp_path):
     kept.write_text("precious = 1\n")
     command = [program, "exec", "-q", "--shim", "off", "--record", kept, "--", "true"]
     ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.returncode == 2 and "no record" in ran.stderr and "--record" in ran.stderr
+    assert ran.returncode == 2 and "is not a device record" in ran.stderr and "--record" in ran.stderr
     assert kept.read_text() == "precious = 1\n"
     kept.write_text('{"event": "watch", "format": 1, "pid": 1}\n')
     assert subprocess.run(command).returncode == 0

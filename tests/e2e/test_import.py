@@ -134,7 +134,7 @@ def test_totals_over_several_modules_stand_in_the_report(runner, foreign):
     (["notes.txt"], "in any known dialect"),
     (["empty"], "this file is empty"),
     (["ci.log", "--dialect", "cobol"], "unknown dialect 'cobol'"),
-    (["ci.log", "--dialect", "junit-xml"], "there is not one result"),
+    (["ci.log", "--dialect", "junit-xml"], "no results in these files"),
 ])
 def test_what_cannot_be_imported_leaves_nothing(runner, foreign, words, error):
     (foreign / "empty").touch()
@@ -174,8 +174,8 @@ def test_stdin_pipes_and_packed_files(runner, program, foreign, tmp_path):
 
 
 @pytest.mark.parametrize("bytes, words", [
-    (b"PK\x03\x04 and more", "this is a zip archive: `unzip my.log` unpacks it"),
-    (b"\xfd7zXZ\0 and more", "this is packed by xz: `unxz -k my.log`"),
+    (b"PK\x03\x04 and more", "this is a zip archive: unpack it with `unzip my.log`"),
+    (b"\xfd7zXZ\0 and more", "this is packed by xz: unpack it with `unxz -k my.log`"),
     (gzip.compress(bytes(range(256)) * 99)[:80], "this file of gzip's breaks off: `gzip -dc my.log"),
 ])
 def test_what_is_packed_otherwise_is_named(runner, tmp_path, bytes, words):
@@ -217,7 +217,7 @@ def test_a_file_of_a_folder_that_cannot_be_unpacked_is_no_clean_run(runner, fore
     (foreign / "ci.log").unlink()
     (foreign / "p.xml").unlink()
     alone = runner("import", foreign, "--results", "alone")
-    assert alone.code == 2 and "not one result" in alone.err and "breaks off" in alone.err
+    assert alone.code == 2 and "no results in these files" in alone.err and "breaks off" in alone.err
 
 
 def test_a_folder_is_not_imported_to_a_full_disk(program, foreign, tmp_path):

@@ -267,7 +267,7 @@ def test_ctrl_c_in_the_second_column(runner, program, python, suite, tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-    ([], "SUITE or --runs"),
+    ([], "name a SUITE, or stored runs with --runs"),
     (["--runs", "nothing"], "no run is stored here"),
     (["suite", "--simulate", "mps"], "--simulate"),
     (["suite", "--python", "/nowhere/python"], "/nowhere/python"),

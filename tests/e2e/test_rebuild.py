@@ -187,10 +187,10 @@ def test_it_does_not_begin_while_a_runner_is_at_work(runner, program, python, tm
     process = start(program, python, slow, tmp_path)
     wait_for_a_test(tmp_path, 1)
     refused = runner("reparse", "--all")
-    assert refused.code == 2 and "still at work" in refused.err
+    assert refused.code == 2 and "another command is using these results" in refused.err
     assert process.wait(timeout=60) == 0
     nowhere = runner("reparse", "--all", "--results", "nowhere")
-    assert nowhere.code == 2 and "no folders of runs" in nowhere.err
+    assert nowhere.code == 2 and "no run folders here" in nowhere.err
     assert runner("reparse", "latest", "--all").code == 2
 
 

@@ -130,9 +130,11 @@ def test_closing_lines_say_totals_accounting_devices_and_report(unittest_run):
     lines = process.stdout.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("unittest_states: 28 tests in 10 modules: "))
     assert "12 passed, 3 failed, 5 errored, 3 skipped, 1 xfailed, 1 xpassed, 2 crashed, 1 timed out" in lines[start]
-    assert lines[start + 1] == "accounting: 28 collected = 12 + 3 + 5 + 3 + 1 + 1 + 2 + 1, closed"
-    assert lines[start + 2].startswith("devices: no test used an accelerator; 2 redirected; ")
-    assert lines[start + 3] == f"report: {(results / 'latest').resolve() / 'report.md'}"
+    assert lines[start + 1] == "not loaded: 1 module: ModuleNotFoundError: No module named 'a_module_that_is_nowhere'"
+    assert lines[start + 2].startswith("a package is missing in your Python environment: ")
+    assert lines[start + 3] == "accounting: 28 collected = 12 + 3 + 5 + 3 + 1 + 1 + 2 + 1, closed"
+    assert lines[start + 4].startswith("devices: no test used an accelerator; 2 redirected; ")
+    assert lines[start + 5] == f"report: {(results / 'latest').resolve() / 'report.md'}"
     assert "\033" not in process.stdout and "\r" not in process.stdout
 
 

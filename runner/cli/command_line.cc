@@ -14,9 +14,11 @@ using config::Setting;
 
 namespace {
 
-bool is_command(const std::string& word) {
-    return std::any_of(kCommands.begin(), kCommands.end(),
-                       [&](const CommandRow& row) { return row.name == word; });
+// Null: no command has this name.
+const CommandRow* find_command(const std::string& word) {
+    const auto row = std::find_if(kCommands.begin(), kCommands.end(),
+                                  [&](const CommandRow& r) { return r.name == word; });
+    return row == kCommands.end() ? nullptr : &*row;
 }
 
 // `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
@@ -25,21 +27,20 @@ std::vector<std::string> with_command(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
     if (!words.empty() && words[0] == "help") {
         words.erase(words.begin());
-        if (words.empty() || is_command(words[0])) words.emplace_back("--help");
+        if (words.empty() || find_command(words[0])) words.emplace_back("--help");
         return words;
     }
     const bool about =
         !words.empty() && (words[0] == "-h" || words[0] == "--help" || words[0] == "--version");
-    if (!words.empty() && !is_command(words[0]) && !about) words.insert(words.begin(), "run");
+    if (!words.empty() && !find_command(words[0]) && !about) words.insert(words.begin(), "run");
     return words;
 }
 
 // What follows the first "--", where the command hands it on.
 std::vector<std::string> take_passed_on(std::vector<std::string>& words) {
     if (words.empty()) return {};
-    const auto row = std::find_if(kCommands.begin(), kCommands.end(),
-                                  [&](const CommandRow& r) { return r.name == words.front(); });
-    if (row == kCommands.end() || !row->make().passes_on) return {};
+    const CommandRow* row = find_command(words.front());
+    if (!row || !row->make().passes_on) return {};
     const auto dashes = std::find(words.begin(), words.end(), "--");
     if (dashes == words.end()) return {};
     std::vector<std::string> rest(dashes + 1, words.end());

@@ -15,6 +15,7 @@
 #include "runner/base/nearest.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/results.h"
 #include "runner/display/output.h"
 #include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
@@ -107,13 +108,11 @@ bool is_wanted(const reports::GapView& gap, const GapsRequest& request) {
 
 Expected<std::vector<reports::GapView>> wanted(const GapsRequest& request,
                                                const config::Invocation& invocation) {
-    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
+    const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
-    auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
-    if (!store) return tl::unexpected(store.error());
     const fs::path out =
         request.out.empty() ? fs::current_path() : fs::absolute(request.out).parent_path();
-    auto gaps = reports::current_gaps(*store, *results, out);
+    auto gaps = reports::current_gaps(results->store, results->folder, out);
     if (!gaps) return gaps;
     std::erase_if(*gaps, [&](const auto& gap) { return !is_wanted(gap, request); });
     return gaps;

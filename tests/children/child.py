@@ -1,9 +1,20 @@
-"""A child that misbehaves on demand: child.py WHAT [ARG]. Used by the executor's tests; knows no framework."""
+"""A child that misbehaves on demand: child.py WHAT [ARG…]. For the executor's tests; uses no test framework."""
 import os
 import signal
 import subprocess
 import sys
 import time
+
+
+
+def wait_for_command(pid, word):
+    """Until the command line of `pid`, which has called exec, shows `word`."""
+    while True:
+        with open(f"/proc/{pid}/cmdline", "rb") as command:
+            if word in command.read():
+                return
+        time.sleep(0.01)
+
 
 what, argument = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
 if what == "exit":
@@ -29,30 +40,32 @@ elif what == "flood-then-hang":
     os.write(1, b"x" * int(argument))
     time.sleep(600)
 elif what == "leak-and-hang":
-    subprocess.Popen(["sleep", "600"])
+    wait_for_command(subprocess.Popen(["sleep", "600"]).pid, b"sleep")
     print("hanging", flush=True)
     time.sleep(600)
 elif what == "leak":
-    # A grandchild that keeps our output open and outlives us.
+    # A grandchild that keeps the output open and outlives its parent.
     child = subprocess.Popen(["/bin/sh", "-c", "sleep 600; :", "the-leaked-one"])
-    # Until it has become the program that the test looks for.
-    while b"the-leaked-one" not in open(f"/proc/{child.pid}/cmdline", "rb").read():
-        time.sleep(0.01)
+    wait_for_command(child.pid, b"the-leaked-one")
     print("leader done", flush=True)
 elif what == "last-word":
-    # Said after we have ended, by one that ends with it.
+    # Written after the leader has exited.
     if os.fork() == 0:
         time.sleep(0.5)
         os.write(1, b"the last word\n")
         os._exit(0)
 elif what == "flood-by-descendant":
-    # Lines of 8 bytes, also while we end.
+    # Lines of 8 bytes, written before and while the leader exits.
+    flooding, floods = os.pipe()
     if os.fork() == 0:
         i = 0
         while True:
             os.write(1, b"".join(b"%07d\n" % n for n in range(i, i + 512)))
             i += 512
-    time.sleep(0.3)
+            if i == 512 * 20:
+                os.close(floods)
+    os.close(floods)
+    os.read(flooding, 1)
     os._exit(0)
 elif what == "environment":
     import json
@@ -63,19 +76,19 @@ elif what == "environment":
         "sigpipe_default": open("/proc/self/status").read().split("SigIgn:\t")[1].split()[0],
     }))
 elif what in ("daemon", "daemon-without-environment", "slow-daemon-without-environment"):
-    # Leaves our session, and by the time it is what it will be, us. Our own stdout is what it keeps open.
-    executed, until_executed = os.pipe()
+    # A double fork into another session. The leader exits once the daemon has its command line.
+    pid_of_daemon, tell_pid = os.pipe()
     if os.fork() == 0:
         os.setsid()
         time.sleep(2.5 if what.startswith("slow") else 0)
         if os.fork() == 0:
+            os.write(tell_pid, b"%d" % os.getpid())
             os.execve("/bin/sleep", ["sleep" + argument, "600"], {} if "without" in what else dict(os.environ))
         os._exit(0)
     os.wait()
-    os.close(until_executed)
-    os.read(executed, 1)
+    wait_for_command(int(os.read(pid_of_daemon, 20)), b"sleep")
 elif what == "hop":
-    # A process that is never the same for long: its child goes on where it ends. Gives up by itself.
+    # A chain of processes: each forks the next in a session of its own and exits. Ends after 30 s.
     print("hopping", flush=True)
     until = time.monotonic() + 30
     if os.fork() == 0:
@@ -85,7 +98,7 @@ elif what == "hop":
                 os._exit(0)
             time.sleep(float(argument))
 elif what == "bomb":
-    # Doubles as fast as it can, each in a session of its own, up to a number that harms nobody.
+    # 2^ARG processes, each in a session of its own. The leader exits when all of them exist.
     leader = os.getpid()
     all_there, there = os.pipe()
     for _ in range(int(argument)):
@@ -97,28 +110,33 @@ elif what == "bomb":
     for _ in range(2 ** int(argument) - 1):
         os.read(all_there, 1)
 elif what == "hog":
-    # Two processes of half of it each.
+    # Two processes, half of it each.
     os.fork()
     kept = b"x" * (int(argument) << 19)
     print("grown", flush=True)
     time.sleep(600)
 elif what == "share":
-    # Ten processes that have it all in common.
+    # Ten processes that share all of it, until a file exists.
     kept = b"x" * (int(argument) << 20)
+    leader = os.getpid()
     for _ in range(9):
-        if os.fork() == 0:
-            time.sleep(1.5)
-            os._exit(0)
-    time.sleep(1.5)
-    for _ in range(9):
-        os.wait()
+        if os.getpid() == leader:
+            os.fork()
+    if os.getpid() == leader:
+        print("grown", flush=True)
+    while not os.path.exists(sys.argv[3]):
+        time.sleep(0.01)
+    if os.getpid() == leader:
+        for _ in range(9):
+            os.wait()
 elif what == "write":
     with open("written", "wb") as file:
         file.write(b"x" * int(argument))
         file.flush()
         os.fsync(file.fileno())
 elif what == "tests":
-    # As the harness does: name=seconds starts and ends a test, name alone never ends.
+    # Writes events as the harness does. NAME=SECONDS ends, NAME@FILE ends once FILE exists, NAME
+    # hangs.
     import faulthandler
     import json
     faulthandler.register(signal.SIGUSR1, file=1, all_threads=True)
@@ -126,17 +144,21 @@ elif what == "tests":
         tell = lambda event, **keys: events.write(json.dumps({"event": event, "pid": os.getpid(), **keys}) + "\n")
         tell("session", format=1)
         for word in sys.argv[2:]:
+            word, _, file = word.partition("@")
             name, _, seconds = word.partition("=")
             tell("start", id=name)
-            time.sleep(float(seconds or 600))
+            while file and not os.path.exists(file):
+                time.sleep(0.01)
+            if not file:
+                time.sleep(float(seconds or 600))
             tell("end", id=name)
 elif what == "import-hangs":
     import faulthandler
     faulthandler.register(signal.SIGUSR1, file=1, all_threads=True)
-    with open(os.environ["EVENTS"], "a") as events:
-        events.write('{"event": "session", "pid": %d}\n' % os.getpid())
 
     def while_imported():
+        with open(os.environ["EVENTS"], "a") as events:
+            events.write('{"event": "session", "pid": %d}\n' % os.getpid())
         time.sleep(600)
 
     while_imported()
@@ -146,7 +168,7 @@ elif what == "until":
     while not os.path.exists(argument):
         time.sleep(0.01)
 elif what == "count":
-    # A line every tenth of a second, so that a pause is a gap.
+    # A line every tenth of a second.
     for i in range(int(argument)):
         print(time.monotonic(), flush=True)
         time.sleep(0.1)

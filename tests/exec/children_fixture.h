@@ -1,10 +1,13 @@
-// Runs tests/children/child.py as jobs on the real event loop and keeps what was said of them.
+// Runs tests/children/child.py as jobs on the real event loop and keeps their events. Time limits
+// never depend on the speed of the machine: a test moves the clock when an event has happened.
 #pragma once
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <map>
+#include <thread>
 
 #include "runner/base/files.h"
 #include "runner/exec/loop.h"
@@ -12,6 +15,21 @@
 #include "tests/support/temp_tree.h"
 
 namespace compat::exec::test_support {
+
+// The system's clock, ahead by what tests have skipped.
+class SkippingClock final : public Clock {
+  public:
+    [[nodiscard]] WallTime wall() const override { return system_.wall(); }
+    [[nodiscard]] SteadyTime steady() const override { return system_.steady() + skipped_; }
+    void skip(Milliseconds time) { skipped_ += time; }
+
+  private:
+    SystemClock system_;
+    Milliseconds skipped_{};
+};
+
+// Longer than any machine needs: a limit that only a skip reaches.
+inline constexpr Milliseconds kHour{3'600'000};
 
 class ChildrenTest : public testing::Test {
   protected:
@@ -30,29 +48,57 @@ class ChildrenTest : public testing::Test {
                    {"EVENTS", job.events}};
         return job;
     }
-    Job& add(std::vector<std::string> words, Milliseconds timeout = Milliseconds(60'000)) {
+    Job& add(std::vector<std::string> words, Milliseconds timeout = 100 * kHour) {
         jobs.push_back(job(std::move(words)));
         jobs.back().timeout = timeout;
         return jobs.back();
     }
-    // As the recorder does: a log that cannot be written stops the run.
-    void run(int parallel = 2, std::function<void(const RunEvent&)> also = {}) {
+    // Skips `time` when `happened` is true at an event. Calls are served in their order, one an
+    // event.
+    void skip_when(std::function<bool()> happened, Milliseconds time) {
+        skips.push_back({std::move(happened), time});
+    }
+    // Like the recorder, stops the run when a log cannot be written.
+    void run(int parallel = 2, std::function<void(const RunEvent&)> also = {},
+             std::optional<Zygote> zygote = std::nullopt) {
         settings.parallel = parallel;
-        run_jobs(jobs, settings, SystemClock(), [&](const RunEvent& event) -> Reply {
+        const auto on_event = [&](const RunEvent& event) -> Reply {
             Reply reply;
+            if (const auto* progress = std::get_if<JobProgress>(&event))
+                progress_of[progress->job] = progress->progress;
             if (const auto* done = std::get_if<JobFinished>(&event)) {
                 finished[done->job] = *done;
                 if (done->trouble) reply.stop = to_line(*done->trouble);
             }
+            if (std::holds_alternative<Tick>(event)) ++ticks;
+            if (const auto* note = std::get_if<Note>(&event)) notes.push_back(note->text);
             if (const auto* end = std::get_if<RunFinished>(&event)) ended = *end;
             if (also) also(event);
+            if (!skips.empty() && skips.front().happened()) {
+                clock.skip(skips.front().time);
+                skips.pop_front();
+            }
             return reply;
-        });
+        };
+        run_jobs(jobs, settings, clock, on_event, std::move(zygote));
+        EXPECT_TRUE(skips.empty()) << skips.size() << " events never happened";
     }
-    std::string log(size_t index) { return read_file(jobs[index].log).value(); }
+    std::string log(size_t index) { return read_file(jobs[index].log).value_or(""); }
+    // A condition for skip_when.
+    std::function<bool()> logged(size_t index, std::string text) {
+        return [this, index, text] { return log(index).find(text) != std::string::npos; };
+    }
+    // A condition for skip_when: the job wrote `text`, and its memory has been read since then.
+    std::function<bool()> measured(size_t index, std::string text) {
+        return [this, logged = logged(index, text), first = -1]() mutable {
+            constexpr int kTicks = 4;
+            if (first < 0 && logged()) first = ticks;
+            return first >= 0 && ticks >= first + kTicks;
+        };
+    }
     std::string how(size_t index) { return describe(finished.at(index).end); }
-    // The command lines of those that the job left behind, a word a space.
-    std::vector<std::string> left_by(size_t index) {
+    // The command lines of the processes that the job leaked, each word followed by a space.
+    std::vector<std::string> leaked_by(size_t index) {
         std::vector<std::string> lines;
         for (const auto& process : finished.at(index).leaked) {
             lines.emplace_back();
@@ -60,14 +106,29 @@ class ChildrenTest : public testing::Test {
         }
         return lines;
     }
+    // False: not after a minute.
+    static bool wait_until(const std::function<bool()>& happened) {
+        for (int i = 0; i < 6000 && !happened(); ++i) std::this_thread::sleep_for(Milliseconds(10));
+        return happened();
+    }
+
+    struct Skip {
+        std::function<bool()> happened;
+        Milliseconds time;
+    };
 
     test::TempTree tree;
     const std::filesystem::path& dir = tree.root();
-    // Of this test alone: others run beside it.
+    // Unique: other tests run at the same time.
     std::string run_id = "exec-test-" + tree.root().filename().string();
     Settings settings{.dump_grace = Milliseconds(200), .term_grace = Milliseconds(200)};
+    SkippingClock clock;
+    std::deque<Skip> skips;
+    int ticks = 0;
     std::vector<Job> jobs;
+    std::map<size_t, Progress> progress_of;
     std::map<size_t, JobFinished> finished;
+    std::vector<std::string> notes;
     RunFinished ended;
 };
 

@@ -1,3 +1,5 @@
+// The order of starts, signals and events, with a fake launcher and clock. Not here: real processes
+// (children_test.cc, endings_test.cc).
 #include "runner/exec/executor.h"
 
 #include <fmt/format.h>
@@ -53,7 +55,7 @@ class ExecutorTest : public testing::Test {
     std::vector<RunEvent> events;
 };
 
-TEST_F(ExecutorTest, AFollowUpStartsBeforeAllThatWait) {
+TEST_F(ExecutorTest, StartsAddedJobsBeforeWaitingOnes) {
     FakeLauncher fakes;
     std::vector<std::string> finished;
     Executor* running = nullptr;
@@ -80,7 +82,7 @@ TEST_F(ExecutorTest, AFollowUpStartsBeforeAllThatWait) {
     EXPECT_THAT(finished, ElementsAre("a", "a again", "a alone", "b"));
 }
 
-TEST_F(ExecutorTest, StartsInOrderAndNeverMoreThanAllowed) {
+TEST_F(ExecutorTest, StartsJobsInOrderUpToTheParallelLimit) {
     begin({"a", "b", "c", "d"});
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
     launcher.end("b");
@@ -98,13 +100,13 @@ TEST_F(ExecutorTest, StartsInOrderAndNeverMoreThanAllowed) {
     EXPECT_EQ(all<JobFinished>()[3].end, ProcessEnd::exited(3));
 }
 
-TEST_F(ExecutorTest, AnEmptyRunIsARun) {
+TEST_F(ExecutorTest, FinishesARunWithoutJobs) {
     begin({});
     EXPECT_TRUE(executor->done());
     EXPECT_EQ(events.size(), 2u);
 }
 
-TEST_F(ExecutorTest, AJobThatCannotStartIsAnEventAndTheOthersRun) {
+TEST_F(ExecutorTest, ReportsAFailedSpawnAndRunsTheOtherJobs) {
     launcher.refused = "b";
     begin({"a", "b", "c"}, 1);
     launcher.end("a");
@@ -114,7 +116,7 @@ TEST_F(ExecutorTest, AJobThatCannotStartIsAnEventAndTheOthersRun) {
     EXPECT_EQ(all<JobFinished>()[1].end, ProcessEnd::spawn_failed("cannot start it"));
 }
 
-TEST_F(ExecutorTest, WithoutAProcessToSpareJobsWaitForOne) {
+TEST_F(ExecutorTest, RetriesAStartWhileNoProcessIsAvailable) {
     launcher.has_room = false;
     begin({"a", "b", "c"}, 2);
     EXPECT_THAT(all<JobFinished>(), IsEmpty());
@@ -125,7 +127,7 @@ TEST_F(ExecutorTest, WithoutAProcessToSpareJobsWaitForOne) {
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
     launcher.has_room = false;
     launcher.end("a");
-    // Hours, where another still runs.
+    // No limit while another job runs.
     for (int i = 0; i < 100; ++i) {
         clock.advance(Milliseconds(60'000));
         executor->tick();
@@ -141,7 +143,7 @@ TEST_F(ExecutorTest, WithoutAProcessToSpareJobsWaitForOne) {
     EXPECT_THAT(describe(all<JobFinished>().back().end), testing::HasSubstr("no process"));
 }
 
-TEST_F(ExecutorTest, TimeOutAsksForStacksThenTerminatesThenKills) {
+TEST_F(ExecutorTest, DumpsStacksThenTerminatesThenKillsOnATimeout) {
     begin({"a"}, 1, Milliseconds(1000));
     Progress progress;
     progress.session = true;
@@ -165,7 +167,7 @@ TEST_F(ExecutorTest, TimeOutAsksForStacksThenTerminatesThenKills) {
     EXPECT_DOUBLE_EQ(all<JobFinished>()[0].duration.count(), 8.0);
 }
 
-TEST_F(ExecutorTest, AChildThatDoesNotDieIsLetGoAndTheRestRuns) {
+TEST_F(ExecutorTest, ReportsAChildThatSigkillDoesNotEndAndRunsTheOthers) {
     begin({"a", "b"}, 1, Milliseconds(1000));
     for (const int ms : {1000, 5000, 5000}) {
         clock.advance(Milliseconds(ms));
@@ -179,7 +181,7 @@ TEST_F(ExecutorTest, AChildThatDoesNotDieIsLetGoAndTheRestRuns) {
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
 }
 
-TEST_F(ExecutorTest, ATestHasATimeOfItsOwnThatEachStartBeginsAnew) {
+TEST_F(ExecutorTest, RestartsTheTestTimeoutAtEachTestStart) {
     begin({"a"}, 1, Milliseconds(10'000), Milliseconds(1000));
     EXPECT_EQ(executor->shortest_test(), Milliseconds(1000));
     Progress progress;
@@ -196,8 +198,8 @@ TEST_F(ExecutorTest, ATestHasATimeOfItsOwnThatEachStartBeginsAnew) {
         return executor->next_deadline();
     };
     EXPECT_EQ(step(100, "x", true), SteadyTime(Milliseconds(1100)));
-    EXPECT_EQ(step(900, "x", false), SteadyTime(Milliseconds(1100))) << "the same still";
-    EXPECT_EQ(step(50, "x", true), SteadyTime(Milliseconds(2050))) << "started once more";
+    EXPECT_EQ(step(900, "x", false), SteadyTime(Milliseconds(1100))) << "the same test";
+    EXPECT_EQ(step(50, "x", true), SteadyTime(Milliseconds(2050))) << "started again";
     EXPECT_EQ(step(50, "", false), SteadyTime(Milliseconds(10'000)));
     EXPECT_EQ(step(400, "y", true), SteadyTime(Milliseconds(2500)));
     EXPECT_EQ(all<JobProgress>().back().progress.since, SteadyTime(Milliseconds(1500)));
@@ -205,7 +207,7 @@ TEST_F(ExecutorTest, ATestHasATimeOfItsOwnThatEachStartBeginsAnew) {
     clock.advance(Milliseconds(1000));
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'l', SIGUSR1}}));
-    // What it may still write while it is being ended is no reprieve.
+    // A test that starts during termination does not extend it.
     EXPECT_EQ(step(100, "z", true), SteadyTime(Milliseconds(4500)));
     launcher.end("a", ProcessEnd::signaled(SIGTERM));
     const auto timed_out = all<JobFinished>()[0].end;
@@ -213,7 +215,7 @@ TEST_F(ExecutorTest, ATestHasATimeOfItsOwnThatEachStartBeginsAnew) {
     EXPECT_EQ(timed_out.limit_s, 1.0);
 }
 
-TEST_F(ExecutorTest, BothTimesOutTogetherAreTheModules) {
+TEST_F(ExecutorTest, PrefersTheModuleTimeoutWhenBothExpire) {
     begin({"a"}, 1, Milliseconds(1000), Milliseconds(1000));
     Progress progress;
     progress.current = "x";
@@ -225,7 +227,7 @@ TEST_F(ExecutorTest, BothTimesOutTogetherAreTheModules) {
     EXPECT_FALSE(all<JobFinished>()[0].end.of_test);
 }
 
-TEST_F(ExecutorTest, PastItsMemoryAChildIsKilledAtOnce) {
+TEST_F(ExecutorTest, KillsAChildPastItsMemoryLimitAtOnce) {
     begin({"a"}, 1, Milliseconds(1000));
     launcher.children["a"]->state.rss_bytes = kMemory;
     executor->tick();
@@ -233,7 +235,7 @@ TEST_F(ExecutorTest, PastItsMemoryAChildIsKilledAtOnce) {
     launcher.children["a"]->state.rss_bytes = kMemory + 1;
     launcher.children["a"]->shared_bytes = 1;
     executor->tick();
-    EXPECT_THAT(signals("a"), IsEmpty()) << "what is shared is there once";
+    EXPECT_THAT(signals("a"), IsEmpty()) << "shared pages count once";
     launcher.children["a"]->shared_bytes = 0;
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGKILL}}));
@@ -244,7 +246,7 @@ TEST_F(ExecutorTest, PastItsMemoryAChildIsKilledAtOnce) {
     EXPECT_EQ(out.peak_rss_bytes, kMemory + 1);
 }
 
-TEST_F(ExecutorTest, WithoutALogThereIsNothingToGoOnFor) {
+TEST_F(ExecutorTest, EndsAChildWhoseLogCannotBeWritten) {
     begin({"a"}, 1, Milliseconds(1000));
     launcher.children["a"]->state.trouble = Error{ErrorKind::io, "no space", {}, {}};
     executor->tick();
@@ -253,7 +255,7 @@ TEST_F(ExecutorTest, WithoutALogThereIsNothingToGoOnFor) {
     EXPECT_THAT(all<JobFinished>()[0].end.detail, testing::HasSubstr("no space"));
 }
 
-TEST_F(ExecutorTest, OneThatHasExitedIsNotEndedForWhatItLeftBehind) {
+TEST_F(ExecutorTest, DoesNotSignalAnExitedChildForItsLeaks) {
     begin({"a"}, 1, Milliseconds(1000));
     launcher.children["a"]->state.exited = true;
     clock.advance(Milliseconds(1000));
@@ -265,7 +267,7 @@ TEST_F(ExecutorTest, OneThatHasExitedIsNotEndedForWhatItLeftBehind) {
     EXPECT_EQ(all<JobFinished>()[0].end, ProcessEnd::exited(0));
 }
 
-TEST_F(ExecutorTest, TimeThatWasSpentStoppedCountsForNothing) {
+TEST_F(ExecutorTest, ExcludesPausedTimeFromDeadlines) {
     begin({"a"}, 1, Milliseconds(2000), Milliseconds(1000));
     Progress progress;
     progress.current = "x";
@@ -282,14 +284,14 @@ TEST_F(ExecutorTest, TimeThatWasSpentStoppedCountsForNothing) {
     EXPECT_DOUBLE_EQ(all<JobFinished>()[0].duration.count(), 0.5);
 }
 
-TEST_F(ExecutorTest, OneThatDoesNotListenYetIsNotAskedForStacks) {
+TEST_F(ExecutorTest, TerminatesAChildThatHandlesNoSigusr1) {
     begin({"a"}, 1, Milliseconds(1000));
     clock.advance(Milliseconds(1000));
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}}));
 }
 
-TEST_F(ExecutorTest, StopEndsChildrenInOrderAndASecondOneKills) {
+TEST_F(ExecutorTest, TerminatesOnTheFirstStopAndKillsOnTheSecond) {
     begin({"a", "b", "c"});
     executor->stop("interrupted by SIGINT");
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}}));
@@ -304,7 +306,7 @@ TEST_F(ExecutorTest, StopEndsChildrenInOrderAndASecondOneKills) {
     EXPECT_THAT(all<RunFinished>()[0].not_started, ElementsAre(2u));
 }
 
-TEST_F(ExecutorTest, AStopThatIsIgnoredEndsInAKill) {
+TEST_F(ExecutorTest, KillsAChildThatIgnoresAStop) {
     begin({"a"}, 1);
     executor->stop("interrupted by SIGTERM");
     clock.advance(Milliseconds(5000));
@@ -312,7 +314,7 @@ TEST_F(ExecutorTest, AStopThatIsIgnoredEndsInAKill) {
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}, {'g', SIGKILL}}));
 }
 
-TEST_F(ExecutorTest, ThousandsOfJobsCostNothing) {
+TEST_F(ExecutorTest, RunsTenThousandJobs) {
     std::vector<std::string> names;
     for (int i = 0; i < 10'000; ++i) names.push_back(fmt::format("job{}", i));
     begin(names, 8);
@@ -321,7 +323,7 @@ TEST_F(ExecutorTest, ThousandsOfJobsCostNothing) {
     EXPECT_EQ(launcher.order, names);
 }
 
-TEST_F(ExecutorTest, NoTestIsTimedOutWhileItsEndMayStandUnreadInTheFile) {
+TEST_F(ExecutorTest, DoesNotTimeOutATestWhileEventsAreUnread) {
     begin({"a"}, 1, {}, Milliseconds(1000));
     Progress progress;
     progress.current = "t";

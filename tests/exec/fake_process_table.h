@@ -1,4 +1,4 @@
-// Processes that are written down: whose they are needs no real ones.
+// A process table in memory, for the rules of ownership without real processes.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class FakeProcessTable : public ProcessTable {
         bool dying = false;
         Mark mark;
     };
-    // One that descends from `parent` and began `start` ticks after boot.
+    // A child of `parent` that began `start` ticks after boot.
     Process& add(int pid, int parent, std::uint64_t start = 1) {
         Process process;
         process.info = {"fake", 'S', parent, pid, pid, start, 1000, false};
@@ -58,7 +58,7 @@ class FakeProcessTable : public ProcessTable {
         return it == processes.end() ? Mark{} : it->second.mark;
     }
     void adopt_orphans() override {}
-    // SIGKILL ends at once whom it can end.
+    // SIGKILL ends a process at once unless its state is D.
     void signal(int pid, std::uint64_t start, int) override {
         const auto it = processes.find(pid);
         if (it == processes.end() || it->second.info.start != start) return;

@@ -22,7 +22,7 @@ struct Row {
     std::uint64_t dropped;
 };
 
-TEST(LogWriter, KeepsHeadAndTail) {
+TEST(LogWriter, KeepsHeadAndTailAndReportsDroppedBytes) {
     const std::vector<Row> table{
         {0, {"abc", "", "def"}, "abcdef", 0},
         {10, {"0123456789"}, "0123456789", 0},
@@ -47,7 +47,7 @@ TEST(LogWriter, KeepsHeadAndTail) {
     }
 }
 
-TEST(LogWriter, AFloodKeepsItsFileSmallWhileItGoesOn) {
+TEST(LogWriter, BoundsTheFileDuringAFlood) {
     const test::TempTree tree;
     const std::filesystem::path& dir = tree.root();
     LogWriter writer(dir / "log", 1 << 20);
@@ -57,7 +57,7 @@ TEST(LogWriter, AFloodKeepsItsFileSmallWhileItGoesOn) {
     EXPECT_EQ(writer.finish(), 50'000'000u - (1u << 20));
 }
 
-TEST(LogWriter, AFullDiskIsReportedOnceAndWritesNoMore) {
+TEST(LogWriter, ReportsAFullDiskOnceAndStopsWriting) {
     LogWriter writer("/dev/full", 0);
     writer.append("abc");
     writer.append("def");
@@ -67,7 +67,7 @@ TEST(LogWriter, AFullDiskIsReportedOnceAndWritesNoMore) {
     EXPECT_THAT(writer.trouble()->message, testing::HasSubstr("No space left"));
 }
 
-TEST(LogWriter, AFolderThatIsMissingIsAnError) {
+TEST(LogWriter, ReportsAMissingFolder) {
     LogWriter writer("/nonexistent/log", 0);
     ASSERT_TRUE(writer.trouble());
     EXPECT_EQ(writer.trouble()->where, "/nonexistent/log");

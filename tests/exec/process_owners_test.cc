@@ -1,5 +1,5 @@
-// Whose a process is, each rule by itself (processes.h); tests/exec/processes_test.cc asks it of
-// real ones.
+// Each rule of ownership (processes.h) by itself, with a fake process table. Not here: real
+// processes (processes_test.cc).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ class OwnersTest : public testing::Test {
     std::optional<Processes> processes;
 };
 
-TEST_F(OwnersTest, ADescendantIsOfItsJobAlsoWhenItsParentsAreGone) {
+TEST_F(OwnersTest, KeepsADescendantWithItsJobAfterItsParentsEnd) {
     add(50, kFirst);
     add(51, 50);
     add(60, kSecond);
@@ -54,38 +54,38 @@ TEST_F(OwnersTest, ADescendantIsOfItsJobAlsoWhenItsParentsAreGone) {
     EXPECT_THAT(left_by(kSecond), ElementsAre(60));
 }
 
-TEST_F(OwnersTest, AnOrphanIsKnownByItsSessionItsVariableOrItsMark) {
+TEST_F(OwnersTest, AssignsAnOrphanByItsSessionItsVariableOrItsMark) {
     add(50, system.self).info.session = kFirst;
     add(51, system.self).job = "run/" + std::to_string(kSecond);
     add(52, system.self).mark = {run_in_marks("run"), kSecond};
     add(53, system.self).mark = {run_in_marks("another run"), kSecond};
-    add(54, system.self);  // nothing tells
+    add(54, system.self);  // nothing to assign it by
     EXPECT_THAT(left_by(kFirst), ElementsAre(50));
     EXPECT_THAT(left_by(kSecond), ElementsAre(51, 52));
     EXPECT_TRUE(processes->has_orphans(kFirst));
 }
 
-TEST_F(OwnersTest, ANumberThatWasGivenToAnotherIsAnother) {
+TEST_F(OwnersTest, TreatsAReusedPidAsAnotherProcess) {
     add(50, kFirst);
     EXPECT_THAT(left_by(kFirst), ElementsAre(50));
     system.add(50, 1, 99).info.session = 1;
     EXPECT_THAT(left_by(kFirst), IsEmpty());
 }
 
-TEST_F(OwnersTest, WhatWasThereBeforeIsNobodysAndItsZombieIsNotOurs) {
+TEST_F(OwnersTest, IgnoresEarlierChildrenAndDoesNotReapThem) {
     add(50, kBefore);
     system.processes[kBefore].info.ended = true;
     EXPECT_THAT(left_by(kFirst), IsEmpty());
     EXPECT_TRUE(system.processes.contains(kBefore));
 }
 
-TEST_F(OwnersTest, ZombiesOfAJobAreWaitedForAndNotLeft) {
+TEST_F(OwnersTest, ReapsZombiesOfAJob) {
     add(50, system.self).info.ended = true;
-    EXPECT_TRUE(processes->scan()) << "one was waited for";
+    EXPECT_TRUE(processes->scan()) << "it reaped one";
     EXPECT_FALSE(system.processes.contains(50));
 }
 
-TEST_F(OwnersTest, WhatAJobLeftIsKilledAtEachScanOnceTheJobIsOver) {
+TEST_F(OwnersTest, KillsLeftoversOfAFinishedJobAtEachScan) {
     add(50, kFirst).info.state = 'D';
     EXPECT_THAT(left_by(kFirst), ElementsAre(50));
     system.processes.erase(kFirst);
@@ -94,7 +94,7 @@ TEST_F(OwnersTest, WhatAJobLeftIsKilledAtEachScanOnceTheJobIsOver) {
     EXPECT_THAT(system.signaled, ElementsAre(50));
 }
 
-TEST(MemoryEvidence, IsAPeakNearTheLimitOrAKillOfTheKernels) {
+TEST(MemoryEvidence, NamesAPeakNearTheLimitOrAKernelKill) {
     test_support::FakeProcessTable system;
     system.kills = 7;
     EXPECT_EQ(memory_evidence(system, 7, 14u << 20), "");
@@ -103,12 +103,12 @@ TEST(MemoryEvidence, IsAPeakNearTheLimitOrAKillOfTheKernels) {
               "the kernel killed for it meanwhile (peak RSS 14 MiB)");
 }
 
-TEST(SurvivorsOfFakes, OneThatIsDyingAlreadyIsNoSurvivor) {
+TEST(FakeSurvivors, OmitsAProcessThatIsDyingAlready) {
     test_support::FakeProcessTable system;
     system.add(50, 1).job = "run/1";
     system.add(51, 1).job = "run/2";
     system.processes[51].dying = true;
-    system.add(52, 51);  // by its descent
+    system.add(52, 51);  // known by its parent
     system.add(53, 1).job = "another/1";
     std::vector<int> named;
     for (const auto& process : end_survivors("run", Milliseconds(1000), system))
@@ -117,7 +117,7 @@ TEST(SurvivorsOfFakes, OneThatIsDyingAlreadyIsNoSurvivor) {
     EXPECT_TRUE(system.find(53));
 }
 
-TEST(SurvivorsOfFakes, OneThatDoesNotDieIsNamed) {
+TEST(FakeSurvivors, NamesAProcessThatSigkillDoesNotEnd) {
     test_support::FakeProcessTable system;
     auto& stuck = system.add(51, 1);
     stuck.job = "run/2";

@@ -1,3 +1,4 @@
+// The process table of the real system. Not here: ownership of processes (processes_test.cc).
 #include "runner/exec/process_table.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ using test_support::Marked;
 using test_support::Parent;
 using test_support::start_sleeper;
 
-TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
+TEST(ProcessTable, ReadsAProcessOfAnyNameAndItsAncestors) {
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const pid_t pid = ::fork();
@@ -39,7 +40,7 @@ TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
     EXPECT_TRUE(process_table().descends_from(pid, ::getppid())) << "through the parents";
     EXPECT_FALSE(process_table().descends_from(::getpid(), pid));
     EXPECT_FALSE(process_table().descends_from(0, ::getpid()))
-        << "a sender outside of our namespace";
+        << "a sender outside the pid namespace";
 
     ::kill(pid, SIGKILL);
     siginfo_t info;
@@ -52,7 +53,7 @@ TEST(ProcStat, IsReadBehindAnyNameAndGivesTheDescent) {
     ::close(ready[1]);
 }
 
-TEST(Mark, IsInheritedAndKeptByWhatIsExecuted) {
+TEST(ProcessTable, KeepsTheMarkAcrossForkAndExec) {
     const Marked marked("a run");
     const int pid = start_sleeper(nullptr, Parent::has_ended);
     EXPECT_EQ(process_table().mark_of(pid).leader, ::getpid());

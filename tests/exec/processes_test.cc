@@ -1,4 +1,5 @@
-// Whose a process is, where nothing but its COMPAT_JOB and its age tell.
+// Ownership and survivors with real processes. Not here: each rule by itself
+// (process_owners_test.cc).
 #include "runner/exec/processes.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +23,7 @@ using test_support::Marked;
 using test_support::Parent;
 using test_support::start_sleeper;
 
-TEST(Processes, AnOrphanIsOfTheJobItNamesElseOfTheOnlyOneThatIsNotExpected) {
+TEST(Processes, AssignsAnOrphanByItsVariableOrToTheOnlyJob) {
     Processes processes;
     const int leader = start_sleeper("COMPAT_JOB=r/1", Parent::is_the_test);
     processes.add(leader, "r/1");
@@ -32,7 +33,7 @@ TEST(Processes, AnOrphanIsOfTheJobItNamesElseOfTheOnlyOneThatIsNotExpected) {
     processes.expect("r/2");
     EXPECT_TRUE(processes.has_orphans(leader));
     processes.scan();
-    EXPECT_THAT(processes.left_by(leader), IsEmpty()) << "it is about to be a job";
+    EXPECT_THAT(processes.left_by(leader), IsEmpty()) << "it is expected as a job";
     processes.add(next, "r/2");
     EXPECT_FALSE(processes.has_orphans(leader));
 
@@ -45,7 +46,7 @@ TEST(Processes, AnOrphanIsOfTheJobItNamesElseOfTheOnlyOneThatIsNotExpected) {
     };
     processes.scan();
     EXPECT_THAT(left_by(leader), ElementsAre(own));
-    EXPECT_THAT(left_by(next), IsEmpty()) << "the foreign one may be of either";
+    EXPECT_THAT(left_by(next), IsEmpty()) << "the orphan of another run may belong to either job";
     EXPECT_GT(processes.rss_bytes(leader), processes.rss_bytes(next));
 
     end_sleeper(own);
@@ -59,7 +60,7 @@ TEST(Processes, AnOrphanIsOfTheJobItNamesElseOfTheOnlyOneThatIsNotExpected) {
     end_sleeper(leader);
 }
 
-TEST(Processes, ASignalGoesToTheProcessOfThatStartAlone) {
+TEST(Processes, SignalsOnlyTheProcessOfTheGivenStart) {
     const int pid = start_sleeper("A=1", Parent::is_the_test);
     const auto stat = process_table().find(pid);
     ASSERT_TRUE(stat);
@@ -72,7 +73,7 @@ TEST(Processes, ASignalGoesToTheProcessOfThatStartAlone) {
     EXPECT_TRUE(WIFSIGNALED(status));
 }
 
-TEST(Survivors, AreKnownByTheMarkOrTheVariableOfTheirRunAlone) {
+TEST(Survivors, FindsThemByTheMarkOrTheVariableOfTheirRun) {
     const std::string run = "r.1-" + std::to_string(::getpid()), other = run + "0";
     const auto start_marked = [](const std::string& name) {
         const Marked marked(name);
@@ -80,7 +81,7 @@ TEST(Survivors, AreKnownByTheMarkOrTheVariableOfTheirRunAlone) {
     };
     const int cleared = start_marked(run), of_other = start_marked(other);
     const int named = start_sleeper(("COMPAT_JOB=" + run + "/1").c_str(), Parent::has_ended);
-    const int named_otherwise =
+    const int named_by_other =
         start_sleeper(("COMPAT_JOB=" + other + "/1").c_str(), Parent::has_ended);
 
     std::vector<int> ended;
@@ -89,7 +90,7 @@ TEST(Survivors, AreKnownByTheMarkOrTheVariableOfTheirRunAlone) {
         ended.push_back(process.pid);
     }
     EXPECT_THAT(ended, testing::UnorderedElementsAre(cleared, named));
-    for (const int pid : {of_other, named_otherwise}) {
+    for (const int pid : {of_other, named_by_other}) {
         EXPECT_FALSE(process_table().find(pid)->ended);
         ::kill(pid, SIGKILL);
     }

@@ -10,7 +10,7 @@
 namespace compat::exec {
 namespace {
 
-TEST(Progress, FollowsAFileThatGrowsInPieces) {
+TEST(Progress, FollowsAGrowingFile) {
     const test::TempTree tree;
     const std::filesystem::path& dir = tree.root();
     ProgressReader reader(dir / "events");
@@ -36,7 +36,7 @@ std::string numbered(int seq, const char* event) {
     return fmt::format(R"({{"event":"{}","pid":7,"seq":{},"id":"a"}})", event, seq);
 }
 
-TEST(Progress, AFileThatWasDamagedAndWrittenAgainIsGoneOnWith) {
+TEST(Progress, ContinuesAfterAFileWasDamagedAndRewritten) {
     const test::TempTree tree;
     const std::filesystem::path path = tree.root() / "events";
     const auto write = [&](const std::string& text) { std::ofstream(path) << text << std::flush; };
@@ -53,7 +53,7 @@ TEST(Progress, AFileThatWasDamagedAndWrittenAgainIsGoneOnWith) {
     EXPECT_FALSE(reader.poll());
     write(whole);
     EXPECT_FALSE(reader.poll());
-    EXPECT_EQ(reader.progress(), before) << "it counts no line twice";
+    EXPECT_EQ(reader.progress(), before) << "each line counts once";
 
     std::filesystem::rename(path, tree.root() / "elsewhere");
     write(whole + numbered(3, "end") + '\n');
@@ -61,7 +61,7 @@ TEST(Progress, AFileThatWasDamagedAndWrittenAgainIsGoneOnWith) {
     EXPECT_EQ(reader.progress(), (Progress{1, 1, false, "", true, 1}));
 }
 
-TEST(Progress, LinesThatAreNotDueChangeNothing) {
+TEST(Progress, IgnoresLinesOutOfSequence) {
     ProgressReader reader("unused");
     reader.feed(numbered(0, "session"));
     reader.feed(numbered(1, "start"));
@@ -69,14 +69,14 @@ TEST(Progress, LinesThatAreNotDueChangeNothing) {
     reader.feed(numbered(1, "end"));
     reader.feed(R"({"event":"end","pid":7,"id":"a"})");
     EXPECT_EQ(reader.progress(), before);
-    reader.feed(numbered(3, "end"));  // one is missing before it
+    reader.feed(numbered(3, "end"));  // line 2 is missing
     EXPECT_EQ(reader.progress().ended, 1);
     reader.feed(numbered(4, "finish"));
     reader.feed(numbered(5, "start"));
     EXPECT_EQ(reader.progress().starts, 1);
 }
 
-TEST(Progress, ATestWithinATestIsTheOneThatRuns) {
+TEST(Progress, ReportsTheInnermostOpenTest) {
     ProgressReader reader("unused");
     const auto feed = [&](const char* event, const char* id) {
         reader.feed(fmt::format(R"({{"event":"{}","pid":1,"id":"{}"}})", event, id));
@@ -86,14 +86,14 @@ TEST(Progress, ATestWithinATestIsTheOneThatRuns) {
     EXPECT_EQ(feed("start", "b"), "b");
     EXPECT_EQ(feed("end", "b"), "a");
     EXPECT_EQ(feed("end", "never started"), "a");
-    EXPECT_EQ(feed("start", "a"), "a") << "once more";
+    EXPECT_EQ(feed("start", "a"), "a") << "again";
     EXPECT_EQ(feed("end", "a"), "a");
     EXPECT_EQ(feed("end", "a"), "");
     EXPECT_EQ(reader.progress().starts, 3);
     EXPECT_EQ(reader.progress().ended, 4);
 }
 
-TEST(Progress, WhatDidNotPassIsHandedOverOnce) {
+TEST(Progress, HandsOverEachUnpassedTestOnce) {
     ProgressReader reader("unused");
     for (
         const char* line :
@@ -106,7 +106,7 @@ TEST(Progress, WhatDidNotPassIsHandedOverOnce) {
     EXPECT_TRUE(reader.take_ends().empty());
 }
 
-TEST(Progress, WhatATestPutsInThePlaceOfTheFileCostsNothing) {
+TEST(Progress, BoundsTheCostOfAReplacedEventsFile) {
     const test::TempTree tree;
     const std::filesystem::path path = tree.root() / "events";
     std::filesystem::create_symlink("/dev/zero", path);
@@ -117,10 +117,10 @@ TEST(Progress, WhatATestPutsInThePlaceOfTheFileCostsNothing) {
     EXPECT_FALSE(reader.poll());
     std::ofstream(path, std::ios::app) << '\n' << numbered(0, "session") << '\n' << std::flush;
     EXPECT_TRUE(reader.poll() || reader.poll());
-    EXPECT_TRUE(reader.progress().session) << "behind a line that never seemed to end";
+    EXPECT_TRUE(reader.progress().session) << "after an oversized line";
 }
 
-TEST(Progress, IsReadInPiecesAndSaysSoUntilAllIsRead) {
+TEST(Progress, ReportsItselfBehindUntilAllIsRead) {
     const test::TempTree tree;
     const std::filesystem::path path = tree.root() / "events";
     {
@@ -135,7 +135,7 @@ TEST(Progress, IsReadInPiecesAndSaysSoUntilAllIsRead) {
     EXPECT_EQ(reader.progress(), (Progress{10, 0, false, "", false}));
 }
 
-TEST(Progress, OfALineThatWasCutItsHeadCounts) {
+TEST(Progress, ReadsTheHeadOfATruncatedLine) {
     ProgressReader reader("unused");
     reader.feed(R"({"event":"start","pid":1,"id":"a"})");
     reader.feed(
@@ -144,10 +144,10 @@ TEST(Progress, OfALineThatWasCutItsHeadCounts) {
     EXPECT_EQ(reader.progress().current, "");
     EXPECT_EQ(reader.take_ends(), (std::vector<TestEnd>{{"a", "failed", "E", "m"}}));
     reader.feed(R"({"event":"start","pid":1,"id":"b","te)");
-    EXPECT_EQ(reader.progress().current, "") << "it was not cut: it is broken";
+    EXPECT_EQ(reader.progress().current, "") << "a broken line that was not truncated";
 }
 
-TEST(Progress, DepthAndLengthAreBounded) {
+TEST(Progress, BoundsDepthAndLengthOfAnEvent) {
     ProgressReader reader("unused");
     const std::string deep(100'000, '[');
     reader.feed(R"({"event":"start","pid":1,"id":"a","x":)" + deep, true);
@@ -162,7 +162,7 @@ TEST(Progress, DepthAndLengthAreBounded) {
     EXPECT_EQ(reader.progress().current, "998");
 }
 
-TEST(Progress, LinesOfOtherProcessesAndForeignLinesChangeNothing) {
+TEST(Progress, IgnoresLinesOfOtherProcessesAndInvalidLines) {
     ProgressReader reader("unused");
     reader.feed(R"({"event":"start","pid":1,"id":"a"})");
     const Progress before = reader.progress();

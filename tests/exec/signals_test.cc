@@ -1,5 +1,5 @@
-// What the runner does when it is sent a signal itself. Each loop runs in a process of its own, as
-// the signals are that process's.
+// Signals sent to the runner: stop, continue, status, and the death of the runner itself. Each loop
+// runs in a process of its own, which receives the signals.
 #include "runner/exec/signals.h"
 
 #include <sys/resource.h>
@@ -16,47 +16,47 @@
 namespace compat::exec {
 namespace {
 
+using test_support::kHour;
 using testing::ElementsAre;
 
 class SignalsTest : public test_support::ChildrenTest {
   protected:
-    // Runs the jobs in a process of its own; `said` has what it heard, a word a line.
-    // Its parent is of its session and not of its group: as under a shell that can continue it.
-    void start_runner(const std::function<void()>& first = [] { ::setpgid(0, 0); }) {
+    // Runs the jobs in a child process that writes its events to the file `events`, one a line. It
+    // leads a process group in the session of its parent, as under a shell with job control.
+    void start_runner(const std::function<void()>& setup = [] { ::setpgid(0, 0); }) {
         runner = ::fork();
         if (runner != 0) return;
-        first();
-        std::ofstream said(dir / "said");
+        setup();
+        std::ofstream events(dir / "events");
         run(2, [&](const RunEvent& event) {
-            if (std::holds_alternative<JobStarted>(event)) said << "started" << std::endl;
-            if (std::holds_alternative<Paused>(event)) said << "paused" << std::endl;
-            if (std::holds_alternative<Resumed>(event)) said << "resumed" << std::endl;
-            if (std::holds_alternative<StatusAsked>(event)) said << "asked" << std::endl;
+            if (std::holds_alternative<JobStarted>(event)) events << "started" << std::endl;
+            if (std::holds_alternative<Paused>(event)) {
+                clock.skip(kHour);
+                events << "paused" << std::endl;
+            }
+            if (std::holds_alternative<Resumed>(event)) events << "resumed" << std::endl;
+            if (std::holds_alternative<StatusAsked>(event)) events << "status" << std::endl;
             if (const auto* done = std::get_if<JobFinished>(&event))
-                said << describe(done->end) << std::endl;
+                events << describe(done->end) << std::endl;
         });
         ::_exit(0);
     }
-    // We and what threads we have, and one more.
-    static void have_room_for_one(const std::filesystem::path& group) {
+    // Limits this process to one more task than it has.
+    static void allow_one_more_task(const std::filesystem::path& group) {
         using Folder = std::filesystem::directory_iterator;
         std::ofstream(group / "cgroup.procs") << ::getpid() << std::flush;
         const auto tasks = std::distance(Folder("/proc/self/task"), Folder());
         std::ofstream(group / "pids.max") << tasks + 1 << std::flush;
     }
-    std::vector<std::string> said() {
-        std::ifstream file(dir / "said");
+    std::vector<std::string> events() {
+        std::ifstream file(dir / "events");
         std::vector<std::string> lines;
         for (std::string line; std::getline(file, line);) lines.push_back(line);
         return lines;
     }
-    bool wait_until(const std::function<bool()>& done) {
-        for (int i = 0; i < 6000 && !done(); ++i) std::this_thread::sleep_for(Milliseconds(10));
-        return done();
-    }
-    bool says(const std::string& word) {
+    bool wait_for_event(const std::string& word) {
         return wait_until([&] {
-            const auto lines = said();
+            const auto lines = events();
             return std::find(lines.begin(), lines.end(), word) != lines.end();
         });
     }
@@ -75,13 +75,13 @@ class SignalsTest : public test_support::ChildrenTest {
     pid_t runner = 0;
 };
 
-TEST_F(SignalsTest, StoppedByItsTerminalItsChildrenStopTooAndNoTimeIsLost) {
-    add({"count", "12"}, Milliseconds(10'000));  // of which it needs 1.2 s and its start
+TEST_F(SignalsTest, StopsItsChildrenOnSigtstpAndCountsNoTimeAgainstThem) {
+    add({"count", "12"}, kHour);
     start_runner();
     ASSERT_TRUE(wait_until([&] { return times(0).size() >= 3; }));
     ::kill(runner, SIGTSTP);
     ASSERT_TRUE(WIFSTOPPED(wait_for(WUNTRACED)));
-    EXPECT_TRUE(says("paused"));
+    EXPECT_TRUE(wait_for_event("paused"));
     const auto is_stopped = [&] {
         for (const int pid : process_table().pids()) {
             const auto info = process_table().find(pid);
@@ -90,49 +90,48 @@ TEST_F(SignalsTest, StoppedByItsTerminalItsChildrenStopTooAndNoTimeIsLost) {
         return false;
     };
     EXPECT_TRUE(wait_until(is_stopped)) << "the child is stopped, too";
-    std::this_thread::sleep_for(Milliseconds(10'000));  // as long as it may take
     ::kill(runner, SIGCONT);
     EXPECT_EQ(wait_for(), 0);
-    EXPECT_THAT(said(), ElementsAre("started", "paused", "resumed", "exit code 0"));
+    EXPECT_THAT(events(), ElementsAre("started", "paused", "resumed", "exit code 0"));
     EXPECT_EQ(times(0).size(), 12u);
 }
 
-TEST_F(SignalsTest, WhereNoShellCouldContinueItItGoesOn) {
+TEST_F(SignalsTest, KeepsRunningOnSigtstpWithoutAShellToContinueIt) {
     add({"until", dir / "go"});
     start_runner([] { ::setsid(); });
-    ASSERT_TRUE(says("started"));
+    ASSERT_TRUE(wait_for_event("started"));
     ::kill(runner, SIGTSTP);
-    EXPECT_TRUE(says("resumed"));
+    EXPECT_TRUE(wait_for_event("resumed"));
     std::ofstream(dir / "go").flush();
     EXPECT_EQ(wait_for(WUNTRACED), 0);
-    EXPECT_THAT(said(), ElementsAre("started", "paused", "resumed", "exit code 0"));
+    EXPECT_THAT(events(), ElementsAre("started", "paused", "resumed", "exit code 0"));
 }
 
-TEST_F(SignalsTest, AskedForItsStatusItSaysSoAndGoesOn) {
+TEST_F(SignalsTest, ReportsAStatusRequestAndKeepsRunning) {
     add({"until", dir / "go"});
     start_runner();
-    ASSERT_TRUE(says("started"));
+    ASSERT_TRUE(wait_for_event("started"));
     ::kill(runner, SIGUSR1);
-    EXPECT_TRUE(says("asked"));
+    EXPECT_TRUE(wait_for_event("status"));
     std::ofstream(dir / "go").flush();
     EXPECT_EQ(wait_for(), 0);
-    EXPECT_THAT(said(), ElementsAre("started", "asked", "exit code 0"));
+    EXPECT_THAT(events(), ElementsAre("started", "status", "exit code 0"));
 }
 
-TEST_F(SignalsTest, WithoutAProcessToSpareJobsWaitForOne) {
+TEST_F(SignalsTest, StartsJobsOneByOneWhenTheProcessLimitIsReached) {
     const std::filesystem::path group = "/sys/fs/cgroup/pids/" + run_id;
     std::error_code error;
     if (!std::filesystem::create_directory(group, error))
-        GTEST_SKIP() << "no group to limit: " << error.message();
+        GTEST_SKIP() << "cannot create a pids cgroup: " << error.message();
     for (int i = 0; i < 3; ++i) add({"count", "2"});
-    start_runner([&] { have_room_for_one(group); });
+    start_runner([&] { allow_one_more_task(group); });
     EXPECT_EQ(wait_for(), 0);
-    EXPECT_THAT(said(), ElementsAre("started", "exit code 0", "started", "exit code 0", "started",
-                                    "exit code 0"));
+    EXPECT_THAT(events(), ElementsAre("started", "exit code 0", "started", "exit code 0", "started",
+                                      "exit code 0"));
     std::filesystem::remove(group, error);
 }
 
-TEST_F(SignalsTest, AFileThatMayGrowNoMoreEndsTheRunInOrder) {
+TEST_F(SignalsTest, EndsTheRunAtTheFileSizeLimit) {
     add({"flood-then-hang", "100000"});
     start_runner([] {
         ignore_stray_signals();
@@ -140,37 +139,41 @@ TEST_F(SignalsTest, AFileThatMayGrowNoMoreEndsTheRunInOrder) {
         ::setrlimit(RLIMIT_FSIZE, &small);
     });
     EXPECT_EQ(wait_for(), 0);
-    ASSERT_EQ(said().size(), 2u);
-    EXPECT_THAT(said()[1], testing::HasSubstr("cannot write the log: File too large"));
+    ASSERT_EQ(events().size(), 2u);
+    EXPECT_THAT(events()[1], testing::HasSubstr("cannot write the log: File too large"));
 }
 
-TEST_F(SignalsTest, WhatSurvivesAKilledRunnerIsFoundAndEnded) {
+TEST_F(SignalsTest, EndsASurvivorOfAKilledRunner) {
     add({"leak-and-hang"});
     start_runner();
-    ASSERT_TRUE(wait_until([&] { return read_file(jobs[0].log).value_or("") == "hanging\n"; }));
-    // Their environments are gone before they are.
+    ASSERT_TRUE(wait_until([&] { return log(0) == "hanging\n"; }));
+    // By pid and start: a dying process has no environment any more.
     std::vector<std::pair<int, std::uint64_t>> known;
-    for (const int pid : process_table().pids()) {
-        const auto info = process_table().find(pid);
-        const auto job = process_table().environment_value(pid, kJobVariable);
-        if (info && job.starts_with(run_id + "/")) known.emplace_back(pid, info->start);
-    }
-    ASSERT_EQ(known.size(), 2u);
+    const auto find_both = [&] {
+        known.clear();
+        for (const int pid : process_table().pids()) {
+            const auto info = process_table().find(pid);
+            const auto job = process_table().environment_value(pid, kJobVariable);
+            if (info && job.starts_with(run_id + "/")) known.emplace_back(pid, info->start);
+        }
+        return known.size() == 2;
+    };
+    ASSERT_TRUE(wait_until(find_both));
     ::kill(runner, SIGKILL);
     wait_for();
-    const auto all = [&] {
+    const auto alive = [&] {
         return std::count_if(known.begin(), known.end(), [](const auto& process) {
             const auto info = process_table().find(process.first);
             return info && info->start == process.second && !info->ended;
         });
     };
-    EXPECT_TRUE(wait_until([&] { return all() == 1; })) << "the child went with its runner";
-    EXPECT_THAT(end_survivors(run_id + "1"), testing::IsEmpty()) << "another's";
+    EXPECT_TRUE(wait_until([&] { return alive() == 1; })) << "the child died with its runner";
+    EXPECT_THAT(end_survivors(run_id + "1"), testing::IsEmpty()) << "of another run";
     const auto survivors = end_survivors(run_id);
     ASSERT_EQ(survivors.size(), 1u);
     EXPECT_THAT(survivors[0].argv, ElementsAre("sleep", "600"));
     EXPECT_TRUE(survivors[0].killed);
-    EXPECT_EQ(all(), 0);
+    EXPECT_EQ(alive(), 0);
     EXPECT_THAT(end_survivors(run_id), testing::IsEmpty());
 }
 

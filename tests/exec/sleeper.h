@@ -1,4 +1,4 @@
-// A process that sleeps, for what is said of other processes.
+// A real process that sleeps, for tests of the process table and of ownership.
 #pragma once
 
 #include <fcntl.h>
@@ -16,11 +16,11 @@ namespace compat::exec::test_support {
 
 enum class Parent { is_the_test, has_ended };
 
-// Its number, once it has been executed: in a session of its own, with `variable` for its
-// environment.
+// Returns the pid of a process in a session of its own, with `variable` as its environment, once
+// the process shows its command line and sleeps.
 inline int start_sleeper(const char* variable, Parent parent) {
     int ends[2];
-    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);  // its end of file is the exec
     const pid_t child = ::fork();
     if (child == 0) {
         if (parent == Parent::has_ended && ::fork() > 0) ::_exit(0);
@@ -36,13 +36,20 @@ inline int start_sleeper(const char* variable, Parent parent) {
     pid_t pid = 0;
     EXPECT_EQ(::read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
     char none;
-    EXPECT_EQ(::read(ends[0], &none, 1), 0) << "it has been executed";
+    EXPECT_EQ(::read(ends[0], &none, 1), 0);
     ::close(ends[0]);
     if (parent == Parent::has_ended) ::waitpid(child, nullptr, 0);
+    // The kernel closes the pipe a moment before it shows the new arguments and environment.
+    while (true) {
+        const auto info = process_table().find(pid);
+        if (!info || info->ended) break;
+        if (info->state == 'S' && process_table().argv(pid, *info).front() == "sleep") break;
+        ::usleep(1000);
+    }
     return pid;
 }
 
-// As long as it lives, what this process starts has the mark of the run.
+// Processes started while it lives inherit the mark of the run.
 class Marked {
   public:
     explicit Marked(std::string_view run) {

@@ -169,20 +169,6 @@ def test_the_runner_does_not_link_libtorch():
     assert "libsqlite3.so.0" in linked and [name for name in linked if re.search(r"torch|c10", name)] == []
 
 
-def test_exit_codes_are_documented_as_they_are():
-    table = re.findall(r"ExitCode::(\w+),\s*\"([^\"]+)\"", (ROOT / "runner/base/exit_code.h").read_text())
-    values = dict(re.findall(r"(\w+) = (\d+),", (ROOT / "runner/base/exit_code.h").read_text()))
-    documented = re.findall(r"^\| (\d+) \| (.+) \|$", (ROOT / "docs/reference/exit-codes.md").read_text(), re.M)
-    assert len(table) == 7
-    assert documented == [(values[name], meaning) for name, meaning in table]
-
-
-def test_causes_are_documented_as_they_are():
-    table = re.findall(r"\{\"(\w+)\",\s*\"([^\"]+)\"\}", (ROOT / "parsers/diagnosis.h").read_text())
-    causes = (ROOT / "docs/reference/diagnosis.md").read_text().split("\n## ")[1]
-    assert len(table) > 10 and dict(table) == dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", causes, re.M))
-
-
 def linked_by(folder):
     return set(re.findall(r"compat::(\w+)", (ROOT / folder / "CMakeLists.txt").read_text().split("add_executable")[0]))
 
@@ -234,17 +220,6 @@ def test_the_version_and_the_pin_of_torch_stand_once():
     code = [*sources("runner", "parsers", "reports", "suites", "shim", suffixes=(".cc", ".h", ".py")),
             ROOT / "CMakeLists.txt", ROOT / "bootstrap.sh"]
     assert [p for p in matches(code, rf'"{re.escape(version)}"|{re.escape(torch)}') if "compat_shim/__init__.py" not in p] == []
-
-
-def test_the_time_outs_are_documented_as_they_are():
-    """As the suites' schema states them, which a test compares with the table of settings."""
-    schema = json.loads((ROOT / "suites/suite.schema.json").read_text())["properties"]["limits"]["properties"]
-    suite_format, settings = ((ROOT / "docs/reference" / name).read_text() for name in ("suite-format.md", "settings.md"))
-    for key in ("module_timeout", "test_timeout"):
-        limit = schema[key]["default"]
-        assert f'| `limits.{key}` | `"{limit}"` |' in suite_format
-        assert f"`limits.{key}` ({limit})" in (ROOT / "docs/guide/running.md").read_text()
-        assert f"| `limits.{key}` | duration | `{limit}` |" in settings
 
 
 def test_the_project_speaks_of_itself_alone():

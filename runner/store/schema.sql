@@ -1,5 +1,5 @@
 -- The schema of the database today, made from migrations/*.sql: edit those. Rewritten by
--- COMPAT_UPDATE_GOLDEN=1 store_test --gtest_filter=SchemaTest.*
+-- COMPAT_UPDATE_GOLDEN=1 docs_test
 
 CREATE TABLE suite (
     id    INTEGER PRIMARY KEY,

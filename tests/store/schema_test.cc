@@ -9,7 +9,6 @@
 #include "runner/store/gaps.h"
 #include "runner/store/store_impl.h"
 #include "tests/store/samples.h"
-#include "tests/support/redact.h"
 
 namespace compat::store {
 namespace {
@@ -157,38 +156,6 @@ TEST_F(SchemaTest, CountsFollowWhatIsSavedAndDeleted) {
     store.impl().database.execute("DELETE FROM module WHERE path = 'a.py'");
     EXPECT_EQ(counts("run"), std::tuple(1, 1, 1));
     EXPECT_EQ(store.runs()->at(0).modules, 1);
-}
-
-// A statement that makes something. SQLite appends columns that came later to the line of the last
-// one: here each has its own.
-std::string laid_out(const std::string& sql) {
-    static const std::regex kLater(R"(( *--[^\n]*)?\n, )");
-    if (!sql.starts_with("CREATE TABLE")) return sql;
-    std::string text;
-    int depth = 0;
-    bool comment = false;
-    for (const char c : std::regex_replace(sql, kLater, ",$1\n    ")) {
-        if (!comment && depth == 1 && c != '-' && c != ' ' && text.ends_with(", "))
-            text.replace(text.size() - 1, 1, "\n    ");
-        depth += comment ? 0 : (c == '(') - (c == ')');
-        text += c;
-        comment = c != '\n' && (comment || text.ends_with("--"));
-    }
-    return text;
-}
-
-TEST_F(SchemaTest, SchemaSqlIsWhatTheMigrationsMake) {
-    auto row = rows(R"sql(
-        SELECT sql, type
-        FROM sqlite_schema
-        WHERE sql IS NOT NULL
-        ORDER BY type = 'view', rowid)sql");
-    std::string text =
-        "-- The schema of the database today, made from migrations/*.sql: edit those. Rewritten "
-        "by\n"
-        "-- COMPAT_UPDATE_GOLDEN=1 store_test --gtest_filter=SchemaTest.*\n";
-    while (row.step()) text += (row.text(1) == "index" ? "" : "\n") + laid_out(row.text(0)) + ";\n";
-    test::expect_file("runner/store/schema.sql", text);
 }
 
 // Where rows of the parent are deleted, SQLite looks for the children of each of them.

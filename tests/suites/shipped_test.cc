@@ -61,31 +61,6 @@ TEST(ShippedSuites, OutsideCodeIsPinnedAndLinked) {
     }
 }
 
-void add_keys(const nlohmann::json& node, const std::string& around, std::set<std::string>& keys) {
-    if (node.contains("properties"))
-        for (const auto& [key, inner] : node["properties"].items()) {
-            keys.insert(around + key);
-            add_keys(inner, around + key + '.', keys);
-        }
-    if (node.contains("patternProperties"))
-        for (const auto& [pattern, inner] : node["patternProperties"].items())
-            add_keys(inner, around + "*.", keys);
-}
-
-// docs/reference/suite-format.md has one row a key, `layout.tests`, and names each default.
-TEST(SuiteFormatDocument, HasEveryKeyOfTheSchemaAndNoOther) {
-    const auto schema = nlohmann::json::parse(schema_text());
-    std::set<std::string> keys;
-    add_keys(schema, "", keys);
-    const std::string text = read_file(kSource / "docs/reference/suite-format.md").value();
-    std::set<std::string> documented;
-    const std::regex row(R"(\n\| `([^`]+)` \|)");
-    for (auto match = std::sregex_iterator(text.begin(), text.end(), row);
-         match != std::sregex_iterator(); ++match)
-        documented.insert((*match)[1]);
-    EXPECT_EQ(documented, keys);
-}
-
 TEST(SuiteFormatDocument, ItsExampleLoads) {
     const std::string text = read_file(kSource / "docs/reference/suite-format.md").value();
     const std::size_t begin = text.find("```jsonc\n");

@@ -41,16 +41,4 @@ void expect_file(const std::string& name, const std::string& text) {
     EXPECT_EQ(text, *expected) << "COMPAT_UPDATE_GOLDEN=1 rewrites " << path;
 }
 
-void expect_generated(const std::string& page, const std::string& name, const std::string& text) {
-    const auto whole = read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / page);
-    ASSERT_TRUE(whole) << to_line(whole.error());
-    const std::string mark = "<!-- generated: " + name + " -->\n";
-    const std::size_t before = whole->find(mark);
-    ASSERT_NE(before, std::string::npos) << page << " has no " << mark;
-    const std::size_t begin = before + mark.size();
-    const std::size_t end = whole->find("<!-- end generated -->", begin);
-    ASSERT_NE(end, std::string::npos) << page;
-    expect_file(page, whole->substr(0, begin) + text + whole->substr(end));
-}
-
 }  // namespace compat::test

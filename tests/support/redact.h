@@ -17,7 +17,5 @@ namespace compat::test {
 void expect_golden(const std::string& name, const std::string& text);
 // The same of any file that a test writes; `path` counts from the top of the source tree.
 void expect_file(const std::string& path, const std::string& text);
-// The same of a page's part between `<!-- generated: NAME -->` and `<!-- end generated -->`.
-void expect_generated(const std::string& page, const std::string& name, const std::string& text);
 
 }  // namespace compat::test

@@ -1,26 +1,16 @@
-// What is generated from the table of settings is what stands in the files.
+// The defaults of the table of settings.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "runner/config/settings_reference.h"
 #include "runner/config/settings_table.h"
 #include "suites/schema.h"
-#include "tests/support/redact.h"
 
 namespace compat::config {
 namespace {
 
-TEST(SettingsReference, TheSchemaIsGenerated) {
-    test::expect_file("runner/config/config.schema.json", settings_schema());
-}
-
-TEST(SettingsReference, ThePagesTableIsGenerated) {
-    test::expect_generated("docs/reference/settings.md", "settings", settings_markdown());
-}
-
 // suite.schema.json states a default for people and editors; the table has the one that counts.
-TEST(SettingsReference, DefaultsAreThoseOfTheSuitesSchema) {
+TEST(SettingsTable, DefaultsAreThoseOfTheSuitesSchema) {
     const auto schema = nlohmann::json::parse(suites::schema_text());
     for (const SettingRow& row : kSettings) {
         if (row.in_suite.empty()) continue;
@@ -44,7 +34,7 @@ TEST(SettingsReference, DefaultsAreThoseOfTheSuitesSchema) {
     }
 }
 
-TEST(SettingsReference, EachDefaultIsAllowed) {
+TEST(SettingsTable, EachDefaultIsAllowed) {
     for (const SettingRow& row : kSettings)
         if (const std::string text = default_of(row); !text.empty())
             EXPECT_FALSE(refuse(row, text)) << row.key << " " << text;

@@ -1,18 +1,23 @@
-#include "runner/config/settings_reference.h"
-
+// The settings: the schema of the configuration files, and the tables of the pages.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "runner/config/settings_table.h"
+#include "suites/schema.h"
+#include "tests/docs/tables.h"
 
-namespace compat::config {
+namespace compat::docs {
 
 namespace {
 
+using config::kSettings;
+using config::SettingRow;
+using config::Type;
+using config::words_of;
 using nlohmann::ordered_json;
 
 ordered_json schema_of(const SettingRow& row) {
@@ -52,7 +57,6 @@ ordered_json schema_of(const SettingRow& row) {
     return schema;
 }
 
-// What a cell says of the values; in a file, on and off are true and false.
 std::string values_of(const SettingRow& row) {
     switch (row.type) {
         case Type::words:
@@ -74,8 +78,8 @@ std::string values_of(const SettingRow& row) {
 
 std::string default_words(const SettingRow& row) {
     if (!row.computed.empty()) return std::string(row.computed);
-    const std::string text = default_of(row);
-    return text.empty() ? "none" : fmt::format("`{}`", text);
+    const std::string text = config::default_of(row);
+    return text.empty() ? "none" : code(text);
 }
 
 std::string flags_of(const SettingRow& row) {
@@ -104,16 +108,25 @@ std::string settings_schema() {
     return schema.dump(2) + "\n";
 }
 
-std::string settings_markdown() {
-    std::string text =
-        "| key | flag | variable | suite.json | values | default | meaning |\n"
-        "|---|---|---|---|---|---|---|\n";
+Rows settings() {
+    Rows rows;
     for (const SettingRow& row : kSettings)
-        text +=
-            fmt::format("| `{}` | {} | `{}` | {} | {} | {} | {} |\n", row.key, flags_of(row),
-                        row.variable, row.in_suite.empty() ? "" : fmt::format("`{}`", row.in_suite),
-                        values_of(row), default_words(row), row.help);
-    return text;
+        rows.push_back({code(row.key), flags_of(row), code(row.variable),
+                        row.in_suite.empty() ? "" : code(row.in_suite), values_of(row),
+                        default_words(row), std::string(row.help)});
+    return rows;
 }
 
-}  // namespace compat::config
+Rows limits() {
+    const auto schema = nlohmann::ordered_json::parse(suites::schema_text());
+    Rows rows;
+    for (const auto& [key, limit] : schema["properties"]["limits"]["properties"].items()) {
+        const std::string in_suite = "limits." + key;
+        const auto* const row = std::ranges::find(kSettings, in_suite, &SettingRow::in_suite);
+        rows.push_back({code(in_suite), row == kSettings.end() ? "" : flags_of(*row),
+                        limit.contains("default") ? limit["default"].dump() : "none", kProse});
+    }
+    return rows;
+}
+
+}  // namespace compat::docs

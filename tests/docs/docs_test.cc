@@ -1,0 +1,187 @@
+// Every table of the documentation that restates data of the code, and every file that is generated
+// from it: compared, and rewritten where COMPAT_UPDATE_GOLDEN is set.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <ostream>
+#include <ranges>
+#include <regex>
+#include <set>
+
+#include "runner/base/files.h"
+#include "tests/docs/tables.h"
+#include "tests/paths.h"
+#include "tests/support/redact.h"
+
+namespace compat::docs {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PageTable {
+    const char* page;
+    const char* name;  // in `<!-- generated: NAME -->`
+    Rows (*rows)();
+};
+constexpr std::array kTables{
+    PageTable{"README.md", "commands", commands},
+    PageTable{"README.md", "shipped suites", shipped_suites},
+    PageTable{"docs/guide/import.md", "dialects", dialects},
+    PageTable{"docs/guide/import.md", "text limits", text_limits},
+    PageTable{"docs/guide/porting.md", "judgements", judgements},
+    PageTable{"docs/guide/running.md", "limits", limits},
+    PageTable{"docs/reference/diagnosis.md", "causes", causes},
+    PageTable{"docs/reference/diagnosis.md", "error classes", error_classes},
+    PageTable{"docs/reference/exit-codes.md", "exit codes", exit_codes},
+    PageTable{"docs/reference/file-formats.md", "formats", formats},
+    PageTable{"docs/reference/file-formats.md", "harness events", harness_events},
+    PageTable{"docs/reference/file-formats.md", "shim record", shim_events},
+    PageTable{"docs/reference/file-formats.md", "record events", record_events},
+    PageTable{"docs/reference/file-formats.md", "gap events", gap_events},
+    PageTable{"docs/reference/file-formats.md", "progress events", progress_events},
+    PageTable{"docs/reference/file-formats.md", "process ends", process_ends},
+    PageTable{"docs/reference/file-formats.md", "porting columns", porting_columns},
+    PageTable{"docs/reference/gaps.md", "gap kinds", gap_kinds},
+    PageTable{"docs/reference/gaps.md", "gap fields", gap_fields},
+    PageTable{"docs/reference/settings.md", "settings", settings},
+    PageTable{"docs/reference/settings.md", "child variables", child_variables},
+    PageTable{"docs/reference/shim.md", "policy", policy},
+    PageTable{"docs/reference/shim.md", "shim variables", shim_variables},
+    PageTable{"docs/reference/simulated-devices.md", "refusals", refusals},
+    PageTable{"docs/reference/simulated-devices.md", "promoted dtypes", promoted_dtypes},
+    PageTable{"docs/reference/store-schema.md", "views", database_views},
+    PageTable{"docs/reference/store-schema.md", "tables", database_tables},
+    PageTable{"docs/reference/store-schema.md", "indices", database_indices},
+    PageTable{"docs/reference/store-schema.md", "versions", database_versions},
+    PageTable{"docs/reference/suite-format.md", "suite keys", suite_keys},
+    PageTable{"docs/reference/suite-format.md", "module globs", module_globs},
+    PageTable{"docs/reference/terms.md", "states", states},
+    PageTable{"docs/reference/terms.md", "module outcomes", module_outcomes},
+    PageTable{"docs/reference/terms.md", "attempt kinds", attempt_kinds},
+    PageTable{"docs/reference/terms.md", "marks", marks},
+    PageTable{"docs/reference/terms.md", "device events", device_events},
+    PageTable{"docs/reference/terms.md", "porting changes", porting_changes},
+};
+
+struct GeneratedFile {
+    const char* path;
+    std::string (*text)();
+};
+constexpr std::array kFiles{
+    GeneratedFile{"runner/config/config.schema.json", settings_schema},
+    GeneratedFile{"runner/store/schema.sql", database_schema},
+};
+
+// A row's cells; `\|` is text.
+std::vector<std::string> cells_of(const std::string& line) {
+    std::vector<std::string> cells{""};
+    for (size_t i = 1; i < line.size(); ++i) {
+        if (line[i] == '|' && line[i - 1] != '\\')
+            cells.emplace_back();
+        else
+            cells.back() += line[i];
+    }
+    cells.pop_back();
+    for (std::string& cell : cells) {
+        cell.erase(0, cell.find_first_not_of(' '));
+        cell.erase(cell.find_last_not_of(' ') + 1);
+    }
+    return cells;
+}
+
+struct Part {
+    std::string before, table, after;
+};
+
+Part split(const std::string& page, const std::string& name) {
+    const std::string mark = "<!-- generated: " + name + " -->\n";
+    const size_t at = page.find(mark);
+    if (at == std::string::npos) return {};
+    const size_t begin = at + mark.size();
+    const size_t end = page.find("<!-- end generated -->", begin);
+    return {page.substr(0, begin), page.substr(begin, end - begin), page.substr(end)};
+}
+
+// The header stays the page's, and so do the cells that are prose.
+std::string merge(const std::string& table, const Rows& rows) {
+    std::map<std::string, std::vector<std::string>> known;
+    std::string text;
+    for (const auto& piece : std::views::split(table, '\n')) {
+        const std::string line(piece.begin(), piece.end());
+        if (line.empty()) continue;
+        if (std::ranges::count(text, '\n') < 2) text += line + '\n';
+        const auto cells = cells_of(line);
+        known[cells.front()] = cells;
+    }
+    for (const auto& row : rows) {
+        const auto old = known.find(*row.front());
+        text += '|';
+        for (size_t i = 0; i < row.size(); ++i) {
+            const std::string cell = row[i]                                         ? *row[i]
+                                     : old != known.end() && i < old->second.size() ? old->second[i]
+                                                                                    : "TODO";
+            text += cell.empty() ? " |" : fmt::format(" {} |", cell);
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+void PrintTo(const PageTable& table, std::ostream* out) { *out << table.page; }
+
+class Tables : public testing::TestWithParam<PageTable> {};
+
+TEST_P(Tables, IsGenerated) {
+    const auto& [page, name, rows] = GetParam();
+    const auto text = read_file(fs::path(COMPAT_SOURCE_DIR) / page);
+    ASSERT_TRUE(text) << to_line(text.error());
+    const Part part = split(*text, name);
+    ASSERT_FALSE(part.table.empty()) << page << " has no <!-- generated: " << name << " -->";
+    ASSERT_FALSE(rows().empty());
+    const std::string table = merge(part.table, rows());
+    EXPECT_EQ(table.find("| TODO |"), std::string::npos) << table;
+    if (table == part.table) return;
+    if (std::getenv("COMPAT_UPDATE_GOLDEN") == nullptr)
+        FAIL() << page << ", " << name << ": COMPAT_UPDATE_GOLDEN=1 docs_test rewrites this:\n"
+               << part.table << "to this:\n"
+               << table;
+    ASSERT_TRUE(write_file(fs::path(COMPAT_SOURCE_DIR) / page, part.before + table + part.after));
+}
+
+std::string name_of_test(const testing::TestParamInfo<PageTable>& info) {
+    std::string name = info.param.name;
+    std::ranges::replace(name, ' ', '_');
+    return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, Tables, testing::ValuesIn(kTables), name_of_test);
+
+TEST(Files, AreGenerated) {
+    for (const GeneratedFile& file : kFiles) test::expect_file(file.path, file.text());
+}
+
+TEST(Tables, HaveAGeneratorForEachMark) {
+    std::set<std::pair<std::string, std::string>> known, marked;
+    for (const PageTable& table : kTables) known.emplace(table.page, table.name);
+    const fs::path root = COMPAT_SOURCE_DIR;
+    std::vector<fs::path> pages{root / "README.md"};
+    for (const auto& file : fs::recursive_directory_iterator(root / "docs"))
+        if (file.path().extension() == ".md") pages.push_back(file.path());
+    const std::regex mark("(^|\n)<!-- generated: ([^>]+) -->");
+    for (const fs::path& page : pages) {
+        const std::string text = read_file(page).value();
+        for (auto at = std::sregex_iterator(text.begin(), text.end(), mark);
+             at != std::sregex_iterator(); ++at)
+            marked.emplace(fs::relative(page, root).string(), (*at)[2]);
+    }
+    EXPECT_EQ(marked, known);
+}
+
+}  // namespace
+}  // namespace compat::docs

@@ -1,0 +1,203 @@
+// Tables of JSON schemas, of the database's schema and of the rules of the simulation.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "runner/base/files.h"
+#include "runner/store/migrations.h"
+#include "runner/store/store_impl.h"
+#include "suites/schema.h"
+#include "tests/docs/tables.h"
+#include "tests/paths.h"
+
+namespace compat::docs {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json read_json(std::string_view path) {
+    return ordered_json::parse(read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / path).value());
+}
+
+// A default of "" and one that is no constant are prose.
+Cell default_cell(const ordered_json& key, bool required) {
+    if (required) return "required";
+    if (!key.contains("default") || key["default"] == "") return kProse;
+    return code(key["default"].dump());
+}
+
+void add_keys(const ordered_json& node, const std::string& around, Rows& rows) {
+    const auto required = node.value("required", std::vector<std::string>{});
+    if (node.contains("properties"))
+        for (const auto& [key, inner] : node["properties"].items()) {
+            const bool is_required = std::ranges::find(required, key) != required.end();
+            rows.push_back({code(around + key), default_cell(inner, is_required), kProse});
+            add_keys(inner, around + key + '.', rows);
+        }
+    if (node.contains("patternProperties"))
+        for (const auto& [pattern, inner] : node["patternProperties"].items())
+            add_keys(inner, around + "*.", rows);
+}
+
+Rows names_in_database(std::string_view type) {
+    auto store = store::Store::in_memory().value();
+    auto row = store.impl().database.prepare(
+        "SELECT name FROM sqlite_schema WHERE sql IS NOT NULL AND type = ? ORDER BY rowid");
+    row.bind(1, type);
+    Rows rows;
+    while (row.step()) rows.push_back({code(row.text(0)), kProse});
+    return rows;
+}
+
+// SQLite appends columns that came later to the line of the last one: here each has its own.
+std::string laid_out(const std::string& sql) {
+    static const std::regex kLater(R"(( *--[^\n]*)?\n, )");
+    if (!sql.starts_with("CREATE TABLE")) return sql;
+    std::string text;
+    int depth = 0;
+    bool comment = false;
+    for (const char c : std::regex_replace(sql, kLater, ",$1\n    ")) {
+        if (!comment && depth == 1 && c != '-' && c != ' ' && text.ends_with(", "))
+            text.replace(text.size() - 1, 1, "\n    ");
+        depth += comment ? 0 : (c == '(') - (c == ')');
+        text += c;
+        comment = c != '\n' && (comment || text.ends_with("--"));
+    }
+    return text;
+}
+
+ordered_json rules() { return read_json("shim/simulate/mps_refusals.json"); }
+
+std::string joined_codes(const ordered_json& names) {
+    std::vector<std::string> codes;
+    for (const auto& name : names) codes.push_back(code(name.get<std::string>()));
+    return fmt::format("{}", fmt::join(codes, ", "));
+}
+
+std::string dtype_words(const ordered_json& dtypes) {
+    static const std::map<std::string, std::string> kGroups{
+        {"integral", "integers, bool"},
+        {"narrow_integral", "integers but int64, bool"},
+        {"half", "float16, bfloat16"}};
+    std::vector<std::string> words;
+    for (const auto& dtype : dtypes) {
+        const auto name = dtype.get<std::string>();
+        const auto group = kGroups.find(name);
+        words.push_back(group == kGroups.end() ? name : group->second);
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string file_of(const ordered_json& section) {
+    return std::filesystem::path(section["source"].get<std::string>()).filename();
+}
+
+// "`self`: int64; reduces by product"
+std::string condition_words(const ordered_json& rule) {
+    std::vector<std::string> words;
+    const std::string argument = code(rule.value("argument", ""));
+    if (rule.value("elsewhere", false)) words.push_back(argument + " on the CPU");
+    if (rule.contains("dtypes")) words.push_back(argument + ": " + dtype_words(rule["dtypes"]));
+    if (rule.contains("condition")) {
+        words.push_back(rule["condition"]);
+        std::ranges::replace(words.back(), '_', ' ');
+    }
+    return fmt::format("{}", fmt::join(words, "; "));
+}
+
+}  // namespace
+
+Rows suite_keys() {
+    Rows rows;
+    add_keys(ordered_json::parse(suites::schema_text()), "", rows);
+    return rows;
+}
+
+Rows gap_fields() {
+    Rows rows;
+    const auto schema = read_json("reports/report.schema.json");
+    for (const auto& [name, field] : schema["properties"]["gaps"]["items"]["properties"].items())
+        rows.push_back({code(name), kProse});
+    return rows;
+}
+
+Rows progress_events() {
+    Rows rows;
+    const auto schema = read_json("reports/progress.schema.json");
+    for (const auto& name : schema["properties"]["event"]["enum"])
+        rows.push_back({code(name.get<std::string>()), kProse, kProse});
+    return rows;
+}
+
+Rows process_ends() {
+    Rows rows;
+    const auto schema = read_json("reports/progress.schema.json");
+    for (const auto& end : schema["definitions"]["outcome"]["oneOf"]) {
+        const auto& kind = end["properties"]["kind"];
+        std::vector<std::string> keys;
+        for (const auto& [key, value] : end["properties"].items())
+            if (key != "kind" && key != "words") keys.push_back(code(key));
+        const auto names =
+            kind.contains("const") ? ordered_json::array({kind["const"]}) : kind["enum"];
+        for (const auto& name : names)
+            rows.push_back({code(name.get<std::string>()),
+                            keys.empty() ? "none" : fmt::format("{}", fmt::join(keys, ", "))});
+    }
+    return rows;
+}
+
+Rows database_tables() { return names_in_database("table"); }
+Rows database_views() { return names_in_database("view"); }
+Rows database_indices() { return names_in_database("index"); }
+
+Rows database_versions() {
+    Rows rows;
+    for (const store::Migration& step : store::migrations())
+        rows.push_back({fmt::format("{}", step.version), kProse});
+    return rows;
+}
+
+Rows refusals() {
+    Rows rows;
+    const auto all = rules();
+    for (const auto& section : all["refusals"])
+        for (const auto& rule : section["rules"]) {
+            const std::string text = rule.contains("text")
+                                         ? rule["text"].get<std::string>()
+                                         : "Failed to create function state object for: " +
+                                               rule["kernel"].get<std::string>();
+            rows.push_back(
+                {file_of(section), joined_codes(rule["ops"]), condition_words(rule), text});
+        }
+    return rows;
+}
+
+Rows promoted_dtypes() {
+    Rows rows;
+    const auto all = rules();
+    for (const auto& section : all["computed"])
+        for (const auto& rule : section["rules"])
+            rows.push_back(
+                {file_of(section), joined_codes(rule["ops"]), dtype_words(rule["dtypes"])});
+    return rows;
+}
+
+std::string database_schema() {
+    auto store = store::Store::in_memory().value();
+    auto row = store.impl().database.prepare(
+        "SELECT sql, type FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type = 'view', rowid");
+    std::string text =
+        "-- The schema of the database today, made from migrations/*.sql: edit those. Rewritten "
+        "by\n"
+        "-- COMPAT_UPDATE_GOLDEN=1 docs_test\n";
+    while (row.step()) text += (row.text(1) == "index" ? "" : "\n") + laid_out(row.text(0)) + ";\n";
+    return text;
+}
+
+}  // namespace compat::docs

@@ -1,9 +1,9 @@
-"""What the public API of this environment's torch has for CUDA, and for other devices: one JSON object on stdout.
+"""Prints the public device API of this environment's torch (torch.cuda, torch.mps, ...) as JSON.
 
     python api_scan.py
 
-Run by `runner gaps scan` with the Python of a suite. Imports torch and, where it is on the path, the redirection's tables
-(compat_shim.cuda_tables, data only: nothing is activated). What is a gap is not decided here.
+`runner gaps scan` runs it with a suite's Python. It imports torch and, if installed, the shim's
+tables (compat_shim.cuda_tables: data only, the shim stays off). The runner decides what is a gap.
 """
 import importlib
 import inspect
@@ -12,12 +12,21 @@ import os
 import sys
 
 FORMAT = 1
-MODULES = ("torch.cuda", "torch.cuda.amp", "torch.backends.cuda", "torch.backends.cudnn", "torch.accelerator", "torch.mps",
-           "torch.backends.mps", "torch.amp", "torch")
+MODULES = (
+    "torch.cuda",
+    "torch.cuda.amp",
+    "torch.backends.cuda",
+    "torch.backends.cudnn",
+    "torch.accelerator",
+    "torch.mps",
+    "torch.backends.mps",
+    "torch.amp",
+    "torch",
+)
 
 
 def signature_of(value):
-    """Its parameters as text; None where Python does not know them (built-in functions)."""
+    """The parameters as text; None if Python does not know them (built-in functions)."""
     try:
         return str(inspect.signature(value))
     except (ValueError, TypeError):
@@ -31,8 +40,9 @@ def kind_of(value):
 
 
 def public_names(module):
-    """`__all__` where the module has one, else what has no underscore. Where an object with properties stands in for a module
-    (torch.backends.cudnn), the module is its `m`."""
+    """`__all__` if the module has one, else all names without a leading underscore.
+
+    torch.backends.cudnn is an object that wraps its module as the attribute `m`."""
     names = getattr(module, "__all__", None)
     if names is None:
         names = {*dir(module), *dir(type(module)), *dir(getattr(module, "m", None))} - {"m"}
@@ -44,21 +54,22 @@ def scan(name):
         module = importlib.import_module(name)
     except ImportError:
         return None
-    found = {}
+    symbols = {}
     for public in public_names(module):
         try:
             value = getattr(module, public)
-        except Exception:  # a name that is announced and not there, or that only a device can answer
+        except Exception:  # listed in __all__ but missing, or needs a device
             continue
         owner = str(getattr(value, "__module__", None) or "torch")
         if inspect.ismodule(value) or owner.partition(".")[0] != "torch":
             continue
-        found[public] = {"kind": kind_of(value), "signature": signature_of(value) if callable(value) else None}
-    return found
+        signature = signature_of(value) if callable(value) else None
+        symbols[public] = {"kind": kind_of(value), "signature": signature}
+    return symbols
 
 
-def answered():
-    """{symbol: "refused" or "stub"} of the redirection; None where it is not on the path."""
+def shim_symbols():
+    """{symbol: "refused" or "stub"} from the shim's tables; None if the shim is not installed."""
     try:
         from compat_shim import cuda_tables
     except ImportError:
@@ -82,12 +93,17 @@ def main():
         "format": FORMAT,
         "torch": torch.__version__,
         "git": torch.version.git_version,
-        "native_functions": os.path.join(os.path.dirname(torchgen.__file__), "packaged", "ATen", "native", "native_functions.yaml"),
-        "modules": {name: scan(name) for name in MODULES},
-        "masquerade": answered(),
+        "native_functions": os.path.join(
+            os.path.dirname(torchgen.__file__), "packaged/ATen/native/native_functions.yaml"
+        ),
+        "modules": {},
+        "masquerade": shim_symbols(),
     }
-    report["modules"] = {name: found for name, found in report["modules"].items() if found is not None}
-    # Whatever else printed on stdout came before: ours is the last line.
+    for name in MODULES:
+        symbols = scan(name)
+        if symbols is not None:
+            report["modules"][name] = symbols
+    # Imports may print on stdout: the reader takes the last line.
     sys.stdout.write("\n" + json.dumps(report) + "\n")
 
 

@@ -1,12 +1,12 @@
-"""The harness: drives a test framework and writes one line at each test's start and end.
+"""The harness: drives a test framework and writes one event at each test's start and end.
 
-Everything it needs is imported and bound before the suite's first line runs, so that a suite which
-replaces `time`, `os`, `json`, sys.stdout or sys.modules changes nothing here. The package's name is
-unusual on purpose: it must not stand in the way of a module of the suite.
+It imports and binds everything it needs before the suite's first line runs: a suite may replace
+`time`, `os`, `json`, sys.stdout or sys.modules without effect here. The package's unusual name
+avoids a clash with a module of the suite.
 """
 
 import builtins
 
-# Each module here takes these for its built-ins, in its first statement: what a suite puts in place
-# of `open` or `any` is its own business.
+# Each module of the package uses this copy as its `__builtins__`, so that a suite that replaces
+# `open` or `any` does not affect it.
 own_builtins = dict(vars(builtins))

@@ -1,9 +1,9 @@
-"""Runs the tests of a CMake build folder by ctest itself, so that what the project says of them
-(fixtures, environment, time-outs, expected failures) holds, and tells the recorder what ctest says.
+"""Runs the tests of a CMake build folder through ctest and reports its results to the recorder.
+ctest applies the project's fixtures, environment, time-outs and expected failures.
 
-Each test is a process of its own: one that dies is ctest's to report. ctest puts the test's number
-before each line of a test's output, so that no test can speak in its place.
-Not here: states and ids (recorder.py), passing on what is printed (program.py).
+Each test is a process, and ctest reports those that die. ctest prefixes each line of a test's
+output with the test's number, so no test can print a fake result.
+Not here: states and ids (recorder.py), copying the output (program.py).
 """
 
 import json
@@ -13,13 +13,13 @@ import shutil
 import subprocess
 
 from _compat_harness.describe import capped
-from _compat_harness.program import Program, end_like, without
+from _compat_harness.program import Program, end_like, environment_without
 from _compat_harness.recorder import Outcome
 
 LISTING_LIMIT_S = 60
-EXIT_FAILED = 8  # ctest's where a test failed
+EXIT_FAILED = 8  # ctest's exit code when a test failed
 
-# What a caller's shell may have set to run tests side by side or to hide lines.
+# Variables of the caller's shell that run tests in parallel or hide lines.
 DISTURBING = frozenset(
     ["CTEST_NO_TESTS_ACTION", "CTEST_PARALLEL_LEVEL", "CTEST_PROGRESS_OUTPUT", "CLICOLOR_FORCE"]
 )
@@ -33,7 +33,7 @@ _CLOSING = re.compile(r"\d+% tests passed, \d+ tests failed out of \d+\Z")
 _TIMEOUT = re.compile(r"Test timeout computed to be: (\d+)\Z")
 _OUTPUT_LIMIT = 1 << 20
 
-# ctest's word for the signal that ended a test.
+# ctest's name for the signal that ended a test.
 _SIGNALS = {
     "SegFault": "SIGSEGV",
     "Illegal": "SIGILL",
@@ -48,8 +48,8 @@ def _version():
     ctest = shutil.which("ctest")
     if ctest is None:
         raise ImportError("ctest is not on PATH: install CMake")
-    said = subprocess.run([ctest, "--version"], stdout=subprocess.PIPE, check=False).stdout
-    return said.decode("utf-8", "replace").partition("\n")[0].rpartition(" ")[2]
+    output = subprocess.run([ctest, "--version"], stdout=subprocess.PIPE, check=False).stdout
+    return output.decode("utf-8", "replace").partition("\n")[0].rpartition(" ")[2]
 
 
 VERSION, MAIN_SPEC = _version(), None
@@ -67,15 +67,15 @@ def run(session):
 class _Driver:
     def __init__(self, session):
         self._session, self._recorder = session, session.recorder
-        self._env = without(DISTURBING)
-        self._cases = {}  # number -> Case, of all tests
+        self._env = environment_without(DISTURBING)
+        self._cases = {}  # number -> Case, for all tests
         self._disabled, self._announced = set(), set()  # numbers
-        self._skip_codes = {}  # number -> exit code by which a test says that it skips
+        self._skip_codes = {}  # number -> exit code that means skipped
         self._running = None  # number
         self._output, self._kept = [], 0  # of the running test
-        self._said = ""  # ctest's first line of its own about the running test
-        self._limit = ""  # seconds that ctest gives the running test
-        self._pending = ""  # a result whose line is not over
+        self._note = ""  # ctest's first own line about the running test
+        self._limit = ""  # the running test's time-out in seconds
+        self._pending = ""  # a result whose line continues
         self._stopped = False
         self._closing = None
         self._program = None
@@ -105,7 +105,7 @@ class _Driver:
     # Collection.
 
     def _collect(self):
-        """Numbers of the tests to run, announced; whether these are all."""
+        """Announces the tests to run. Returns their numbers, and whether these are all tests."""
         listing = self._list([])
         tests = listing.get("tests", [])
         graph = listing.get("backtraceGraph", {})
@@ -139,25 +139,25 @@ class _Driver:
             )
             return json.loads(listed.stdout)
         except subprocess.TimeoutExpired:
-            said, why = "", "no answer in %d s" % LISTING_LIMIT_S
+            output, why = "", "no answer in %d s" % LISTING_LIMIT_S
         except ValueError:
-            said = (listed.stderr + listed.stdout).decode("utf-8", "replace").strip()
-            why = said.rpartition("\n")[2] or "exit code %d" % listed.returncode
+            output = (listed.stderr + listed.stdout).decode("utf-8", "replace").strip()
+            why = output.rpartition("\n")[2] or "exit code %d" % listed.returncode
         failure = {
             "type": "NoTestList",
             "message": "ctest --show-only=json-v1: " + why,
-            "traceback": capped(said),
+            "traceback": capped(output),
             "phase": "load",
             "frames": [],
         }
-        self._session.events.log.write((said + "\n").encode("utf-8"))
+        self._session.events.log.write((output + "\n").encode("utf-8"))
         outcome = Outcome("errored", "load", None, failure)
         self._recorder.pseudo("<module>", self._session.module, [outcome])
         self._recorder.ready()
         self._recorder.finish()
         raise SystemExit(1)
 
-    # What ctest prints.
+    # Output.
 
     def _line(self, line):
         line = line.decode("utf-8", "replace").rstrip("\r")
@@ -177,14 +177,14 @@ class _Driver:
             self._result(line)
         elif output and int(output.group(1)) == self._running:
             self._own_output(output.group(2))
-        elif line and not self._said:
-            self._said = line
+        elif line and not self._note:
+            self._note = line
 
     def _start(self, number):
-        if number not in self._announced:  # a fixture of one that was asked for
+        if number not in self._announced:  # a fixture of a selected test
             self._announce(number)
         self._running, self._output, self._kept = number, [], 0
-        self._said = self._limit = ""
+        self._note = self._limit = ""
         if number not in self._disabled:
             self._recorder.start(self._cases[number])
 
@@ -215,7 +215,7 @@ class _Driver:
             self._program.stop()
 
     def _outcome(self, verdict):
-        """`verdict` is ctest's: "Passed", "***Failed  why", "Subprocess aborted***Exception:"."""
+        """`verdict` as printed: "Passed", "***Failed  why", "Subprocess aborted***Exception:"."""
         before, _, after = verdict.partition("***")
         word, _, why = after.partition(":") if after.startswith("Exception") else (after, "", "")
         if verdict == "Passed":
@@ -223,21 +223,21 @@ class _Driver:
         if word == "Exception":
             named = why.strip() or before
             signal = _SIGNALS.get(named, named)
-            return Outcome("crashed", "call", signal, self._failure(signal, self._last_words()))
+            return Outcome("crashed", "call", signal, self._failure(signal, self._last_line()))
         if word == "Timeout":
             reason = "CTest's time-out of %s s" % self._limit
             return Outcome("timed_out", "call", reason, self._failure("Timeout", reason))
         if word == "Not Run (Disabled)":
             return Outcome("skipped", "setup", "DISABLED")
         if word == "Not Run":
-            why = self._said or "CTest did not run it"
+            why = self._note or "CTest did not run it"
             return Outcome("errored", "setup", None, self._failure("NotRun", why))
         if word == "Skipped":
             code = self._skip_codes.get(self._running)
             silent = "exit code %s" % code if code is not None else None
-            return Outcome("skipped", "call", self._last_words() or silent)
+            return Outcome("skipped", "call", self._last_line() or silent)
         why = word[len("Failed") :].strip() if word.startswith("Failed") else word
-        return Outcome("failed", "call", None, self._failure("Failed", why or self._last_words()))
+        return Outcome("failed", "call", None, self._failure("Failed", why or self._last_line()))
 
     def _failure(self, type, message):
         return {
@@ -248,12 +248,12 @@ class _Driver:
             "frames": [],
         }
 
-    def _last_words(self):
+    def _last_line(self):
         return next((line.strip() for line in reversed(self._output) if line.strip()), "")
 
 
 def _place(graph, node):
-    """Where the project adds the test."""
+    """File and line of the project's add_test."""
     nodes, files = graph.get("nodes", []), graph.get("files", [])
     if not isinstance(node, int) or node >= len(nodes) or "line" not in nodes[node]:
         return "", 0

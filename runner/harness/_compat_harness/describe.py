@@ -1,10 +1,10 @@
-"""What an exception and a test's place in the source look like in an event. Pure but for reading
-source files; nothing here fails, whatever objects a suite comes with.
+"""Describes exceptions and a test's place in the source for an event. Reads source files, and never
+raises, whatever objects a suite has.
 
 Not here: which state an exception means (the drivers).
 """
 
-from _compat_harness import own_builtins as __builtins__  # as said there
+from _compat_harness import own_builtins as __builtins__
 
 import functools
 import io
@@ -13,34 +13,33 @@ import re
 import traceback
 import types
 
-# Of a message or a traceback, in bytes. Tensors and sources get printed in them.
+# Bytes of a message or a traceback, which may print whole tensors.
 TEXT_LIMIT = 64 * 1024
-# Of a text that is one line to its readers: a reason, a sub-test's label, a key line.
+# Bytes of a text shown as one line: a reason, a sub-test's label, a key line.
 LINE_LIMIT = 4 * 1024
-# Of the frames of one traceback: a recursion error has a thousand that say the same.
+# Frames of one traceback: a recursion error has a thousand equal ones.
 FRAME_LIMIT = 100
 
-# Bound here: mock.patch("traceback.format_exception") and the like must not reach them.
+# Bound at import: mock.patch("traceback.format_exception") and similar must not reach them.
 _compile, _escape = re.compile, re.escape
 _format_exception = traceback.format_exception
 
-# The machinery between us and the suite; of no use to someone who looks for what went wrong.
+# Packages whose frames are left out: they do not help to find the cause of a failure.
 _HIDDEN_PACKAGES = frozenset(
     ["_compat_harness", "_pytest", "pytest", "pluggy", "unittest", "importlib"]
 )
 _UNQUALIFIED = frozenset(["builtins", "__main__", "_pytest", "pytest", "unittest"])
-# Decorators and their arguments lie between a function's first line and its `def`.
+# Lines between a function's first decorator and its `def`, at most.
 _DECORATOR_LINES = 200
 
 
-# Room for the line that says what was left out.
+# Reserved for the line that counts the bytes left out.
 _GAP_BYTES = 64
 
 
 def capped(text, limit=TEXT_LIMIT):
-    """`text` in at most `limit` bytes of UTF-8, its middle left out where it is longer: the ends say
-    what was done and what came of it."""
-    if 4 * len(text) <= limit:  # no character has more than four bytes
+    """`text` cut to `limit` bytes of UTF-8 by leaving out its middle."""
+    if 4 * len(text) <= limit:  # a character has four bytes at most
         return text
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= limit:
@@ -51,7 +50,7 @@ def capped(text, limit=TEXT_LIMIT):
 
 
 def type_name(cls):
-    """The name as tracebacks print it: qualified, but for built-in ones and the frameworks' own."""
+    """The name as tracebacks print it, without `builtins.` or the framework's module."""
     try:
         name, module = str(cls.__qualname__), str(cls.__module__)
     except BaseException:
@@ -62,7 +61,7 @@ def type_name(cls):
 def message_of(exception):
     try:
         return capped(str(exception))
-    except BaseException:  # a __str__ that raises; what, is no matter
+    except BaseException:  # __str__ may raise anything
         return "<the exception's __str__ failed>"
 
 
@@ -75,7 +74,7 @@ def traceback_text(exception, tb):
 
 
 def from_suite(tb):
-    """`tb` from the suite's first frame on; all of it where the suite has none."""
+    """`tb` from the suite's first frame on; the whole traceback if the suite has no frame."""
     first = tb
     while first is not None and _is_framework(first.tb_frame):
         first = first.tb_next
@@ -100,13 +99,13 @@ def _package_of(frame):
 def _is_framework(frame):
     return (
         _package_of(frame) in _HIDDEN_PACKAGES
-        or "__unittest" in frame.f_globals  # of an extension that asks to be taken for it
+        or "__unittest" in frame.f_globals  # an extension marks its frames as unittest's
         or frame.f_code.co_filename.startswith("<frozen importlib")
     )
 
 
 class Describer:
-    """Describes with absolute file names; `root` is what relative ones are relative to."""
+    """Describes exceptions and places. Relative file names become absolute, based on `root`."""
 
     def __init__(self, root):
         self._root = root
@@ -119,12 +118,13 @@ class Describer:
         return self._join(self._root, file)
 
     def failure(self, exception, tb, phase, text=None):
-        """The `failure` of docs/reference/file-formats.md. `text` is the traceback as the framework printed it."""
+        """The `failure` of docs/reference/file-formats.md. `text`: the traceback as printed by the
+        framework."""
         if text is None:
             text = traceback_text(exception, tb)
         frames = self.frames(tb)
         if isinstance(exception, SyntaxError) and isinstance(exception.filename, str):
-            # Its place is no frame, but Python prints it as one.
+            # Python prints the place of a syntax error like a frame.
             frames.append(self._frame(exception.filename, exception.lineno, "<module>"))
         return {
             "type": type_name(type(exception)),
@@ -135,21 +135,21 @@ class Describer:
         }
 
     def frames(self, tb):
-        found = []
+        frames = []
         while tb is not None:
             if not _is_framework(tb.tb_frame):
                 code = tb.tb_frame.f_code
-                found.append(self._frame(code.co_filename, tb.tb_lineno, code.co_name))
+                frames.append(self._frame(code.co_filename, tb.tb_lineno, code.co_name))
             tb = tb.tb_next
-        if len(found) > FRAME_LIMIT:
-            found[FRAME_LIMIT // 2 : -(FRAME_LIMIT // 2)] = []
-        return found
+        if len(frames) > FRAME_LIMIT:
+            frames[FRAME_LIMIT // 2 : -(FRAME_LIMIT // 2)] = []
+        return frames
 
     def _frame(self, file, line, function):
         return {"file": self.absolute(file), "line": line or 0, "function": function}
 
     def place(self, function):
-        """(file, line of the `def`) of a function under whatever wraps it; ("", 0) if unknown."""
+        """(file, line of the `def`) of a function inside its wrappers; ("", 0) if unknown."""
         code = _code_of(function)
         if code is None:
             return "", 0
@@ -157,7 +157,7 @@ class Describer:
         return file, self._def_line(file, code)
 
     def _def_line(self, file, code):
-        # A decorated function's code begins at its first decorator.
+        # co_firstlineno of a decorated function is the line of its first decorator.
         first = code.co_firstlineno
         if file not in self._sources:
             self._sources[file] = self._read(file)
@@ -180,7 +180,7 @@ def _read_lines(file):
 
 
 def _code_of(function):
-    # A count, not a condition: objects that answer every attribute would go on for ever.
+    # Bounded: an object that has every attribute would unwrap for ever.
     for _ in range(50):
         try:
             if isinstance(function, (functools.partial, functools.partialmethod)):

@@ -1,9 +1,9 @@
-"""The events file: whole JSON lines, each written at once, by a single system call where possible.
+"""Writes the events file: JSON lines, each by a single system call where possible.
 
 Not here: what the lines mean (recorder.py).
 """
 
-from _compat_harness import own_builtins as __builtins__  # as said there
+from _compat_harness import own_builtins as __builtins__
 
 import contextlib
 import errno
@@ -20,16 +20,15 @@ try:
 except ImportError:
     fcntl = None
 
-# Suites count, list and close descriptors; ours stay out of the numbers that they look at, and out
-# of each other's: a file opened again must not land on the log's number, to which stacks are
-# dumped.
+# Suites count, list and close descriptors, so the harness uses high numbers. The two numbers are
+# apart: a reopened events file must not get the log's number, to which faulthandler writes.
 LOG_DESCRIPTOR, EVENTS_DESCRIPTOR = 200, 210
 EXIT_CANNOT_WRITE = 74  # EX_IOERR
 
-# Of the lines held to restore a file that the suite has damaged. Past it the damage is final.
+# Lines kept in memory to restore a file that the suite damages. Longer files are not restored.
 KEPT_BYTES = 64 * 1024 * 1024
 
-# Bound here, as all that is called once the suite runs.
+# Bound at import: the suite's patches must not reach them.
 _suppress, _dirname = contextlib.suppress, os.path.dirname
 _EIO = errno.EIO
 
@@ -37,11 +36,13 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Descriptor:
-    """A duplicate of the descriptor `fd` with a high number, closed on exec. Writes to its own file
-    or fails: a suite may close it, and another file may get its number."""
+    """A duplicate of the descriptor `fd` with a high number, closed on exec.
+
+    `write` fails if the number now belongs to another file: a suite may close descriptors and open
+    its own."""
 
     def __init__(self, fd, least):
-        # Bound here: mock.patch("os.write") and the like must not reach them.
+        # Bound at import: mock.patch("os.write") and similar patches must not reach them.
         self._write, self._fstat, self._stat = os.write, os.fstat, os.stat
         self.number = _lift(fd, least)
         self._file = self._identity()
@@ -59,17 +60,17 @@ class Descriptor:
             return False
 
     def size_at(self, path):
-        """The file's size; None where `path` does not lead to it."""
+        """The file's size; None if `path` is not this file."""
         try:
-            there, own = self._stat(path), self._fstat(self.number)
+            at_path, own = self._stat(path), self._fstat(self.number)
         except OSError:
             return None
-        same = (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)
+        same = (at_path.st_dev, at_path.st_ino) == (own.st_dev, own.st_ino)
         return own.st_size if same else None
 
     def _identity(self):
-        found = self._fstat(self.number)
-        return found.st_dev, found.st_ino
+        status = self._fstat(self.number)
+        return status.st_dev, status.st_ino
 
 
 def _lift(fd, least):
@@ -77,20 +78,19 @@ def _lift(fd, least):
         return os.dup(fd)
     try:
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
-    except OSError:  # the limit on open files is below it
+    except OSError:  # `least` is above the limit on open files
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
 def clean(text):
-    """`text` as it can be written in UTF-8: lone surrogates become U+FFFD."""
+    """`text` with lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD."""
     return _SURROGATES.sub("\ufffd", text)
 
 
 def encode(value):
     """JSON text of str, bool, int, finite float, None, dict and list.
 
-    The standard library's encoder would do, but importing `json` here would decide which `json`
-    the suite gets where it has a module of that name.
+    Does not import `json`: a suite may have a module of that name, and must get its own.
     """
     if value is None:
         return "null"
@@ -110,13 +110,12 @@ def encode(value):
 
 
 class Events:
-    """Appends lines to the file at `path`, whatever the suite does to descriptors and folders. A
-    file that was deleted, emptied or replaced is written again. Each line is numbered, so that a
-    reader knows which ones are ours and whether any is missing.
+    """Appends numbered lines to the file at `path`, whatever the suite does to descriptors and
+    folders. Restores a file that was deleted, truncated or replaced. A reader sees from the pid
+    and the number whether a line belongs to the session and whether one is missing.
 
-    A process forked from this one that comes back into the harness (a test that forks and returns
-    twice) writes the one line it came with, under its own pid, and ends: the tests after it belong
-    to the session's process alone.
+    If a test forks and both processes return to the harness, the child writes one line under its
+    own pid and exits. Only the session's process runs the tests that follow.
     """
 
     def __init__(self, path):
@@ -127,11 +126,11 @@ class Events:
         self.log = _log_copy()
         self._file = self._open()
         self._count = 0
-        # What the file must hold at least, and our lines in it while they are not too many.
+        # The file's minimum size, and its lines until they exceed KEPT_BYTES.
         self._size, self._kept, self._kept_bytes = 0, [], 0
 
     def write(self, event, **values):
-        """Writes one line. None of `values` that is None is written."""
+        """Writes one line, without the `values` that are None."""
         pid = self._getpid()
         line = {"event": event, "pid": pid, "seq": self._count}
         line.update((k, v) for k, v in values.items() if v is not None)
@@ -145,18 +144,18 @@ class Events:
             self._file.write(data)
         except OSError as error:
             self.complain("cannot write %s: %s" % (self.path, error))
-            # Results that nobody will see are not worth having; the process's end says so at once.
+            # Without events the results are lost: exit at once so that the runner notices.
             self._exit(EXIT_CANNOT_WRITE)
         if pid != self.pid:
             self._exit(0)
         self._count += 1
 
     def is_forked(self):
-        """Whether this is a process forked from the session's."""
+        """Whether this process was forked from the session's process."""
         return self._getpid() != self.pid
 
     def check(self):
-        """Restores what was done to the file since the last line."""
+        """Restores the file if the suite damaged it since the last line."""
         if not self.is_forked():
             with _suppress(OSError):
                 if not self._file.is_open():
@@ -164,7 +163,7 @@ class Events:
                 self._size = self._checked_size()
 
     def complain(self, message):
-        """One line of our own on the log, past whatever the suite did to sys.stderr."""
+        """Writes one line to the log, even if the suite replaced sys.stderr."""
         try:
             self.log.write(("harness: %s\n" % clean(message)).encode("utf-8"))
         except OSError:
@@ -178,8 +177,8 @@ class Events:
             self._kept = None
 
     def _checked_size(self):
-        """The file's size, now that it holds what it should. It may hold more: lines of forked
-        processes."""
+        """Restores the file if it is too short or replaced; returns its size. Lines of forked
+        processes may make it larger than expected."""
         size = self._file.size_at(self.path)
         if size is not None and size >= self._size:
             return size
@@ -192,8 +191,8 @@ class Events:
         self.complain("%s was damaged by the suite; written again" % self.path)
         return len(data)
 
-    def _open(self, further=0):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | further
+    def _open(self, extra_flags=0):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | extra_flags
         fd = self._open_file(self.path, flags, 0o644)
         try:
             return Descriptor(fd, EVENTS_DESCRIPTOR)

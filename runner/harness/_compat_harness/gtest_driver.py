@@ -1,8 +1,8 @@
-"""Runs a GoogleTest binary: asks it for its tests, runs those that are wanted, and tells the
-recorder what its output says as it comes; at the end the binary's own JSON has the last word.
+"""Runs a GoogleTest binary: lists its tests, runs the selected ones, and reports results to the
+recorder as they are printed. At the end the binary's JSON overrides them.
 
-A binary that dies takes this process along in the same way, so that whoever watches sees it.
-Not here: states and ids (recorder.py), passing on what is printed (program.py).
+If the binary dies, this process ends with the same signal or exit code.
+Not here: states and ids (recorder.py), copying the output (program.py).
 """
 
 import json
@@ -13,27 +13,27 @@ import subprocess
 
 from _compat_harness.describe import capped
 from _compat_harness.gtest_text import (
-    Kept,
+    FailureText,
     is_disabled,
-    listed,
+    listed_tests,
     literal,
     parts_of,
     pattern_for,
     places_in,
     results_in,
-    written_as,
+    source_names,
 )
-from _compat_harness.program import Program, end_like, without
+from _compat_harness.program import Program, end_like, environment_without
 from _compat_harness.recorder import FAILING, Outcome
 
-VERSION, MAIN_SPEC = "", None  # a binary does not tell the version that it was built with
+VERSION, MAIN_SPEC = "", None  # a binary does not report its GoogleTest version
 
 LISTING_LIMIT_S = 60
 LISTING_LIMIT = 16 * 1024 * 1024  # bytes
-# Bytes of one argument; Linux takes 128 KiB.
+# Bytes of one argument; Linux allows 128 KiB.
 FILTER_LIMIT = 100_000
 
-# What a caller's shell may have set to choose, shuffle, repeat or hide tests.
+# Variables of the caller's shell that choose, shuffle, repeat or hide tests.
 DISTURBING = frozenset(
     [
         "GTEST_ALSO_RUN_DISABLED_TESTS",
@@ -59,7 +59,7 @@ DISTURBING = frozenset(
 )
 _ALSO_DISABLED = "--gtest_also_run_disabled_tests"
 
-# A test's own output may stand before them on the same line.
+# A test's own output may precede it on the same line.
 _MARK = re.compile(rb"\[( RUN      |       OK |  FAILED  |  SKIPPED )\] ")
 _STATES = {b"       OK ": "passed", b"  FAILED  ": "failed", b"  SKIPPED ": "skipped"}
 _SUITE_BEGINS = re.compile(rb"\[----------\] \d+ tests? from ([^,]*)(?:, where .*)?\Z")
@@ -91,7 +91,7 @@ def run(session):
 
 
 class _Ended(Exception):
-    """The binary ended before it had done its part; `code` as Program.run gives it."""
+    """The binary ended early, with Program.run's result `code`."""
 
     def __init__(self, code):
         super().__init__(code)
@@ -102,22 +102,22 @@ class _Driver:
     def __init__(self, session):
         self._session, self._recorder = session, session.recorder
         self._command = argv(session)
-        self._env = without(DISTURBING)
+        self._env = environment_without(DISTURBING)
         self._result_file = session.events.path + ".gtest.json"
-        self._cases = {}  # "Suite.Test" -> Case, of those that are to run
-        self._suites = {}  # suite -> names of all its tests that could run
+        self._cases = {}  # "Suite.Test" -> Case, for the tests to run
+        self._suites = {}  # suite -> names of all its enabled tests
 
     # Collection.
 
     def collect(self):
-        """Announces the tests; whether there are any to run."""
+        """Announces the tests. Returns whether there are any to run."""
         code, text = self._list()
         result = self._read_result()
-        # A binary that breaks at its exit has listed its tests before.
+        # A binary that crashes at exit may have listed its tests before.
         if code != 0 and not result:
-            self._tell_listing_failed(code, text)
+            self._report_listing_failed(code, text)
         places = places_in(result, self._session.describer)
-        disabled, tests = [], list(listed(text))
+        disabled, tests = [], list(listed_tests(text))
         own = {suite + "::" + test for suite, test in tests}
         for suite, test in tests:
             name = suite + "." + test
@@ -126,8 +126,8 @@ class _Driver:
             can_run = _ALSO_DISABLED in self._command or not disabled_one
             if can_run:
                 self._suites.setdefault(suite, []).append(name)
-            # What is one test's whole name asks for that one alone.
-            if not self._recorder.selected(case, written_as(suite, test) - own):
+            # A name that is a test's full name selects only that test.
+            if not self._recorder.selected(case, source_names(suite, test) - own):
                 continue
             self._recorder.announce(case)
             if can_run:
@@ -135,7 +135,7 @@ class _Driver:
             else:
                 disabled.append(case)
         if not self._suites and not disabled:
-            self._show(text)  # nothing of GoogleTest's: whatever it is may be read in the log
+            self._show(text)  # not a GoogleTest list: the log shows what it is
         self._recorder.ready()
         for case in disabled:
             case.outcomes.append(Outcome("skipped", "setup", "DISABLED_"))
@@ -143,8 +143,8 @@ class _Driver:
         return bool(self._cases)
 
     def _list(self):
-        """The exit code of the binary that is asked for its tests, and what it printed: a file
-        takes it, as a process that it leaves behind would hold a pipe open."""
+        """Exit code and output of --gtest_list_tests. The output goes to a file: a process that
+        the binary leaves behind would keep a pipe open."""
         select = self._session.arguments.select
         listing = self._session.events.path + ".list"
         command = self._command + ["--gtest_output=json:" + self._result_file]
@@ -168,15 +168,15 @@ class _Driver:
             text = file.read(LISTING_LIMIT).decode("utf-8", "replace")
         return code, text
 
-    def _tell_listing_failed(self, code, text):
+    def _report_listing_failed(self, code, text):
         self._show(text)
         if code is not None and code < 0:
             raise _Ended(code)
         how = "no answer in %d s" % LISTING_LIMIT_S if code is None else "exit code %d" % code
-        said = text.strip().rpartition("\n")[2]
+        last = text.strip().rpartition("\n")[2]
         failure = {
             "type": "NoTestList",
-            "message": "%s to --gtest_list_tests%s" % (how, ": " + said if said else ""),
+            "message": "%s to --gtest_list_tests%s" % (how, ": " + last if last else ""),
             "traceback": capped(text),
             "phase": "load",
             "frames": [],
@@ -191,7 +191,7 @@ class _Driver:
         self._session.events.log.write(text.encode("utf-8", "replace"))
 
     def _read_result(self):
-        """What the binary wrote for --gtest_output; {} where it wrote none, or not all of it."""
+        """The JSON that the binary wrote for --gtest_output; {} if it is missing or incomplete."""
         try:
             with open(self._result_file, encoding="utf-8", errors="replace") as file:
                 result = json.load(file)
@@ -234,13 +234,13 @@ class _Driver:
             return 1, []
         result = self._read_result()
         if not follower.closed and not result:
-            raise _Ended(code)  # in the middle: no `finish`
+            raise _Ended(code)  # died during the run: no `finish` event
         follower.close(result, code)
         return code, [line.decode("ascii", "replace") for line in follower.closing]
 
     def _filters(self):
-        """Filters that together name what is to run, each short enough for an argument; None for
-        one that need not be given."""
+        """Filters that together select the tests to run, each short enough for an argument. None:
+        no filter is needed."""
         whole, wanted = not self._session.arguments.select, []
         if whole and len(self._cases) == sum(map(len, self._suites.values())):
             return [None]
@@ -259,21 +259,22 @@ class _Driver:
 
 
 class _Follower:
-    """Reads what a binary prints. Only what fits is believed: the start of a test that is due while
-    none runs, the verdict on the one that runs or on the one that was last."""
+    """Reads the binary's output. Ignores lines that a test prints to imitate GoogleTest: accepts
+    the start of a pending test only while none runs, and a verdict only on the running test or
+    the last one."""
 
     def __init__(self, session, cases):
         self._recorder, self._describer = session.recorder, session.describer
         self._cases = cases
         self._due = {name.encode("utf-8", "surrogateescape"): c for name, c in cases.items()}
         self._running = self._last = None  # (name, case)
-        self._text = Kept()
+        self._text = FailureText()
         self._suite = b""
-        self._outside = []  # (suite, text) of failures that no test had
+        self._outside = []  # (suite, text) of failures outside of tests
         self._broken_suites = []
         self.closed = self.stopped = False
-        self.closing = []  # GoogleTest's last lines
-        self.stop = None  # ends the binary
+        self.closing = []  # GoogleTest's summary lines
+        self.stop = None  # function that ends the binary
 
     def line(self, line):
         line = line[:-1] if line.endswith(b"\r") else line
@@ -287,9 +288,9 @@ class _Follower:
                 if self._running is None and rest in self._due:
                     return self._start(rest)
             elif self._running is not None:
-                if _names(rest, self._running[0]):
+                if _starts_with_name(rest, self._running[0]):
                     return self._end(_STATES[mark.group(1)])
-            elif self._last is not None and _names(rest, self._last[0]):
+            elif self._last is not None and _starts_with_name(rest, self._last[0]):
                 return self._amend(self._last[1], _STATES[mark.group(1)])
         self._text.add(line)
 
@@ -318,7 +319,7 @@ class _Follower:
         self._keep_outside()
         case = self._due.pop(name)
         self._running, self._last = (name, case), None
-        self.closed, self.closing = False, []  # if it had closed: a test's own words
+        self.closed, self.closing = False, []  # an earlier summary was a test's own output
         self._recorder.start(case)
 
     def _end(self, state):
@@ -331,7 +332,7 @@ class _Follower:
             self.stop()
 
     def _amend(self, case, state):
-        """The framework's word on a test whose own output had said something else."""
+        """Corrects a state that was taken from the test's own output."""
         if case.outcomes and case.outcomes[0].state != state:
             case.outcomes = self._outcomes(state, self._text.take())
             self._recorder.amend(case)
@@ -351,7 +352,7 @@ class _Follower:
         return [Outcome(state, "call")]
 
     def _set_up_failure(self):
-        """Why GoogleTest skips a test that says nothing: its suite's set-up, or that of all."""
+        """Why GoogleTest skipped a test without a message: its suite's or the global set-up."""
         for owner, text in self._outside:
             for kind, _, words in parts_of(text):
                 if owner in (b"", self._suite) and kind == "Failure":
@@ -371,15 +372,17 @@ class _Follower:
             "frames": frames,
         }
 
-    # The end.
+    # After the run.
 
     def close(self, result, code):
-        """Settles what the output left open: by the binary's JSON where it is there."""
-        said, kept = results_in(result), self._kept_from_beginning()
+        """Completes and corrects the states from the binary's JSON, if there is one."""
+        by_name, skipped_globally = results_in(result), self._set_up_prevented_all()
         for name, case in self._cases.items():
-            state, text, seconds = said.get(name, (None, "", 0.0))
-            # Those that a global set-up skipped are passed in the JSON.
-            if state is None or kept or (case.outcomes and case.outcomes[0].state == state):
+            state, text, seconds = by_name.get(name, (None, "", 0.0))
+            # The JSON shows tests that a global set-up skipped as passed.
+            if state is None or skipped_globally:
+                continue
+            if case.outcomes and case.outcomes[0].state == state:
                 continue
             if case.outcomes:
                 case.outcomes = self._outcomes(state, text)
@@ -390,14 +393,14 @@ class _Follower:
                 case.began -= seconds
             case.outcomes = self._outcomes(state, text)
             self._recorder.end(case)
-        self._tell_fixtures(code)
+        self._report_fixtures(code)
 
-    def _kept_from_beginning(self):
-        """Whether a global set-up spoke, and no test began after it."""
-        spoke = any(owner == b"" and parts_of(text) for owner, text in self._outside)
-        return spoke and all(case.began is None for case in self._cases.values())
+    def _set_up_prevented_all(self):
+        """Whether a global set-up failed or skipped, and no test started."""
+        stopped = any(owner == b"" and parts_of(text) for owner, text in self._outside)
+        return stopped and all(case.began is None for case in self._cases.values())
 
-    def _tell_fixtures(self, code):
+    def _report_fixtures(self, code):
         for suite in self._broken_suites:
             text = "\n".join(text for owner, text in self._outside if owner == suite)
             self._pseudo(suite.decode("utf-8", "replace") + "::<TestSuite>", text, "class_setup")
@@ -432,5 +435,5 @@ class _Follower:
         self._recorder.pseudo(tail, tail, failures)
 
 
-def _names(rest, name):
+def _starts_with_name(rest, name):
     return rest == name or rest.startswith((name + b" (", name + b", where "))

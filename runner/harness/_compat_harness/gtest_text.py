@@ -1,7 +1,7 @@
-"""What a GoogleTest binary says, read: its list of tests, its JSON, the failures that it prints;
-and the patterns of its filter. Pure.
+"""Parses a GoogleTest binary's list of tests, its JSON and the failures it prints, and builds
+filter patterns. Pure functions.
 
-Not here: what comes of it (gtest_driver.py).
+Not here: running the binary and reporting (gtest_driver.py).
 """
 
 import os
@@ -15,9 +15,9 @@ _TEST_LINE = re.compile(r"  (\S.*?)(?:  # GetParam\(\) = .*)?\Z")
 _PART = re.compile(r"(?:(?P<file>\S+):(?P<line>\d+)|unknown file): (?P<kind>Failure|Skipped)\Z")
 
 
-class Kept:
-    """The lines from the first failure or skip on: what came before is the test's own output. Its
-    middle is let go where it grows too long."""
+class FailureText:
+    """Collects a test's lines from its first failure or skip on. If they grow too long, drops
+    lines in the middle."""
 
     def __init__(self):
         self._clear()
@@ -46,8 +46,8 @@ class Kept:
         return text.rstrip()
 
 
-def listed(text):
-    """(suite, test) in the order in which the binary has them."""
+def listed_tests(text):
+    """(suite, test) in the binary's order."""
     suite = None
     for line in text.splitlines():
         test = _TEST_LINE.match(line)
@@ -59,7 +59,7 @@ def listed(text):
 
 
 def _tests(result):
-    """(full name, entry) of the binary's JSON, whatever it holds."""
+    """(full name, entry) of the binary's JSON. Skips entries that are not as expected."""
     for suite in _dicts(result.get("testsuites")):
         for test in _dicts(suite.get("testsuite")):
             yield "%s.%s" % (suite.get("name"), test.get("name")), test
@@ -79,8 +79,8 @@ def places_in(result, describer):
 
 
 def results_in(result):
-    """Full name -> (state, text, seconds) of the tests that ran."""
-    said = {}
+    """{full name: (state, text, seconds)} of the tests that ran."""
+    results = {}
     for name, test in _tests(result):
         if test.get("status") != "RUN":
             continue
@@ -90,12 +90,12 @@ def results_in(result):
         skipped = test.get("result") == "SKIPPED"
         state = "failed" if failures else "skipped" if skipped else "passed"
         seconds = re.match(r"[0-9.]*[0-9]", str(test.get("time")))
-        said[name] = state, text, float(seconds.group()) if seconds else 0.0
-    return said
+        results[name] = state, text, float(seconds.group()) if seconds else 0.0
+    return results
 
 
 def parts_of(text):
-    """(kind, place, words) of each failure or skip that the text holds; `words` are one line."""
+    """(kind, place, message) of each failure or skip in `text`; each message is one line."""
     parts, lines = [], []
     for line in text.splitlines():
         head = _PART.search(line)
@@ -105,17 +105,17 @@ def parts_of(text):
             parts.append((head.group("kind"), place, lines))
         else:
             lines.append(line.strip())
-    return [(kind, place, " ".join(filter(None, words))) for kind, place, words in parts]
+    return [(kind, place, " ".join(filter(None, lines))) for kind, place, lines in parts]
 
 
 def is_disabled(name):
     return name.startswith("DISABLED_") or "/DISABLED_" in name
 
 
-def written_as(suite, test):
-    """Names of what a test comes from, as the source has them, and of what is between: of
-    Some/Suite.Test/0 (TEST_P), Suite/0.Test (TYPED_TEST) and Some/Suite/0.Test (TYPED_TEST_P) also
-    Suite and Suite::Test."""
+def source_names(suite, test):
+    """Names under which a parametrized test may be selected. Suite and Suite::Test, as in the
+    source, select Some/Suite.Test/0 (TEST_P), Suite/0.Test (TYPED_TEST) and Some/Suite/0.Test
+    (TYPED_TEST_P); names with one of the affixes do so, too."""
     parts = suite.split("/")
     ends = (len(parts), len(parts) - 1)
     suites = {"/".join(parts[first:last]) for first in (0, 1) for last in ends} - {""}
@@ -124,10 +124,10 @@ def written_as(suite, test):
 
 
 def literal(name):
-    """A filter's pattern for `name`: the characters that mean something in it match any one."""
+    """A filter pattern for `name`. Special characters become `?`, which matches any character."""
     return re.sub(r"[:*-]", "?", name)
 
 
 def pattern_for(select):
-    """A word without wildcards matches within names, as unittest's -k does."""
+    """The filter for `-k`: as in unittest, a word without wildcards matches anywhere in a name."""
     return select if any(character in select for character in "*?:-") else "*%s*" % select

@@ -1,5 +1,5 @@
-"""Runs a program whose tests are its own (a GoogleTest binary, ctest) and passes on what it prints,
-byte for byte, while somebody follows it line by line.
+"""Runs a test program (a GoogleTest binary, ctest), copies its output to the log byte for byte, and
+passes each line to a driver.
 
 Not here: what the lines mean (gtest_driver.py, ctest_driver.py).
 """
@@ -13,17 +13,17 @@ import subprocess
 import threading
 
 _CHUNK = 1 << 16
-# A longer line is followed in pieces: what a framework says stands in short ones, or at the end.
+# A longer line is passed on in pieces: a framework's own lines are short, or end the long line.
 _LONGEST_LINE = 1 << 20
 _KEPT_OF_LINE = 1 << 12
-# What a pipe may hold when the program is gone. A process that it left behind may go on writing.
-_LAST_WORDS = 1 << 20
+# Bytes read from the pipe after the program ended: a process it left behind may write for ever.
+_READ_AFTER_EXIT = 1 << 20
 _TERM_GRACE_S = 2.0
 
 
 class Program:
-    """`follow` gets each line, without its end, as bytes. `folder` is where the program runs; None:
-    where we do."""
+    """`follow` is called with each line as bytes, without its line end. The program runs in
+    `folder`, or in the current folder if None."""
 
     def __init__(self, argv, env, follow, folder=None):
         self._argv, self._env, self._follow, self._folder = argv, env, follow, folder
@@ -31,9 +31,9 @@ class Program:
         self._partial = b""
 
     def run(self):
-        """Returns when the program has ended, whoever still holds its streams: its exit code, or
-        minus the signal that ended it."""
-        # Our stacks say nothing of a program that hangs.
+        """Returns when the program has ended, even if another process still has its streams open:
+        the exit code, or minus the signal that ended it."""
+        # Python's stacks would not show where the program hangs.
         faulthandler.unregister(signal.SIGUSR1)
         signal.signal(signal.SIGUSR1, lambda number, frame: None)
         output, theirs = os.pipe()
@@ -49,22 +49,22 @@ class Program:
         finally:
             os.close(theirs)
         os.set_blocking(output, False)
-        self._pass_on(output, self._end_of(self._process))
+        self._pass_on(output, self._exit_descriptor(self._process))
         os.close(output)
         if self._partial:
             self._follow(self._partial)
         return self._process.wait()
 
     def stop(self):
-        """Ends the program. To be called from `follow`."""
+        """Ends the program. Called from `follow`."""
         self._process.terminate()
         killer = threading.Timer(_TERM_GRACE_S, self._process.kill)
         killer.daemon = True
         killer.start()
 
     @staticmethod
-    def _end_of(process):
-        """A descriptor that can be read once `process` has ended."""
+    def _exit_descriptor(process):
+        """A descriptor that becomes readable when `process` has ended."""
         gone, closed_then = os.pipe()
 
         def wait():
@@ -82,22 +82,22 @@ class Program:
         while not ended:
             ready = [fd for fd, _ in poll.poll()]
             ended = gone in ready
-            taken = 0
+            count = 0
             while output in ready or ended:
                 data = _read(output)
-                if data == b"":  # closed; its end is still to come
+                if data == b"":  # closed, though the program may still run
                     poll.unregister(output)
                     output = -1
                     break
                 if data is None:
                     break
-                self._take(data)
-                taken += len(data)
-                if not ended or taken > _LAST_WORDS:
+                self._handle(data)
+                count += len(data)
+                if not ended or count > _READ_AFTER_EXIT:
                     break
         os.close(gone)
 
-    def _take(self, data):
+    def _handle(self, data):
         _write(1, data)
         lines = (self._partial + data).split(b"\n")
         self._partial = lines.pop()
@@ -109,7 +109,7 @@ class Program:
 
 
 def _read(fd):
-    """What there is; None where there is nothing yet, b"" at the end."""
+    """The available bytes; None if there are none yet, b"" at the end."""
     if fd < 0:
         return None
     try:
@@ -124,18 +124,18 @@ def _write(fd, data):
 
 
 def end_like(code):
-    """Ends this process as the program ended: whoever watches it sees the program's own end."""
+    """Ends this process with the program's exit code or signal, for whoever waits for it."""
     if code >= 0:
         raise SystemExit(code)
     number = -code
     faulthandler.disable()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program's own is the one of use
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program's core dump is the useful one
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
     os._exit(128 + number)
 
 
-def without(names):
-    """Our environment, but for the variables `names`."""
+def environment_without(names):
+    """The environment without the variables `names`."""
     return {name: value for name, value in os.environ.items() if name not in names}

@@ -1,10 +1,9 @@
-"""Runs a module under pytest and reports to the recorder: a plugin that listens, and the few
-options that one module in a process of its own needs.
+"""Runs a module under pytest with a plugin that reports to the recorder.
 
 Not here: states and ids (recorder.py).
 """
 
-from _compat_harness import own_builtins as __builtins__  # as said there
+from _compat_harness import own_builtins as __builtins__
 
 import importlib.util
 import re
@@ -18,11 +17,11 @@ from _compat_harness.recorder import FAILING, Outcome
 VERSION = pytest.__version__
 MAIN_SPEC = importlib.util.find_spec("pytest.__main__")
 
-# Before what argparse says of the command line.
+# The usage text that precedes argparse's error message.
 _USAGE = re.compile(r"\Ausage: .*?^\S+: error: ", re.S | re.M)
 
-# Reorder or repeat tests; each is the runner's own business. They are taken out after the options
-# were read, so that those which the suite's configuration has for them stay valid.
+# Reorder or repeat tests, which the runner does itself. Unregistered only after option parsing, so
+# that their options in the suite's configuration stay valid.
 _UNWANTED_PLUGINS = ("randomly", "pytest_randomly", "rerunfailures", "pytest_rerunfailures")
 
 
@@ -39,12 +38,12 @@ def argv(session):
 
 def run(session):
     plugin = _Plugin(session)
-    # The suite's folder takes no writes, and modules that run side by side share no cache.
+    # Nothing is written into the suite's folder, and parallel modules do not share a cache.
     cache = session.events.path + ".pytest_cache"
     ours = ["-o", "cache_dir=" + cache]
     if session.forked:
-        # Of plugins that lie in what was imported before pytest was asked to rewrite them: a suite
-        # that makes errors of warnings would not start.
+        # pytest warns about plugins imported before it could rewrite them. A suite that turns
+        # warnings into errors would not start.
         text = "ignore:Module already imported so cannot be rewritten"
         ours += ["-W", text + ":pytest.PytestAssertRewriteWarning"]
     remove = shutil.rmtree
@@ -62,10 +61,10 @@ class _Plugin:
         self._session, self._recorder = session, session.recorder
         self._describer = session.describer
         self._cases = {}  # item -> Case
-        self._current = None  # the case that runs
-        self._described = None  # (when, exception, failure) of the report that is being made
-        self._told = False  # whether a row of our own says why the module has no tests
-        self.cut_short = False  # pytest did not return in order
+        self._current = None  # the running case
+        self._described = None  # (when, failure) of the report in progress
+        self._explained = False  # whether a row says why the module has no tests
+        self.cut_short = False  # pytest ended abnormally
         self._pytest_session = None
 
     # Start-up.
@@ -76,8 +75,8 @@ class _Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config, args):
-        # The last word counts: these stand after the suite's own options. pytest's own count takes
-        # a test that broke in two phases for two, and each sub-test for one: we count.
+        # Appended after the suite's options, so they win. The recorder counts failures: pytest
+        # counts a test that broke in two phases twice, and each sub-test.
         if early_config.pluginmanager.hasplugin("xdist"):
             args.append("-n0")
         args.append("--maxfail=0")
@@ -100,31 +99,31 @@ class _Plugin:
                 manager.unregister(name=name)
 
     def _module_failure(self, called):
-        """pytest could not start: its configuration, a conftest or an argument is wrong. Or it broke
-        where it does not expect to: the suite has closed the stream that it reports to."""
-        if called.excinfo is None or self._told:
+        """Reports that pytest could not start (its configuration, a conftest or an argument is
+        wrong), or that it crashed, for instance because the suite closed its output."""
+        if called.excinfo is None or self._explained:
             return
         error = called.excinfo[1]
-        # A conftest that fails: 7.x keeps its exc_info, 8.x the exception.
+        # When a conftest fails, pytest 7.x keeps its exc_info, 8.x the exception.
         cause = getattr(error, "cause", None) or (getattr(error, "excinfo", None) or (0, None))[1]
         error = cause if isinstance(cause, BaseException) else error
-        self._tell_of_session(error, error.__traceback__)
+        self._report_session_failure(error, error.__traceback__)
 
-    def _tell_of_session(self, error, tb):
+    def _report_session_failure(self, error, tb):
         if isinstance(error, pytest.UsageError):
-            # Raised by pytest itself: its words are the cause, and no frame tells more.
+            # Raised by pytest itself: its message is the cause, and frames add nothing.
             outcome = self._session.load_failure(error, None, "ERROR: %s\n" % error)
             outcome.failure["message"] = _USAGE.sub("", outcome.failure["message"])
         else:
             outcome = self._session.load_failure(error, tb)
         if self._recorder.ready_written:
             outcome.phase = outcome.failure["phase"] = "module_teardown"
-            self._tell("<session>", outcome)
+            self._report_row("<session>", outcome)
         else:
-            self._tell("<module>", outcome)
+            self._report_row("<module>", outcome)
 
-    def _tell(self, tail, outcome):
-        self._told = True
+    def _report_row(self, tail, outcome):
+        self._explained = True
         self._recorder.pseudo(tail, self._session.module, [outcome])
 
     # Collection.
@@ -133,26 +132,27 @@ class _Plugin:
     def pytest_make_collect_report(self):
         called = yield
         if called.excinfo is not None:
-            # SystemExit or KeyboardInterrupt: pytest lets them end everything.
+            # SystemExit or KeyboardInterrupt, which pytest lets end the session.
             _, error, tb = called.excinfo
-            self._tell("<module>", self._session.load_failure(error, tb))
+            self._report_row("<module>", self._session.load_failure(error, tb))
             return
         report = called.get_result()
         if report.outcome == "passed":
             return
         error = report.call.excinfo
         if report.outcome == "skipped":
-            self._tell("<module>", Outcome("skipped", "load", _skip_reason(report)))
+            self._report_row("<module>", Outcome("skipped", "load", _skip_reason(report)))
             return
         exception = error.value
         if isinstance(exception, pytest.Collector.CollectError) and exception.__cause__:
-            exception = exception.__cause__  # an import that failed, told in pytest's words
+            exception = exception.__cause__  # the import error that pytest wrapped
         text = _printed(report)
-        self._tell("<module>", self._session.load_failure(exception, exception.__traceback__, text))
+        tb = exception.__traceback__
+        self._report_row("<module>", self._session.load_failure(exception, tb, text))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, config, items):
-        yield  # after every other plugin: what they take out was not collected
+        yield  # after all other plugins: tests that they deselect are not collected
         kept, dropped = [], []
         for item in items:
             case = self._cases[item] = self._case(item)
@@ -182,10 +182,10 @@ class _Plugin:
                 return file, line
             path, line, _ = item.reportinfo()
             return self._describer.absolute(str(path)), (line + 1 if line is not None else 0)
-        except Exception:  # an item of a plugin of the suite
+        except Exception:  # an item from one of the suite's plugins
             return "", 0
 
-    # A test's life.
+    # Running.
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
@@ -199,7 +199,7 @@ class _Plugin:
             if not any(o.state in FAILING for o in case.outcomes):
                 failure = self._describer.failure(error, tb, "call")
                 case.outcomes.append(Outcome("errored", "call", None, failure))
-            self._told = True
+            self._explained = True
         self._recorder.end(case)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -211,10 +211,10 @@ class _Plugin:
             failure = self._describer.failure(
                 call.excinfo.value, call.excinfo.tb, phase, _printed(report)
             )
-            # Where an exception has no words of its own, pytest finds some.
-            words = getattr(report.longrepr, "errorstring", None)
-            if isinstance(words, str):
-                failure["message"] = words
+            # pytest's own message for an exception without one.
+            message = getattr(report.longrepr, "errorstring", None)
+            if isinstance(message, str):
+                failure["message"] = message
             self._described = (phase, failure)
 
     def pytest_runtest_logreport(self, report):
@@ -226,7 +226,7 @@ class _Plugin:
         outcome = self._outcome(report, failure)
         if outcome is None:
             return
-        # pytest-subtests, and pytest's own since version 9.
+        # From pytest-subtests, or from pytest itself since version 9.
         label = getattr(report, "sub_test_description", None) or getattr(
             report, "_sub_test_description", None
         )
@@ -237,7 +237,7 @@ class _Plugin:
         else:
             self._current.outcomes.append(outcome)
         if self._recorder.has_enough(self._current):
-            # Said before the tear-down, so that it takes down what later tests would have used.
+            # Set before the tear-down, so that pytest also tears down fixtures of later tests.
             self._pytest_session.shouldfail = "stopping after %d failures" % (
                 self._session.arguments.maxfail
             )
@@ -245,7 +245,7 @@ class _Plugin:
     def _outcome(self, report, failure):
         phase, xfail = report.when, getattr(report, "wasxfail", None)
         if report.failed:
-            if failure is None:  # a strict xpass, or a plugin's own report
+            if failure is None:  # a strict xpass, or a report made by a plugin
                 text = _printed(report)
                 failure = {
                     "type": "Failed",
@@ -266,18 +266,18 @@ class _Plugin:
         return Outcome("xpassed", phase, _xfail_reason(xfail))
 
     def closing(self):
-        """pytest's own counts in the form of its closing line; None where nothing prints it."""
+        """pytest's own counts in the form of its summary line; None without a terminal reporter."""
         try:
             manager = self._pytest_session.config.pluginmanager
             parts, _ = manager.getplugin("terminalreporter").build_summary_stats_line()
             return "%s in 0.00s" % ", ".join(text for text, _ in parts)
-        except Exception:  # no reporter, or one of the suite's own
+        except Exception:  # no reporter, or the suite's own
             return None
 
-    # Ends out of order.
+    # Abnormal ends.
 
     def pytest_keyboard_interrupt(self, excinfo):
-        # pytest's own way to stop: errors in collection, a plugin that has seen enough.
+        # Session.Interrupted is pytest's regular way to stop, after collection errors for example.
         if not isinstance(excinfo.value, pytest.Session.Interrupted):
             self._cut_short(excinfo)
 
@@ -286,8 +286,8 @@ class _Plugin:
 
     def _cut_short(self, excinfo):
         self.cut_short = True
-        if not self._told:  # in the row of the test that it happened in
-            self._tell_of_session(excinfo.value, excinfo.tb)
+        if not self._explained:  # otherwise the test's own row says it
+            self._report_session_failure(excinfo.value, excinfo.tb)
 
 
 def _printed(report):

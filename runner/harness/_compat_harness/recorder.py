@@ -1,10 +1,10 @@
-"""From what a framework reports about tests to events: ids, the one state of each test, the order
-of lines.
+"""Turns what a framework reports into events: assigns ids, decides each test's final state and
+keeps events in order.
 
-Knows no framework; the drivers translate. Not here: how a line is written (events.py).
+Knows no framework: the drivers translate. Not here: how a line is written (events.py).
 """
 
-from _compat_harness import own_builtins as __builtins__  # as said there
+from _compat_harness import own_builtins as __builtins__
 
 import re
 import sys
@@ -13,18 +13,20 @@ import time
 from _compat_harness.events import clean
 
 FAILING = ("failed", "errored")
-# What counts for `maxfail`; under unittest an unexpected success fails the run, too.
+# States that count towards `maxfail`. In unittest an unexpected success fails the run.
 BROKEN = FAILING + ("crashed", "timed_out")
 BROKEN_IN_UNITTEST = BROKEN + ("xpassed",)
 
-# What varies from run to run: `<function f at 0x7f…>`, or the same made into a name.
+# Addresses differ from run to run: `<function f at 0x7f…>`, also inside a generated name.
 _ADDRESS = re.compile(r"(?<=at[ _])0x[0-9a-fA-F]+|0x[0-9a-fA-F]{9,16}(?![0-9a-fA-F])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 class Outcome:
-    """One thing that the framework reported about a test. Of a sub-test where `own` is false: it
-    decides the test's state with the others, its failure is told elsewhere."""
+    """One thing that the framework reported about a test.
+
+    `own` is false for a sub-test's outcome: it counts towards the test's state, but its failure is
+    in the sub-test's own event."""
 
     __slots__ = ("state", "phase", "reason", "failure", "own")
 
@@ -44,8 +46,8 @@ class Case:
         self.outcomes = []
 
 
-def _holders(id):
-    """The id, and the ids that stand for all it is part of: a::B::t[x] -> a::B::t[x], a::B::t, a::B."""
+def _with_parents(id):
+    """The id and the ids of its parents: a::B::t[x] -> a::B::t[x], a::B::t, a::B."""
     yield id
     bare = id.partition("[")[0]
     while "::" in bare:
@@ -54,10 +56,11 @@ def _holders(id):
 
 
 class Recorder:
-    """Writes the events of one module. `only`: ids to keep, of tests or of what holds them
-    (`path::Class`, `path::Class::test` of a parametrized one); None for all. `maxfail`: after so
-    many rows in a state of `broken` the framework is to stop; 0 for never. `budget`: for the text of
-    failures."""
+    """Writes the events of one module.
+
+    `only`: ids of tests to keep, or of their parents (`path::Class`, `path::Class::test` for a
+    parametrized test); None keeps all. `maxfail`: stop the framework after this many rows in a
+    state listed in `broken`; 0 never stops. `budget`: the TextBudget for failures."""
 
     def __init__(self, events, describer, module, file, only, budget, maxfail=0, broken=BROKEN):
         self.events, self.describer, self._budget = events, describer, budget
@@ -72,7 +75,7 @@ class Recorder:
     # Collection.
 
     def case(self, tail, name, place=("", 0), pseudo=False):
-        """A test of this module, `tail` being its id after the path. Not yet announced."""
+        """A test of this module, not announced yet. `tail` is its id after the module's path."""
         id = self.module + "::" + _ADDRESS.sub("0x\u2026", _CONTROL.sub(_escaped, clean(tail)))
         count = self._seen[id] = self._seen.get(id, 0) + 1
         if count > 1:
@@ -81,11 +84,11 @@ class Recorder:
         return Case(id, name, file or self.file, line, pseudo)
 
     def selected(self, case, also=()):
-        """`also`: further names, after the module's, by which it may be asked for."""
+        """Whether `only` names the case, one of its parents, or one of the names in `also`."""
         if self._only is None:
             return True
         names = (self.module + "::" + name for name in also)
-        return any(id in self._only for ids in (_holders(case.id), names) for id in ids)
+        return any(id in self._only for ids in (_with_parents(case.id), names) for id in ids)
 
     def announce(self, case):
         self._collected += 1
@@ -104,58 +107,58 @@ class Recorder:
         self.events.write("ready", collected=self._collected)
 
     def is_silent(self):
-        """Whether nothing has been told yet of what the module holds, or why it cannot be known."""
+        """Whether no event yet names a test of the module or says why there is none."""
         return not self.ready_written and self._collected == 0
 
-    # A test's life.
+    # Running.
 
     def start(self, case):
         case.began = self._now()
         self.events.write("start", id=case.id, time=round(case.began, 6))
-        self._tell_shim("begin_test", case.id)
+        self._call_shim("begin_test", case.id)
 
     def subtest(self, case, label, state, reason=None, failure=None):
-        # Passing and skipped sub-tests leave the deciding to the others.
+        # `verdict` lets a failed or skipped sub-test decide the test's state.
         case.outcomes.append(Outcome(state, "call", reason, None, own=False))
-        told = self._budget.failures([failure] if failure else [])
+        written = self._budget.failures([failure] if failure else [])
         self.events.write(
             "subtest",
             id=case.id,
             label=self._budget.line(label),
             state=state,
             reason=self._budget.line(reason),
-            failure=told[0] if told else None,
+            failure=written[0] if written else None,
         )
 
     def end(self, case):
-        """Writes the case's one state. A case that was never started took no time."""
+        """Writes the case's final state. A case that was never started has duration 0."""
         if case.began is None:
             duration = 0.0
         else:
             duration = self._now() - case.began
-            self._tell_shim("end_test")
+            self._call_shim("end_test")
         self._ended += 1
-        self._tell_end(case, duration)
+        self._write_end(case, duration)
 
     def amend(self, case):
-        """Another `end` of a case: the framework has taken back what the first one said."""
-        self._tell_end(case, self._now() - case.began)
+        """Writes a second `end` for a case whose state the framework has corrected."""
+        self._write_end(case, self._now() - case.began)
 
-    def _tell_end(self, case, duration):
+    def _write_end(self, case, duration):
         keys = verdict(case.outcomes)
         keys["reason"] = self._budget.line(keys.get("reason"))
-        told = self._budget.failures(keys.pop("failures"))
-        keys["failure"], keys["also"] = told[0] if told else None, told[1:] or None
+        failures = self._budget.failures(keys.pop("failures"))
+        keys["failure"], keys["also"] = failures[0] if failures else None, failures[1:] or None
         (self._bad.add if keys["state"] in self._broken else self._bad.discard)(case.id)
         self.events.write("end", id=case.id, duration_s=round(duration, 6), **keys)
 
     def has_enough(self, running=None):
-        """Whether `maxfail` is reached, the case that still runs counted by what is known of it."""
+        """Whether `maxfail` is reached. A case still `running` counts if it has failed."""
         failing = running is not None and any(o.state in FAILING for o in running.outcomes)
         return 0 < self._maxfail <= len(self._bad) + failing
 
     def pseudo(self, tail, name, outcomes, place=("", 0)):
-        """A row that is no test, announced and ended at once."""
+        """Announces and ends a row that is not a test, such as `<module>` for a load failure."""
         case = self.announce(self.case(tail, name, place, pseudo=True))
         case.outcomes.extend(outcomes)
         self.end(case)
@@ -166,12 +169,12 @@ class Recorder:
         )
 
     def finish(self, closing=None):
-        """`closing`: the framework's own last lines, or its counts in their form."""
+        """`closing`: the framework's summary lines, or its counts in the same form."""
         self.events.write(
             "finish", collected=self._collected, ended=self._ended, closing=closing
         )
 
-    def _tell_shim(self, function, *args):
+    def _call_shim(self, function, *args):
         shim = self._modules.get("compat_shim")
         if shim is None:
             return
@@ -182,11 +185,10 @@ class Recorder:
 
 
 def verdict(outcomes):
-    """The keys of an `end` from the outcomes in the order in which they came, its `failure` and `also`
-    together as `failures`.
+    """The keys of an `end` event, with `failure` and `also` combined as `failures`.
 
-    The first that failed decides; without one, the first that did not simply pass. A test of which
-    nothing was reported has not passed.
+    The first failing outcome decides; without one, the first that is not a pass. A test without
+    outcomes is an error.
     """
     if not outcomes:
         failure = {
@@ -203,12 +205,12 @@ def verdict(outcomes):
 
     own = [o for o in outcomes if o.own]
     by_framework = own[0].state if own else "passed"
-    told = [o for o in own if o.failure is not None]
+    reported = [o for o in own if o.failure is not None]
     if failing:
-        told = [o for o in told if o.state in FAILING]
-    failures = [dict(o.failure, counted=o.state) for o in told]
+        reported = [o for o in reported if o.state in FAILING]
+    failures = [dict(o.failure, counted=o.state) for o in reported]
     if failures and failures[0]["counted"] == decisive.state:
-        del failures[0]["counted"]  # as the state says
+        del failures[0]["counted"]  # equals the state: redundant
     return {
         "state": decisive.state,
         "phase": decisive.phase,
@@ -219,5 +221,5 @@ def verdict(outcomes):
 
 
 def _escaped(match):
-    """An id is one line, also in the file of `--only`."""
+    """An id must fit on one line of the `--only` file."""
     return match.group().encode("unicode_escape").decode("ascii")

@@ -1,7 +1,7 @@
-"""One session: arguments in, the process made to look like `python -m FRAMEWORK`, the driver
-run."""
+"""Runs one session: parses the arguments, makes the process look like `python -m FRAMEWORK`, and
+runs the driver."""
 
-from _compat_harness import own_builtins as __builtins__  # as said there
+from _compat_harness import own_builtins as __builtins__
 
 import atexit
 import faulthandler
@@ -16,7 +16,7 @@ from _compat_harness.recorder import BROKEN, BROKEN_IN_UNITTEST, Outcome, Record
 from _compat_harness.text_budget import EVENTS_BYTES, TextBudget
 
 FORMAT = 1
-# Frameworks that run in this process; the others are programs of their own.
+# Frameworks that run in this process; the others run as separate programs.
 _IN_PYTHON = ("unittest", "pytest")
 
 _NUMBERS = {"maxfail": 0, "events-bytes": EVENTS_BYTES}  # name: default
@@ -30,7 +30,7 @@ _USAGE = (
 
 
 class Arguments:
-    """The command line. By hand, so that a value may begin with a dash: `--option -x`."""
+    """The command line. argparse rejects values that begin with a dash: `--option -x`."""
 
     def __init__(self, argv):
         self.framework = self.module = self.root = self.events = self.only = self.select = None
@@ -65,7 +65,7 @@ class Arguments:
 
 
 class Session:
-    """What a driver works with."""
+    """The arguments, events file and helpers that a driver works with."""
 
     def __init__(self, arguments, events, recorder, describer, forked):
         self.arguments, self.events, self.forked = arguments, events, forked
@@ -81,15 +81,15 @@ class Session:
 
 
 def main(argv):
-    """Runs the module and leaves with the framework's own exit status."""
+    """Runs the module and exits with the framework's own exit status."""
     forked = argv[:1] == ["--zygote"]
     if forked:
-        argv = _forked_from_a_zygote(argv[1:])
+        argv = _serve_as_zygote(argv[1:])
     arguments = Arguments(argv)
     driver = _driver_for(arguments.framework)
     only = _read_ids(arguments.only) if arguments.only else None
     events = Events(arguments.events)
-    atexit.register(events.check)  # the first one to register is the last one to be called
+    atexit.register(events.check)  # registered first, so called last
     os.chdir(arguments.root)
     root = os.getcwd()
     describer = Describer(root)
@@ -104,11 +104,11 @@ def main(argv):
     command = argv
     if arguments.framework in _IN_PYTHON:
         if not forked:
-            _stand_in_for(driver.MAIN_SPEC, root)
+            _look_like_python_m(driver.MAIN_SPEC, root)
         sys.argv[:] = argv
         command = [sys.executable, "-m", arguments.framework] + argv[1:]
     if sys.stdout is not None:
-        sys.stdout.reconfigure(line_buffering=True)  # or its lines come after those of stderr
+        sys.stdout.reconfigure(line_buffering=True)  # keeps the order of stdout and stderr lines
     _dump_stacks_to(events.log.number)
     events.write(
         "session",
@@ -126,33 +126,34 @@ def main(argv):
     try:
         driver.run(session)
     except BaseException as error:
-        # SystemExit of a framework that returned in order comes here, too.
+        # A framework that finishes normally raises SystemExit.
         if recorder.is_silent():
             outcome = session.load_failure(error, error.__traceback__)
             recorder.pseudo("<module>", arguments.module, [outcome])
         if not isinstance(error, (SystemExit, KeyboardInterrupt)) and sys.stderr is not stderr:
-            # Python would say it to whatever the suite has left there.
+            # Python would print to the suite's replacement of sys.stderr.
             events.complain(traceback_text(error, error.__traceback__))
         raise
 
 
-def _forked_from_a_zygote(argv):
-    """In each process forked from this one, which looks to the suite's imports as theirs will: the
-    arguments of its module."""
-    from _compat_harness import zygote  # before the framework: see its end
+def _serve_as_zygote(argv):
+    """Serves fork requests. Returns only in a forked process: the arguments for its module.
+
+    The suite's imports see the same sys.argv, sys.path and __main__ as in a forked process."""
+    from _compat_harness import zygote  # first: its atexit function must be called last
 
     if len(argv) < 3 or not argv[0].isdigit():
         raise SystemExit(_USAGE)
     number, framework, root, *names = argv
     spec = _driver_for(framework).MAIN_SPEC
     os.chdir(root)
-    _stand_in_for(spec, os.getcwd())
+    _look_like_python_m(spec, os.getcwd())
     sys.argv[:] = [spec.origin if spec is not None else "", "-v"]
     return zygote.serve(int(number), names)
 
 
-class _Missing:
-    """Stands for a framework that cannot be imported: the module's one row then says why."""
+class _MissingFramework:
+    """Driver for a framework that cannot be imported: the module's only row says why."""
 
     VERSION, MAIN_SPEC = "", None
 
@@ -179,7 +180,7 @@ def _driver_for(framework):
         else:
             raise SystemExit("%s\nno such framework: %s" % (_USAGE, framework))
     except ImportError as error:
-        return _Missing(error)
+        return _MissingFramework(error)
     return driver
 
 
@@ -188,13 +189,13 @@ def _read_ids(path):
         return frozenset(line.rstrip("\n") for line in lines) - {""}
 
 
-def _stand_in_for(spec, root):
-    """Makes this process look as `python -m` leaves it: search path, main module.
+def _look_like_python_m(spec, root):
+    """Gives this process the search path and main module of `python -m`.
 
-    Children started by multiprocessing's spawn read the main module's name here: as under the
-    framework, they have nothing of it to import.
+    multiprocessing's spawn children read the main module's name; as under the framework alone,
+    they must find nothing to import.
     """
-    if not getattr(sys.flags, "safe_path", False):  # python -P puts no folder first
+    if not getattr(sys.flags, "safe_path", False):  # python -P adds no folder to sys.path
         sys.path[0] = root
     if spec is not None:
         main = sys.modules["__main__"]

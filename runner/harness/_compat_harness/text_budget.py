@@ -1,20 +1,19 @@
-"""How much text the failures of a module may write to its events file (limits.events_bytes): what a
-test prints of its tensors is the suite's to decide, and the runner reads, stores and reports it.
+"""Limits how much text the failures of a module write to its events file (limits.events_bytes).
 
-Lines are never left out, and no state, id or count: only text.
-Not here: how one text is cut (describe.capped).
+Only text is cut: every line, state, id and count is kept. Not here: how one text is cut
+(describe.capped).
 """
 
-from _compat_harness import own_builtins as __builtins__  # as said there
+from _compat_harness import own_builtins as __builtins__
 
 from _compat_harness.describe import LINE_LIMIT, capped
 from _compat_harness.events import clean, encode
 
-# 128 failures of the largest kind in full, or 5,000 of the usual 3 KB.
+# Enough for 128 failures of the largest size, or 5,000 of the usual 3 KB.
 EVENTS_BYTES = 16 * 1024 * 1024
-# Of the failures of one line: a reader refuses lines without end.
+# Bytes of the failures on one line: the reader refuses longer lines.
 FAILURES_LIMIT = 512 * 1024
-# Of a key line, a reason or a label once the budget is spent.
+# Bytes of a key line, a reason or a label once the budget is spent.
 KEY_LIMIT = 300
 
 
@@ -23,31 +22,31 @@ class TextBudget:
         self._left = total
 
     def line(self, text):
-        """A reason or a label as it is to be written."""
+        """A reason or a label, cut if necessary."""
         if text is None:
             return None
         text = capped(text, LINE_LIMIT)
         size = _size(text)
-        if size > KEY_LIMIT and not self._take(size):
+        if size > KEY_LIMIT and not self._spend(size):
             return capped(text, KEY_LIMIT)
         return text
 
     def failures(self, failures):
-        """The failures of one line as they are to be written. One for which there is no room keeps its
-        type, its key line and its innermost frame; `left_out` counts the bytes of the rest."""
+        """The failures of one line, cut if necessary. A failure that does not fit keeps its type,
+        key line and innermost frame; its `left_out` counts the other bytes."""
         room, written = FAILURES_LIMIT, []
         for failure in failures:
             texts = {key: capped(failure[key]) for key in ("message", "traceback")}
             failure = dict(failure, type=capped(failure["type"], KEY_LIMIT), **texts)
             size = _size(failure)
-            if size <= room and self._take(size):
+            if size <= room and self._spend(size):
                 room -= size
             else:
                 failure = _brief(failure, size)
             written.append(failure)
         return written
 
-    def _take(self, size):
+    def _spend(self, size):
         fits = size <= self._left
         self._left -= size if fits else 0
         return fits
@@ -68,5 +67,5 @@ def _brief(failure, size):
 
 
 def _size(value):
-    """The bytes that `value` takes in the file."""
+    """The bytes that `value` has in the file."""
     return len(clean(encode(value)).encode("utf-8"))

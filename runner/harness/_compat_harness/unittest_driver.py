@@ -1,11 +1,10 @@
-"""Runs a module under unittest and reports to the recorder. The log is the framework's own:
-everything printed comes from unittest.TestProgram, TextTestRunner and TextTestResult, which are
-only listened to.
+"""Runs a module under unittest and reports to the recorder. Subclasses of unittest's TestProgram,
+TextTestRunner and TextTestResult only listen, so the log is unittest's own.
 
 Not here: states and ids (recorder.py).
 """
 
-from _compat_harness import own_builtins as __builtins__  # as said there
+from _compat_harness import own_builtins as __builtins__
 
 import contextlib
 import functools
@@ -24,13 +23,13 @@ from _compat_harness.unittest_load import dotted_name, import_module, suites_in,
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 MAIN_SPEC = importlib.util.find_spec("unittest.__main__")
 
-# Bound here: the suite's patches must not reach them.
+# Bound at import: the suite's patches must not reach it.
 _suppress = contextlib.suppress
 
-# Of the framework's output, in characters: enough for its closing lines.
+# Characters kept of the framework's output: enough for its summary lines.
 _TAIL = 1000
 
-# Where in a test's life its traceback began: the functions of TestCase that call the suite's.
+# The phase of a traceback, from the TestCase function that called the suite's code.
 _PHASES = {
     "_callSetUp": "setup",
     "_callTestMethod": "call",
@@ -72,8 +71,7 @@ def run(session):
 
 
 class _Program(unittest.TestProgram):
-    """`python -m unittest -v MODULE`, its loading done by us: options and exit status are its
-    own."""
+    """`python -m unittest -v MODULE`, with its options and exit status; only loading differs."""
 
     def __init__(self, session, listener, runner):
         self._session, self._listener = session, listener
@@ -88,7 +86,7 @@ class _Program(unittest.TestProgram):
     def runTests(self):
         self._session.recorder.ready()
         if self._session.arguments.collect_only:
-            self._listener.end_what_did_not_load()
+            self._listener.end_load_failures()
             self._session.recorder.finish()
             raise SystemExit(0)
         super().runTests()
@@ -117,17 +115,17 @@ class _Program(unittest.TestProgram):
 
 
 class _Listener:
-    """Knows which case each test object is, and which fixture runs."""
+    """Maps test objects to cases, and knows which fixture runs."""
 
     def __init__(self, session):
         self.session, self.recorder = session, session.recorder
         self.describer = session.describer
-        # _FailedTest -> Outcome, for those that stand for something that did not load.
+        # _FailedTest -> Outcome, for tests that stand for a load failure.
         self.load_failures = {}
-        # id(test) -> (test, case), in collected order, until the test has ended. Tests are held no
-        # longer than the suite itself holds them: what they keep in self can be large.
+        # id(test) -> (test, case), in collected order, until the test ends. Released then, because
+        # a test's attributes can be large.
         self._pending = {}
-        # id(test) -> (test, case), of the tests that run: more than one where a test runs others.
+        # id(test) -> (test, case), for running tests: several if a test runs other tests.
         self._open = {}
         self._fixtures = []
 
@@ -137,7 +135,7 @@ class _Listener:
         unwanted = set()
         for test in tests_in(suite):
             case = self._case(test)
-            # What could not be loaded is told whatever was selected.
+            # Load failures are reported whatever is selected.
             if case.pseudo or self.recorder.selected(case):
                 self._pending[id(test)] = (test, self.recorder.announce(case))
             else:
@@ -146,11 +144,11 @@ class _Listener:
             if unwanted:
                 part._tests = [t for t in part if id(t) not in unwanted]
             if isinstance(part, unittest.TestSuite):
-                with _suppress(TypeError):  # a suite class with slots: unobserved
+                with _suppress(TypeError):  # a suite class with slots cannot be observed
                     part.__class__ = _observed(type(part))
 
-    def end_what_did_not_load(self):
-        """For a session that runs nothing."""
+    def end_load_failures(self):
+        """Ends the rows of load failures in a session that runs no tests."""
         for test, case in list(self._pending.values()):
             if case.pseudo:
                 if isinstance(test, _FailedTest):
@@ -170,7 +168,7 @@ class _Listener:
         if isinstance(test, unittest.FunctionTestCase):
             return self.recorder.case(name, name, self.describer.place(test._testFunc))
         if not isinstance(method, str) or not name.endswith("." + method):
-            return self.recorder.case(name, name)  # names itself, as a doctest does
+            return self.recorder.case(name, name)  # has its own id, like a doctest
         place = self.describer.place(_attribute(test, method))
         return self.recorder.case("%s::%s" % (cls.__qualname__, method), name, place)
 
@@ -186,21 +184,20 @@ class _Listener:
 
     def stop(self, test):
         case = self._open.pop(id(test), (None, None))[1]
-        if case is None:  # a test that the framework did not start: 3.12.1 and a decorator's skip
+        if case is None:  # never started: Python 3.12.1 with a test skipped by a decorator
             case = self._claim(test)
         raised = sys.exc_info()[1]
-        if not case.outcomes and raised is not None:  # on its way out, past the framework
+        if not case.outcomes and raised is not None:  # leaves the framework, as SystemExit does
             phase = describe.phase_in(raised.__traceback__, _PHASES, "call")
             failure = self.describer.failure(raised, raised.__traceback__, phase)
             case.outcomes.append(Outcome("errored", phase, None, failure))
         self.recorder.end(case)
 
     def failed(self, test, state, error, text):
-        """A failure or an error that the framework reported of `test`; `text` is what it
-        printed."""
+        """Records a failure or an error of `test`. `text`: the traceback as printed."""
         exception, tb = error[1], error[2]
         if isinstance(exception, GeneratorExit) and id(test) not in self._open:
-            return  # the interpreter closes what a framework that died has left open
+            return  # the interpreter closes generators of a framework that crashed
         if isinstance(test, _ErrorHolder):
             self._fixture_outcome(test, state, exception, tb, text)
         elif isinstance(test, _FailedTest):
@@ -243,7 +240,7 @@ class _Listener:
         known = self.load_failures.get(test)
         if known is not None:
             return known
-        error = test._exception  # of load_tests, or of a module that load_tests discovered
+        error = test._exception  # from load_tests, or from a module that load_tests discovered
         if isinstance(error, unittest.SkipTest):
             return Outcome("skipped", "load", str(error))
         outcome = self.session.load_failure(error, error.__traceback__, text)
@@ -252,14 +249,14 @@ class _Listener:
         return outcome
 
     def _case_of(self, test):
-        found = self._open.get(id(test)) or self._pending.get(id(test))
-        return found[1] if found else self._announce(test)
+        entry = self._open.get(id(test)) or self._pending.get(id(test))
+        return entry[1] if entry else self._announce(test)
 
     def _claim(self, test):
-        """The case of a test that runs now; one that was not collected is announced, as is one that
-        runs a second time."""
-        found = self._pending.pop(id(test), None)
-        return found[1] if found else self.recorder.announce(self._case(test))
+        """Takes the case of a test that starts. Announces a new case if the test was not collected
+        or runs a second time."""
+        entry = self._pending.pop(id(test), None)
+        return entry[1] if entry else self.recorder.announce(self._case(test))
 
     def _announce(self, test):
         case = self.recorder.announce(self._case(test))
@@ -270,31 +267,31 @@ class _Listener:
 
     @contextlib.contextmanager
     def fixture(self, kind, owner, test=None):
-        """Within it runs the fixture `kind` of `owner`, a class or a module's name; `test` is the
-        first one that would come under it."""
+        """Context in which the fixture `kind` of `owner` (a class or a module's name) runs. `test`
+        is the first test that needs it."""
         fixture = _Fixture(kind, owner)
         if fixture.function is not None:
             self.recorder.fixture(fixture.tail)
         self._fixtures.append(fixture)
         try:
             yield
-        except BaseException as error:  # the framework lets these end everything
+        except BaseException as error:  # the framework lets these end the run
             fixture.fail(self.describer, "errored", error, error.__traceback__)
             raise
         finally:
             self._fixtures.pop()
             if fixture.outcomes:
-                self._settle(fixture, test)
+                self._report_fixture(fixture, test)
 
-    def _settle(self, fixture, test):
+    def _report_fixture(self, fixture, test):
         if test is None:
             place = self.describer.place(fixture.function)
             self.recorder.pseudo(fixture.tail, fixture.name, fixture.outcomes, place)
             return
-        under = False
+        reached = False
         for other, case in list(self._pending.values()):
-            under = under or other is test
-            if not under:
+            reached = reached or other is test
+            if not reached:
                 continue
             if not fixture.covers(other):
                 break
@@ -305,7 +302,7 @@ class _Listener:
     def _fixture_outcome(self, holder, state, exception, tb, text):
         if self._fixtures:
             self._fixtures[-1].fail(self.describer, state, exception, tb, text)
-        else:  # of a suite class that runs its fixtures in a way of its own
+        else:  # a suite class that runs fixtures in its own way
             failure = self.describer.failure(exception, tb, "class_setup", text)
             outcome = Outcome(state, "class_setup", None, failure)
             self.recorder.pseudo("<%s>" % holder.id(), holder.id(), [outcome])
@@ -320,7 +317,7 @@ class _Listener:
 
 
 class _Fixture:
-    """A class's or a module's set-up or tear-down while it runs, and what came of it."""
+    """A running set-up or tear-down of a class or module, and its outcomes."""
 
     def __init__(self, kind, owner):
         self.phase, self._owner = _FIXTURE_PHASES[kind], owner
@@ -331,7 +328,7 @@ class _Fixture:
             self.function = _attribute(owner, kind)
             base = getattr(unittest.TestCase, kind)
             if getattr(self.function, "__func__", None) is base.__func__:
-                self.function = None  # TestCase's own, which does nothing
+                self.function = None  # inherited from TestCase: does nothing
         else:
             self.tail, self.name = "<%s>" % kind, "%s (%s)" % (kind, owner)
             self.function = _attribute(sys.modules.get(owner), kind)
@@ -346,8 +343,8 @@ class _Fixture:
 
 
 class _Observed:
-    """Mixed into each suite: tells the listener which class or module fixture runs. unittest itself
-    reports only those that fail, and only by a text."""
+    """Mixed into each suite: tells the listener which class or module fixture runs. unittest
+    reports only failed fixtures, and only as text."""
 
     def _handleModuleFixture(self, test, result):
         listener = getattr(result, "listener", None)
@@ -407,7 +404,7 @@ def _observed(cls):
 
 
 class _Result(unittest.TextTestResult):
-    """TextTestResult, each report of the framework passed on to the listener."""
+    """TextTestResult that passes each report to the listener."""
 
     listener = None  # set in the sub-class made for a session
     _stopped = False
@@ -433,16 +430,16 @@ class _Result(unittest.TextTestResult):
         self.listener.outcome(test, Outcome("passed", "call"))
 
     def addError(self, test, err):
-        tell = functools.partial(self.listener.failed, test, "errored", err)
-        self._report(tell, self.errors, super().addError, test, err)
+        notify = functools.partial(self.listener.failed, test, "errored", err)
+        self._report(notify, self.errors, super().addError, test, err)
 
     def addFailure(self, test, err):
-        tell = functools.partial(self.listener.failed, test, "failed", err)
-        self._report(tell, self.failures, super().addFailure, test, err)
+        notify = functools.partial(self.listener.failed, test, "failed", err)
+        self._report(notify, self.failures, super().addFailure, test, err)
 
     def addExpectedFailure(self, test, err):
-        tell = functools.partial(self.listener.expected_failure, test, err)
-        self._report(tell, self.expectedFailures, super().addExpectedFailure, test, err)
+        notify = functools.partial(self.listener.expected_failure, test, err)
+        self._report(notify, self.expectedFailures, super().addExpectedFailure, test, err)
 
     def addUnexpectedSuccess(self, test):
         super().addUnexpectedSuccess(test)
@@ -456,19 +453,19 @@ class _Result(unittest.TextTestResult):
         reports = self.errors
         if err is not None and issubclass(err[0], test.failureException):
             reports = self.failures
-        tell = functools.partial(self.listener.subtest, test, subtest, err)
-        self._report(tell, reports, super().addSubTest, test, subtest, err)
+        notify = functools.partial(self.listener.subtest, test, subtest, err)
+        self._report(notify, reports, super().addSubTest, test, subtest, err)
 
     @staticmethod
-    def _report(tell, reports, add, *args):
-        """Calls `add`, then `tell` with the traceback as the framework formatted it; with None
-        where it did not, also because the suite has broken what it formats with."""
+    def _report(notify, reports, add, *args):
+        """Calls `add`, then `notify` with the traceback as the framework formatted it, or None if
+        it formatted none: the suite may have broken the formatting."""
         before, text = len(reports), None
         try:
             add(*args)
             text = reports[-1][1] if len(reports) > before else None
         finally:
-            tell(text)
+            notify(text)
 
 
 class _Runner(unittest.TextTestRunner):
@@ -485,9 +482,9 @@ class _Runner(unittest.TextTestRunner):
 
 
 class _Log:
-    """The framework's stream. A suite that closes it, or the descriptor under it, loses no line:
-    from then on the log is written past it. What a forked process says when it comes back into the
-    framework is said by its parent, too."""
+    """The framework's output stream. If the suite closes it or its descriptor, writes to the log
+    directly. Drops the output of a forked process that returns to the framework: the parent
+    prints the same."""
 
     def __init__(self, stream, events):
         self._stream, self._descriptor, self._is_forked = stream, events.log, events.is_forked
@@ -498,7 +495,7 @@ class _Log:
         return getattr(self._stream, name)
 
     def closing(self):
-        """The framework's last lines, from the rule above "Ran"; "" where it had none."""
+        """The framework's summary, from the rule above "Ran"; "" if there is none."""
         rule = self._tail.rfind("\n" + "-" * 70 + "\nRan ")
         return self._tail[rule + 1 :] if rule >= 0 else ""
 
@@ -509,7 +506,7 @@ class _Log:
         if not self._broken:
             try:
                 self._stream.write(text)
-                self._stream.flush()  # what a buffer holds when the descriptor goes is lost
+                self._stream.flush()  # a closed descriptor would lose buffered text
                 return
             except (OSError, ValueError):
                 self._broken = True
@@ -517,10 +514,10 @@ class _Log:
             self._descriptor.write(text.encode("utf-8", "backslashreplace"))
 
     def flush(self):
-        """Each write has done it."""
+        """`write` flushes."""
 
 
-# Access to the suite's objects, whatever they do.
+# Access to the suite's objects, which may raise.
 
 
 def _attribute(owner, name):

@@ -1,9 +1,9 @@
-"""Finds a module by its path as `python -m unittest` would by its name, and walks suites of tests.
+"""Imports a module by its path as `python -m unittest` would by its name, and walks test suites.
 
-Not here: what a module that cannot be loaded means (unittest_driver.py).
+Not here: reporting a module that cannot be loaded (unittest_driver.py).
 """
 
-from _compat_harness import own_builtins as __builtins__  # as said there
+from _compat_harness import own_builtins as __builtins__
 
 import importlib.util
 import os
@@ -16,9 +16,10 @@ def dotted_name(path):
 
 
 def import_module(dotted, file):
-    """The module at `file`, under the name that `python -m unittest` gives it. Where that name
-    leads elsewhere (no package on the way, another library's `test` package) it is loaded from its
-    file as `unittest discover` would, its folder on the search path."""
+    """The module at `file`, under the name that `python -m unittest` gives it.
+
+    If that name means another file (a folder is not a package, or another library has a package
+    `test`), loads the file as `unittest discover` would, with its folder on the search path."""
     if _leads_to(dotted, file):
         __import__(dotted)
         return sys.modules[dotted]
@@ -41,23 +42,21 @@ def import_module(dotted, file):
 
 
 def _leads_to(dotted, file):
-    """Whether importing `dotted` gives `file`. Imports the packages on the way, as importing
-    does."""
+    """Whether importing `dotted` gives `file`. Imports the parent packages."""
     try:
         spec = importlib.util.find_spec(dotted)
     except ModuleNotFoundError as error:
         if error.name and (dotted + ".").startswith(error.name + "."):
             return False
-        raise  # a package on the way lacks something of its own
-    except ValueError:  # a module without a spec is there under that name
+        raise  # a parent package failed to import something else
+    except ValueError:  # sys.modules has a module without a spec under that name
         return False
     origin = spec.origin if spec is not None else None
     return origin is not None and os.path.realpath(origin) == os.path.realpath(file)
 
 
 def tests_in(suite):
-    """The tests of a suite in order, whatever they are: unittest tells suites by their being
-    iterable."""
+    """The tests of a suite in order. As in unittest, whatever is iterable is a suite."""
     try:
         children = iter(suite)
     except TypeError:

@@ -1,16 +1,16 @@
-"""Warm start: one process imports what most modules of a suite need, and is forked for each module.
+"""Warm start: one process imports what most modules of a suite need, then forks for each module.
 
-The runner holds the other end of a socket whose messages are whole (SOCK_SEQPACKET). A request is
-one message, words separated by NUL: the harness's arguments for the module, an empty word, the
-module's own variables as NAME=VALUE; the write end of its log comes with it. The answers are
-`ready THREADS` or `lost DEVICE` once, then `forked PID`, `refused WHY` or `later` (no process or
-memory to spare).
+The runner talks to it over a SOCK_SEQPACKET socket. A request is one message of words separated by
+NUL: the harness's arguments for the module, an empty word, and the module's environment variables
+as NAME=VALUE. The write end of the module's log comes with it. The first answer is `ready THREADS`
+or `lost DEVICE`; then each request gets `forked PID`, `refused WHY` or `later` (out of processes or
+memory).
 
-What runs a module is the child of a child that has ended: its parent is then the runner, which
-waits for it as for any other. It looks like a process that has imported the same and has run
-nothing yet; docs/design/0003-warm-start.md names what stays different.
+The process forks twice and the process between exits, so that the runner becomes the module's
+parent and waits for it as for other children. docs/design/0003-warm-start.md lists the differences
+from a process of its own.
 
-Not here: running the module (session.py), and what is believed of a module that was forked
+Not here: running the module (session.py), and which results of a forked module are final
 (runner/plan).
 """
 
@@ -26,45 +26,46 @@ import time
 
 import _ctypes
 
-# Out of the way of what suites look at, as those of events.py.
+# A high number that suites do not use, as in events.py.
 _SOCKET_DESCRIPTOR = 220
 _LONGEST_REQUEST = 1 << 18
 
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 
-# Bound before the suite's imports: torch's redirection wraps os._exit.
+# Bound before the suite's imports: the shim wraps os._exit.
 _exit, _fork = os._exit, os.fork
 
-# Of torch's: a process forked from one that has initialised the device cannot use it.
+# torch devices that a forked process cannot use once its parent has initialised them.
 _DEVICES = ("cuda", "mps", "xpu")
 
-_imported = {}  # by the zygote for all: name → module
+_imported = {}  # name → module, imported by the zygote and shared by all forked processes
 
 
 def serve(number, names):
-    """Imports `names`, then forks on request. Returns in a forked process alone: the arguments of
-    the module that it is to run."""
+    """Imports `names`, then forks on request. Returns only in a forked process, with the arguments
+    of the module to run."""
     runner = os.getppid()
     connection = _connection(number)
     before = set(sys.modules)
     for name in names:
         importlib.import_module(name)
     _imported.update((name, sys.modules[name]) for name in sys.modules.keys() - before)
-    _imported[""] = _imported  # no collection looks at it: it is held for ever
+    _imported[""] = _imported  # a reference cycle in frozen objects: never freed
     shim = sys.modules.get("compat_shim")
     counted = shim.counted() if shim is not None else None
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # or each forked process would write it once more
-    # Collections in the forked processes do not touch what they share with this one: it stays so.
+        stream.flush()  # otherwise each forked process would write the buffer again
+    # The collector of a forked process must not write to memory shared with this one.
     gc.freeze()
-    connection.send(_fitness())
+    connection.send(_readiness())
     while True:
         message, log = _receive(connection)
         try:
             pid = _fork_orphan()
         except OSError as error:
-            passing = error.errno in (errno.EAGAIN, errno.ENOMEM)
-            connection.send(b"later" if passing else b"refused " + os.strerror(error.errno).encode())
+            temporary = error.errno in (errno.EAGAIN, errno.ENOMEM)
+            reason = b"refused " + os.strerror(error.errno).encode()
+            connection.send(b"later" if temporary else reason)
         else:
             if pid == 0:
                 break
@@ -73,7 +74,7 @@ def serve(number, names):
 
     connection.close()
     _die_with(runner)
-    _skip_the_exit_of_libraries()
+    _skip_library_teardown()
     for standard in (1, 2):
         os.dup2(log, standard)
     os.close(log)
@@ -82,8 +83,8 @@ def serve(number, names):
     for variable in filter(None, variables.split(b"\0")):
         name, _, value = variable.partition(b"=")
         os.environb[name] = value
-    _look_like(argv)
-    _seed_anew()
+    _set_process_title(argv)
+    _reseed()
     if shim is not None:
         shim.record_anew(counted)
     return argv
@@ -96,8 +97,8 @@ def _connection(number):
 
 
 def _receive(connection):
-    """The next request and its descriptor. There is nothing left to do here once the runner has
-    hung up: what imports have registered for an exit is for those that run modules."""
+    """The next request and its descriptor. Exits when the runner has closed the connection,
+    without atexit functions: those are for the processes that run modules."""
     try:
         message, ancillary, _, _ = connection.recvmsg(
             _LONGEST_REQUEST, _socket.CMSG_SPACE(4), _socket.MSG_CMSG_CLOEXEC
@@ -109,9 +110,9 @@ def _receive(connection):
     return message, int.from_bytes(ancillary[0][2], sys.byteorder)
 
 
-def _fitness():
-    """What a fork would find. A pool of threads that knows of forks (OpenBLAS's) ends itself before
-    the first one."""
+def _readiness():
+    """The first answer: the state after a fork. The first fork also ends thread pools that handle
+    forks (OpenBLAS), so that they are not counted."""
     child = _fork()
     if child == 0:
         lost = 0
@@ -130,7 +131,7 @@ def _fitness():
 
 
 def _fork_orphan():
-    """The id of a grandchild that the runner has as its own child; 0 in that process."""
+    """Forks a grandchild that becomes the runner's child. Returns its id; 0 in that process."""
     reading, writing = os.pipe()
     child = _fork()
     if child == 0:
@@ -142,7 +143,7 @@ def _fork_orphan():
             _exit(1)
         if pid != 0:
             _exit(0)
-        os.setsid()  # before anybody hears of it: the runner signals it by its group
+        os.setsid()  # before its id is sent: the runner signals its process group
         os.write(writing, b"%d" % os.getpid())
         os.close(reading)
         os.close(writing)
@@ -153,7 +154,7 @@ def _fork_orphan():
     answer = os.read(reading, 1 << 10)
     os.close(reading)
     os.waitpid(child, 0)
-    pid = int(answer or -errno.ECHILD)  # empty: the process between was killed
+    pid = int(answer or -errno.ECHILD)  # empty: the intermediate process was killed
     if pid < 0:
         raise OSError(-pid, os.strerror(-pid))
     return pid
@@ -176,16 +177,16 @@ def _address(symbol):
 
 
 def _die_with(runner):
-    """As the runner asks for its other children before they are executed."""
+    """Ends this process when the runner dies, as the runner sets it up for its other children."""
     _Function(_address("prctl"))(_PR_SET_PDEATHSIG, _SIGKILL)
-    if os.getppid() != runner:  # it was gone before
+    if os.getppid() != runner:  # it died before the call
         _exit(1)
 
 
-def _skip_the_exit_of_libraries():
-    """When Python is finalized and what this process has loaded itself has been told of the exit,
-    it ends: to take down the libraries that the zygote has loaded would copy most of what is
-    shared. Here because C calls what was registered last first."""
+def _skip_library_teardown():
+    """Registers an exit function that ends the process before the libraries loaded by the zygote
+    are torn down, which would copy most of the shared memory. C calls exit functions in reverse
+    order: those of libraries that this process loads later still run."""
     try:
         on_exit, leave = _Function(_address("on_exit")), _Pointer(_address("_exit"))
         at_exit, flush = _Function(_address("__cxa_atexit")), _Pointer(_address("fflush"))
@@ -195,23 +196,22 @@ def _skip_the_exit_of_libraries():
     at_exit(flush, None, None)
 
 
-def _let_go_of_the_imported():
-    """What the zygote has imported is not taken down either: Python finalizes the modules that it
-    finds in sys.modules. Before that it would collect once more."""
+def _keep_imported_modules():
+    """Removes the zygote's modules from sys.modules so that Python does not finalize them. Collects
+    garbage first, as Python would before finalizing."""
     gc.collect()
     for name, module in _imported.items():
         if sys.modules.get(name) is module:
             del sys.modules[name]
 
 
-# The first to be registered is called last: after all that suites and their libraries have.
-atexit.register(_let_go_of_the_imported)
+# Registered first, so called last: after the functions of suites and their libraries.
+atexit.register(_keep_imported_modules)
 
 
-def _look_like(argv):
-    """What others read of this process: its arguments, and in COMPAT_JOB whose it is. The kernel
-    shows the memory that both lay in at the start, so there they are written; arguments are cut to
-    the room there is."""
+def _set_process_title(argv):
+    """Sets the arguments and COMPAT_JOB that /proc shows for this process. The kernel shows the
+    memory that held them at the start, so both are written there; arguments are cut to fit."""
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = sys.orig_argv[: sys.orig_argv.index("--zygote")] + argv
     with open("/proc/self/cmdline", "rb") as shown:
@@ -234,10 +234,10 @@ def _look_like(argv):
             memory.write(job.ljust(room, b"\0"))
 
 
-def _seed_anew():
-    """numpy and torch draw a seed as they are imported: once for all that are forked. Python's own
-    `random` sees to itself. A generator that the imports have given a seed is left alone: numpy's
-    has no sequence of seeds then, torch's a small one, where a drawn one has 64 bits."""
+def _reseed():
+    """Reseeds numpy and torch, which draw a seed on import: forked processes would share it. Python
+    reseeds `random` itself. A generator that an import has seeded keeps its seed: numpy's then has
+    no seed sequence; torch's has a seed below 2**32, where a drawn seed has 64 bits."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None and numpy_random.get_bit_generator().seed_seq is not None:
         numpy_random.set_state(numpy_random.RandomState().get_state())

@@ -162,7 +162,7 @@ Json redirection(const RedirectionView& r) {
             {"tests", r.tests}};
 }
 
-Json mismatch(const MismatchView& m) {
+Json mismatch(const AccountingMismatch& m) {
     return {{"module", or_null(m.module)}, {"message", m.message}};
 }
 

@@ -293,7 +293,7 @@ class MarkdownReport : public Renderer {
 
     void finish(const ReportModel& model) override {
         page_.head = headline(model, without_result_);
-        for (const MismatchView& m : model.accounting.mismatches)
+        for (const AccountingMismatch& m : model.accounting.mismatches)
             page_.add(mismatches_,
                       {fmt::format("- {}{}\n", m.module.empty() ? "" : code(m.module) + ": ",
                                    code(m.message))});

@@ -138,13 +138,13 @@ class ModelBuilder::Impl {
             view.reproduce = reproduce(module.path, module.path, {});
 
         const auto marks = analysis::marks_of(record);
-        const auto exercised = analysis::exercised(record);
+        const auto used_accelerator = analysis::used_accelerator(record);
         view.cases.reserve(record.cases.size());
         std::int64_t flaky = 0;
         for (size_t i = 0; i < record.cases.size(); ++i) {
             CaseView test = case_view(record.cases[i], file, module.path);
             for (const auto name : marks[i].names()) test.marks.emplace_back(name);
-            test.exercised = exercised[i];
+            test.used_accelerator = used_accelerator[i];
             if (!module.attempts.empty()) {
                 test.attempts = merged.attempts[i];
                 if (needs_attention(test.state)) {

@@ -88,7 +88,7 @@ struct CaseView {
     int line = 0;
     std::string url;
     std::vector<std::string> marks;  // device, fallback, redirected, untouched
-    bool exercised = false;          // had to do with a device, whatever its state; for porting.h
+    bool used_accelerator = false;   // in any state (analysis::used_accelerator)
     std::string log;                 // of the attempt that decided; of what needs attention
     std::string log_url;
     std::vector<AttemptView> attempts;  // only where there were several
@@ -134,14 +134,14 @@ struct Totals {
     }
 };
 
-struct MismatchView {
+struct AccountingMismatch {
     std::string module;   // empty: the run as a whole
     std::string message;  // names both figures
 };
 
 struct Accounting {
     bool closed = true;
-    std::vector<MismatchView> mismatches;
+    std::vector<AccountingMismatch> mismatches;
 };
 
 struct RedirectionView {

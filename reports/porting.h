@@ -1,7 +1,6 @@
-// One suite on plain CPU, on simulated CUDA and on simulated MPS with and without fallback,
-// compared test by test: what goes otherwise on a device, under its cause, and what to fix first.
-// Values in, values out: columns come as the views that reports are made of. Not here: how it looks
-// (porting_pages.h), what is judged how (runner/analysis/judgement.h).
+// Compares a suite's runs on plain CPU, simulated CUDA and simulated MPS with and without fallback:
+// which tests differ, why, and what to fix first. Values in, values out. Not for pages
+// (porting_pages.h) nor for how causes are judged (runner/analysis/judgement.h).
 #pragma once
 
 #include <array>
@@ -14,12 +13,13 @@
 #include <vector>
 
 #include "reports/model.h"
+#include "runner/analysis/comparison.h"
 #include "runner/base/gap.h"
 
 namespace compat::reports {
 
-// Plain CPU is what the others are compared with. A test that breaks there and is good on CUDA, as
-// one does that names the device, is held against CUDA where it breaks on MPS.
+// Plain CPU is the baseline. A test that breaks there and is good on CUDA, because it asks for CUDA
+// by name, is compared with CUDA if it breaks on MPS.
 enum class Column { cpu, cuda, mps, mps_strict };
 
 struct ColumnRow {
@@ -28,7 +28,7 @@ struct ColumnRow {
     std::string_view words;  // for people
     std::string_view brief;
     bool shim;
-    std::string_view simulated;  // as --simulate has it; empty: nothing
+    std::string_view simulated;  // value of --simulate; empty: off
     bool fallback;
 };
 inline constexpr std::array<ColumnRow, 4> kColumns{{
@@ -44,43 +44,27 @@ inline constexpr std::array<ColumnRow, 4> kColumns{{
 template <class T>
 using PerColumn = std::array<T, kColumns.size()>;
 
-// The column that a run is; empty: it is none of them.
+// The column to which a run belongs; empty: none.
 [[nodiscard]] std::optional<Column> column_of(const RunView& run);
 
-// How a test goes in a column against plain CPU.
-enum class Change {
-    lost,       // good there, or on CUDA, and breaks here
-    fails_now,  // did not run there, and breaks here
-    no_longer,  // ran there, and is skipped or not run here
-    missing,    // is there, and not here
-    gained,     // broke there, and is good here
-    runs_now,   // did not run there, and is good here
-    added,      // is not there
-    otherwise   // another state of the same worth, as failed and errored
-};
-inline constexpr std::array<std::string_view, 8> kChangeNames{
-    "lost", "fails_now", "no_longer", "missing", "gained", "runs_now", "added", "otherwise"};
-[[nodiscard]] constexpr std::string_view name_of(Change c) {
-    return kChangeNames[static_cast<size_t>(c)];
-}
+using analysis::Change;
 
-// What a cause's differences are to a reader.
 enum class Group { loss, idle, gain, other };
 inline constexpr std::array<std::string_view, 4> kGroupNames{"loss", "idle", "gain", "other"};
 [[nodiscard]] constexpr std::string_view name_of(Group g) {
     return kGroupNames[static_cast<size_t>(g)];
 }
 
-// A test in a column in which it goes otherwise than on plain CPU.
+// A test whose state in a column differs from its baseline.
 struct Difference {
     Column column = Column::cuda;
     Change change = Change::lost;
     std::size_t cause = 0;              // index in PortingView::causes
-    std::vector<std::size_t> causes{};  // all that it broke by; the first is `cause`
-    std::string key_line{};             // of the failure; of what did not run, the reason
-    std::string place{};                // "file:line" where the suite's code broke; empty: nowhere
+    std::vector<std::size_t> causes{};  // of all its failures; the first is `cause`
+    std::string key_line{};             // of the failure, or the reason for not running
+    std::string place{};                // "file:line" of the suite's innermost frame; may be empty
     std::string place_url{};
-    std::string reproduce{};  // the runner's command line; of what broke
+    std::string reproduce{};  // the runner's command line; empty: it did not break
 };
 
 // A test with at least one difference.
@@ -94,7 +78,7 @@ struct PortedTest {
     std::vector<Difference> differences;  // in the order of the columns
 };
 
-// Where the suite's code broke.
+// A line of the suite at which tests broke.
 struct BreakingPlace {
     std::string place;  // "file:line"
     std::string url;
@@ -103,17 +87,16 @@ struct BreakingPlace {
 
 struct CauseOfDifferences {
     Group group = Group::loss;
-    std::string
-        judgement;  // words of analysis::kJudgements, as in files; empty: of what is no loss
+    std::string judgement;  // name in analysis::kJudgements; empty: no loss
     std::string title;
-    bool title_is_ours = false;  // and no text of the suite's
+    bool trusted_title = false;  // written by us, not quoted from the suite
     std::string advice;
     std::string diagnosis, error_class, rule, signature;  // of the first failure; may be empty
     std::optional<GapKey> gap;
     std::string equivalent, issue;     // of the gap
     PerColumn<std::int64_t> counts{};  // differences
     std::int64_t tests = 0;            // distinct
-    // Tests that have no other cause known in that column; the second over all columns.
+    // Tests that have no other known cause in the column; `unblocked_tests`: in any column.
     PerColumn<std::int64_t> unblocked{};
     std::int64_t unblocked_tests = 0;
     std::vector<BreakingPlace> places;  // of most tests first, kExamples at most
@@ -121,33 +104,30 @@ struct CauseOfDifferences {
 };
 inline constexpr std::size_t kExamples = 3;
 
-// An operator that MPS lacks, and that the CPU computed where fallback is on.
+// An operator that MPS lacks, and that the CPU computed with fallback.
 struct FallbackView {
     std::string symbol;
     std::string advice;
-    std::int64_t tests = 0;        // that came by it
-    std::int64_t count = 0;        // of copies between device and CPU
+    std::int64_t tests = 0;        // that called it
+    std::int64_t count = 0;        // calls, each of which copied to the CPU and back
     std::int64_t depend = 0;       // tests that are good with fallback and break without it
-    std::string example{}, url{};  // of those that depend, else of the others
+    std::string example{}, url{};  // a test that depends on it, else one that called it
 };
 
-// Whether whoever ports the code has something to do about it.
+// Whether it is work for the person who ports the code.
 [[nodiscard]] bool is_to_fix(const CauseOfDifferences& cause);
-// Its judgement for people.
 [[nodiscard]] std::string_view judgement_words(const CauseOfDifferences& cause);
 
 struct PortingColumn {
     std::optional<RunView> run;
-    std::string why_missing;  // where there is no run, or a part of one
+    std::string why_missing;  // why there is no run, or no complete one
     std::string report_url;
     Totals totals;
     std::int64_t differ = 0;
-    std::array<std::int64_t, kChangeNames.size()> changes{};
-    std::array<std::int64_t, kGroupNames.size()>
-        groups{};                // the same differences, by their causes'
-    std::int64_t exercised = 0;  // tests that had to do with a device
-    std::int64_t broken_alike =
-        0;  // tests that break here in the state that they are compared with
+    std::array<std::int64_t, analysis::kChangeNames.size()> changes{};
+    std::array<std::int64_t, kGroupNames.size()> groups{};  // the same differences by cause
+    std::int64_t used_accelerator = 0;                      // tests; in files: "exercised"
+    std::int64_t broken_alike = 0;                          // broken in the baseline's state
 
     [[nodiscard]] std::int64_t count(Change change) const {
         return changes[static_cast<size_t>(change)];
@@ -157,24 +137,23 @@ struct PortingColumn {
     }
 };
 
-// What the runs should have in common and have not: then a difference may come of that.
-struct Unlike {
-    std::string what;
-    PerColumn<std::string> values;  // empty where there is no run, or nothing is known
+// An input that should be equal in all runs and is not. It may explain differences.
+struct InputDifference {
+    std::string name;
+    PerColumn<std::string> values;  // empty: no run, or not known
 };
 
 struct PortingView {
     std::string id;
     std::string suite;
     PerColumn<PortingColumn> columns;
-    std::vector<Unlike> unlike;
-    bool compared = false;  // plain CPU and another column are there
+    std::vector<InputDifference> input_differences;
+    bool compared = false;  // there are runs of plain CPU and of another column
     Accounting accounting;
-    std::vector<CauseOfDifferences>
-        causes;  // by group; of losses those first that are to be fixed first
+    std::vector<CauseOfDifferences> causes;  // by group; then what to fix first
     std::vector<PortedTest> tests;
-    std::vector<FallbackView> fallbacks;   // that most tests depend on first
-    std::int64_t decided_by_fallback = 0;  // tests that go otherwise with and without it
+    std::vector<FallbackView> fallbacks;   // those that most tests depend on first
+    std::int64_t decided_by_fallback = 0;  // tests whose state differs with and without it
 
     [[nodiscard]] const PortingColumn& at(Column column) const {
         return columns[static_cast<size_t>(column)];
@@ -182,14 +161,13 @@ struct PortingView {
 };
 
 // "commit: `a` on CPU; `b` on CUDA, MPS"
-[[nodiscard]] std::string unlike_words(const Unlike& unlike);
+[[nodiscard]] std::string input_difference_words(const InputDifference& input);
 
-// In one line: how much there is to fix, and which devices nothing is said of, since no test had to
-// do with them.
+// One line: how much there is to fix, and the devices that no test used.
 [[nodiscard]] std::string verdict_words(const PortingView& view);
 
-// Takes the columns one after the other, plain CPU first, and of each its modules as they come.
-// Holds a few words of each test, and the failures of those alone that differ.
+// Takes the columns one after the other, plain CPU first, each module by module. Keeps the state of
+// each test, and failures only of tests that differ.
 class PortingBuilder {
   public:
     PortingBuilder(std::string id, std::string suite);
@@ -198,9 +176,9 @@ class PortingBuilder {
 
     void begin(Column column, const RunView& run);
     void add(const ModuleView& module);
-    // `hits`: what the run met of the gap log (store::GapLog::hits); `model` with its gaps.
+    // `hits`: the run's gap hits (store::GapLog::hits). `model` has its gaps.
     void end(const ReportModel& model, const std::vector<GapHit>& hits, std::string report_url);
-    // A column that has no run, or none that is complete.
+    // The column has no run, or no complete one.
     void note_missing(Column column, std::string why);
     [[nodiscard]] PortingView finish();
 

@@ -34,10 +34,10 @@ Json column(const PortingView& view, const ColumnRow& row) {
              {"collected", at.totals.collected}};
     for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
         out[std::string(parsers::kStateNames[i])] = at.totals.states[i];
-    out["exercised"] = at.exercised;
+    out["exercised"] = at.used_accelerator;
     out["differ"] = at.differ;
-    for (size_t i = 0; i < kChangeNames.size(); ++i)
-        out["changes"][std::string(kChangeNames[i])] = at.changes[i];
+    for (size_t i = 0; i < analysis::kChangeNames.size(); ++i)
+        out["changes"][std::string(analysis::kChangeNames[i])] = at.changes[i];
     for (size_t i = 0; i < kGroupNames.size(); ++i)
         out["groups"][std::string(kGroupNames[i])] = at.groups[i];
     out["broken_alike"] = at.broken_alike;
@@ -128,14 +128,14 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"fallbacks", Json::array()},
         {"tests", Json::array()}};
     for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
-    for (const Unlike& unlike : view.unlike) {
+    for (const InputDifference& input : view.input_differences) {
         Json values = Json::object();
         for (const ColumnRow& row : kColumns)
             values[std::string(row.name)] =
-                null_if_empty(unlike.values[static_cast<size_t>(row.column)]);
-        out["unlike"].push_back({{"what", unlike.what}, {"values", values}});
+                null_if_empty(input.values[static_cast<size_t>(row.column)]);
+        out["unlike"].push_back({{"what", input.name}, {"values", values}});
     }
-    for (const MismatchView& m : view.accounting.mismatches)
+    for (const AccountingMismatch& m : view.accounting.mismatches)
         out["accounting"]["mismatches"].push_back({{"column", m.module}, {"message", m.message}});
     for (const CauseOfDifferences& c : view.causes) out["causes"].push_back(cause(c));
     for (const FallbackView& f : view.fallbacks) out["fallbacks"].push_back(fallback(f));

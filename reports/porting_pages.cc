@@ -15,15 +15,15 @@ using parsers::State;
 namespace {
 
 constexpr size_t kLongestLine = 200;
-constexpr size_t kLongestUnlike = 1000;
-constexpr size_t kFirst = 5;  // causes at the top of the page
+constexpr size_t kLongestInput = 1000;
+constexpr size_t kFirstCauses = 5;  // at the top of the page
 
 std::string counted(std::int64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string title_of(const CauseOfDifferences& cause) {
-    return cause.title_is_ours ? cause.title : code(cause.title, kLongestLine);
+    return cause.trusted_title ? cause.title : code(cause.title, kLongestLine);
 }
 
 std::string advice_of(const CauseOfDifferences& cause) {
@@ -39,8 +39,7 @@ std::string place_of(const BreakingPlace& place) {
                        counted(place.tests, "test"));
 }
 
-// The columns that were run, plain CPU with them.
-std::vector<const ColumnRow*> those_run(const PortingView& view) {
+std::vector<const ColumnRow*> columns_with_run(const PortingView& view) {
     std::vector<const ColumnRow*> rows;
     for (const ColumnRow& row : kColumns)
         if (view.at(row.column).run) rows.push_back(&row);
@@ -72,7 +71,7 @@ std::string headline(const PortingView& view) {
            "otherwise, or does asynchronously, does not show here.\n";
 }
 
-// "runner resume RUN", or what makes the column.
+// The command that completes or makes the column.
 std::string command_for(const ColumnRow& row, const PortingColumn& column) {
     if (column.run) return "runner resume " + column.run->id;
     if (row.simulated.empty()) return "runner SUITE --shim off";
@@ -80,7 +79,7 @@ std::string command_for(const ColumnRow& row, const PortingColumn& column) {
                        row.fallback ? "" : " --fallback off");
 }
 
-std::string what_is_missing(const PortingView& view) {
+std::string missing_columns(const PortingView& view) {
     std::string text;
     for (const ColumnRow& row : kColumns) {
         const PortingColumn& column = view.at(row.column);
@@ -97,26 +96,24 @@ std::string what_is_missing(const PortingView& view) {
                        code(fmt::format("runner porting --runs {}", fmt::join(runs, ","))));
 }
 
-std::string what_is_unlike(const PortingView& view) {
-    if (view.unlike.empty()) return {};
+std::string input_differences(const PortingView& view) {
+    if (view.input_differences.empty()) return {};
     std::string text =
-        "\n**The runs are not alike:** what goes otherwise may come of this, and not of the "
-        "device.\n\n";
-    for (const Unlike& unlike : view.unlike)
-        text += fmt::format("- {}\n", code(unlike_words(unlike), kLongestUnlike));
+        "\n**The runs are not alike:** this may explain differences, instead of the device.\n\n";
+    for (const InputDifference& input : view.input_differences)
+        text += fmt::format("- {}\n", code(input_difference_words(input), kLongestInput));
     return text;
 }
 
-// Columns in which no test had to do with a device.
-std::string what_says_nothing(const PortingView& view) {
-    std::vector<std::string_view> silent;
-    for (const ColumnRow* row : those_run(view))
-        if (row->shim && view.at(row->column).exercised == 0) silent.push_back(row->words);
-    if (silent.empty()) return {};
+std::string unused_accelerators(const PortingView& view) {
+    std::vector<std::string_view> unused;
+    for (const ColumnRow* row : columns_with_run(view))
+        if (row->shim && view.at(row->column).used_accelerator == 0) unused.push_back(row->words);
+    if (unused.empty()) return {};
     return fmt::format(
-        "\n**No test exercised a device** ({}): whether they pass says nothing about it. See how "
-        "the suite chooses its device: by a variable (`--env`), an option, or not at all.\n",
-        fmt::join(silent, "; "));
+        "\n**No test used an accelerator** ({}): a pass says nothing about it. See how the suite "
+        "chooses its device: by a variable (`--env`), an option, or not at all.\n",
+        fmt::join(unused, "; "));
 }
 
 std::string table_of_columns(const PortingView& view) {
@@ -131,10 +128,10 @@ std::string table_of_columns(const PortingView& view) {
         rule += "---:|";
     }
     text +=
-        " differ from plain CPU | break | do not run | gain | other | exercised a device | time "
+        " differ from plain CPU | break | do not run | gain | other | used an accelerator | time "
         "|\n" +
         rule + "---:|---:|---:|---:|---:|---:|---:|\n";
-    for (const ColumnRow* at : those_run(view)) {
+    for (const ColumnRow* at : columns_with_run(view)) {
         const PortingColumn& column = view.at(at->column);
         text +=
             fmt::format("| [{}]({}) | {} |", at->words, column.report_url, column.totals.collected);
@@ -145,7 +142,7 @@ std::string table_of_columns(const PortingView& view) {
             text += fmt::format(" {} | {} | {} | {} | {} |", column.differ,
                                 column.count(Group::loss), column.count(Group::idle),
                                 column.count(Group::gain), column.count(Group::other));
-        text += fmt::format(" {} | {} |\n", at->shim ? std::to_string(column.exercised) : "",
+        text += fmt::format(" {} | {} |\n", at->shim ? std::to_string(column.used_accelerator) : "",
                             human(std::chrono::duration<double>(column.run->duration_s)));
     }
     text += view.accounting.closed
@@ -158,17 +155,17 @@ std::string table_of_columns(const PortingView& view) {
         {view.columns[1].broken_alike, view.columns[2].broken_alike, view.columns[3].broken_alike});
     if (alike > 0)
         text += fmt::format(
-            "\n{} on plain CPU and on a device: nothing is said of what the device does to them. "
-            "Plain CPU's report has them.\n",
+            "\n{} alike on plain CPU and on a device, which is no difference: see plain CPU's "
+            "report.\n",
             alike == 1 ? std::string("1 test breaks") : fmt::format("{} tests break", alike));
     return text;
 }
 
-std::string first_of_all(const PortingView& view) {
+std::string first_causes(const PortingView& view) {
     std::string text;
     const auto all = std::count_if(view.causes.begin(), view.causes.end(), is_to_fix);
-    const auto shown = std::min<std::ptrdiff_t>(all, kFirst);
-    for (std::ptrdiff_t i = 0; i < shown; ++i) {  // they stand first
+    const auto shown = std::min<std::ptrdiff_t>(all, kFirstCauses);
+    for (std::ptrdiff_t i = 0; i < shown; ++i) {  // the causes to fix come first
         const CauseOfDifferences& cause = view.causes[static_cast<size_t>(i)];
         text += row(i + 1, cause.unblocked_tests, per_column(cause.counts), title_of(cause),
                     cause.places.empty() ? "" : place_of(cause.places.front()),
@@ -179,10 +176,8 @@ std::string first_of_all(const PortingView& view) {
     return fmt::format(
         "\n## What to fix first\n\n| | tests unblocked, at most | tests | what | where | judged | "
         "what "
-        "to do |\n|---:|---:|---|---|---|---|---|\n{}{}\nUnblocked are tests for which nothing "
-        "else is "
-        "known to be in the way. On MPS without fallback that is known from the run with it, which "
-        "goes on where this one stops.\n",
+        "to do |\n|---:|---:|---|---|---|---|---|\n{}{}\nA test is unblocked if no other cause "
+        "is known for it. On MPS without fallback, the run with fallback shows the other causes.\n",
         text, all > shown ? fmt::format("\n{} more below.\n", all - shown) : "");
 }
 
@@ -206,17 +201,17 @@ std::string states_in_words(const PortingView& view, const PortedTest& test) {
     return fmt::format("{}", fmt::join(words, "; "));
 }
 
-// `said`: what stands above it already.
+// `shown_line`: the line above it, which is not repeated.
 std::string example(const PortingView& view, size_t cause, const PortedTest& test,
-                    std::string& said) {
+                    std::string& shown_line) {
     std::string text =
         fmt::format("- {} ({})", linked_code(test.id, test.url), states_in_words(view, test));
     const Difference& difference =
         *std::find_if(test.differences.begin(), test.differences.end(),
                       [&](const Difference& d) { return d.cause == cause; });
-    if (!difference.key_line.empty() && difference.key_line != said)
+    if (!difference.key_line.empty() && difference.key_line != shown_line)
         text += ": " + code(difference.key_line, kLongestLine);
-    said = difference.key_line;
+    shown_line = difference.key_line;
     if (!difference.place.empty())
         text += ", at " + linked_code(difference.place, difference.place_url);
     if (!difference.reproduce.empty()) text += fmt::format("\n  {}", code(difference.reproduce));
@@ -244,9 +239,9 @@ Item section_of(const PortingView& view, size_t index) {
         for (const BreakingPlace& place : cause.places) places.push_back(place_of(place));
         item.text += fmt::format("Where: {}.\n\n", fmt::join(places, ", "));
     }
-    std::string said = cause.title;
+    std::string shown_line = cause.title;
     for (const size_t test : cause.examples)
-        item.detail += example(view, index, view.tests[test], said);
+        item.detail += example(view, index, view.tests[test], shown_line);
     if (cause.tests > static_cast<std::int64_t>(cause.examples.size()))
         item.detail += fmt::format("- and {} more, in {}\n",
                                    cause.tests - static_cast<std::int64_t>(cause.examples.size()),
@@ -260,19 +255,19 @@ std::string fallback_words(const PortingView& view) {
         "{} between MPS with fallback and without. These operators are missing on MPS: without "
         "fallback they raise, with it (`PYTORCH_ENABLE_MPS_FALLBACK=1`) each call copies to the "
         "CPU "
-        "and back.\n\n| tests that need fallback | tests that came by it | calls | operator | for "
+        "and back.\n\n| tests that need fallback | tests that called it | calls | operator | for "
         "example |\n|---:|---:|---:|---|---|\n",
         view.decided_by_fallback == 1 ? std::string("1 test differs")
                                       : fmt::format("{} tests differ", view.decided_by_fallback));
 }
 
-struct Sections {
+struct SectionRow {
     std::string_view title;
     std::string_view items;
     Usefulness usefulness;
-    bool (*holds)(const CauseOfDifferences&);
+    bool (*includes)(const CauseOfDifferences&);
 };
-constexpr Sections kSections[] = {
+constexpr SectionRow kSections[] = {
     {"Tests that break on a device", "causes to fix", {.items = 90, .details = 60}, is_to_fix},
     {"Tests that break for reasons outside the port",
      "causes outside the port",
@@ -296,23 +291,23 @@ constexpr Sections kSections[] = {
 
 void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sink) {
     Document page(max_bytes);
-    page.head = headline(view) + what_is_missing(view) + what_is_unlike(view) +
-                what_says_nothing(view) + "\n" + table_of_columns(view) + first_of_all(view);
+    page.head = headline(view) + missing_columns(view) + input_differences(view) +
+                unused_accelerators(view) + "\n" + table_of_columns(view) + first_causes(view);
     Section& mismatches = page.open("Accounting does not close", "mismatches", {.items = 100});
-    for (const MismatchView& m : view.accounting.mismatches)
+    for (const AccountingMismatch& m : view.accounting.mismatches)
         page.add(mismatches, {fmt::format("- {}: {}\n", m.module, code(m.message))});
-    for (const Sections& of : kSections) {
-        Section& section = page.open(std::string(of.title), std::string(of.items), of.usefulness,
-                                     fmt::format("examples of {}", of.items));
+    for (const SectionRow& row : kSections) {
+        Section& section = page.open(std::string(row.title), std::string(row.items), row.usefulness,
+                                     fmt::format("examples of {}", row.items));
         for (size_t i = 0; i < view.causes.size(); ++i)
-            if (of.holds(view.causes[i])) page.add(section, section_of(view, i));
-        if (of.holds == is_to_fix) {
+            if (row.includes(view.causes[i])) page.add(section, section_of(view, i));
+        if (row.includes == is_to_fix) {
             Section& fallback =
                 page.open("What fallback changes", "operators that fall back", {.items = 80});
             fallback.intro = fallback_words(view);
             for (const FallbackView& f : view.fallbacks)
-                page.add(fallback, {row(f.depend, f.tests, f.count, code(f.symbol),
-                                        linked_code(f.example, f.url)) +
+                page.add(fallback, {reports::row(f.depend, f.tests, f.count, code(f.symbol),
+                                                 linked_code(f.example, f.url)) +
                                     "\n"});
         }
     }

@@ -1,5 +1,5 @@
-// The comparison of one suite on simulated devices as a page for people and as a file for programs
-// (porting.schema.json). Not here: what they say (porting.h).
+// Writes a PortingView as a page for people and as a file for programs (porting.schema.json). Not
+// for its content (porting.h).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ inline constexpr std::string_view kPortingFile = "porting.json";
 // A key removed or re-typed raises this; a key added does not.
 inline constexpr int kPortingFormat = 1;
 
-// As a report, within `max_bytes` where that is possible.
+// Drops detail to stay within `max_bytes`, as the report of a run does (markdown.h).
 void porting_markdown(const PortingView& view, std::size_t max_bytes, const Sink& sink);
 void porting_json(const PortingView& view, const Sink& sink);
 

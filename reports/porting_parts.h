@@ -1,5 +1,5 @@
-// What the comparison of columns (porting.cc) and their causes (porting_causes.cc) hand each other.
-// Not for anybody else.
+// Types shared by the comparison of columns (porting.cc) and the grouping of differences by cause
+// (porting_causes.cc). Private to them.
 #pragma once
 
 #include <cstddef>
@@ -16,79 +16,71 @@
 
 namespace compat::reports {
 
-// What a state is worth to whoever asks whether code works.
-enum class Worth { good, bad, idle };
-
-[[nodiscard]] constexpr Worth worth_of(parsers::State state) {
-    using enum parsers::State;
-    if (needs_attention(state)) return Worth::bad;
-    return state == skipped || state == not_run ? Worth::idle : Worth::good;
-}
+using analysis::kind_of;
+using analysis::StateKind;
 
 [[nodiscard]] constexpr std::size_t index_of(Column column) {
     return static_cast<std::size_t>(column);
 }
 
-// One thing that tests broke by.
-struct Why {
+// The facts of one failure that decide its cause.
+struct FailureFacts {
     analysis::Evidence evidence;
     std::optional<GapKey> gap;
     std::string cause, error_class, rule, signature, key_line;
-    std::string place;                // "file:line" of the suite's where it broke; empty: nowhere
-    std::set<std::string> refused{};  // what the device refused within the test, where it broke by
-                                      // something else
+    std::string place;                // "file:line" of the suite's innermost frame; may be empty
+    std::set<std::string> refused{};  // symbols that the device refused earlier in the test
 };
 
-// What a column says of why a test is as it is.
-struct Told {
-    std::vector<Why> whys{};  // of failures; empty: it did not break
-    std::string line{};       // key line or reason
+// The details of a test's result in one column.
+struct ResultDetails {
+    std::vector<FailureFacts> failures{};  // empty: it did not break
+    std::string key_line{};                // or the reason
     std::string place{}, place_url{}, reproduce{};
 };
 
-// A difference before it is under its cause.
-struct Found {
-    std::size_t row = 0;
+// A difference without its causes.
+struct UngroupedDifference {
+    std::size_t test = 0;  // index in the comparison
     Column column = Column::cuda;
     Change change = Change::lost;
     std::optional<parsers::State> cpu{}, here{};
-    Told told{};
-    std::string cpu_line{};  // why it is as it is on plain CPU, where it is not good there
-    bool flaky = false;      // the test, in any column
-    bool cut_short = false;  // the column is not complete
+    ResultDetails details{};
+    std::string cpu_key_line{};      // empty if it is good on plain CPU
+    bool flaky = false;              // in any column
+    bool incomplete_column = false;  // not all tests of the column ran
 };
 
-// The causes of a comparison, each made when the first difference comes under it.
+// The causes of all differences, each created with its first difference.
 class Causes {
   public:
     explicit Causes(const std::map<GapKey, GapView>& gaps) : gaps_(gaps) {}
 
-    // Indices of the causes of a difference, at least one; the first is the one it is counted
-    // under.
-    [[nodiscard]] std::vector<std::size_t> of(const Found& found);
+    // Indices of the difference's causes, at least one. It is counted under the first.
+    [[nodiscard]] std::vector<std::size_t> causes_of(const UngroupedDifference& difference);
     [[nodiscard]] std::vector<CauseOfDifferences>& list() { return causes_; }
 
   private:
-    std::size_t of_loss(const Why& why);
-    std::size_t plain(Group group, std::string_view judgement, std::string title, bool ours,
-                      std::string_view advice = {});
+    std::size_t cause_of_loss(const FailureFacts& failure);
+    std::size_t cause_by_title(Group group, std::string_view judgement, std::string title,
+                               bool trusted, std::string_view advice = {});
     void describe_gap(CauseOfDifferences& cause, const GapKey& key) const;
     template <class Fill>
-    std::size_t entry(const std::string& key, Fill fill);
+    std::size_t find_or_add(const std::string& key, Fill fill);
 
     const std::map<GapKey, GapView>& gaps_;
     std::vector<CauseOfDifferences> causes_;
     std::unordered_map<std::string, std::size_t> index_;
 };
 
-// Operators that each test came by where the CPU computed them.
+// Operators that fell back to the CPU, by test.
 using FallbacksOfTests = std::map<std::string, std::set<std::string>>;
 
-// A test is unblocked by what alone it broke by. Of an operator that MPS lacks, more is known: with
-// fallback the test goes on, and shows which others it comes by and by what it breaks then.
+// A test is unblocked by its only cause. If that is an operator that MPS lacks, the run with
+// fallback shows what else the test would meet.
 void count_unblocked(PortingView& view, const FallbacksOfTests& fallbacks);
 
-// Puts the causes into the order of PortingView::causes.
+// Sorts the causes into the order of PortingView::causes.
 void rank_causes(PortingView& view);
 
 [[nodiscard]] bool is_operator(const CauseOfDifferences& cause);

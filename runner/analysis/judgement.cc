@@ -17,19 +17,18 @@ constexpr std::string_view kTryOnDevice =
 constexpr std::string_view kCpuLacksIt =
     "nothing here: the CPU, which computes for the simulated device, lacks it; the device may not";
 
-// From top to bottom; the first that holds decides, so what is special stands before what is
-// general.
-constexpr Judged kTable[] = {
+// The first rule that matches decides: special rules stand before general ones.
+constexpr JudgementRule kTable[] = {
     // The redirection and the simulation themselves.
     {.cause = Cause::infrastructure,
      .judgement = simulator,
-     .grouped = Grouped::by_rule,
+     .grouping = Grouping::by_rule,
      .advice = kReportIt},
     {.cause = Cause::shim_defect, .judgement = simulator, .advice = kReportIt},
     {.gap = GapKind::shim_defect, .judgement = simulator, .advice = kReportIt},
     {.rule = "not-simulated",
      .judgement = simulator,
-     .grouped = Grouped::by_rule,
+     .grouping = Grouping::by_rule,
      .advice = kTryOnDevice},
     {.rule = "kernel-of-dtype", .judgement = simulator, .advice = kCpuLacksIt},
     {.gap = GapKind::op_unsupported,
@@ -49,7 +48,7 @@ constexpr Judged kTable[] = {
      .judgement = simulator,
      .advice = kTryOnCuda},
 
-    // What a Mac refuses, too. What to do the gap log says.
+    // A Mac refuses these too. The advice comes from the gap log.
     {.gap = GapKind::missing_symbol, .device = "mps", .judgement = device_limit},
     {.gap = GapKind::op_unsupported, .device = "mps", .judgement = device_limit},
     {.gap = GapKind::dtype_unsupported, .device = "mps", .judgement = device_limit},
@@ -58,17 +57,17 @@ constexpr Judged kTable[] = {
      .advice = "let the warning pass where the suite makes it an error, or use an operator that "
                "the device has"},
 
-    // What code says of devices.
+    // The code names devices.
     {.rule = "no-device",
      .device = "mps",
      .judgement = device_handling,
-     .grouped = Grouped::together,
+     .grouping = Grouping::together,
      .title = "the code asks for CUDA by name",
      .advice = "choose the device in one place, as `torch.accelerator.current_accelerator()`; "
                "docs/guide/porting.md has what to write instead of each call"},
     {.rule = "deserialize-on-device",
      .judgement = device_handling,
-     .grouped = Grouped::together,
+     .grouping = Grouping::together,
      .title = "a file that was saved on another device is loaded as it is",
      .advice = "`torch.load(f, map_location=device)`"},
     {.rule = "tensor-to-numpy",
@@ -80,12 +79,12 @@ constexpr Judged kTable[] = {
                "`register_buffer`"},
     {.cause = Cause::device_assertion,
      .judgement = device_asserted,
-     .grouped = Grouped::together,
+     .grouping = Grouping::together,
      .title = "tests ask for the name, index or kind of a device and get another",
      .advice = "compare with the device that the test chose, not with a name: "
                "`x.device.type == device.type`"},
 
-    // What is refused without a name of its own.
+    // A refusal that names no gap.
     {.rule = "not-implemented",
      .judgement = unexplained,
      .advice = "see whether the device refused it or the code under test"},
@@ -105,34 +104,34 @@ constexpr Judged kTable[] = {
     // Not about devices.
     {.cause = Cause::dependency,
      .judgement = environment,
-     .grouped = Grouped::by_rule,
+     .grouping = Grouping::by_rule,
      .advice = "install what is missing, in the version that fits"},
     {.cause = Cause::hub,
      .judgement = environment,
-     .grouped = Grouped::by_rule,
+     .grouping = Grouping::by_rule,
      .advice = "have the files at hand"},
     {.cause = Cause::resource,
      .judgement = environment,
-     .grouped = Grouped::by_rule,
+     .grouping = Grouping::by_rule,
      .advice = "fewer jobs, more memory"},
     {.cause = Cause::environment,
      .judgement = environment,
-     .grouped = Grouped::by_rule,
+     .grouping = Grouping::by_rule,
      .advice = "a file, a program or a port is not as the tests expect: see what they say"},
 
-    // To be looked into.
+    // Not explained.
     {.after_refusal = true,
      .judgement = unexplained,
      .advice = "the code under test caught the refusal and went on: look there first"},
     {.cause = Cause::tolerance,
      .judgement = unexplained,
-     .grouped = Grouped::together,
+     .grouping = Grouping::together,
      .title = "numbers differ",
      .advice = "the simulated device computes on the CPU: look for float32 in the place of "
                "float64, and for random numbers. Of a real device's own numbers this says nothing"},
     {.cause = Cause::timeout,
      .judgement = unexplained,
-     .grouped = Grouped::together,
+     .grouping = Grouping::together,
      .title = "tests take too long",
      .advice = "a simulated device is slower than the CPU: give more time (`--test-timeout`), then "
                "read the stacks in the log"},
@@ -144,7 +143,7 @@ constexpr Judged kTable[] = {
                "device"},
 };
 
-bool holds(const Judged& row, const Evidence& evidence) {
+bool matches(const JudgementRule& row, const Evidence& evidence) {
     return (!row.cause || *row.cause == evidence.cause) &&
            (row.rule.empty() || row.rule == evidence.rule) &&
            (!row.gap || row.gap == evidence.gap) &&
@@ -154,11 +153,11 @@ bool holds(const Judged& row, const Evidence& evidence) {
 
 }  // namespace
 
-std::span<const Judged> judged() { return kTable; }
+std::span<const JudgementRule> judgement_rules() { return kTable; }
 
-const Judged& judge(const Evidence& evidence) {
+const JudgementRule& judge(const Evidence& evidence) {
     return *std::find_if(std::begin(kTable), std::end(kTable),
-                         [&](const Judged& row) { return holds(row, evidence); });
+                         [&](const JudgementRule& row) { return matches(row, evidence); });
 }
 
 }  // namespace compat::analysis

@@ -1,6 +1,6 @@
-// What a test that goes otherwise on a simulated device says to whoever ports its code: whether the
-// device, the code, the suite or the simulation is the reason, and what to do about it. A table
-// (judged()). Pure. Not for why a test fails (parsers/diagnose.h).
+// Judges why a test differs on a simulated device: because of the device, the code, the suite or
+// the simulation; and what to do about it. A table (judgement_rules). Pure. Not for why a test
+// fails (parsers/diagnose.h).
 #pragma once
 
 #include <array>
@@ -16,20 +16,20 @@
 namespace compat::analysis {
 
 enum class Judgement {
-    device_limit,     // a real device refuses it, too
+    device_limit,     // a real device refuses it too
     device_handling,  // the code names a device, or mixes two
-    device_asserted,  // the suite asks where a tensor is
-    unexplained,      // to be looked into
-    suite_condition,  // the suite itself decides by the device
-    simulator,        // a real device would not say so, or ours is broken
-    environment,      // packages, network, memory: not about devices
-    flaky             // it changes by itself
+    device_asserted,  // the test asserts where a tensor is
+    unexplained,
+    suite_condition,  // the suite chooses its tests by device
+    simulator,        // a real device accepts it, or the shim is broken
+    environment,      // packages, network, memory
+    flaky
 };
 
 struct JudgementWords {
     std::string_view name;   // in files
     std::string_view words;  // for people
-    bool to_fix;             // by whoever ports the code
+    bool to_fix;             // by the person who ports the code
 };
 inline constexpr std::array<JudgementWords, 8> kJudgements{{
     {"device_limit", "genuine limit of the device", true},
@@ -45,39 +45,36 @@ inline constexpr std::array<JudgementWords, 8> kJudgements{{
     return kJudgements[static_cast<std::size_t>(j)];
 }
 
-// What is told apart among differences that are judged alike.
-enum class Grouped {
-    together,
-    by_rule,  // of the diagnosis
-    by_place  // by the failure's signature and the line of the suite's; what was refused, by the
-              // gap
+// Which failures under one rule of the table have one cause.
+enum class Grouping {
+    together,  // all
+    by_rule,   // those of one rule of the diagnosis
+    by_place   // those of one gap; else of one signature and line of the suite
 };
 
-// A row of the table. What is empty holds for any.
-struct Judged {
+// A row of the table. An empty condition matches everything.
+struct JudgementRule {
     std::optional<parsers::Cause> cause{};
     std::string_view rule{};  // id in rules.json
     std::optional<GapKind> gap{};
     std::string_view device{};   // "cuda", "mps"
-    bool after_refusal = false;  // holds only for what broke after one
+    bool after_refusal = false;  // matches only failures after a refusal
     Judgement judgement = Judgement::unexplained;
-    Grouped grouped = Grouped::by_place;
+    Grouping grouping = Grouping::by_place;
     std::string_view title{};   // empty: the gap's description, or the failure's key line
     std::string_view advice{};  // empty: the gap's
 };
-[[nodiscard]] std::span<const Judged> judged();
+[[nodiscard]] std::span<const JudgementRule> judgement_rules();
 
-// What is known of why a test failed on a simulated device.
 struct Evidence {
     parsers::Cause cause = parsers::Cause::unknown;
     std::string rule;
-    std::optional<GapKind> gap;  // where the failure names what was refused
-    std::string device;          // which refused, or which was simulated
-    // The device refused something within the test, and the failure is not of that.
-    bool after_refusal = false;
+    std::optional<GapKind> gap;  // if the failure names what was refused
+    std::string device;          // the one that refused, else the simulated one
+    bool after_refusal = false;  // the device refused something else earlier in the test
 };
 
-// The first row that holds; the last holds for everything.
-[[nodiscard]] const Judged& judge(const Evidence& evidence);
+// The first rule that matches; the last matches everything.
+[[nodiscard]] const JudgementRule& judge(const Evidence& evidence);
 
 }  // namespace compat::analysis

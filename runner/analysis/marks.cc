@@ -62,7 +62,7 @@ std::vector<Marks> marks_of(const parsers::ModuleRecord& record) {
     return all;
 }
 
-std::vector<bool> exercised(const parsers::ModuleRecord& record) {
+std::vector<bool> used_accelerator(const parsers::ModuleRecord& record) {
     std::vector<bool> all(record.cases.size());
     if (!record.shim) return all;
     auto by_test = recorded(record);

@@ -24,8 +24,8 @@ struct Marks {
 // One for each of record.cases, in their order; none set but for tests that passed or failed.
 [[nodiscard]] std::vector<Marks> marks_of(const parsers::ModuleRecord& record);
 
-// Of each of record.cases, whatever its state: whether it used the accelerator, or asked for
-// another device than it got, or for what the device refused or had the CPU do.
-[[nodiscard]] std::vector<bool> exercised(const parsers::ModuleRecord& record);
+// For each of record.cases, in any state: whether it used the accelerator, was redirected, fell
+// back to the CPU or met a refusal of the device.
+[[nodiscard]] std::vector<bool> used_accelerator(const parsers::ModuleRecord& record);
 
 }  // namespace compat::analysis

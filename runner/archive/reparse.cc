@@ -9,6 +9,7 @@
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/attempts.h"
+#include "runner/analysis/comparison.h"
 #include "runner/analysis/verdict.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/archive/gap_log.h"
@@ -29,8 +30,8 @@ namespace {
 
 void count(const Difference& difference, int attempt, ReparseCounts& counts,
            const SeeDifference& see) {
-    if (difference.why) {
-        ++counts.untold[static_cast<size_t>(*difference.why)];
+    if (difference.reason) {
+        ++counts.text_limits[static_cast<size_t>(*difference.reason)];
         return;
     }
     ++counts.differ;
@@ -117,14 +118,12 @@ Expected<ReparseCounts> compare_imported(const store::Store& store, const std::s
     });
     if (!sums) return tl::unexpected(sums.error());
     counts.tests = static_cast<std::int64_t>(stored->size());
-    for (const auto& [test, state] : *stored) {
-        const auto at = now.find(test);
-        if (at == now.end() || at->second != state)
-            count({test, state, at == now.end() ? std::nullopt : std::optional(at->second), {}}, 1,
-                  counts, see);
-        if (at != now.end()) now.erase(at);
-    }
-    for (const auto& [test, state] : now) count({test, std::nullopt, state, {}}, 1, counts, see);
+    analysis::Comparison compared(2);
+    for (const auto& [test, state] : *stored) compared.add(0, test, state);
+    for (const auto& [test, state] : now) compared.add(1, test, state);
+    for (const size_t test : compared.tests_that_differ())
+        count({compared.test(test).id, compared.state(test, 0), compared.state(test, 1), {}}, 1,
+              counts, see);
     return counts;
 }
 

@@ -16,8 +16,8 @@ namespace compat::archive {
 struct ReparseCounts {
     std::int64_t attempts = 0, tests = 0;
     std::int64_t unread = 0;  // attempts that keep what is stored of them
-    std::int64_t differ = 0;  // tests, for no reason that is known
-    std::array<std::int64_t, analysis::kUntoldNames.size()> untold{};
+    std::int64_t differ = 0;  // tests, without those that a limit of the text explains
+    std::array<std::int64_t, analysis::kTextLimitNames.size()> text_limits{};
     std::int64_t other_causes = 0;
 };
 

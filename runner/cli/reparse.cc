@@ -36,10 +36,10 @@ void print_difference(const analysis::Difference& difference, int attempt) {
 }
 
 void print_counts(const archive::ReparseCounts& counts) {
-    for (size_t i = 0; i < counts.untold.size(); ++i)
-        if (counts.untold[i] > 0)
-            print("{} that the text cannot tell: {}\n", counted(counts.untold[i], "test"),
-                  analysis::kUntoldNames[i]);
+    for (size_t i = 0; i < counts.text_limits.size(); ++i)
+        if (counts.text_limits[i] > 0)
+            print("{} that the text cannot tell: {}\n", counted(counts.text_limits[i], "test"),
+                  analysis::kTextLimitNames[i]);
     if (counts.other_causes > 0)
         print("{} of another cause than is stored\n", counted(counts.other_causes, "failure"));
     if (counts.unread > 0)

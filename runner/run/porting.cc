@@ -32,14 +32,12 @@ using reports::PortingView;
 
 namespace {
 
-// What there is of a column.
-struct Made {
-    std::string run;  // empty: none
+struct ColumnRun {
+    std::string id;  // empty: there is no run
     std::string why_missing;
 };
 
-// The words of a table without Markdown's.
-std::string plain(std::string_view words) {
+std::string without_emphasis(std::string_view words) {
     std::string text(words);
     std::erase(text, '*');
     return text;
@@ -51,14 +49,14 @@ config::Invocation invocation_of(const config::Invocation& invocation, const Col
     own.flags[Setting::simulate] = column.simulated.empty() ? "off" : column.simulated;
     if (column.simulated == "mps") {
         own.flags[Setting::fallback] = column.fallback ? "on" : "off";
-    } else {  // what is redirected is redirected to MPS
+    } else {  // redirection leads to MPS only
         own.flags.erase(Setting::masquerade);
         own.flags[Setting::policy] = column.shim ? "none" : "missing";
     }
     return own;
 }
 
-// A suite that is told its device by a variable is told that of the column.
+// `{device}` in a variable becomes the device of the column.
 RunRequest request_of(const RunRequest& request, const ColumnRow& column) {
     constexpr std::string_view kPlace = "{device}";
     RunRequest own = request;
@@ -70,9 +68,9 @@ RunRequest request_of(const RunRequest& request, const ColumnRow& column) {
     return own;
 }
 
-// Source, environment and shim, once for all columns: what is wrong with them is known before
-// minutes are spent. A test that fails is tried again, so that one that changes by itself is none
-// that changes with the device, unless somebody says how often.
+// Prepares source, environment and shim once for all columns, so that errors show before minutes
+// are spent. By default a failed test is retried, so that a flaky test is not taken for a
+// difference.
 Expected<config::Invocation> prepared(const PortingRequest& request,
                                       const config::Invocation& invocation) {
     const auto say = [&](std::string_view line) {
@@ -90,36 +88,36 @@ Expected<config::Invocation> prepared(const PortingRequest& request,
 }
 
 struct Columns {
-    PerColumn<Made> made;
-    std::optional<Error> error;  // that ended it
+    PerColumn<ColumnRun> runs;
+    std::optional<Error> error;  // after which no further column ran
 };
 
 Columns run_columns(const PortingRequest& request, const config::Invocation& invocation) {
     Columns columns;
     std::string stopped;
     for (size_t i = 0; i < kColumns.size(); ++i) {
-        Made& made = columns.made[i];
+        ColumnRun& run = columns.runs[i];
         if (!stopped.empty()) {
-            made.why_missing = stopped;
+            run.why_missing = stopped;
             continue;
         }
         if (request.run.verbosity >= 0)
-            print("{}{} ({} of {})\n", i == 0 ? "" : "\n", plain(kColumns[i].words), i + 1,
-                  kColumns.size());
+            print("{}{} ({} of {})\n", i == 0 ? "" : "\n", without_emphasis(kColumns[i].words),
+                  i + 1, kColumns.size());
         const auto ran =
             run_once(request_of(request.run, kColumns[i]), invocation_of(invocation, kColumns[i]));
         if (!ran) {
             columns.error = ran.error();
-            stopped = made.why_missing = to_line(ran.error());
+            stopped = run.why_missing = to_line(ran.error());
             continue;
         }
-        made.run = ran->run.id;
+        run.id = ran->run.id;
         if (ran->code == ExitCode::interrupted) stopped = "interrupted before it began";
     }
     return columns;
 }
 
-// One column as it is stored. Holds one module of it at a time.
+// Holds one stored module at a time.
 Expected<void> read_column(const store::Store& store, const fs::path& results, const fs::path& out,
                            Column column, const std::string& id, reports::PortingBuilder& builder) {
     const auto run = store.load_run(id);
@@ -159,14 +157,15 @@ Expected<void> write_pages(const PortingView& view, const fs::path& out) {
 void print_table(const PortingView& view, const fs::path& page) {
     print("\n{}: on simulated devices against plain CPU\n", printable(view.suite));
     constexpr std::string_view kRow =
-        "{:<30} {:>6} {:>6} {:>6} {:>7} {:>6} {:>7} {:>6} {:>9}  {}{}\n";
+        "{:<30} {:>6} {:>6} {:>6} {:>7} {:>6} {:>7} {:>6} {:>11}  {}{}\n";
     display::put(display::people(),
                  fmt::format(kRow, "", "tests", "good", "broken", "differ", "break", "not run",
-                             "gain", "exercised", "time", ""));
+                             "gain", "accelerator", "time", ""));
     for (const ColumnRow& row : kColumns) {
         const auto& column = view.at(row.column);
         if (!column.run) {
-            print("{:<30} missing: {}\n", plain(row.words), printable(column.why_missing));
+            print("{:<30} missing: {}\n", without_emphasis(row.words),
+                  printable(column.why_missing));
             continue;
         }
         std::int64_t broken = 0, good = 0;
@@ -183,17 +182,18 @@ void print_table(const PortingView& view, const fs::path& page) {
         };
         using enum reports::Group;
         display::put(display::people(),
-                     fmt::format(kRow, plain(row.words), column.totals.collected, good, broken,
-                                 figure(column.differ), figure(column.count(loss)),
+                     fmt::format(kRow, without_emphasis(row.words), column.totals.collected, good,
+                                 broken, figure(column.differ), figure(column.count(loss)),
                                  figure(column.count(idle)), figure(column.count(gain)),
-                                 row.shim ? std::to_string(column.exercised) : "-",
+                                 row.shim ? std::to_string(column.used_accelerator) : "-",
                                  human(std::chrono::duration<double>(column.run->duration_s)),
                                  column.why_missing.empty() ? "" : "  not complete"));
     }
     for (const auto& mismatch : view.accounting.mismatches)
-        print("    {}: {}\n", printable(plain(mismatch.module)), printable(mismatch.message));
-    for (const reports::Unlike& unlike : view.unlike)
-        print("not alike, {}\n", printable(reports::unlike_words(unlike)));
+        print("    {}: {}\n", printable(without_emphasis(mismatch.module)),
+              printable(mismatch.message));
+    for (const reports::InputDifference& input : view.input_differences)
+        print("not alike, {}\n", printable(reports::input_difference_words(input)));
     print("{}\n", reports::verdict_words(view));
     if (!view.causes.empty() && is_to_fix(view.causes.front()))
         print("first: {} ({}; unblocks {} at most)\n", printable(view.causes.front().title),
@@ -202,15 +202,15 @@ void print_table(const PortingView& view, const fs::path& page) {
     print("page: {}\n", page.string());
 }
 
-// The worst of the runs' codes. What one column alone does not collect is a difference between the
-// columns and no mistake of the command line's.
+// The worst of the runs' codes. If only some columns select no test, that is a difference between
+// the columns and not a usage error.
 ExitCode code_of(const PortingView& view) {
     std::vector<ExitCode> codes, of_selection;
     size_t runs = 0;
     for (const auto& column : view.columns) {
         if (!column.run) continue;
         ++runs;
-        // A run that was killed has none.
+        // A killed run has no code.
         const auto code =
             column.run->exit_code ? ExitCode(*column.run->exit_code) : ExitCode::interrupted;
         const bool selection = code == ExitCode::usage || code == ExitCode::nothing_selected;
@@ -222,12 +222,12 @@ ExitCode code_of(const PortingView& view) {
     return worst(codes);
 }
 
-Expected<ExitCode> compare(const PerColumn<Made>& made, const store::Store& store,
+Expected<ExitCode> compare(const PerColumn<ColumnRun>& runs, const store::Store& store,
                            const fs::path& results, const std::string& folder) {
     std::string suite, series;
-    for (const Made& column : made) {
-        if (column.run.empty()) continue;
-        const auto run = store.load_run(column.run);
+    for (const ColumnRun& column : runs) {
+        if (column.id.empty()) continue;
+        const auto run = store.load_run(column.id);
         if (!run) return tl::unexpected(run.error());
         suite = run->info.suite;
         series = run->info.series;
@@ -236,10 +236,10 @@ Expected<ExitCode> compare(const PerColumn<Made>& made, const store::Store& stor
     const fs::path out = folder.empty() ? results / "porting" / id : fs::absolute(folder);
     reports::PortingBuilder builder(id, suite);
     for (const ColumnRow& row : kColumns) {
-        const Made& column = made[static_cast<size_t>(row.column)];
+        const ColumnRun& column = runs[static_cast<size_t>(row.column)];
         if (!column.why_missing.empty()) builder.note_missing(row.column, column.why_missing);
-        if (column.run.empty()) continue;
-        if (auto read = read_column(store, results, out, row.column, column.run, builder); !read)
+        if (column.id.empty()) continue;
+        if (auto read = read_column(store, results, out, row.column, column.id, builder); !read)
             return tl::unexpected(read.error());
     }
     const PortingView view = builder.finish();
@@ -249,10 +249,11 @@ Expected<ExitCode> compare(const PerColumn<Made>& made, const store::Store& stor
     });
 }
 
-// Runs that somebody names, each in the column that it is.
-Expected<PerColumn<Made>> named(const store::Store& store, const std::vector<std::string>& names) {
-    PerColumn<Made> made;
-    for (Made& column : made) column.why_missing = "not among the runs that are compared";
+// The named runs by column.
+Expected<PerColumn<ColumnRun>> find_runs(const store::Store& store,
+                                         const std::vector<std::string>& names) {
+    PerColumn<ColumnRun> runs;
+    for (ColumnRun& column : runs) column.why_missing = "not among the runs that are compared";
     std::string suite;
     for (const std::string& name : names) {
         const auto id = store.find_run(name);
@@ -264,14 +265,14 @@ Expected<PerColumn<Made>> named(const store::Store& store, const std::vector<std
             return fail(ErrorKind::usage, fmt::format("{} cannot be compared", *id),
                         "plain CPU has --shim off, the others --simulate cuda, --simulate mps and "
                         "--simulate mps --fallback off");
-        Made& place = made[static_cast<size_t>(*column)];
-        if (!place.run.empty() || (!suite.empty() && suite != run->info.suite))
+        ColumnRun& place = runs[static_cast<size_t>(*column)];
+        if (!place.id.empty() || (!suite.empty() && suite != run->info.suite))
             return fail(ErrorKind::usage, fmt::format("{} does not fit the other runs", *id),
                         "name one run of each kind, all of one suite");
         suite = run->info.suite;
         place = {*id, {}};
     }
-    return made;
+    return runs;
 }
 
 }  // namespace
@@ -283,20 +284,20 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
         const auto store =
             store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
         if (!store) return tl::unexpected(store.error());
-        return named(*store, request.runs).and_then([&](const PerColumn<Made>& made) {
-            return compare(made, *store, *results, request.out);
+        return find_runs(*store, request.runs).and_then([&](const PerColumn<ColumnRun>& runs) {
+            return compare(runs, *store, *results, request.out);
         });
     }
     const auto ready = prepared(request, invocation);
     if (!ready) return tl::unexpected(ready.error());
     const Columns columns = run_columns(request, *ready);
-    if (columns.error && columns.made.front().run.empty()) return tl::unexpected(*columns.error);
+    if (columns.error && columns.runs.front().id.empty()) return tl::unexpected(*columns.error);
     const auto results = config::results_folder(invocation_of(*ready, row_of(Column::mps)))
                              .and_then(archive::existing_results);
     if (!results) return tl::unexpected(results.error());
     const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());
-    const auto code = compare(columns.made, *store, *results, request.out);
+    const auto code = compare(columns.runs, *store, *results, request.out);
     if (columns.error) return tl::unexpected(*columns.error);
     return code;
 }

@@ -1,6 +1,5 @@
-// A suite on plain CPU and on simulated devices, one run after the other, and the comparison of the
-// stored runs. A run is made as `run` makes it (run_suite.h); what the comparison says is in
-// reports/porting.h.
+// Runs a suite on plain CPU and on simulated devices, one run after the other, and compares the
+// stored runs. Not for one run (run_suite.h) nor for the comparison itself (reports/porting.h).
 #pragma once
 
 #include <string>

@@ -4,10 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <random>
 
+#include "runner/analysis/comparison.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
@@ -192,36 +191,42 @@ Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invo
 
 namespace {
 
-// A/A: runs that differ in nothing. Whatever differs between their results is noise.
+// The tests whose results are not equal in all runs of one and the same suite, by id.
+void print_noise(const analysis::Comparison& compared) {
+    std::vector<size_t> noisy = compared.tests_that_differ();
+    std::sort(noisy.begin(), noisy.end(),
+              [&](size_t a, size_t b) { return compared.test(a).id < compared.test(b).id; });
+    if (!noisy.empty()) print("\ntests whose result changed:\n");
+    for (const size_t test : noisy) {
+        std::vector<std::string_view> states;
+        for (size_t run = 0; run < compared.runs(); ++run)
+            if (const auto state = compared.state(test, run)) states.push_back(name_of(*state));
+        const std::string words = fmt::format("{}", fmt::join(states, ", "));
+        print("    {}: {}\n", printable(compared.test(test).id), words);
+    }
+    print("noise: {} of {} in {}\n", noisy.size(),
+          counted(static_cast<long>(compared.tests()), "test"),
+          counted(static_cast<long>(compared.runs()), "run"));
+}
+
 Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& invocation) {
     std::vector<ExitCode> codes;
-    std::map<std::string, std::vector<std::string_view>> states;  // of each test, by run
-    fs::path results;
+    analysis::Comparison compared;
     for (int i = 1; i <= request.repeat; ++i) {
         if (request.verbosity >= 0) print("\nrun {} of {}\n", i, request.repeat);
         const auto ran = run_once(request, invocation);
         if (!ran) return tl::unexpected(ran.error());
         codes.push_back(ran->code);
+        const size_t run = compared.add_run();
         if (ran->run.id.empty() || ran->code == ExitCode::interrupted) break;
         if (request.repeat_of.empty()) request.repeat_of = ran->run.id;
         const auto store = store::Store::open(ran->run.results / "runner.db");
         if (!store) return tl::unexpected(store.error());
         const auto verdicts = store->verdicts(ran->run.id);
         if (!verdicts) return tl::unexpected(verdicts.error());
-        for (const auto& [test, state] : *verdicts) states[test].push_back(name_of(state));
+        for (const auto& [test, state] : *verdicts) compared.add(run, test, state);
     }
-    long noisy = 0;
-    for (const auto& [test, seen] : states) {
-        const bool differs =
-            seen.size() != codes.size() ||
-            std::adjacent_find(seen.begin(), seen.end(), std::not_equal_to<>()) != seen.end();
-        if (!differs) continue;
-        if (noisy++ == 0) print("\ntests whose result changed:\n");
-        const std::string words = fmt::format("{}", fmt::join(seen, ", "));
-        print("    {}: {}\n", printable(test), words);
-    }
-    print("noise: {} of {} in {}\n", noisy, counted(static_cast<long>(states.size()), "test"),
-          counted(static_cast<long>(codes.size()), "run"));
+    print_noise(compared);
     return worst(codes);
 }
 

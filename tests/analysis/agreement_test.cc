@@ -23,7 +23,7 @@ CaseRecord test(const std::string& name, State state) {
     return c;
 }
 
-// Events of a module that ended in order, and the text of the same.
+// The events of a module that ended in order; text() makes the log of the same module.
 ModuleRecord events(std::vector<CaseRecord> cases) {
     ModuleRecord record;
     record.framework = "unittest";
@@ -40,35 +40,35 @@ ModuleRecord text(std::vector<CaseRecord> cases) {
 }
 
 std::vector<std::string> lines(const std::vector<Difference>& differences) {
-    std::vector<std::string> found;
+    std::vector<std::string> all;
     for (const auto& d : differences)
-        found.push_back(d.test + " " + std::string(d.before ? name_of(*d.before) : "absent") + " " +
-                        std::string(d.after ? name_of(*d.after) : "absent") + " " +
-                        std::string(d.why ? name_of(*d.why) : "-"));
-    return found;
+        all.push_back(d.test + " " + std::string(d.before ? name_of(*d.before) : "absent") + " " +
+                      std::string(d.after ? name_of(*d.after) : "absent") + " " +
+                      std::string(d.reason ? name_of(*d.reason) : "-"));
+    return all;
 }
 
 std::vector<std::string> of_text(const ModuleRecord& e, const ModuleRecord& t, bool cut = false) {
     return lines(differences_of_text(e, t, cut));
 }
 
-TEST(Agreement, WhatIsTheSameIsNoDifference) {
+TEST(Agreement, EqualReadingsHaveNoDifference) {
     const auto record = events({test("x", State::passed), test("y", State::failed)});
     EXPECT_THAT(differences(record, record), IsEmpty());
     EXPECT_THAT(of_text(record, text(record.cases)), IsEmpty());
 }
 
-TEST(Agreement, EveryDifferenceIsTold) {
+TEST(Agreement, ListsChangedMissingAndAddedTests) {
     const auto before = events({test("x", State::passed), test("y", State::failed)});
     const auto after = events({test("x", State::failed), test("z", State::passed)});
     EXPECT_THAT(lines(differences(before, after)),
                 ElementsAre("a.py::A::x passed failed -", "a.py::A::y failed absent -",
                             "a.py::A::z absent passed -"));
     EXPECT_EQ(of_text(before, text(after.cases)), lines(differences(before, after)))
-        << "none of them has an excuse";
+        << "no limit of the text explains them";
 }
 
-TEST(Agreement, TheTextNamesABrokenFixtureAlone) {
+TEST(Agreement, TheTextNamesOnlyTheBrokenFixture) {
     CaseRecord under = test("x", State::errored), fixture = test("<setUpClass>", State::errored);
     under.started = false;
     under.phase = fixture.phase = Phase::class_setup;
@@ -78,70 +78,70 @@ TEST(Agreement, TheTextNamesABrokenFixtureAlone) {
                             "a.py::A::<setUpClass> absent errored under_fixture"));
 }
 
-TEST(Agreement, WhatNeverStartedIsInNoText) {
+TEST(Agreement, TheTextLacksTestsThatNeverStarted) {
     EXPECT_THAT(of_text(events({test("x", State::not_run)}), text({})),
                 ElementsAre("a.py::A::x not_run absent never_named"));
 }
 
-TEST(Agreement, TestsWithoutANameMustBeAsManyAsAreLeftOut) {
-    const auto told = events({test("x", State::passed), test("y", State::passed)});
+TEST(Agreement, UnnamedTestsMustMatchTheMissingOnes) {
+    const auto record = events({test("x", State::passed), test("y", State::passed)});
     CaseRecord first = test("<unnamed 1>", State::passed),
                second = test("<unnamed 2>", State::passed);
     first.id = "a.py::<unnamed 1>";
     second.id = "a.py::<unnamed 2>";
     EXPECT_THAT(
-        of_text(told, text({first, second})),
+        of_text(record, text({first, second})),
         ElementsAre("a.py::A::x passed absent not_verbose", "a.py::A::y passed absent not_verbose",
                     "a.py::<unnamed 1> absent passed not_verbose",
                     "a.py::<unnamed 2> absent passed not_verbose"));
     second.state = State::failed;
     EXPECT_THAT(
-        of_text(told, text({first, second})),
+        of_text(record, text({first, second})),
         ElementsAre("a.py::A::x passed absent -", "a.py::A::y passed absent -",
                     "a.py::<unnamed 1> absent passed -", "a.py::<unnamed 2> absent failed -"));
 }
 
-TEST(Agreement, WhatOnlyTheTotalsTellIsTold) {
-    auto told = events({test("x", State::passed), test("y", State::passed)});
-    told.framework = "pytest";
+TEST(Agreement, TheClosingMustCountTheMissingTests) {
+    auto record = events({test("x", State::passed), test("y", State::passed)});
+    record.framework = "pytest";
     auto quiet = text({});
     quiet.closing->counts = {{"passed", 2}};
-    EXPECT_THAT(of_text(told, quiet), ElementsAre("a.py::A::x passed absent not_verbose",
-                                                  "a.py::A::y passed absent not_verbose"));
+    EXPECT_THAT(of_text(record, quiet), ElementsAre("a.py::A::x passed absent not_verbose",
+                                                    "a.py::A::y passed absent not_verbose"));
     quiet.closing->counts = {{"passed", 1}};
-    EXPECT_THAT(of_text(told, quiet),
+    EXPECT_THAT(of_text(record, quiet),
                 ElementsAre("a.py::A::x passed absent -", "a.py::A::y passed absent -"));
 }
 
-TEST(Agreement, ADeathExplainsWhatItTouches) {
+TEST(Agreement, ADeathExplainsItsOwnTestsAndUnwrittenOnes) {
     auto died = events({test("x", State::passed), test("y", State::crashed)});
     died.finished = false;
     died.outcome = ModuleOutcome::crashed;
-    auto broken_off = text({});
-    broken_off.closing.reset();
-    EXPECT_THAT(of_text(died, broken_off), ElementsAre("a.py::A::x passed absent process_died",
-                                                       "a.py::A::y crashed absent process_died"));
-    // It died after all was said: only the death itself may differ.
+    auto cut_off = text({});
+    cut_off.closing.reset();
+    EXPECT_THAT(of_text(died, cut_off), ElementsAre("a.py::A::x passed absent process_died",
+                                                    "a.py::A::y crashed absent process_died"));
+    // It died after the closing line was written: only the death itself may differ.
     EXPECT_THAT(
         of_text(died, text({test("x", State::failed), test("y", State::passed)})),
         ElementsAre("a.py::A::x passed failed -", "a.py::A::y crashed passed process_died"));
 }
 
-TEST(Agreement, OutputThatIsNotThereTellsNothing) {
-    const auto told = events({test("x", State::passed)});
+TEST(Agreement, LostOutputExplainsMissingTests) {
+    const auto record = events({test("x", State::passed)});
     auto closed = text({});
     closed.closing.reset();
-    EXPECT_THAT(of_text(told, closed), ElementsAre("a.py::A::x passed absent output_is_lost"));
-    EXPECT_THAT(of_text(told, text({})), ElementsAre("a.py::A::x passed absent -"));
-    EXPECT_THAT(of_text(told, text({}), true),
+    EXPECT_THAT(of_text(record, closed), ElementsAre("a.py::A::x passed absent output_is_lost"));
+    EXPECT_THAT(of_text(record, text({})), ElementsAre("a.py::A::x passed absent -"));
+    EXPECT_THAT(of_text(record, text({}), true),
                 ElementsAre("a.py::A::x passed absent output_is_lost"));
 }
 
-TEST(Agreement, SomeNamesCannotBeToldFromTheirLines) {
+TEST(Agreement, SomeNamesCannotBeParsedFromALine) {
     for (const char* name : {"a b", "a\nb", "a(b)", "\xEF\xBF\xBD"})
         EXPECT_THAT(
-            differences_of_text(events({test(name, State::passed)}), text({}), false)[0].why,
-            testing::Optional(Untold::unspeakable_name))
+            differences_of_text(events({test(name, State::passed)}), text({}), false)[0].reason,
+            testing::Optional(TextLimit::ambiguous_name))
             << name;
     auto pytest = events({test("a b", State::passed)});
     pytest.framework = "pytest";

@@ -8,20 +8,21 @@ namespace {
 
 using parsers::Cause;
 
-TEST(Judged, EveryRowDecidesWhatItIsFor) {
-    for (const Judged& row : judged()) {
+TEST(JudgementRules, EveryRuleCanMatch) {
+    for (const JudgementRule& row : judgement_rules()) {
         Evidence evidence;
         evidence.cause = row.cause.value_or(Cause::suite_error);
         evidence.rule = row.rule;
         evidence.gap = row.gap;
         evidence.device = row.device.empty() ? "xpu" : row.device;
         evidence.after_refusal = row.after_refusal;
-        EXPECT_EQ(&judge(evidence), &row) << "another row stands before it: " << row.advice;
+        EXPECT_EQ(&judge(evidence), &row) << "another rule matches first: " << row.advice;
     }
 }
 
-TEST(Judged, EveryRowSaysWhatToDo) {
-    for (const Judged& row : judged()) EXPECT_TRUE(row.gap || !row.advice.empty()) << row.title;
+TEST(JudgementRules, EveryRuleHasAdvice) {
+    for (const JudgementRule& row : judgement_rules())
+        EXPECT_TRUE(row.gap || !row.advice.empty()) << row.title;
     for (std::size_t i = 0; i < kJudgements.size(); ++i)
         EXPECT_FALSE(words_of(static_cast<Judgement>(i)).words.empty());
 }
@@ -31,7 +32,7 @@ struct Case {
     Judgement judgement;
 };
 
-TEST(Judge, TellsTheDeviceFromTheCodeTheSuiteAndOurselves) {
+TEST(Judge, SeparatesTheDeviceTheCodeTheSuiteAndTheSimulation) {
     using enum Judgement;
     const Case cases[] = {
         {{Cause::op_missing, "mps-operator", GapKind::op_unsupported, "mps"}, device_limit},

@@ -103,7 +103,7 @@ def pages(out):
     return page, written
 
 
-def told(written):
+def differences(written):
     return {test["id"].rsplit("::", 1)[1]: {
         d["column"]: (written["causes"][d["cause"]]["group"], written["causes"][d["cause"]]["judgement"]) for d in test["differences"]}
         for test in written["tests"]}
@@ -113,7 +113,7 @@ def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
     ran = runner("porting", suite, "--python", python, "-j2")
     assert ran.code == 1, ran.out + ran.err
     page, written = pages(ran.out)
-    assert told(written) == EXPECTED
+    assert differences(written) == EXPECTED
     columns = {c["column"]: c for c in written["columns"]}
     assert [c["complete"] for c in columns.values()] == [True] * 4
     assert written["accounting"] == {"closed": True, "mismatches": []}
@@ -167,9 +167,9 @@ def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
 def test_a_suite_that_goes_alike_everywhere(runner, python, suite):
     ran = runner("porting", suite, "--python", python, "-q", "tests/test_port.py::Ported::test_host")
     assert ran.code == 0, ran.out + ran.err
-    assert "no test exercised CUDA or MPS" in ran.out
+    assert "no test used CUDA or MPS" in ran.out
     page, written = pages(ran.out)
-    assert written["tests"] == [] and "# Porting `ported`: no test exercised CUDA or MPS" in page.read_text()
+    assert written["tests"] == [] and "# Porting `ported`: no test used CUDA or MPS" in page.read_text()
 
 
 def test_a_suite_that_a_variable_tells_its_device(runner, python, suite):

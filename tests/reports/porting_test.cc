@@ -38,7 +38,7 @@ constexpr const char* kDouble =
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
     "Please use float32 instead.";
 
-// A failure as it is read and diagnosed.
+// A failure with its diagnosis.
 FailureView failure(const std::string& type, const std::string& message,
                     State state = State::errored) {
     parsers::ModuleRecord record;
@@ -66,7 +66,7 @@ CaseView test(const std::string& name, State state, std::optional<FailureView> w
     view.id = "m.py::T::" + name;
     view.url = "https://forge.example/m.py#L1";
     view.state = state;
-    view.exercised = true;
+    view.used_accelerator = true;
     view.failure = std::move(why);
     return view;
 }
@@ -116,7 +116,6 @@ void put(PortingBuilder& builder, Column column, const Tests& tests,
     builder.end(model, hits, "../report.md");
 }
 
-// Every column the same but the last ones given.
 PortingView compared(const Tests& cpu, const Tests& cuda, const Tests& mps, const Tests& strict,
                      const std::vector<GapHit>& hits = {}) {
     PortingBuilder builder("alpha_1", "alpha");
@@ -140,8 +139,8 @@ const PortedTest& find(const PortingView& view, const std::string& name) {
     throw std::out_of_range(name);
 }
 
-TEST(Porting, TellsEveryPairOfStatesApart) {
-    const auto worth = [](State state) {
+TEST(Porting, EveryPairOfStatesHasItsChange) {
+    const auto kind = [](State state) {
         using enum State;
         if (state == failed || state == errored || state == crashed || state == timed_out)
             return 'b';
@@ -162,12 +161,12 @@ TEST(Porting, TellsEveryPairOfStatesApart) {
             }
             ASSERT_THAT(view.tests, SizeIs(1));
             ASSERT_THAT(view.tests[0].differences, SizeIs(1));
-            EXPECT_EQ(view.tests[0].differences[0].change, expected.at({worth(cpu), worth(cuda)}))
+            EXPECT_EQ(view.tests[0].differences[0].change, expected.at({kind(cpu), kind(cuda)}))
                 << name_of(cpu) << " " << name_of(cuda);
         }
 }
 
-TEST(Porting, NoTestIsLostBetweenTheColumns) {
+TEST(Porting, EveryTestIsCountedInEveryColumn) {
     std::mt19937 random(7);
     for (int round = 0; round < 50; ++round) {
         PerColumn<Tests> columns;
@@ -197,22 +196,22 @@ TEST(Porting, NoTestIsLostBetweenTheColumns) {
     }
 }
 
-TEST(Porting, SumsThatDoNotCloseAreNamed) {
+TEST(Porting, MismatchesNameBothFigures) {
     PortingBuilder builder("alpha_1", "alpha");
     put(builder, Column::cpu, {test("a", State::passed)});
     put(builder, Column::cuda, {test("a", State::passed), test("a", State::failed)});
     put(builder, Column::mps, {test("a", State::passed)}, {}, 5);
     const PortingView view = builder.finish();
     EXPECT_FALSE(view.accounting.closed);
-    std::vector<std::string> said;
-    for (const MismatchView& m : view.accounting.mismatches)
-        said.push_back(m.module + ": " + m.message);
-    EXPECT_THAT(said, Contains("CUDA *simulated*: m.py::T::a is there more than once"));
-    EXPECT_THAT(said, Contains(HasSubstr("MPS *simulated*, fallback on: tests compared and tests "
-                                         "that the run collected: 1 against 5")));
+    std::vector<std::string> lines;
+    for (const AccountingMismatch& m : view.accounting.mismatches)
+        lines.push_back(m.module + ": " + m.message);
+    EXPECT_THAT(lines, Contains("CUDA *simulated*: m.py::T::a is there more than once"));
+    EXPECT_THAT(lines, Contains(HasSubstr("MPS *simulated*, fallback on: tests compared and tests "
+                                          "that the run collected: 1 against 5")));
 }
 
-TEST(Porting, WhatWasRefusedIsOneCauseWhereverItWasMet) {
+TEST(Porting, ARefusedSymbolIsOneCause) {
     const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed)};
     const Tests strict{
         test("a", State::errored, failure("NotImplementedError", kEigh)),
@@ -229,18 +228,18 @@ TEST(Porting, WhatWasRefusedIsOneCauseWhereverItWasMet) {
     EXPECT_EQ(find(view, "a").differences[0].place_url, "https://forge.example/m.py#L7");
 }
 
-// The test's own code caught what the device refused, and broke by what came of it.
-TEST(Porting, WhatBreaksAfterARefusalNamesIt) {
+// The code under test caught the refusal and broke later.
+TEST(Porting, AFailureAfterARefusalNamesIt) {
     const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed)};
     const auto lost = failure("UnboundLocalError", "local variable 'x'");
     const Tests mps{test("a", State::errored, lost), test("b", State::errored, lost),
                     test("c", State::errored, failure("TypeError", kDouble))};
     GapHit caught = fell_back("a", "float64");
     caught.key.kind = GapKind::dtype_unsupported;
-    GapHit said = caught;
-    said.test = "m.py::T::c";
+    GapHit reported = caught;
+    reported.test = "m.py::T::c";
     const PortingView view =
-        compared(cpu, cpu, mps, cpu, {caught, said, fell_back("b", "aten::x")});
+        compared(cpu, cpu, mps, cpu, {caught, reported, fell_back("b", "aten::x")});
     ASSERT_THAT(view.causes, SizeIs(3));
     const auto cause = [&](const char* name) {
         return view.causes[find(view, name).differences[0].cause];
@@ -252,8 +251,8 @@ TEST(Porting, WhatBreaksAfterARefusalNamesIt) {
     EXPECT_EQ(cause("c").judgement, "device_limit");
 }
 
-// The same words at two lines are two things to mend: neither alone unblocks the tests of both.
-TEST(Porting, WhatCodeDoesWrongIsToldApartByItsLine) {
+// One message at two lines has two causes: fixing one line unblocks only its tests.
+TEST(Porting, ErrorsOfTheCodeAreSeparatedByLine) {
     const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed)};
     Tests cuda;
     for (const auto& [name, line] : {std::pair{"a", 4}, {"b", 9}, {"c", 9}}) {
@@ -267,7 +266,7 @@ TEST(Porting, WhatCodeDoesWrongIsToldApartByItsLine) {
     EXPECT_EQ(view.causes[1].unblocked_tests, 1);
 }
 
-TEST(Porting, ACauseHasTheLinesAtWhichMostTestsBreak) {
+TEST(Porting, ACauseListsTheLinesAtWhichMostTestsBreak) {
     Tests cpu, cuda;
     for (int i = 0; i < 12; ++i) {
         cpu.push_back(test(fmt::format("t{}", i), State::passed));
@@ -284,9 +283,9 @@ TEST(Porting, ACauseHasTheLinesAtWhichMostTestsBreak) {
     EXPECT_EQ(view.causes[0].places[1].tests, 1);
 }
 
-TEST(Porting, TheSameMistakeIsOneCauseOnBothDevices) {
+TEST(Porting, AnErrorIsOneCauseOnBothDevices) {
     const Tests cpu{test("a", State::passed), test("b", State::passed)};
-    const auto told = [](const std::string& device) {
+    const auto broken_on = [](const std::string& device) {
         const auto asserted = fmt::format("'{}' != 'cpu'", device);
         return Tests{
             test("a", State::errored,
@@ -296,7 +295,7 @@ TEST(Porting, TheSameMistakeIsOneCauseOnBothDevices) {
                                      device))),
             test("b", State::failed, failure("AssertionError", asserted, State::failed))};
     };
-    const PortingView view = compared(cpu, told("cuda"), told("mps"), told("mps"));
+    const PortingView view = compared(cpu, broken_on("cuda"), broken_on("mps"), broken_on("mps"));
     ASSERT_THAT(view.causes, SizeIs(2));
     for (const CauseOfDifferences& cause : view.causes) {
         EXPECT_EQ(cause.counts, (PerColumn<std::int64_t>{0, 1, 1, 1})) << cause.title;
@@ -307,9 +306,9 @@ TEST(Porting, TheSameMistakeIsOneCauseOnBothDevices) {
                 testing::UnorderedElementsAre("device_handling", "device_asserted"));
 }
 
-// What stops a test on MPS without fallback may be the first of several things: the run with
-// fallback goes on and shows them.
-TEST(Porting, UnblockedAreTestsThatMeetNothingElse) {
+// A test on MPS without fallback stops at the first missing operator. The run with fallback goes on
+// and shows the other causes.
+TEST(Porting, UnblockedTestsHaveNoOtherCause) {
     const auto eigh = [] { return failure("NotImplementedError", kEigh); };
     const Tests cpu{test("alone", State::passed), test("then_svd", State::passed),
                     test("then_double", State::passed)};
@@ -336,7 +335,7 @@ TEST(Porting, UnblockedAreTestsThatMeetNothingElse) {
     EXPECT_EQ(view.decided_by_fallback, 2);
 }
 
-TEST(Porting, ATestThatBreaksByTwoThingsIsUnblockedByNeither) {
+TEST(Porting, ATestWithTwoCausesIsUnblockedByNeither) {
     CaseView both = test("a", State::errored, failure("NotImplementedError", kSvd));
     both.failure->also = {failure("TypeError", kDouble)};
     const PortingView view =
@@ -347,7 +346,7 @@ TEST(Porting, ATestThatBreaksByTwoThingsIsUnblockedByNeither) {
     for (const CauseOfDifferences& cause : view.causes) EXPECT_EQ(cause.unblocked_tests, 0);
 }
 
-TEST(Porting, WhatUnblocksMostIsFirstAndWhatIsNoWorkOfThePortIsLast) {
+TEST(Porting, CausesThatUnblockMostAreFirstAndThoseOutsideThePortLast) {
     const Tests cpu{test("a", State::passed), test("b", State::passed), test("c", State::passed),
                     test("d", State::passed), test("e", State::passed)};
     const auto refused = [] {
@@ -366,10 +365,10 @@ TEST(Porting, WhatUnblocksMostIsFirstAndWhatIsNoWorkOfThePortIsLast) {
     ASSERT_THAT(view.causes, SizeIs(2));
     EXPECT_EQ(view.causes[0].judgement, "device_handling");
     EXPECT_EQ(view.causes[1].judgement, "simulator");
-    EXPECT_EQ(find(view, "a").differences[0].cause, 1u) << "it follows its cause to its place";
+    EXPECT_EQ(find(view, "a").differences[0].cause, 1u) << "indices follow the order of the causes";
 }
 
-TEST(Porting, TestsOfAModuleThatBrokeAreUnderWhatBrokeIt) {
+TEST(Porting, TestsOfABrokenModuleHaveItsCause) {
     CaseView module = test("x", State::errored, failure("TypeError", kDouble));
     module.id = "m.py::<module>";
     module.pseudo = true;
@@ -382,24 +381,24 @@ TEST(Porting, TestsOfAModuleThatBrokeAreUnderWhatBrokeIt) {
     EXPECT_EQ(view.at(Column::mps).count(Change::added), 1);
 }
 
-TEST(Porting, GainsAreToldFromLosses) {
+TEST(Porting, GainsAndLossesAreSeparateGroups) {
     const PortingView view = on_cuda(
         {skipped("runs", "needs CUDA"), test("host", State::passed),
-         test("mended", State::failed, failure("KeyError", "'x'")), test("here", State::passed)},
+         test("fixed", State::failed, failure("KeyError", "'x'")), test("here", State::passed)},
         {test("runs", State::passed), skipped("host", "only on the CPU"),
-         test("mended", State::passed), test("there", State::passed)});
-    std::vector<std::string> said;
+         test("fixed", State::passed), test("there", State::passed)});
+    std::vector<std::string> lines;
     for (const CauseOfDifferences& cause : view.causes)
-        said.push_back(fmt::format("{}: {}", name_of(cause.group), cause.title));
-    EXPECT_THAT(said, testing::UnorderedElementsAre("gain: skipped on plain CPU: needs CUDA",
-                                                    "idle: skipped: only on the CPU",
-                                                    "gain: failed on plain CPU: KeyError: 'x'",
-                                                    "idle: collected on plain CPU alone",
-                                                    "gain: collected on a device alone"));
+        lines.push_back(fmt::format("{}: {}", name_of(cause.group), cause.title));
+    EXPECT_THAT(lines, testing::UnorderedElementsAre("gain: skipped on plain CPU: needs CUDA",
+                                                     "idle: skipped: only on the CPU",
+                                                     "gain: failed on plain CPU: KeyError: 'x'",
+                                                     "idle: collected on plain CPU alone",
+                                                     "gain: collected on a device alone"));
     EXPECT_TRUE(std::none_of(view.causes.begin(), view.causes.end(), is_to_fix));
 }
 
-TEST(Porting, WhatChangesByItselfIsNoMatterOfTheDevice) {
+TEST(Porting, FlakyTestsAreNotBlamedOnTheDevice) {
     CaseView flaky = test("a", State::passed);
     flaky.flaky = true;
     const PortingView view = on_cuda(
@@ -409,7 +408,7 @@ TEST(Porting, WhatChangesByItselfIsNoMatterOfTheDevice) {
     EXPECT_FALSE(is_to_fix(view.causes[0]));
 }
 
-TEST(Porting, WhatBreaksOnPlainCpuAsWellIsCountedAndNoDifference) {
+TEST(Porting, TestsBrokenOnPlainCpuAreNoDifference) {
     const Tests broken{
         test("a", State::failed, failure("AssertionError", "1 != 2", State::failed))};
     const PortingView view = compared(broken, broken, broken, broken);
@@ -417,7 +416,7 @@ TEST(Porting, WhatBreaksOnPlainCpuAsWellIsCountedAndNoDifference) {
     EXPECT_EQ(view.at(Column::mps).broken_alike, 1);
 }
 
-TEST(Porting, CodeThatRunsOnCudaAloneIsHeldAgainstCudaWhereMpsBreaksIt) {
+TEST(Porting, TestsThatNeedCudaAreComparedWithCudaIfTheyBreakOnMps) {
     const auto no_cuda = [] {
         return failure("AssertionError", "Torch not compiled with CUDA enabled");
     };
@@ -444,7 +443,7 @@ TEST(Porting, CodeThatRunsOnCudaAloneIsHeldAgainstCudaWhereMpsBreaksIt) {
     EXPECT_EQ(view.fallbacks[0].depend, 1);
 }
 
-TEST(Porting, AColumnThatIsMissingSaysSoAndTheOthersAreCompared) {
+TEST(Porting, AMissingColumnIsNamedAndTheOthersAreCompared) {
     PortingBuilder builder("alpha_1", "alpha");
     put(builder, Column::cpu, {test("a", State::passed)});
     put(builder, Column::cuda, {test("a", State::failed, failure("KeyError", "'x'"))});
@@ -465,17 +464,17 @@ TEST(Porting, AColumnThatIsMissingSaysSoAndTheOthersAreCompared) {
     EXPECT_FALSE(alone.finish().compared);
 }
 
-TEST(Porting, ExercisedIsWhatUsedADeviceOrWasRefusedByIt) {
+TEST(Porting, ARefusalCountsAsUseOfTheAccelerator) {
     CaseView host = test("host", State::passed);
-    host.exercised = false;
+    host.used_accelerator = false;
     CaseView refused = test("refused", State::errored, failure("TypeError", kDouble));
-    refused.exercised = false;
+    refused.used_accelerator = false;
     const PortingView view = compared({host}, {host}, {host, refused}, {host});
-    EXPECT_EQ(view.at(Column::mps).exercised, 1);
-    EXPECT_EQ(view.at(Column::cuda).exercised, 0);
+    EXPECT_EQ(view.at(Column::mps).used_accelerator, 1);
+    EXPECT_EQ(view.at(Column::cuda).used_accelerator, 0);
 }
 
-TEST(ColumnOf, KnowsEachRunByItsSettings) {
+TEST(ColumnOf, FollowsFromTheSettingsOfTheRun) {
     for (const ColumnRow& row : kColumns) EXPECT_EQ(column_of(run_of(row.column)), row.column);
     RunView redirected = run_of(Column::cpu);
     redirected.shim = true;
@@ -513,13 +512,13 @@ class Pages : public testing::Test {
         compared(cpu, cuda, cpu, strict, {fell_back("eigh", "aten::_linalg_eigh.eigenvalues", 2)});
 };
 
-TEST_F(Pages, TheFileIsAsItsSchemaSays) {
+TEST_F(Pages, TheFileMatchesItsSchema) {
     const json document = json::parse(
         *read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / "reports/porting.schema.json"));
     valijson::Schema schema;
     valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(document),
                                             schema);
-    const auto complaint = [&](const json& written) {
+    const auto schema_errors = [&](const json& written) {
         valijson::ValidationResults results;
         valijson::Validator validator;
         std::string text;
@@ -529,18 +528,18 @@ TEST_F(Pages, TheFileIsAsItsSchemaSays) {
         return text;
     };
     const json written = file();
-    EXPECT_EQ(complaint(written), "");
+    EXPECT_EQ(schema_errors(written), "");
     for (const auto& [key, value] : written.items()) {
         json without = written;
         without.erase(key);
-        EXPECT_NE(complaint(without), "") << key;
+        EXPECT_NE(schema_errors(without), "") << key;
     }
     json wrong = written;
     wrong["causes"][0]["judgement"] = "a guess";
-    EXPECT_NE(complaint(wrong), "");
+    EXPECT_NE(schema_errors(wrong), "");
 }
 
-TEST_F(Pages, SayTheSame) {
+TEST_F(Pages, ShowTheSameNumbers) {
     const json written = file();
     const std::string page = markdown();
     EXPECT_EQ(written["columns"][3]["differ"], 2);
@@ -553,14 +552,14 @@ TEST_F(Pages, SayTheSame) {
               "aten::_linalg_eigh.eigenvalues");
     EXPECT_EQ(written["tests"][0]["states"]["mps_strict"], "errored");
     EXPECT_THAT(page, HasSubstr("| 1 | 1 | 2 | `aten::_linalg_eigh.eigenvalues` |"))
-        << "what fallback changes";
+        << "the table of fallbacks";
 }
 
-TEST_F(Pages, WhatTestsSayStaysInItsPlace) {
+TEST_F(Pages, TextFromTestsIsEscaped) {
     const std::string page = markdown();
     EXPECT_THAT(page, Not(HasSubstr("\n# c")));
     EXPECT_THAT(page, HasSubstr("skipped on plain CPU: needs | CUDA"));
-    // Every row of a table has as many cells as its head.
+    // Every row of a table has the number of cells of its head.
     size_t cells = 0;
     for (size_t begin = 0; begin < page.size();) {
         const size_t end = std::min(page.find('\n', begin), page.size());
@@ -578,7 +577,7 @@ TEST_F(Pages, WhatTestsSayStaysInItsPlace) {
     }
 }
 
-TEST_F(Pages, SayHowToRunWhatBrokeAlone) {
+TEST_F(Pages, ShowTheCommandThatReproducesAFailure) {
     strict[0].reproduce = Reproduce{"runner suites/alpha --simulate mps 'm.py::T::eigh'", "env …"};
     view = compared(cpu, cpu, cpu, strict);
     const std::string command = "runner suites/alpha --simulate mps 'm.py::T::eigh'";
@@ -586,7 +585,7 @@ TEST_F(Pages, SayHowToRunWhatBrokeAlone) {
     EXPECT_EQ(file()["tests"][0]["differences"][0]["reproduce"], command);
 }
 
-TEST_F(Pages, NameTheFirstFiveCausesAndSayHowManyThereAre) {
+TEST_F(Pages, ListTheFirstFiveCausesAndCountTheRest) {
     Tests good, bad;
     for (int i = 0; i < 7; ++i) {
         good.push_back(test(fmt::format("t{}", i), State::passed));
@@ -599,26 +598,26 @@ TEST_F(Pages, NameTheFirstFiveCausesAndSayHowManyThereAre) {
     EXPECT_THAT(markdown(), HasSubstr("\n2 more below.\n"));
 }
 
-TEST_F(Pages, AShortPageKeepsWhatToFixFirst) {
+TEST_F(Pages, AShortPageKeepsTheFirstCauses) {
     const std::string page = markdown(2500);
     EXPECT_LT(page.size(), markdown().size());
     EXPECT_THAT(page, HasSubstr("## What to fix first"));
 }
 
-TEST_F(Pages, WhereNothingExercisedADeviceThePageSaysNothingOfOne) {
+TEST_F(Pages, ThePageWarnsIfNoTestUsedAnAccelerator) {
     const Tests used = cpu;
-    for (CaseView& t : cpu) t.exercised = false;
+    for (CaseView& t : cpu) t.used_accelerator = false;
     view = compared(cpu, cpu, cpu, cpu);
-    EXPECT_THAT(markdown(), HasSubstr("# Porting `alpha`: no test exercised CUDA or MPS\n"));
+    EXPECT_THAT(markdown(), HasSubstr("# Porting `alpha`: no test used CUDA or MPS\n"));
     EXPECT_THAT(markdown(), HasSubstr("says nothing about it"));
     EXPECT_EQ(verdict_words(compared(cpu, used, cpu, cpu)),
-              "nothing to fix was found on CUDA; no test exercised MPS");
+              "nothing to fix was found on CUDA; no test used MPS");
     EXPECT_EQ(verdict_words(compared(cpu, cpu, cpu, used)),
-              "nothing to fix was found on MPS; no test exercised CUDA");
+              "nothing to fix was found on MPS; no test used CUDA");
 }
 
-TEST_F(Pages, SayWhatTheRunsHaveNotInCommon) {
-    EXPECT_THAT(view.unlike, testing::IsEmpty());
+TEST_F(Pages, ListInputDifferences) {
+    EXPECT_THAT(view.input_differences, testing::IsEmpty());
     EXPECT_THAT(markdown(), Not(HasSubstr("not alike")));
     PortingBuilder builder("alpha_1", "alpha");
     for (const Column column : {Column::cpu, Column::cuda, Column::mps}) {
@@ -632,8 +631,8 @@ TEST_F(Pages, SayWhatTheRunsHaveNotInCommon) {
         builder.end(model, {}, "../report.md");
     }
     view = builder.finish();
-    ASSERT_THAT(view.unlike, SizeIs(2));
-    EXPECT_EQ(unlike_words(view.unlike[0]),
+    ASSERT_THAT(view.input_differences, SizeIs(2));
+    EXPECT_EQ(input_difference_words(view.input_differences[0]),
               "commit: 0123abcd on CPU, MPS; 0123abcd (changed since) on CUDA");
     EXPECT_THAT(markdown(), HasSubstr("**The runs are not alike:**"));
     EXPECT_THAT(

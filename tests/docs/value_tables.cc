@@ -158,10 +158,10 @@ Rows error_classes() { return names_with_prose(parsers::kErrorClassNames); }
 Rows states() { return names_with_prose(parsers::kStateNames); }
 Rows module_outcomes() { return names_with_prose(parsers::kModuleOutcomeNames); }
 Rows attempt_kinds() { return names_with_prose(kAttemptKindNames, 2); }
-Rows porting_changes() { return names_with_prose(reports::kChangeNames, 3); }
+Rows porting_changes() { return names_with_prose(analysis::kChangeNames, 3); }
 Rows gap_kinds() { return names_with_prose(kGapKindNames, 2); }
 Rows dialects() { return names_with_prose(parsers::kDialectNames); }
-Rows text_limits() { return names_with_prose(analysis::kUntoldNames); }
+Rows text_limits() { return names_with_prose(analysis::kTextLimitNames); }
 
 Rows judgements() {
     Rows rows;

@@ -1,4 +1,4 @@
-"""The installed runner, as a user has it: installed once under a folder of its own, started as a process."""
+"""Fixtures for tests of the installed runner: it is installed once and started as a process."""
 import json
 import os
 import pathlib
@@ -10,12 +10,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITES = pathlib.Path(__file__).resolve().parent / "suites"
-collect_ignore = ["suites", "torture"]  # run by the runner, not by us
+collect_ignore = ["suites", "torture"]  # only the runner runs these
 
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
-    """bin/runner of an installed tree that was moved after its installation."""
+    """bin/runner of an installation that was moved to another folder."""
     build = pathlib.Path(os.environ.get("COMPAT_RUNNER", ROOT / "build/release/bin/runner")).parents[1]
     prefix = tmp_path_factory.mktemp("prefix") / "installed"
     subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
@@ -40,7 +40,7 @@ class Result:
 
 @pytest.fixture
 def runner(program, tmp_path):
-    """runner(*words, env={}, check=None): the process's end. Settings of the caller's shell do not reach it."""
+    """runner(*words, env={}, check=None): runs the runner without the caller's settings."""
 
     def call(*words, env=(), cwd=tmp_path, timeout=300):
         clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k in ("COMPAT_CACHE",)}
@@ -55,7 +55,7 @@ def runner(program, tmp_path):
 
 @pytest.fixture
 def running():
-    """running(words): the command lines of living processes that contain `words`, which no other test's do."""
+    """running(words): command lines of live processes that contain `words`."""
 
     def call(words):
         found = []
@@ -63,7 +63,7 @@ def running():
             try:
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
                 ended = (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-            except OSError:  # it is gone
+            except OSError:  # the process ended
                 continue
             if words in command and not ended and int(folder.name) != os.getpid():
                 found.append(command)
@@ -73,14 +73,14 @@ def running():
 
 
 @pytest.fixture
-def own_seconds(tmp_path):
-    """A time to sleep that no other test's processes sleep: their command lines tell them apart."""
+def unique_sleep_seconds(tmp_path):
+    """An argument for sleep that identifies this test's processes by their command lines."""
     return f"4321.{zlib.crc32(str(tmp_path).encode())}"
 
 
 @pytest.fixture
 def write_suite(tmp_path):
-    """write_suite(name, files): the folder of a unittest suite whose tests are in tests/; `files` by path, each with its text."""
+    """write_suite(name, files): a unittest suite with tests in tests/; `files`: {path: text}."""
 
     def write(name, files):
         folder = tmp_path / "suite"
@@ -95,5 +95,5 @@ def write_suite(tmp_path):
 
 @pytest.fixture
 def python():
-    """The interpreter with torch that runs these tests; the runner uses its environment as it is."""
+    """The interpreter that runs these tests. It has torch; the runner uses its environment."""
     return sys.executable

@@ -1,4 +1,4 @@
-"""Another process holds the database for longer than a run lasts."""
+"""Tests runs during which another process locks the database."""
 import os
 import signal
 import sqlite3
@@ -12,7 +12,7 @@ FILES = {
     "tests/test_second.py": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n",
     "tests/test_hang.py": "import time, unittest\nclass T(unittest.TestCase):\n    def test_b(self):\n        time.sleep(600)\n",
 }
-# A run of these takes about 4 seconds; elsewhere it is held for longer (COMPAT_HOLD_SECONDS=40).
+# A run of these tests takes about 4 s. COMPAT_HOLD_SECONDS=40 locks the database for longer.
 HOLD_SECONDS = float(os.environ.get("COMPAT_HOLD_SECONDS", "0"))
 
 
@@ -25,7 +25,7 @@ def until(condition, seconds=60):
 
 @pytest.fixture
 def held(program, write_suite, python, tmp_path):
-    """A run that has reached its end while its database was held: its process, the holder, its stderr's file."""
+    """A run that has ended its tests while its database is locked: (process, lock, stderr file)."""
     suite = write_suite("busy", FILES)
     env = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k == "COMPAT_CACHE"}
     with open(tmp_path / "err", "w") as err:
@@ -59,17 +59,17 @@ EXPECTED = {
 }
 
 
-def test_a_run_outlives_a_held_database(held, runner):
+def test_a_run_waits_for_a_locked_database(held, runner):
     process, holder = held
     holder.execute("ROLLBACK")
     out, _ = process.communicate(timeout=60)
-    assert process.returncode == 1, out  # by the module that hangs, which was ended in time
+    assert process.returncode == 1, out  # from the module that hangs, which was killed in time
     assert states(runner) == EXPECTED
     began = [ms / 1000 for (ms,) in holder.execute("SELECT started_ms FROM result WHERE verdict = 1 ORDER BY started_ms")]
     assert len(began) == 3 and time.time() - 3600 < began[0] and began[0] + 1 <= began[-1] <= time.time()
 
 
-def test_what_an_interrupted_wait_leaves_is_resumed(held, runner, tmp_path):
+def test_a_run_interrupted_while_waiting_for_the_database_resumes(held, runner, tmp_path):
     process, holder = held
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""Commands, targets and bad input, through the installed program: one clear line, the right exit code, nothing half-written."""
+"""Tests commands, targets and bad input of the installed runner: output, exit code, no files left."""
 import json
 import os
 import pty
@@ -35,7 +35,7 @@ STATES = SUITES / "unittest_states"
     (["report", "latest", "--max-bytes", "-1"], 2, "--max-bytes"),
     (["show", "a::b"], 2, "no stored run is here|no run is stored here"),
 ])
-def test_bad_input_is_one_clear_line(runner, python, tmp_path, words, code, says):
+def test_bad_input_is_reported_in_one_line(runner, python, tmp_path, words, code, says):
     if words and words[0] is STATES and "--python" not in words:
         words = [*words, "--python", python, "--shim", "off"] if "--shim" not in words else [*words, "--python", python]
     result = runner(*words)
@@ -60,7 +60,7 @@ def test_a_broken_suite_file_is_named_by_line_and_column(runner, tmp_path, text,
     assert result.err.count("\n") == 1
 
 
-def test_torch_missing_is_said_and_the_suite_still_runs_without_the_shim(runner, tmp_path):
+def test_without_torch_the_suite_runs_without_the_shim_and_the_runner_says_so(runner, tmp_path):
     subprocess.run(["/usr/bin/python3", "-m", "venv", tmp_path / "bare"], check=True)
     python = tmp_path / "bare/bin/python"
     result = runner(STATES, "test_unexpected_success.py", "--python", python)
@@ -69,14 +69,14 @@ def test_torch_missing_is_said_and_the_suite_still_runs_without_the_shim(runner,
     assert result.code == 1 and result.report["totals"]["xpassed"] == 1
 
 
-def test_no_python_is_said_with_what_to_do(runner, tmp_path):
+def test_a_missing_python_is_reported_with_advice(runner, tmp_path):
     result = runner(STATES, "--shim", "off", env={"COMPAT_BASE_PYTHON": "/nonexistent/python3", "COMPAT_CACHE": str(tmp_path / "c")})
     assert result.code == 2 and result.err.count("\n") == 1, result.err
     assert "no Python named /nonexistent/python3" in result.err and "COMPAT_BASE_PYTHON" in result.err
 
 
-def test_a_framework_that_counts_otherwise_is_exit_3_and_stands_first(runner, python, tmp_path):
-    """A module whose framework prints another count than its events give: nobody knows which is right."""
+def test_a_count_that_differs_from_the_frameworks_is_exit_3_and_printed_first(runner, python, tmp_path):
+    """The framework prints another count of tests than the events give."""
     tests = tmp_path / "liar" / "tests"
     tests.mkdir(parents=True)
     (tests / "test_a.py").write_text(
@@ -92,7 +92,7 @@ def test_a_framework_that_counts_otherwise_is_exit_3_and_stands_first(runner, py
     assert text.index("7 by the framework") < text.index("## Totals")
 
 
-def test_a_source_out_of_reach_offers_root(runner, python, tmp_path):
+def test_an_unreachable_source_suggests_the_root_option(runner, python, tmp_path):
     folder = tmp_path / "far"
     folder.mkdir()
     (folder / "suite.json").write_text(json.dumps({
@@ -109,14 +109,14 @@ def test_a_mistyped_suite_leaves_nothing_behind(runner, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_test_that_is_not_there_is_named(runner, python):
+def test_an_unknown_test_is_named(runner, python):
     result = runner(STATES, "test_states.py::States::test_pass", "test_states.py::States::test_typo", "--python", python, "--shim", "off")
     assert result.code == 2, result.out
     assert "no test is named tests/test_states.py::States::test_typo" in result.err
     assert result.report["totals"]["passed"] == 1
 
 
-def test_what_is_not_there_is_guessed_and_becomes_no_latest_run(runner, python, tmp_path):
+def test_unknown_targets_get_suggestions_and_do_not_become_the_latest_run(runner, python, tmp_path):
     words = ["--python", python, "--shim", "off", "-q"]
     good = runner(STATES, "test_states.py::States::test_pass", *words)
     assert good.code == 0
@@ -132,7 +132,7 @@ def test_what_is_not_there_is_guessed_and_becomes_no_latest_run(runner, python, 
     assert len(runner("runs").out.splitlines()) == 4  # the one that selected no test is not stored
 
 
-def test_a_reader_that_goes_away_and_a_full_stdout(runner, program, python, tmp_path):
+def test_a_closed_or_full_stdout_is_handled(runner, program, python, tmp_path):
     runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off")
     for words in (["show", "latest"], ["runs"], ["list", STATES, "--python", python, "--json"]):
         with open("/dev/full", "w") as full:
@@ -145,7 +145,7 @@ def test_a_reader_that_goes_away_and_a_full_stdout(runner, program, python, tmp_
         assert ended.returncode == 0 and ended.stderr == ""
 
 
-def test_git_variables_of_a_hook_do_not_lead_astray(runner, python, tmp_path):
+def test_git_variables_of_a_hook_are_ignored(runner, python, tmp_path):
     def repository(name, text):
         folder = tmp_path / name
         (folder / "tests").mkdir(parents=True)
@@ -166,7 +166,7 @@ def test_git_variables_of_a_hook_do_not_lead_astray(runner, python, tmp_path):
     assert subprocess.run(["git", "-C", other, "status", "-sb"], text=True, capture_output=True).stdout == before
 
 
-def test_a_store_that_takes_no_more_stops_the_run(program, python, tmp_path):
+def test_a_database_that_cannot_be_written_stops_the_run(program, python, tmp_path):
     import sqlite3
     words = [program, STATES, "test_hang.py", "test_states.py", "test_fixtures.py", "-j1", "--timeout", "3s", "--python", python, "--shim", "off"]
     process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -180,19 +180,19 @@ def test_a_store_that_takes_no_more_stops_the_run(program, python, tmp_path):
     assert "; not started: " in out, out
 
 
-def test_a_process_group_of_a_test_does_not_survive(runner, running, own_seconds, python, tmp_path):
+def test_a_process_group_started_by_a_test_is_killed(runner, running, unique_sleep_seconds, python, tmp_path):
     tests = tmp_path / "leaks" / "tests"
     tests.mkdir(parents=True)
     (tests / "test_a.py").write_text(
         "import os, subprocess, unittest\n\nclass A(unittest.TestCase):\n    def test(self):\n"
-        "        subprocess.Popen(['sleep', '%s'], preexec_fn=os.setpgrp)\n" % own_seconds)
+        "        subprocess.Popen(['sleep', '%s'], preexec_fn=os.setpgrp)\n" % unique_sleep_seconds)
     result = runner(tests.parent, "--framework", "unittest", "--python", python, "--shim", "off")
     assert result.code == 0, result.err
-    assert [p["command"] for p in result.report["leaked_processes"]] == ["sleep " + own_seconds]
-    assert running("sleep " + own_seconds) == []
+    assert [p["command"] for p in result.report["leaked_processes"]] == ["sleep " + unique_sleep_seconds]
+    assert running("sleep " + unique_sleep_seconds) == []
 
 
-def test_an_unknown_target_names_the_nearest(runner, python, tmp_path):
+def test_an_unknown_target_suggests_similar_names(runner, python, tmp_path):
     result = runner(STATES, "test_stats.py", "--python", python, "--shim", "off")
     assert result.code == 2 and "test_states.py" in result.err and not list((tmp_path / "results/runs").iterdir())
 
@@ -205,7 +205,7 @@ def test_an_unknown_target_names_the_nearest(runner, python, tmp_path):
     ("tests/test_states.py::States::test_pass", {"States::test_pass"}),
     ("tests/test_fixtures.py::TearDownFails", {"TearDownFails::test_one", "TearDownFails::<tearDownClass>"}),
 ])
-def test_targets(runner, python, target, ids):
+def test_each_form_of_target_selects_its_tests(runner, python, target, ids):
     result = runner(STATES, target, "--python", python, "--shim", "off", "-q")
     assert {c["id"].partition("::")[2] for m in result.report["modules"] for c in m["cases"]} == ids, result.err
 
@@ -227,7 +227,7 @@ def test_dry_run_and_list_run_nothing(runner, python, tmp_path):
         f"tests/test_crash.py::Crash::{name}" for name in ("test_1_before", "test_2_crash", "test_3_after")]
 
 
-def test_history_of_a_test_and_of_runs(runner, python):
+def test_runs_and_show_list_the_history(runner, python):
     for _ in range(2):
         assert runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off").code == 1
     runs = runner("runs").out.splitlines()
@@ -242,7 +242,7 @@ def test_history_of_a_test_and_of_runs(runner, python):
     assert out.code == 0 and out.out.strip().endswith("again/report.json")
 
 
-def test_a_shown_run_says_of_each_test_why_and_what_its_causes_mean(runner, python):
+def test_show_explains_each_failure_and_its_cause(runner, python):
     ran = runner(STATES, "test_states.py", "--python", python, "--shim", "off")
     lines = runner("show", "latest").out.splitlines()
     why = "    failed tests/test_states.py::States::test_subtests: AssertionError: 1 == 1"
@@ -254,7 +254,7 @@ def test_a_shown_run_says_of_each_test_why_and_what_its_causes_mean(runner, pyth
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_stores_and_reports_what_there_is(program, running, python, tmp_path, how):
+def test_an_interrupted_run_is_stored_and_reported(program, running, python, tmp_path, how):
     process = subprocess.Popen(
         [program, STATES, "test_hang.py", "test_states.py", "-j1", "--python", python, "--shim", "off"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -298,7 +298,7 @@ def test_a_project_without_suite_json_runs_by_convention(runner, python, tmp_pat
     assert (tmp_path / "results/.gitignore").read_text() == "*\n"
 
 
-def test_on_a_terminal_there_is_a_bar(program, python, tmp_path):
+def test_a_terminal_shows_a_progress_bar(program, python, tmp_path):
     parent, child = pty.openpty()
     env = {k: v for k, v in os.environ.items() if k not in ("CI", "NO_COLOR") and not k.startswith("COMPAT_")}
     process = subprocess.Popen([program, STATES, "test_states.py", "--python", python, "--shim", "off"],
@@ -336,7 +336,7 @@ def test_every_shipped_suite_is_installed(program):
     assert shipped == {p.parent.name for p in ROOT.glob("suites/*/suite.json")}
 
 
-def test_doctor_shows_the_devices_that_torch_finds(runner, python, tmp_path):
+def test_doctor_lists_the_devices_of_torch(runner, python, tmp_path):
     import torch
 
     assert "devices that torch" not in runner("doctor").out, "no environment is known"
@@ -348,7 +348,7 @@ def test_doctor_shows_the_devices_that_torch_finds(runner, python, tmp_path):
     assert torch.backends.cpu.get_cpu_capability() in lines[at + 1] and "fp32" in lines[at + 1]
 
 
-def test_doctor_builds_no_shim_to_know_the_devices(runner, tmp_path):
+def test_doctor_lists_devices_without_building_the_shim(runner, tmp_path):
     subprocess.run(["python3", "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
     (packages,) = (tmp_path / "env").glob("lib/python*/site-packages")
     (packages / "torch").mkdir()

@@ -1,4 +1,4 @@
-"""Settings from a user's and a project's configuration file, as a user of the installed program meets them."""
+"""Tests settings from a user's and a project's configuration file in the installed runner."""
 import json
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def origin(result, name):
-    """The value and the origin that `doctor` prints for a setting."""
+    """The value and origin that `doctor` prints for a setting."""
     row = re.search(rf"^  {name} +(\S+) +(.+)$", result.out, re.M)
     assert row, (result.out, result.err)
     return row[1], row[2]
@@ -17,7 +17,7 @@ def suite(write_suite):
     return write_suite("configured", {"tests/test_a.py": "import unittest\nclass T(unittest.TestCase):\n  def test_a(self): pass\n"})
 
 
-def test_the_order_of_precedence(runner, suite, tmp_path):
+def test_settings_follow_the_order_of_precedence(runner, suite, tmp_path):
     def retries(*words, **env):
         return origin(runner("doctor", suite, *words, env=env), "retries")
 
@@ -40,7 +40,7 @@ def test_the_order_of_precedence(runner, suite, tmp_path):
     assert f"configuration file: {suite}/runner.json\nconfiguration file: {user}\n" in runner("doctor", suite).out
 
 
-def test_a_project_names_its_python_and_results_once(runner, suite, python, tmp_path):
+def test_a_project_file_sets_python_and_results(runner, suite, python, tmp_path):
     folder = tmp_path / "checkout"
     (folder / ".git").mkdir(parents=True)
     (folder / "deep").mkdir()
@@ -61,7 +61,7 @@ def test_a_project_names_its_python_and_results_once(runner, suite, python, tmp_
     ("pyproject.toml", "[tool.runner]\njobs = 0\n", 'pyproject.toml:2:8: "jobs": "0" is not a number of jobs'),
     ("pyproject.toml", "[tool.runner]\njobs = \n", "pyproject.toml:2:"),
 ])
-def test_a_broken_file_is_one_clear_line(runner, suite, tmp_path, name, text, says):
+def test_a_broken_configuration_file_is_reported_in_one_line(runner, suite, tmp_path, name, text, says):
     (tmp_path / name).write_text(text)
     for words in ((suite,), ("runs",), ("doctor",)):
         result = runner(*words)

@@ -1,4 +1,4 @@
-"""A CMake build folder, run through ctest: the project's own properties hold, each test has its one state."""
+"""Tests runs of a CMake build folder through ctest: test properties apply, and states are right."""
 import shutil
 import subprocess
 
@@ -41,7 +41,7 @@ STATES = {
 }
 
 
-def test_each_state(runner, project):
+def test_every_state_of_a_ctest_test(runner, project):
     result = runner(project, env={"CTEST_PARALLEL_LEVEL": "4", "CTEST_PROGRESS_OUTPUT": "1"})
     assert set(model(result.report)) == {MODULE}
     outcome, cases = model(result.report)[MODULE]
@@ -49,17 +49,17 @@ def test_each_state(runner, project):
     state, reason = seen.pop("not_built")
     assert state == "errored" and reason.startswith("NotRun: Could not find executable ") and reason.endswith("/not_built")
     assert seen == STATES
-    assert outcome == "crashed" and result.code == 1  # the first of its tests that died says so
+    assert outcome == "crashed" and result.code == 1  # from the first test that crashed
     assert_sums(result.report)
 
 
-def test_a_crash_that_ctest_tells_stops_the_run(runner, project):
+def test_a_crash_reported_by_ctest_counts_for_maxfail(runner, project):
     result = runner(project, "out::segfaults", "out::aborts", "-x", "-q")
     assert {n: c[0] for n, c in model(result.report)[MODULE][1].items()} == {"segfaults": "crashed", "aborts": "not_run"}
     assert_sums(result.report)
 
 
-def test_a_test_is_found_where_the_project_adds_it(runner, project):
+def test_a_test_links_to_its_add_test_line(runner, project):
     result = runner(project, f"{MODULE}::fails", f"{MODULE}::passes#2")
     cases = {c["id"].rpartition("::")[2]: c for c in result.report["modules"][0]["cases"]}
     assert set(cases) == {"fails", "passes#2"}
@@ -68,7 +68,7 @@ def test_a_test_is_found_where_the_project_adds_it(runner, project):
     assert cases["passes#2"]["file"].endswith("below/CMakeLists.txt")
 
 
-def test_a_fixture_runs_with_the_test_that_needs_it(runner, project):
+def test_selecting_a_test_also_runs_its_fixture(runner, project):
     result = runner(project, "out::uses_database")
     assert {n: c[0] for n, c in model(result.report)[MODULE][1].items()} == {
         "database_up": "passed", "uses_database": "passed", "database_down": "passed"}
@@ -76,7 +76,7 @@ def test_a_fixture_runs_with_the_test_that_needs_it(runner, project):
     assert result.code == 0
 
 
-def test_k_is_ctests_regular_expression(runner, project):
+def test_k_is_passed_to_ctest_as_a_regular_expression(runner, project):
     result = runner("list", "--cases", "-k", "^skips", project)
     assert result.out.split() == [f"{MODULE}::skips", f"{MODULE}::skips_silently"]
 
@@ -94,7 +94,7 @@ def test_a_build_folder_needs_no_suite_json(runner, project):
     assert result.code == 0 and result.report["totals"]["passed"] == 1
 
 
-def test_a_test_file_that_ctest_cannot_read(runner, tmp_path):
+def test_an_unreadable_ctest_file_is_a_load_error(runner, tmp_path):
     build = tmp_path / "project"
     build.mkdir()
     (build / "CTestTestfile.cmake").write_text("add_test(")

@@ -1,5 +1,5 @@
-"""What is seen of a run while it goes on: on a terminal (a pty of our own, read by a small emulator), without one,
-and as JSON."""
+"""Tests what a run shows while it runs: on a terminal (a pty read by a small emulator), without a
+terminal, and as JSON."""
 import fcntl
 import json
 import os
@@ -36,7 +36,7 @@ class Slow(unittest.TestCase):
 
 @pytest.fixture
 def project(tmp_path):
-    """project(seconds, modules): a folder with so many modules of three tests each."""
+    """project(seconds, modules): a folder with `modules` modules of three tests each."""
 
     def make(seconds, modules=2):
         folder = tmp_path / "project"
@@ -50,7 +50,7 @@ def project(tmp_path):
 
 
 class Screen:
-    """What a terminal shows of what was written: the few sequences that a bar needs, no more; an unknown one fails."""
+    """A terminal emulator with the few escape sequences that the bar uses; others fail."""
 
     def __init__(self, columns):
         self.columns, self.rows, self.at, self.widest = columns, [""], (0, 0), 0
@@ -85,7 +85,7 @@ class Screen:
 
 
 class Session:
-    """The runner on a pty, in a session of its own with the pty as its terminal."""
+    """The runner in its own session, with a pty as its terminal."""
 
     def __init__(self, program, *words, columns=160, rows=24, cwd, env=()):
         self.master, slave = pty.openpty()
@@ -103,7 +103,7 @@ class Session:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, until, timeout=60):
-        """Reads on until `until` (a regular expression) is in what is new, and returns that."""
+        """Reads until the new output matches the regular expression `until`; returns it."""
         new, end = "", time.monotonic() + timeout
         while not re.search(until, new):
             assert time.monotonic() < end, (until, new)
@@ -153,7 +153,7 @@ def terminal(program, tmp_path):
         session.process.wait()
 
 
-def test_a_bar_says_what_runs_and_leaves_nothing_behind(terminal, project):
+def test_the_bar_shows_running_tests_and_is_erased_at_the_end(terminal, project):
     session = terminal(project(3), "-j2")
     drawn = session.read(r"waits[^\x1b]*\[0/2\]")
     assert re.search(r"  tests/test_0_\S+  \S+  1/3  Slow::test_2_試験_waits", drawn)
@@ -166,7 +166,7 @@ def test_a_bar_says_what_runs_and_leaves_nothing_behind(terminal, project):
     assert "accounting: 6 collected = 4 + 2, closed" in shown
 
 
-def test_nothing_is_wider_than_the_terminal(terminal, project):
+def test_no_line_is_wider_than_the_terminal(terminal, project):
     session = terminal(project(3), "-j2", columns=40)
     session.read(r"\[0/2\]")
     for _ in range(4):
@@ -177,7 +177,7 @@ def test_nothing_is_wider_than_the_terminal(terminal, project):
     session.end()
 
 
-def test_a_resize_is_followed(terminal, project):
+def test_the_bar_follows_a_resize(terminal, project):
     session = terminal(project(6), "-j1", columns=120)
     session.read(r"waits")
     session.resize(30, 24)
@@ -191,7 +191,7 @@ def test_a_resize_is_followed(terminal, project):
 
 
 @pytest.mark.parametrize("ask", ["key", "signal"])
-def test_what_runs_now_is_told_when_asked(terminal, project, ask):
+def test_t_and_sigusr1_print_the_running_tests(terminal, project, ask):
     session = terminal(project(5), "-j2")
     session.read("waits")
     if ask == "key":
@@ -204,7 +204,7 @@ def test_what_runs_now_is_told_when_asked(terminal, project, ask):
     assert session.end() == 130
 
 
-def test_ctrl_z_gives_the_terminal_back_and_fg_goes_on(program, project, terminal):
+def test_ctrl_z_restores_the_terminal_and_fg_continues(program, project, terminal):
     folder = project(4, modules=1)
     shell = Session("/bin/bash", "--norc", "--noprofile", "-i", cwd=folder.parent, env={"TERM": "dumb"})
     try:
@@ -223,7 +223,7 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_goes_on(program, project, termina
         shell.process.wait()
 
 
-def test_a_crash_of_the_runner_leaves_the_terminal_usable(terminal, project):
+def test_a_crash_of_the_runner_restores_the_terminal(terminal, project):
     session = terminal(project(20, modules=1))
     session.read("waits")
     os.kill(session.process.pid, signal.SIGSEGV)
@@ -231,7 +231,7 @@ def test_a_crash_of_the_runner_leaves_the_terminal_usable(terminal, project):
     assert session.echoes() == (True, True)
 
 
-def test_in_ci_a_terminal_gets_lines(terminal, project):
+def test_in_ci_a_terminal_shows_lines_instead_of_a_bar(terminal, project):
     session = terminal(project(0.5), env={"CI": "true"})
     assert session.end() == 1
     assert "running" not in session.text and "\x1b[J" not in session.text
@@ -243,7 +243,7 @@ def test_without_a_terminal_there_is_never_a_bar(runner, project, python):
     assert len(re.findall(r"^\[\d/2\] FAIL ", result.out, re.M)) == 2
 
 
-def test_json_is_events_on_stdout_and_nothing_else(program, project, python, tmp_path):
+def test_progress_json_prints_only_events_on_stdout(program, project, python, tmp_path):
     process = subprocess.Popen(
         [program, project(3), "--progress", "json", "--python", python, "--shim", "off", "-j2"], cwd=tmp_path, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -310,7 +310,7 @@ def events_of(program, *words, cwd):
     return lines, done.stderr.splitlines()
 
 
-def test_a_failure_is_told_while_its_module_goes_on_and_once(program, early, python, tmp_path):
+def test_a_failure_is_printed_once_while_its_module_still_runs(program, early, python, tmp_path):
     lines, said = events_of(program, early, "test_a.py", "--python", python, "--shim", "off", cwd=tmp_path)
     broken = [line for line in lines if line["event"] == "test_broken"]
     assert [(b["module"], b["attempt"], b["id"], b["state"], b["why"], b["final"]) for b in broken] == [
@@ -323,7 +323,7 @@ def test_a_failure_is_told_while_its_module_goes_on_and_once(program, early, pyt
     assert said[named[0] + 2] == "    1 failure shown above"
 
 
-def test_a_failure_in_a_fork_is_not_told_as_the_last_word(program, early, python, tmp_path):
+def test_a_failure_in_a_fork_is_printed_as_unconfirmed(program, early, python, tmp_path):
     lines, said = events_of(program, early, "--python", python, "--shim", "off", "-j2", cwd=tmp_path)
     assert all(line["forked"] == (line["attempt"] == 1) for line in lines if line["event"] == "job_started")
     broken = [line for line in lines if line["event"] == "test_broken"]
@@ -356,7 +356,7 @@ def test_every_key_of_the_json_is_documented():
     assert [e for e in schema["properties"]["event"]["enum"] if f"`{e}`" not in section] == []
 
 
-def test_many_processes_left_behind_are_a_few_lines(runner, tmp_path, python):
+def test_many_leaked_processes_are_summarized(runner, tmp_path, python):
     folder = tmp_path / "project" / "tests"
     folder.mkdir(parents=True)
     (folder / "test_leaves.py").write_text(

@@ -1,4 +1,5 @@
-"""An environment that the runner makes: children that read no PYTHONPATH have the shim, too; one that is given is never written to."""
+"""Tests Python environments: in one that the runner makes, even processes that ignore PYTHONPATH
+have the shim; one that the user names is never modified."""
 import base64
 import hashlib
 import json
@@ -11,7 +12,7 @@ import zipfile
 import pytest
 
 SITE_FILES = ("_compat_shim_site.py", "compat_shim.pth")
-# Asks for CUDA in a fresh interpreter, started with the flags that stand in the test's name.
+# Asks for CUDA in a new interpreter, with the flags in the test's name.
 MODULE = """
 import subprocess, sys, unittest
 
@@ -43,7 +44,7 @@ class Child(unittest.TestCase):
 
 
 def wheel_that_links(folder, packages):
-    """A wheel whose only content is a .pth: an environment with it has the packages of `packages`, torch among them."""
+    """A wheel with only a .pth file, which adds `packages` (with torch) to an environment."""
     path = folder / "linked-1.0-py3-none-any.whl"
     files = {"linked.pth": f"{packages}\n",
              "linked-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: linked\nVersion: 1.0\n",
@@ -69,7 +70,7 @@ def suite(tmp_path):
 
 @pytest.fixture
 def own_cache(tmp_path):
-    """A cache whose environments are this test's and whose shims are everybody's: building one takes minutes."""
+    """A cache with new environments and shared shims, because building a shim takes minutes."""
     base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "runner"
     shims = pathlib.Path(os.environ.get("COMPAT_CACHE") or base) / "shims"
     shims.mkdir(parents=True, exist_ok=True)
@@ -79,7 +80,7 @@ def own_cache(tmp_path):
     return cache
 
 
-def test_children_without_pythonpath_have_the_shim(runner, suite, own_cache, tmp_path):
+def test_python_processes_that_ignore_pythonpath_have_the_shim(runner, suite, own_cache, tmp_path):
     import torch
 
     wheel = wheel_that_links(tmp_path, pathlib.Path(torch.__file__).parents[1])
@@ -92,7 +93,7 @@ def test_children_without_pythonpath_have_the_shim(runner, suite, own_cache, tmp
         ("test_plain", "test_E", "test_I", "test_s", "test_I_pytest"), "passed")
     record = (result.folder / "modules/tests/test_child.py/1.devices.jsonl").read_text().splitlines()
     lines = [json.loads(line) for line in record]
-    # Once a process: the harness's own, which imports no torch, and its five children.
+    # Once for each process: the harness, which imports no torch, and its five children.
     assert sorted(line["event"] for line in lines) == ["device"] * 5 + ["session"] * 5 + ["watch"] * 6
 
     (packages,) = own_cache.glob("environments/isolated-*/lib/python*/site-packages")
@@ -105,14 +106,14 @@ def test_children_without_pythonpath_have_the_shim(runner, suite, own_cache, tmp
                               env={"ACTIVATE_TORCH_DEVICE": "1", "COMPAT_SHIM_PYTHON": folder})
         assert (gone.stdout, gone.stderr) == ("1\n", ""), "a shim that has moved is no error"
 
-    # An environment that an older runner made.
+    # An environment made by an older runner.
     for name in SITE_FILES:
         (packages / name).unlink()
     assert runner(suite, env=settings).code == 0
     assert all((packages / name).is_file() for name in SITE_FILES)
 
 
-def test_an_environment_that_is_given_is_not_written_to(runner, suite, tmp_path):
+def test_an_environment_named_by_the_user_is_not_modified(runner, suite, tmp_path):
     import torch
 
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "given"], check=True)

@@ -1,4 +1,4 @@
-"""`runner exec -- CMD…` through the installed program: the program's own bytes, status and signals, and what is said at its end."""
+"""Tests `runner exec -- CMD…`: the program's output, status and signals, and the summary after it."""
 import json
 import os
 import pathlib
@@ -33,13 +33,13 @@ def clean_environment(**more):
 
 @pytest.fixture(scope="module")
 def built(program):
-    """The shim for this torch is there: what says that it is being built is not what is tested here."""
+    """Builds the shim for this torch beforehand, so that no test prints the build's messages."""
     subprocess.run([program, "exec", "-q", "--", sys.executable, "-c", ""], env=clean_environment(), check=True, timeout=900)
 
 
 @pytest.fixture
 def execute(program, tmp_path, built):
-    """execute(*words, stdin=b"", NAME=value…): the ended process; its output as bytes."""
+    """execute(*words, stdin=b"", NAME=value…): the finished process, with output as bytes."""
 
     def call(*words, stdin=b"", cwd=tmp_path, **env):
         return subprocess.run([program, "exec", *words], input=stdin, cwd=cwd, env=clean_environment(**env), capture_output=True,
@@ -50,7 +50,7 @@ def execute(program, tmp_path, built):
 
 @pytest.fixture
 def linked_venv(tmp_path):
-    """linked_venv(name, torch): a virtual environment, with the torch of these tests or with none."""
+    """linked_venv(name, with_torch): a virtual environment with or without these tests' torch."""
     import torch
 
     def make(name, with_torch=True):
@@ -86,7 +86,7 @@ def events(path):
     (["--shim", "off", "--", "./no_format"], 4, "cannot start ./no_format: Exec format error"),
     (["--shim", "off", "--record", "/nowhere/r", "--", "true"], 4, "/nowhere/r: cannot write the record"),
 ])
-def test_what_never_started_is_said_in_one_line(execute, tmp_path, words, code, says):
+def test_a_program_that_cannot_start_is_reported_in_one_line(execute, tmp_path, words, code, says):
     script(tmp_path, "print(1)\n", "here.py")
     script(tmp_path, "#!/nowhere/python3\n", "orphan", 0o755)
     script(tmp_path, "print(1)\n", "no_format", 0o755)
@@ -96,13 +96,13 @@ def test_what_never_started_is_said_in_one_line(execute, tmp_path, words, code, 
 
 
 @pytest.mark.parametrize("dashes", [["--"], []])
-def test_the_program_begins_at_its_name_or_after_dashes(execute, tmp_path, dashes):
+def test_the_command_starts_at_the_first_word_or_after_two_dashes(execute, tmp_path, dashes):
     program = script(tmp_path, "#!/bin/sh\necho \"$@\"\n", "say.sh", 0o755)
     ended = execute("-q", "--shim", "off", *dashes, str(program), "-q", "--help", "--", "--shim")
     assert ended.returncode == 0 and ended.stdout == b"-q --help -- --shim\n", ended.stderr
 
 
-def test_bytes_and_words_pass_through_untouched(execute, tmp_path):
+def test_output_and_arguments_pass_through_unchanged(execute, tmp_path):
     data = bytes(range(256)) * 1000
     program = script(tmp_path / "a b", """
         import json, os, sys, torch
@@ -127,7 +127,7 @@ def test_bytes_and_words_pass_through_untouched(execute, tmp_path):
     record.unlink()
 
 
-def test_output_is_not_held_back(program, tmp_path):
+def test_output_is_not_buffered(program, tmp_path):
     child = script(tmp_path, "import sys\nprint('ready', flush=True)\nsys.stdin.read()\n")
     process = subprocess.Popen([program, "exec", "--shim", "off", "--", sys.executable, child], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -137,7 +137,7 @@ def test_output_is_not_held_back(program, tmp_path):
     assert process.returncode == 0
 
 
-def test_record_quiet_and_settings(execute, tmp_path):
+def test_the_record_quiet_and_settings_options(execute, tmp_path):
     child = script(tmp_path, CUDA + "import os; print(os.environ['TORCHDEVICE_MODE'], os.environ['A'], "
                              "os.environ['PYTORCH_ENABLE_MPS_FALLBACK'], 'OMP_NUM_THREADS' in os.environ)\n")
     (tmp_path / "sub").mkdir()
@@ -153,13 +153,13 @@ def test_record_quiet_and_settings(execute, tmp_path):
     assert list(scratch.iterdir()) == [], "nobody was told of a file, so there is none"
 
 
-def test_without_the_shim_the_program_is_as_ever(execute):
+def test_without_the_shim_the_program_runs_unchanged(execute):
     ended = execute("--shim", "off", "--", sys.executable, "-c", CUDA)
     assert ended.returncode == 1 and b"not compiled with CUDA" in ended.stderr
     assert b"runner: nothing was redirected: the shim was off\n" in ended.stderr
 
 
-def test_processes_and_workers_are_counted(execute, tmp_path):
+def test_requests_of_workers_and_subprocesses_are_counted(execute, tmp_path):
     child = script(tmp_path, """
         import subprocess, sys
         import torch
@@ -189,7 +189,7 @@ def test_processes_and_workers_are_counted(execute, tmp_path):
                     ["1", "redirect", "aten::ones", "mps", "->", "cpu", "<string>:1"]]
 
 
-def test_refusals_are_named_by_symbol_and_place(execute, tmp_path):
+def test_refusals_are_listed_by_symbol_and_line(execute, tmp_path):
     child = script(tmp_path, "import torch\ntorch.cuda.CUDAGraph()\n")
     ended = execute("--", sys.executable, child)
     text = ended.stderr.decode()
@@ -200,7 +200,7 @@ def test_refusals_are_named_by_symbol_and_place(execute, tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM])
-def test_death_by_signal_is_128_and_its_number(execute, how):
+def test_death_by_a_signal_exits_with_128_plus_its_number(execute, how):
     ended = execute("--", sys.executable, "-c", CUDA + f"import os, sys; sys.stdout.flush(); os.kill(os.getpid(), {int(how)})")
     assert ended.returncode == 128 + how and ended.stdout == b"cpu\n"
     text = ended.stderr.decode()
@@ -208,8 +208,8 @@ def test_death_by_signal_is_128_and_its_number(execute, how):
     assert "a process that a signal ended loses what it had counted since it last wrote" in text
 
 
-def test_a_record_that_was_cut_off_is_still_reported(execute, tmp_path):
-    """The program tears its own record as a full disk would: in the middle of a line."""
+def test_a_truncated_record_is_still_reported(execute, tmp_path):
+    """The program truncates its record within a line, as a full disk would."""
     child = script(tmp_path, CUDA + """
 import os, compat_shim
 compat_shim.flush()
@@ -244,7 +244,7 @@ WAITS = """
 
 
 def start_in_terminal(folder, *words):
-    """Of a new session, which the program leads: its process id, and the terminal's other end."""
+    """Starts a program as leader of a new session: (process id, the terminal's other end)."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(folder)
@@ -281,8 +281,8 @@ def test_ctrl_c_goes_to_the_program(program, tmp_path, on_interrupt, code, under
     assert (b"exit code 5" if code == 5 else b"SIGINT") in seen and b"the shim was off" in seen
 
 
-def test_ctrl_c_goes_to_a_program_of_a_group_of_its_own(program, tmp_path):
-    """timeout(1) makes itself one, which the terminal's keys do not reach."""
+def test_ctrl_c_reaches_a_program_in_its_own_process_group(program, tmp_path):
+    """timeout(1) starts its own process group, which the terminal's keys do not reach."""
     child = script(tmp_path, WAITS.format(before="", on_interrupt="raise"))
     pid, terminal = start_in_terminal(tmp_path, program, "exec", "--shim", "off", "--", "timeout", "90", sys.executable, child)
     os.write(terminal, b"\x03")
@@ -291,8 +291,8 @@ def test_ctrl_c_goes_to_a_program_of_a_group_of_its_own(program, tmp_path):
     assert not (tmp_path / "ready").exists(), "the program's own handler ran"
 
 
-def test_a_lost_terminal_is_told_to_the_program(program, tmp_path):
-    """The kernel signals the leader of the session alone: the runner."""
+def test_a_closed_terminal_hangs_up_the_program(program, tmp_path):
+    """The kernel signals only the session's leader, which is the runner."""
     child = script(tmp_path, WAITS.format(before=f"signal.signal({int(signal.SIGHUP)}, lambda *_: sys.exit(9))", on_interrupt="pass"))
     pid, terminal = start_in_terminal(tmp_path, program, "exec", "-q", "--shim", "off", "--", sys.executable, child)
     os.close(terminal)
@@ -312,17 +312,17 @@ def test_other_signals_reach_the_program(program, tmp_path, how, sender):
 
 
 @pytest.mark.parametrize("options", [["--foreground"], []], ids=["our group", "a group of its own"])
-def test_timeout_ends_the_program(program, tmp_path, options):
+def test_timeout_1_ends_the_program(program, tmp_path, options):
     child = script(tmp_path, WAITS.format(before="", on_interrupt="pass"))
     ended = subprocess.run(["timeout", *options, "--preserve-status", "3", program, "exec", "-q", "--shim", "off", "--", sys.executable, child],
                            cwd=tmp_path, timeout=60)
-    # timeout(1) ends as its program did; where that was by a signal, it does so itself on some systems.
+    # timeout(1) ends as its program did; on some systems it ends itself by the same signal.
     assert ended.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)
 
 
 @pytest.mark.parametrize("sends", ["os.killpg(0, signal.SIGUSR1)", "subprocess.run(['bash', '-c', 'trap \"\" USR1; kill -USR1 0; sleep 1'])"],
                          ids=["the program", "a child of it"])
-def test_what_the_program_sends_to_its_group_comes_once(program, tmp_path, sends):
+def test_a_signal_that_the_program_sends_to_its_group_arrives_once(program, tmp_path, sends):
     child = script(tmp_path, f"""
         import os, signal, subprocess, sys, time
         seen = []
@@ -358,8 +358,8 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_python_that_the_program_uses(execute, tmp_path, linked_venv, form):
-    """The shell's environment has no torch, the program's has: the shim is for the program's."""
+def test_the_shim_is_built_for_the_programs_python(execute, tmp_path, linked_venv, form):
+    """Only the program's environment has torch, not the shell's."""
     shell, other = linked_venv("of shell", with_torch=False), linked_venv("other one")
     body = "import sys\nimport torch\nprint(sys.prefix, torch.zeros(1, device='cuda').device)\n"
     script(tmp_path, body)
@@ -377,14 +377,14 @@ def test_the_python_that_the_program_uses(execute, tmp_path, linked_venv, form):
     assert b"runner: 1 request redirected at 1 place" in ended.stderr
 
 
-def test_a_python_that_is_named_is_the_programs(execute, tmp_path, linked_venv):
+def test_the_python_option_names_the_programs_python(execute, tmp_path, linked_venv):
     named = linked_venv("named")
     for given in (named, named / "bin/python"):
         ended = execute("--python", given, "--", "python", "-c", "import sys; print(sys.prefix)\n" + CUDA)
         assert (ended.returncode, ended.stdout.decode()) == (0, f"{named}\ncpu\n"), ended.stderr
 
 
-def test_a_python_without_torch_runs_and_it_is_said(execute, linked_venv):
+def test_a_python_without_torch_runs_with_a_note(execute, linked_venv):
     bare = linked_venv("bare", with_torch=False)
     ended = execute("--", bare / "bin/python", "-c", "import os; print(os.environ.get('ACTIVATE_TORCH_DEVICE'))")
     assert (ended.returncode, ended.stdout) == (0, b"None\n")
@@ -392,7 +392,7 @@ def test_a_python_without_torch_runs_and_it_is_said(execute, linked_venv):
 
 
 @pytest.mark.parametrize("where", ["inherited PYTHONPATH", "--env PYTHONPATH", "the user's own packages"])
-def test_a_torch_from_outside_of_the_environment(execute, tmp_path, linked_venv, where):
+def test_a_torch_outside_the_environment_is_found(execute, tmp_path, linked_venv, where):
     import torch
 
     packages, words, env = pathlib.Path(torch.__file__).parents[1], [], {}
@@ -415,8 +415,8 @@ def test_a_torch_from_outside_of_the_environment(execute, tmp_path, linked_venv,
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_the_shim_is_for_the_torch_that_the_program_imports(execute, tmp_path, given):
-    """Not for the environment's, which PYTHONPATH hides: here by one that nothing can be built for."""
+def test_the_shim_is_built_for_the_torch_that_the_program_imports(execute, tmp_path, given):
+    """PYTHONPATH hides the environment's torch, here by one that no shim can be built for."""
     script(tmp_path / "more/torch", "", "__init__.py")
     script(tmp_path / "more/torch", "__version__ = '9.9.9+none'\ngit_version = 'f00'\n", "version.py")
     words, env = (["--env", f"PYTHONPATH={tmp_path}/more"], {}) if given else ([], {"PYTHONPATH": f"{tmp_path}/more"})
@@ -427,8 +427,8 @@ def test_the_shim_is_for_the_torch_that_the_program_imports(execute, tmp_path, g
     assert f"-isystem {tmp_path}/more/torch/include" in log.read_text()
 
 
-def test_the_program_is_looked_into_without_the_shim(execute, tmp_path):
-    """Whatever starts with every Python of the program finds it switched off, and may print."""
+def test_the_program_is_inspected_with_the_shim_off(execute, tmp_path):
+    """Code that runs at the start of every Python finds the shim off, and may print."""
     script(tmp_path / "more", f"""
         import os
         print("here I am")
@@ -441,7 +441,7 @@ def test_the_program_is_looked_into_without_the_shim(execute, tmp_path):
     assert (tmp_path / "seen").read_text().split() == ["None", "1"]
 
 
-def test_a_program_without_any_python(execute, tmp_path):
+def test_a_program_that_is_not_python_runs(execute, tmp_path):
     ended = execute("--", sys.executable, "-c", "pass")
     assert b"nothing was redirected: torch was not imported (1 process)" in ended.stderr
     ended = execute("--python", sys.executable, "--", "/bin/echo", "a", TMPDIR=str(tmp_path))
@@ -450,7 +450,7 @@ def test_a_program_without_any_python(execute, tmp_path):
     assert b"record:" not in ended.stderr and list(tmp_path.glob("runner-exec-*")) == []
 
 
-def test_pytest_as_a_module_and_a_quoted_command(execute, tmp_path):
+def test_python_m_pytest_and_a_quoted_command_run(execute, tmp_path):
     script(tmp_path, "import torch\n\n\ndef test_cuda():\n    assert torch.ones(2, device='cuda').sum() == 2\n", "test_it.py")
     ended = execute("--", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert ended.returncode == 0 and b"1 passed" in ended.stdout, ended.stdout
@@ -459,7 +459,7 @@ def test_pytest_as_a_module_and_a_quoted_command(execute, tmp_path):
     assert shlex.split(shown.removeprefix("runner: ").partition(": exit code")[0])[0] == sys.executable
 
 
-def test_a_file_that_is_no_record_is_not_written_over(program, tmp_path):
+def test_a_file_that_is_not_a_record_is_not_overwritten(program, tmp_path):
     kept = tmp_path / "train.py"
     kept.write_text("precious = 1\n")
     command = [program, "exec", "-q", "--shim", "off", "--record", kept, "--", "true"]
@@ -471,7 +471,7 @@ def test_a_file_that_is_no_record_is_not_written_over(program, tmp_path):
     assert kept.read_text() == ""
 
 
-def test_that_nothing_will_be_redirected_is_said_before_it_begins(program, tmp_path, linked_venv):
+def test_a_warning_precedes_a_program_that_cannot_be_redirected(program, tmp_path, linked_venv):
     python = linked_venv("without", with_torch=False) / "bin" / "python"
     ran = subprocess.run([program, "exec", "--", python, "-c", "print('begun', file=__import__('sys').stderr)"],
                          capture_output=True, text=True, cwd=tmp_path)

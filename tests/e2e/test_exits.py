@@ -1,4 +1,4 @@
-"""How a process ended, where its tests alone do not tell: each such end in one row and in one only."""
+"""Tests modules whose process ends in an unusual way: each such end has exactly one row."""
 import json
 
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from test_states import assert_sums, model
 
 PASSES = "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        pass\n"
-# By module: its source, the outcome and the reason of the module, its rows.
+# {module: (source, outcome, reason, rows)}
 UNITTEST = {
     "tests/test_at_exit.py": (
         "import atexit\nimport os\n" + PASSES + "\n\natexit.register(os._exit, 7)\n",
@@ -44,7 +44,7 @@ PYTEST = {
 
 
 @pytest.mark.parametrize("framework, modules", [("unittest", UNITTEST), ("pytest", PYTEST)])
-def test_each_end_has_one_row(runner, python, tmp_path, framework, modules):
+def test_each_way_to_exit_has_exactly_one_row(runner, python, tmp_path, framework, modules):
     suite = tmp_path / "suite"
     (suite / "tests").mkdir(parents=True)
     (suite / "tests/__init__.py").touch()

@@ -1,4 +1,4 @@
-"""What somebody tries first: a project of one's own, a keyword that matches nothing, an option of pytest's."""
+"""Tests what new users try first: their own project, a keyword without matches, pytest's options."""
 import sqlite3
 
 import pytest
@@ -45,7 +45,7 @@ def test_a_keyword_that_matches_nothing_stores_no_run(runner, project, python, t
     assert runner("show", "latest").code == 0
 
 
-def test_arguments_after_the_dashes_go_to_pytest_and_stay_with_the_run(runner, project, python):
+def test_arguments_after_dashes_reach_pytest_and_are_stored(runner, project, python):
     words = (project, "--python", python, "--shim", "off")
     assert runner(*words).report["totals"]["skipped"] == 1
     ran = runner(*words, "tests", "--", "-p", "no:cacheprovider", "--runslow")
@@ -64,7 +64,7 @@ def test_a_secret_for_pytest_is_not_stored(runner, project, python):
     assert b"hunter2" not in (ran.results / "runner.db").read_bytes()
 
 
-def test_arguments_after_the_dashes_are_refused_where_there_is_no_pytest(runner, python, tmp_path):
+def test_arguments_after_dashes_are_refused_without_pytest(runner, python, tmp_path):
     ran = runner(SUITES / "unittest_states", "--python", python, "--shim", "off", "--", "--runslow")
     assert ran.code == 2 and "arguments after -- go to pytest, and this suite runs under unittest" in ran.err
     assert not (tmp_path / "results").exists()

@@ -1,5 +1,5 @@
-"""The gap log in the installed runner, with a real torch: scanned, met by a run, closed by a later one, set by hand. What a text or a
-record tells: tests/analysis."""
+"""Tests the gap log of the installed runner with a real torch: scans, runs that open and close gaps,
+and `gaps set`. tests/analysis tests how gaps are read from a text or a record."""
 import contextlib
 import json
 import pathlib
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-# What a run cannot do here, and what a fixed library would do instead.
+# Code that fails here, and what a fixed library would do instead.
 LIBRARY = {
     "broken": "import torch\n\ndef graph():\n    return torch.cuda.CUDAGraph()\n",
     "mended": "import torch\n\ndef graph():\n    return torch.zeros(1, device='cuda')\n",
@@ -46,7 +46,7 @@ def listed(runner, *words):
     return {gap["symbol"]: gap for gap in json.loads(out.out)["gaps"]}
 
 
-def test_a_run_meets_gaps_and_a_later_one_closes_them(runner, python, suite):
+def test_a_run_opens_gaps_and_a_later_run_closes_them(runner, python, suite):
     ran = runner(suite, "--python", python)
     assert ran.code == 1, ran.out + ran.err
     gaps = listed(runner)
@@ -63,7 +63,7 @@ def test_a_run_meets_gaps_and_a_later_one_closes_them(runner, python, suite):
     assert {g["symbol"]: g["tests"] for g in ran.report["gaps"]} == {s: g["tests"] for s, g in gaps.items()}
     assert "torch.cuda.CUDAGraph" in (ran.folder / "report.md").read_text()
 
-    # Set by hand, and not overruled; mended, and closed by itself; broken again, and open again.
+    # A status that a user set stays. Other gaps close when fixed and reopen when they recur.
     said = runner("gaps", "set", "addmm_impl_cpu_", "status=upstream", "issue=https://example.org/1")
     assert said.code == 0, said.err
     (suite / "library.py").write_text(LIBRARY["mended"])
@@ -77,8 +77,8 @@ def test_a_run_meets_gaps_and_a_later_one_closes_them(runner, python, suite):
     assert (graph["status"], graph["closed_by"], graph["tests"]) == ("open", None, 2)
 
 
-def test_a_gap_is_closed_by_the_last_of_the_tests_that_it_blocked(runner, python, suite):
-    """Of several runs, each of some of the tests: none wipes what it did not look at."""
+def test_a_gap_closes_when_the_last_blocked_test_passes(runner, python, suite):
+    """A run of some tests does not change what other tests showed."""
     assert runner(suite, "--python", python).code == 1
     (suite / "library.py").write_text(LIBRARY["mended"])
     cases = [f"tests/test_graphs.py::Graphs::test_{name}" for name in ("fine", "one", "two")]
@@ -91,8 +91,8 @@ def test_a_gap_is_closed_by_the_last_of_the_tests_that_it_blocked(runner, python
     assert gaps["torch.cuda.CUDAGraph"]["closed_by"] == ran.folder.name
 
 
-def test_what_blocks_a_test_on_one_device_is_not_in_its_way_on_another(runner, python, suite):
-    """The same symbol is missing on the host and on a simulated device: were it there on one of them, the tests would go on there."""
+def test_gaps_of_different_devices_are_independent(runner, python, suite):
+    """The same symbol is missing on the host and on a simulated device: two gaps."""
     for words in ([], ["--simulate", "mps"]):
         assert runner(suite, "--python", python, *words).code == 1
     gaps = json.loads(runner("gaps", "list", "--json").out)["gaps"]
@@ -100,7 +100,7 @@ def test_what_blocks_a_test_on_one_device_is_not_in_its_way_on_another(runner, p
     assert graphs == {("cpu", False): (2, 2), ("mps", True): (2, 2)}
 
 
-def test_a_log_that_fails_costs_the_run_nothing_else(runner, python, suite):
+def test_a_failing_gap_log_does_not_fail_the_run(runner, python, suite):
     first = runner(suite, "--python", python)
     folder = first.folder
     with contextlib.closing(sqlite3.connect(first.results / "runner.db")) as database:
@@ -115,7 +115,7 @@ def test_a_log_that_fails_costs_the_run_nothing_else(runner, python, suite):
 
 
 def counted_again(python):
-    """The same counts by torchgen's own reading of the file and by plain Python over the modules."""
+    """The same counts by torchgen's parser and by plain Python over the modules."""
     script = """
 import importlib, inspect, json, os, sys, yaml
 import torch, torchgen, torchgen.model
@@ -141,7 +141,7 @@ print("\\n" + json.dumps({"written": len(written), "operators": operators}))
     return json.loads(out.splitlines()[-1])
 
 
-def test_a_scan_finds_what_a_second_count_finds(runner, python):
+def test_a_scan_matches_an_independent_count(runner, python):
     scanned = runner("gaps", "scan", "--python", python)
     assert scanned.code == 0, scanned.err
     gaps = listed(runner)
@@ -159,7 +159,7 @@ def test_a_scan_finds_what_a_second_count_finds(runner, python):
         assert symbol in missing
     assert gaps["torch.cuda.synchronize"]["kind"] == "signature_differs"
 
-    # A second scan changes nothing, and what was set by hand stays.
+    # A second scan changes nothing, and keeps fields that a user set.
     assert runner("gaps", "set", "torch.cuda.CUDAGraph", "severity=blocker").code == 0
     assert runner("gaps", "scan", "--python", python).code == 0
     after = listed(runner)
@@ -167,7 +167,7 @@ def test_a_scan_finds_what_a_second_count_finds(runner, python):
     assert after["torch.cuda.memory_snapshot"] == gaps["torch.cuda.memory_snapshot"]
 
 
-def test_words_that_the_log_does_not_know(runner, python):
+def test_unknown_fields_and_values_are_errors(runner, python):
     nothing = runner("gaps", "list")
     assert nothing.code == 2 and "no run is stored here" in nothing.err
     assert runner("gaps", "scan", "--python", python).code == 0

@@ -1,4 +1,4 @@
-"""GoogleTest binaries: real ones, built here with Debian's GoogleTest, run by the installed runner."""
+"""Tests the installed runner with GoogleTest binaries, built here with Debian's GoogleTest."""
 import os
 import shutil
 import subprocess
@@ -28,7 +28,7 @@ def binaries(tmp_path_factory):
 
 @pytest.fixture
 def run(runner, binaries):
-    """run(*targets): one run of the suite; variables that would choose or shuffle tests are set."""
+    """run(*targets): runs the suite in an environment that asks GoogleTest to shuffle tests."""
 
     def call(*targets, env=()):
         hostile = {"GTEST_FILTER": "Nothing.*", "GTEST_TOTAL_SHARDS": "2", "GTEST_SHARD_INDEX": "1",
@@ -42,7 +42,7 @@ def cases(result, module):
     return model(result.report)[module]
 
 
-def test_each_state(run):
+def test_every_state_of_a_googletest_test(run):
     result = run("states")
     assert cases(result, "states") == ("completed", {
         "Broken::<TestSuite>": ("errored", "Failure: Failed no database", []),
@@ -59,12 +59,12 @@ def test_each_state(run):
     assert result.code == 1
 
 
-def test_the_closing_line_was_there_to_be_checked(run):
+def test_the_summary_line_is_stored_and_compared(run):
     result = run("states", "kinds")
     assert [m["diagnostics"] for m in result.report["modules"] if m["path"] == "kinds"] == [[]]
 
 
-def test_each_assertion_of_a_test_is_kept_with_its_place(run):
+def test_each_failed_assertion_is_stored_with_its_line(run):
     result = run("states::States::Fail")
     [case] = result.report["modules"][0]["cases"]
     lines = (SOURCE / "states.cc").read_text().splitlines()
@@ -108,20 +108,20 @@ def test_a_target_is_named_as_in_the_source(run, target, names):
     assert sorted(cases(result, "kinds")[1]) == names
 
 
-def test_a_mistyped_target_is_guessed(run):
+def test_a_mistyped_target_gets_a_suggestion(run):
     result = run("kinds::Value::NotB")
     assert result.code == 2
     assert 'no test is named kinds::Value::NotB: did you mean "kinds::Values::NotB"' in result.err
 
 
-def test_a_binary_that_closes_its_output_is_read_by_its_own_record(run):
+def test_results_of_a_binary_that_closes_stdout_come_from_its_json(run):
     outcome, tests = cases(run("closes_stdout"), "closes_stdout")
     assert outcome == "completed"
     assert {k: v[0] for k, v in tests.items()} == {
         "Closes::A_Stdout": "passed", "Closes::B_FailsUnseen": "failed", "Closes::C_Skips": "skipped"}
 
 
-def test_a_death_at_exit_is_the_modules(run):
+def test_a_crash_at_exit_belongs_to_the_module(run):
     result = run("dies_at_exit")
     outcome, tests = cases(result, "dies_at_exit")
     assert outcome == "crashed"
@@ -129,14 +129,14 @@ def test_a_death_at_exit_is_the_modules(run):
     assert result.report["modules"][0]["reason"] == "SIGABRT at exit, after its tests"
 
 
-def test_a_child_that_is_left_behind_holds_nothing_up_and_is_named(run):
+def test_a_leaked_child_is_named_and_delays_nothing(run):
     result = run("leaves_a_child")
     assert {v[0] for v in cases(result, "leaves_a_child")[1].values()} == {"passed"}
     assert result.report["run"]["duration_s"] < 60
     assert [p["module"] for p in result.report["leaked_processes"]] == ["leaves_a_child"]
 
 
-def test_an_environment_that_breaks_is_one_row(run):
+def test_a_failing_environment_has_one_row(run):
     outcome, tests = cases(run("environment"), "environment")
     assert outcome == "completed"
     assert tests["<Environment>"] == ("errored", "Failure: Failed no network", [])
@@ -144,7 +144,7 @@ def test_an_environment_that_breaks_is_one_row(run):
         name: ("skipped", "the set-up failed: Failed no network", []) for name in ("Under::One", "Under::Two")}
 
 
-def test_what_an_environment_skips_has_not_passed(run):
+def test_tests_skipped_by_an_environment_are_skipped(run):
     result = run("skipping")
     assert cases(result, "skipping") == ("completed", {
         name: ("skipped", "no device no device", []) for name in ("Under::One", "Under::Two")})
@@ -152,7 +152,7 @@ def test_what_an_environment_skips_has_not_passed(run):
     assert result.code == 0
 
 
-def test_programs_that_are_no_tests(run):
+def test_programs_without_tests_are_reported(run):
     result = run("other", "refuses")
     assert cases(result, "other") == ("no_tests", {})
     assert cases(result, "refuses") == ("load_error", {
@@ -170,7 +170,7 @@ def test_a_selection_too_long_for_one_command_line_is_run_in_parts(run):
     assert "harness: invocation 2 of " in (result.folder / "modules/many/1.log").read_text()
 
 
-def test_k_is_googletests_filter(runner, binaries):
+def test_k_is_passed_to_googletest_as_a_filter(runner, binaries):
     result = runner("list", "--cases", "-k", "Skip", binaries, "states", "closes_stdout")
     assert result.out.split() == ["closes_stdout::Closes::C_Skips", "states::States::Skip"]
     result = runner("list", "--cases", "-k", "States.*-*.Fail", binaries, "states")
@@ -194,7 +194,7 @@ def test_a_folder_of_test_binaries_needs_no_suite_json(runner, binaries, tmp_pat
     assert set(model(result.report)) == {"bin/kinds_test"}
 
 
-def test_what_a_death_leaves_over_runs_by_filter(run):
+def test_the_remaining_tests_run_after_a_crash(run):
     result = run("crashes")
     outcome, tests = cases(result, "crashes")
     assert {name: case[0] for name, case in tests.items()} == {

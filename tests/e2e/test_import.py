@@ -1,4 +1,4 @@
-"""`import` and `reparse` with files that the real frameworks wrote."""
+"""Tests `import` and `reparse` with files written by real frameworks."""
 import gzip
 import json
 import os
@@ -33,7 +33,7 @@ def test_known(): assert False
 
 @pytest.fixture
 def foreign(tmp_path, python):
-    """A folder with a unittest log, the JUnit XML of a pytest run, and a file that is neither."""
+    """A folder with a unittest log, JUnit XML of a pytest run, and an unknown file."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "__init__.py").touch()
     (tmp_path / "tests" / "test_u.py").write_text(UNITTEST)
@@ -83,7 +83,7 @@ def test_a_folder_of_results_becomes_a_run(runner, foreign):
 
 
 def test_results_of_another_attempt_at_a_module(runner, foreign):
-    """The same tests once more, and now they pass: flaky."""
+    """The same tests again, now passing: they are flaky."""
     better = foreign / "p2.xml"
     better.write_text((foreign / "p.xml").read_text())
     passed = foreign / "z.log"
@@ -96,7 +96,7 @@ def test_results_of_another_attempt_at_a_module(runner, foreign):
     assert bad["state"] == "passed" and bad["flaky"]
 
 
-def test_a_log_that_breaks_off_is_no_clean_run(runner, foreign):
+def test_a_truncated_log_makes_the_run_unclean(runner, foreign):
     log = foreign / "ci.log"
     log.write_text(log.read_text().split("=====")[0])
     made = runner("import", log)
@@ -104,7 +104,7 @@ def test_a_log_that_breaks_off_is_no_clean_run(runner, foreign):
     assert made.report["accounting"]["closed"] is False
 
 
-def test_a_log_of_two_frameworks_is_no_clean_run(runner, foreign, python, tmp_path):
+def test_a_log_of_two_frameworks_makes_the_run_unclean(runner, foreign, python, tmp_path):
     session = subprocess.run([python, "-m", "pytest", "-v", "-p", "no:cacheprovider", "tests/test_p.py"], cwd=tmp_path,
                              text=True, capture_output=True).stdout
     both = foreign / "both.log"
@@ -118,7 +118,7 @@ def test_a_log_of_two_frameworks_is_no_clean_run(runner, foreign, python, tmp_pa
     assert chosen.code == 1 and chosen.report["accounting"]["closed"]
 
 
-def test_totals_over_several_modules_stand_in_the_report(runner, foreign):
+def test_the_report_lists_totals_of_several_modules(runner, foreign):
     log = foreign / "ci.log"
     more = log.read_text().replace("test_u.A.test_good)", "test_v.A.test_good)").replace("Ran 3 tests", "Ran 4 tests")
     log.write_text(more)
@@ -136,7 +136,7 @@ def test_totals_over_several_modules_stand_in_the_report(runner, foreign):
     (["ci.log", "--dialect", "cobol"], "unknown dialect 'cobol'"),
     (["ci.log", "--dialect", "junit-xml"], "no results in these files"),
 ])
-def test_what_cannot_be_imported_leaves_nothing(runner, foreign, words, error):
+def test_a_failed_import_stores_nothing(runner, foreign, words, error):
     (foreign / "empty").touch()
     made = runner("import", *words, cwd=foreign)
     assert made.code == 2 and error in made.err, made.err
@@ -147,7 +147,7 @@ def of_stdin(program, words, bytes, cwd):
     return subprocess.run([program, "import", *words], input=bytes, cwd=cwd, capture_output=True)
 
 
-def test_stdin_pipes_and_packed_files(runner, program, foreign, tmp_path):
+def test_stdin_pipes_and_gzip_files_are_read(runner, program, foreign, tmp_path):
     log = (foreign / "ci.log").read_bytes()
     expected = {test: state for test, state in STATES.items() if "test_u" in test}
     forms = {"plain": log, "packed": gzip.compress(log), "powershell": log.decode().replace("\n", "\r\n").encode("utf-16"),
@@ -178,15 +178,15 @@ def test_stdin_pipes_and_packed_files(runner, program, foreign, tmp_path):
     (b"\xfd7zXZ\0 and more", "this is packed by xz: unpack it with `unxz -k my.log`"),
     (gzip.compress(bytes(range(256)) * 99)[:80], "this file of gzip's breaks off: `gzip -dc my.log"),
 ])
-def test_what_is_packed_otherwise_is_named(runner, tmp_path, bytes, words):
+def test_unsupported_compression_is_named(runner, tmp_path, bytes, words):
     (tmp_path / "my.log").write_bytes(bytes)
     made = runner("import", "my.log")
     assert made.code == 2 and words in made.err, made.err
     assert not list(tmp_path.glob("results/runs/*"))
 
 
-def test_a_folder_with_results_of_our_own(runner, foreign):
-    """Its results are no results of others, and what is named twice is read once."""
+def test_the_runners_own_results_in_a_folder_are_not_imported(runner, foreign):
+    """A file that is named twice is read once."""
     assert runner("import", "ci.log", cwd=foreign).code == 1
     for number in range(30):
         (foreign / ("other-%d" % number)).write_text("nothing\n")
@@ -197,7 +197,7 @@ def test_a_folder_with_results_of_our_own(runner, foreign):
     assert made.out.count("passed over") == 20 and "note: 11 more like these" in made.out
 
 
-def test_a_file_of_a_folder_that_cannot_be_unpacked_is_no_clean_run(runner, foreign):
+def test_a_corrupt_gzip_file_in_a_folder_makes_the_run_unclean(runner, foreign):
     packed = gzip.compress((foreign / "ci.log").read_bytes())
     (foreign / "b.log.gz").write_bytes(packed[:len(packed) // 2])
     (foreign / "empty.log").touch()
@@ -220,8 +220,8 @@ def test_a_file_of_a_folder_that_cannot_be_unpacked_is_no_clean_run(runner, fore
     assert alone.code == 2 and "no results in these files" in alone.err and "breaks off" in alone.err
 
 
-def test_a_folder_is_not_imported_to_a_full_disk(program, foreign, tmp_path):
-    """What is unpacked finds no room: an error, and no file that is passed over."""
+def test_an_import_to_a_full_disk_is_an_error(program, foreign, tmp_path):
+    """No room to unpack a file is an error; the file is not skipped."""
     with gzip.open(foreign / "large.log.gz", "wb") as packed:
         packed.write((foreign / "ci.log").read_bytes() * 5000)
     full = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 1024; exec "$0" import "$1"', program, foreign], cwd=tmp_path,
@@ -230,7 +230,7 @@ def test_a_folder_is_not_imported_to_a_full_disk(program, foreign, tmp_path):
     assert not list(tmp_path.glob("results/runs/*"))
 
 
-def test_stdin_is_not_read_for_a_database_that_is_damaged(program, foreign, tmp_path):
+def test_a_damaged_database_is_reported_before_stdin_is_read(program, foreign, tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "runner.db").write_bytes(b"\xa5" * 8192)
     reader, writer = os.pipe()
@@ -242,8 +242,8 @@ def test_stdin_is_not_read_for_a_database_that_is_damaged(program, foreign, tmp_
     os.close(reader)
 
 
-def test_totals_that_differ_are_seen_after_a_hundred_other_remarks(runner, tmp_path):
-    """A file of two suites whose root counts wrong, with more NULs in it than diagnostics are kept."""
+def test_wrong_totals_are_reported_despite_many_other_diagnostics(runner, tmp_path):
+    """A file with wrong totals at its root, and more NUL bytes than diagnostics are stored."""
     suite = '<testsuite name="%s" tests="1" failures="0" errors="0" skipped="0"><testcase classname="a.A" name="t%s"/></testsuite>'
     (tmp_path / "r.xml").write_text('<testsuites tests="5">' + suite % ("pytest", 1) + "<!-- \0 x -->" * 300 + suite % ("pytest", 2) + "</testsuites>")
     made = runner("import", "r.xml")
@@ -278,7 +278,7 @@ def test_an_interrupted_import_leaves_nothing(program, runner, large, tmp_path, 
 
 
 @pytest.mark.parametrize("ignored, how", [("INT", signal.SIGINT), ("TERM", signal.SIGTERM), ("HUP", signal.SIGHUP)])
-def test_a_signal_that_is_ignored_ends_no_import(program, foreign, tmp_path, ignored, how):
+def test_an_ignored_signal_does_not_end_an_import(program, foreign, tmp_path, ignored, how):
     process = subprocess.Popen(["bash", "-c", 'trap "" %s; exec "$0" import - --stdin-name ci.log' % ignored, program], cwd=tmp_path,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not list(tmp_path.glob("results/runs/*")):
@@ -302,7 +302,7 @@ def test_an_interrupted_wait_for_stdin_leaves_nothing(program, tmp_path):
     assert not list((tmp_path / "results").glob("runs/*"))
 
 
-def test_a_lost_terminal_is_no_reason_to_stop_under_nohup(program, large, tmp_path):
+def test_an_import_under_nohup_survives_a_closed_terminal(program, large, tmp_path):
     process = subprocess.Popen(["nohup", program, "import", large], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not list((tmp_path / "results").glob("runs/*/imported/*")):
         time.sleep(0.005)
@@ -311,7 +311,7 @@ def test_a_lost_terminal_is_no_reason_to_stop_under_nohup(program, large, tmp_pa
     assert process.returncode == 0, err
 
 
-def test_reparse_names_the_copy_that_is_gone(runner, foreign):
+def test_reparse_names_a_missing_copy(runner, foreign):
     made = runner("import", foreign)
     copy = made.folder / "imported" / "1-ci.log"
     copy.unlink()
@@ -321,7 +321,7 @@ def test_reparse_names_the_copy_that_is_gone(runner, foreign):
     assert states(made.report) == STATES
 
 
-def test_reparse_tells_what_differs_and_stores_it(runner, python):
+def test_reparse_prints_and_stores_changed_results(runner, python):
     run = runner(SUITES / "unittest_states", "--python", python, "--shim", "off")
     before = run.report
     assert runner("reparse").code == 0
@@ -342,8 +342,8 @@ def test_reparse_tells_what_differs_and_stores_it(runner, python):
     assert after["accounting"] == before["accounting"]
 
 
-def test_reparse_by_text_alone(runner, python):
-    """A test that prints what a result looks like does not deceive: the closing counts one less."""
+def test_reparse_of_the_text_ignores_printed_results(runner, python):
+    """A test prints a fake result; the framework's summary counts one test less."""
     runner(SUITES / "unittest_states", "--python", python, "--shim", "off")
     told = runner("reparse", "--text")
     lines = told.out.splitlines()
@@ -352,8 +352,8 @@ def test_reparse_by_text_alone(runner, python):
     assert runner("reparse", "--text", "--apply").code == 2
 
 
-def test_reparse_by_text_alone_tells_what_differs(runner, python):
-    """A module whose log was replaced by one that says another thing of a test."""
+def test_reparse_of_the_text_prints_changed_results(runner, python):
+    """The log is replaced by one with another result for a test."""
     run = runner(SUITES / "unittest_states", "--python", python, "--shim", "off")
     [log] = run.folder.glob("modules/**/*test_states*/*.log")
     text = log.read_text()
@@ -364,7 +364,7 @@ def test_reparse_by_text_alone_tells_what_differs(runner, python):
     assert told.code == 1 and "test_skip: skipped stored, passed read" in told.out, told.out
 
 
-def test_files_that_are_gone_are_counted(runner, python):
+def test_reparse_counts_missing_files(runner, python):
     run = runner(SUITES / "unittest_states", "--python", python, "--shim", "off")
     logs = sorted(run.folder.glob("modules/**/*.log"))
     logs[0].unlink()

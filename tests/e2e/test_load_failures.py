@@ -1,4 +1,4 @@
-"""What the terminal shows of modules that cannot be loaded, and of failures with long lines."""
+"""Tests what is printed for modules that cannot be loaded and for failures with long lines."""
 import json
 
 import pytest
@@ -18,7 +18,7 @@ class A(unittest.TestCase):
 
 @pytest.fixture
 def project(tmp_path):
-    """project(files): a folder with these files."""
+    """project(files): a folder with `files`, {path: text}."""
 
     def make(files):
         folder = tmp_path / "project"
@@ -34,7 +34,7 @@ def modules(text, count=3):
     return {"tests/test_%d.py" % i: text + "\n\ndef test_a():\n    pass\n" for i in range(count)}
 
 
-def test_one_cause_is_shown_once_and_counted(runner, project, python):
+def test_a_cause_shared_by_modules_is_printed_once_with_a_count(runner, project, python):
     folder = project(modules("import nosuchpackage"))
     result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off")
     assert result.code == 1, result.out + result.err
@@ -49,7 +49,7 @@ def test_one_cause_is_shown_once_and_counted(runner, project, python):
     assert "a package is missing in your Python environment: %s -m pip install PACKAGE" % python in lines
 
 
-def test_modules_that_load_are_counted_beside_those_that_do_not(runner, project, python):
+def test_modules_that_load_are_counted_next_to_those_that_fail(runner, project, python):
     folder = project({**modules("1 / 0", 1), "tests/test_ok.py": "def test_a():\n    pass\n"})
     result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off")
     assert "project: 2 tests in 2 modules: 1 passed, 1 errored (" in result.out
@@ -57,7 +57,7 @@ def test_modules_that_load_are_counted_beside_those_that_do_not(runner, project,
     assert "package" not in result.out
 
 
-def test_what_pytest_refuses_is_told_in_its_own_words(runner, project, python):
+def test_pytests_own_error_message_is_printed(runner, project, python):
     folder = project({**modules("", 2), "pytest.ini": "[pytest]\naddopts = --no-such-option\n"})
     result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off")
     assert result.code == 1, result.out + result.err

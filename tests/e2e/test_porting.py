@@ -1,5 +1,5 @@
-"""`porting` of the installed runner, with a real torch: a small suite of code written for CUDA on plain CPU and on simulated CUDA and MPS, what
-its page says, and what becomes of columns that are missing."""
+"""Tests `porting` with a real torch: a small suite of CUDA code on plain CPU and on simulated CUDA
+and MPS, the written page, and missing columns."""
 import json
 import os
 import pathlib
@@ -72,7 +72,7 @@ class Module(unittest.TestCase):
     def test_of_a_module(self):
         pass
 """
-# By test: what is expected of it in each column, as (state, group and judgement of its cause) where it goes otherwise than on plain CPU.
+# {test: expected result by column}: (state, group and verdict of its cause) if not as on plain CPU.
 LOSS = {kind: ("loss", kind) for kind in ("device_limit", "device_handling", "device_asserted", "simulator")}
 CONDITION, GAIN = ("idle", "suite_condition"), ("gain", None)
 EXPECTED = {
@@ -96,7 +96,7 @@ def suite(write_suite):
 
 
 def pages(out):
-    """What a command wrote: its page, and the file beside it, which is held against its schema."""
+    """The page that a command wrote, and its JSON file, checked against the schema."""
     page = pathlib.Path(re.search(r"^page: (.+)$", out, re.M)[1])
     written = json.loads(page.with_name("porting.json").read_text())
     jsonschema.validate(written, json.loads((ROOT / "reports/porting.schema.json").read_text()))
@@ -109,7 +109,7 @@ def differences(written):
         for test in written["tests"]}
 
 
-def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
+def test_a_suite_is_compared_on_four_devices(runner, python, suite, tmp_path):
     ran = runner("porting", suite, "--python", python, "-j2")
     assert ran.code == 1, ran.out + ran.err
     page, written = pages(ran.out)
@@ -121,7 +121,7 @@ def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
     assert columns["mps"]["broken_alike"] == 1, "test_broken_anyway is no difference"
     assert columns["cuda"]["exercised"] == 8, "all that name DEVICE"
 
-    # What to fix first: float64, which is all that test_double, the module and test_eigh_then_double (with fallback) break by.
+    # Fix float64 first: test_double, the module and test_eigh_then_double (with fallback) need it.
     first = written["causes"][0]
     assert (first["gap"]["symbol"], first["unblocked_tests"]) == ("float64", 3)
     (eigh,) = [c for c in written["causes"] if c["gap"] and "eigh" in c["gap"]["symbol"]]
@@ -132,11 +132,11 @@ def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
     assert "float64" in text[text.index("## What to fix first"):].splitlines()[4]
     assert text.count("*simulated*") >= 3
 
-    # Links lead to files that are there.
+    # Links lead to existing files.
     links = {link.split("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text)}
     assert len(links) >= 6 and [link for link in links if not (page.parent / link).exists()] == []
 
-    # Each column is a run of its own, with the command that does it again; compared again they say the same.
+    # Each column is a run with the command that repeats it. Comparing again gives the same page.
     listed = runner("runs").out
     assert [column["run"] in listed for column in columns.values()] == [True] * 4
     report = json.loads((tmp_path / "results/runs" / columns["mps_strict"]["run"] / "report.json").read_text())
@@ -150,7 +150,7 @@ def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
         assert same[key] == written[key]
     assert told(same) == EXPECTED
 
-    # Without a column the others are compared, and the page says what is missing.
+    # If a column is missing, the others are compared and the page names it.
     two = runner("porting", "--runs", f"{columns['cpu']['run']},{columns['cuda']['run']}", "--out", tmp_path / "two")
     page, written = pages(two.out)
     assert {c["column"]: c["run"] is None for c in written["columns"]} == {"cpu": False, "cuda": False, "mps": True, "mps_strict": True}
@@ -164,7 +164,7 @@ def test_a_suite_on_four_columns(runner, python, suite, tmp_path):
     assert twice.code == 2 and "does not fit the other runs" in twice.err
 
 
-def test_a_suite_that_goes_alike_everywhere(runner, python, suite):
+def test_a_suite_with_equal_results_on_every_device(runner, python, suite):
     ran = runner("porting", suite, "--python", python, "-q", "tests/test_port.py::Ported::test_host")
     assert ran.code == 0, ran.out + ran.err
     assert "no test used CUDA or MPS" in ran.out
@@ -172,7 +172,7 @@ def test_a_suite_that_goes_alike_everywhere(runner, python, suite):
     assert written["tests"] == [] and "# Porting `ported`: no test used CUDA or MPS" in page.read_text()
 
 
-def test_a_suite_that_a_variable_tells_its_device(runner, python, suite):
+def test_a_suite_that_reads_its_device_from_a_variable(runner, python, suite):
     (suite / "tests/test_port.py").write_text(
         "import os, torch, unittest\nclass T(unittest.TestCase):\n    def test_sum(self):\n"
         "        self.assertEqual(torch.ones(2, device=os.environ['WHERE']).sum().item(), 2)\n")
@@ -182,7 +182,7 @@ def test_a_suite_that_a_variable_tells_its_device(runner, python, suite):
     assert [c["exercised"] for c in pages(ran.out)[1]["columns"]] == [0, 1, 1, 1]
 
 
-def test_runs_that_are_not_alike_are_compared_and_it_is_said(runner, python, suite, tmp_path):
+def test_runs_with_different_settings_are_compared_with_a_note(runner, python, suite, tmp_path):
     def git(*words):
         subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@x", *words], cwd=suite, check=True, capture_output=True)
 
@@ -204,8 +204,8 @@ def test_runs_that_are_not_alike_are_compared_and_it_is_said(runner, python, sui
     assert "**The runs are not alike:**" in page.read_text()
 
 
-def test_a_column_that_ends_in_an_error_of_ours(runner, python, suite, tmp_path):
-    """The first column's test puts a folder in the place of the lock that the second one takes."""
+def test_a_column_that_ends_with_a_runner_error_is_reported(runner, python, suite, tmp_path):
+    """The first column's test puts a folder where the second run creates its lock file."""
     (suite / "tests/test_port.py").write_text(
         "import os, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
         f"        os.remove({str(tmp_path / 'results/lock')!r})\n        os.mkdir({str(tmp_path / 'results/lock')!r})\n")
@@ -219,7 +219,7 @@ def test_a_column_that_ends_in_an_error_of_ours(runner, python, suite, tmp_path)
     assert "`runner SUITE --simulate cuda`" in page.read_text()
 
 
-def test_a_test_that_changes_by_itself_is_no_difference(runner, python, suite, tmp_path):
+def test_a_flaky_test_is_not_a_difference(runner, python, suite, tmp_path):
     (suite / "tests/test_port.py").write_text(
         "import os, unittest\nclass T(unittest.TestCase):\n    def test_flaky(self):\n"
         f"        once = {str(tmp_path / 'once')!r} + os.environ.get('TORCHDEVICE_SIMULATE', '')\n"
@@ -230,7 +230,7 @@ def test_a_test_that_changes_by_itself_is_no_difference(runner, python, suite, t
     assert "flaky: 1 test passed only in a later attempt" in ran.out
 
 
-def test_ctrl_c_in_the_second_column(runner, program, python, suite, tmp_path):
+def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, suite, tmp_path):
     started = tmp_path / "started"
     (suite / "tests/test_port.py").write_text(
         "import os, time, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n    def test_b(self):\n"
@@ -256,7 +256,7 @@ def test_ctrl_c_in_the_second_column(runner, program, python, suite, tmp_path):
     text = page.read_text()
     assert f"`runner resume {columns['cuda']['run']}`" in text and "`runner SUITE --simulate mps --fallback off`" in text
 
-    # What is gone on with is whole when it is compared again.
+    # After `resume` the run is complete and can be compared.
     for sleeping in (suite / "tests").glob("test_port.py"):
         sleeping.write_text(sleeping.read_text().replace("sleep(100)", "sleep(0)"))
     assert runner("resume", columns["cuda"]["run"]).code == 0
@@ -272,6 +272,6 @@ def test_ctrl_c_in_the_second_column(runner, program, python, suite, tmp_path):
     (["suite", "--simulate", "mps"], "--simulate"),
     (["suite", "--python", "/nowhere/python"], "/nowhere/python"),
 ])
-def test_what_cannot_be_compared(runner, suite, words, message):
+def test_runs_that_cannot_be_compared_are_refused(runner, suite, words, message):
     ran = runner("porting", *words)
     assert ran.code == 2 and message in ran.err

@@ -1,4 +1,4 @@
-"""`reparse --all`: a damaged or lost database is made anew from the folders of real runs, whole."""
+"""Tests `reparse --all`, which rebuilds a damaged or lost database from the run folders."""
 import datetime
 import fcntl
 import json
@@ -21,7 +21,7 @@ MIGRATIONS = pathlib.Path(__file__).resolve().parents[2] / "runner/store/migrati
 
 
 def dump(folder):
-    """Every row of every table, with the rows that it refers to in the place of their numbers; runs in their order."""
+    """Every row of every table, with referenced rows in place of their ids; runs in order."""
     database = sqlite3.connect("file:%s?mode=ro" % (folder / "runner.db"), uri=True)
     database.row_factory = sqlite3.Row
     names = [n for (n,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
@@ -49,7 +49,7 @@ def differences(before, after):
 
 @pytest.fixture
 def imports(tmp_path, python):
-    """A log of which a total is wrong, and JUnit XML with an operator that MPS lacks."""
+    """A log with a wrong total, and JUnit XML with an operator that MPS lacks."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_u.py").write_text(UNITTEST)
     (tmp_path / "tests" / "test_p.py").write_text(PYTEST)
@@ -61,8 +61,8 @@ def imports(tmp_path, python):
 
 @pytest.fixture
 def results(runner, program, python, imports, tmp_path):
-    """A store with all that a store can hold: runs of both frameworks that crash and hang, one that was interrupted and gone on
-    with, one that was killed, a merged one, imports, gaps that were met, scanned and set by hand, verdicts that were stored anew."""
+    """A database with every kind of row: runs of both frameworks that crash and hang, resumed,
+    killed and merged runs, imports, gaps from runs, scans and users, and re-parsed verdicts."""
     off = ("--python", python, "--shim", "off")
     assert runner(SUITES / "unittest_states", *off).code == 1
     assert runner(SUITES / "pytest_states", *off, "--retries", "1", "--name", "nightly").code == 1
@@ -112,7 +112,7 @@ def remove(file):
 
 
 def leave_the_wal(file):
-    """What was written last is beside the database, which is gone: a new one must not take it for its own."""
+    """Deletes the database but not its WAL file: a new database must not read it."""
     database = sqlite3.connect(file)
     database.execute("DELETE FROM run")
     database.execute("CREATE TABLE noise (id INTEGER PRIMARY KEY, text)")
@@ -130,7 +130,7 @@ def intact(file):
     pass
 
 
-def test_a_database_is_made_anew_as_it_was(runner, results, tmp_path):
+def test_a_rebuilt_database_has_the_same_rows(runner, results, tmp_path):
     before = dump(results)
     assert len(before["run"]) == 7 and len(before["gap"]) > 100
     assert any('"by_hand": "[\\"issue\\",\\"status\\"]"' in gap for gap in before["gap"])
@@ -156,7 +156,7 @@ def test_a_database_is_made_anew_as_it_was(runner, results, tmp_path):
     assert resumed.code == 1 and "31 passed" not in resumed.out, resumed.err
 
 
-def test_what_no_folder_tells_is_taken_from_the_old_database(runner, python, imports, tmp_path):
+def test_data_missing_in_run_folders_comes_from_the_old_database(runner, python, imports, tmp_path):
     for name in "older", "newer":
         runner(SUITES / "unittest_states", "--python", python, "--shim", "off", "--name", name)
     runner("import", "p.xml", "ci.log", "--device", "mps")
@@ -182,7 +182,7 @@ def test_what_no_folder_tells_is_taken_from_the_old_database(runner, python, imp
     assert dump(results)["order"] == before["order"][1:-1]
 
 
-def test_it_does_not_begin_while_a_runner_is_at_work(runner, program, python, tmp_path):
+def test_a_rebuild_refuses_while_a_runner_works(runner, program, python, tmp_path):
     slow = make_suite(tmp_path / "slow", {"test_a.py": SLOW % (-1, -1)})
     process = start(program, python, slow, tmp_path)
     wait_for_a_test(tmp_path, 1)
@@ -195,7 +195,7 @@ def test_it_does_not_begin_while_a_runner_is_at_work(runner, program, python, tm
 
 
 def import_xml(runner, folder, name, tests=3):
-    """A run of as many tests, read from JUnit XML."""
+    """A run of `tests` tests, imported from JUnit XML."""
     file = folder / (name + ".xml")
     case = '<testcase classname="%s.test_m.A" name="t%%d" time="0.1"/>' % name
     file.write_text('<testsuites><testsuite name="pytest" tests="%d" failures="0" errors="0" skipped="0">%s</testsuite></testsuites>' % (
@@ -205,8 +205,8 @@ def import_xml(runner, folder, name, tests=3):
     return made.folder
 
 
-def test_a_full_disk_leaves_the_old_database(runner, program, tmp_path):
-    """The last pages of the new file find no room where its log still did: SQLite closes it without a word."""
+def test_a_rebuild_on_a_full_disk_keeps_the_old_database(runner, program, tmp_path):
+    """The disk has room for the WAL but not for the last pages: SQLite closes without an error."""
     for number in range(4):
         import_xml(runner, tmp_path, "s%d" % number, 8000)
     assert runner("reparse", "--all").code == 0
@@ -223,7 +223,7 @@ def test_a_full_disk_leaves_the_old_database(runner, program, tmp_path):
     assert dump(results) == before
 
 
-def test_a_damaged_record_is_not_preferred_to_a_good_database(runner, python, tmp_path):
+def test_a_good_database_wins_over_a_damaged_record(runner, python, tmp_path):
     suite = make_suite(tmp_path / "s", {"test_%s.py" % name: SLOW % (-1, -1) for name in "ab"})
     run = runner(suite, "--python", python, "--shim", "off")
     before = dump(tmp_path / "results")
@@ -250,7 +250,7 @@ def test_a_damaged_record_is_not_preferred_to_a_good_database(runner, python, tm
     assert differences(before, dump(tmp_path / "results")) == {}
 
 
-def test_no_database_that_was_kept_is_lost(runner, tmp_path):
+def test_databases_kept_by_earlier_rebuilds_are_not_overwritten(runner, tmp_path):
     import_xml(runner, tmp_path, "s")
     now = datetime.datetime.now(datetime.timezone.utc)
     names = [(now + datetime.timedelta(seconds=s)).strftime("runner.db.old-%Y%m%d-%H%M%S") for s in range(60)]
@@ -265,7 +265,7 @@ def test_no_database_that_was_kept_is_lost(runner, tmp_path):
     assert len(kept) == 2
 
 
-def test_it_is_alone_with_the_results(runner, program, tmp_path):
+def test_a_rebuild_locks_the_results_folder(runner, program, tmp_path):
     import_xml(runner, tmp_path, "s")
     waits = subprocess.Popen([program, "import", "-", "--stdin-name", "p.xml"], cwd=tmp_path, stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -290,7 +290,7 @@ def test_it_is_alone_with_the_results(runner, program, tmp_path):
 
 
 @pytest.mark.parametrize("fingerprint", ['{"imported":[1]}', '{"imported":[{"name":"x","dialect":"cobol","copy":"x"}]}', "no JSON"])
-def test_one_bad_record_costs_one_run(runner, tmp_path, fingerprint):
+def test_a_bad_record_loses_only_its_own_run(runner, tmp_path, fingerprint):
     bad = import_xml(runner, tmp_path, "bad")
     import_xml(runner, tmp_path, "good")
     before = dump(tmp_path / "results")
@@ -309,8 +309,8 @@ def test_one_bad_record_costs_one_run(runner, tmp_path, fingerprint):
     assert dump(tmp_path / "results")["order"] == before["order"][1:]
 
 
-def test_the_records_are_not_held_at_once(runner, program, tmp_path):
-    """Each of twelve runs has a record with 600,000 words of its command line: some 20 MB in memory."""
+def test_a_rebuild_reads_one_record_at_a_time(runner, program, tmp_path):
+    """Each of twelve records has a command line of 600,000 words, about 20 MB in memory."""
     [line, *rest] = (import_xml(runner, tmp_path, "s") / "record.jsonl").read_text().splitlines()
     peaks = []
     for count in 1, 12:
@@ -332,7 +332,7 @@ def test_the_records_are_not_held_at_once(runner, program, tmp_path):
 
 
 def write_as_version(file, version):
-    """Puts a database of `version` with the same rows in the place of `file`."""
+    """Replaces `file` by a database of an older `version` with the same rows."""
     new = file.rename(file.with_name("new.db"))
     with sqlite3.connect(file) as database:
         for number in range(1, version + 1):
@@ -350,8 +350,8 @@ def write_as_version(file, version):
     new.unlink()
 
 
-def test_a_database_of_an_older_version_is_kept_as_it_was(runner, tmp_path):
-    """One of version 3, whose runs' folders are gone: it is read, and kept as it was."""
+def test_a_database_of_an_older_version_is_kept_unchanged(runner, tmp_path):
+    """A database of version 3 whose run folders are missing is read and kept."""
     import_xml(runner, tmp_path, "s")
     results = tmp_path / "results"
     write_as_version(results / "runner.db", 3)

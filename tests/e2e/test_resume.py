@@ -1,4 +1,4 @@
-"""Going on with a run: after SIGKILL and Ctrl-C, in parts (rerun), from several machines (merge), and stopping early."""
+"""Tests interrupted and combined runs: resume after SIGKILL and Ctrl-C, rerun, merge, -x, repeat."""
 import json
 import pathlib
 import re
@@ -55,7 +55,7 @@ def wait_for_a_test(tmp_path, count):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_goes_on_where_it_was_interrupted(runner, program, python, slow, tmp_path, how):
+def test_resume_continues_an_interrupted_run(runner, program, python, slow, tmp_path, how):
     process = start(program, python, slow, tmp_path)
     wait_for_a_test(tmp_path, 4)
     process.send_signal(how)
@@ -78,12 +78,12 @@ def test_a_run_goes_on_where_it_was_interrupted(runner, program, python, slow, t
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_at_any_moment_of_the_start_ends_in_order(program, python, slow, tmp_path, how):
+def test_an_interrupt_during_startup_ends_the_run_cleanly(program, python, slow, tmp_path, how):
     for step in range(12):
         process = start(program, python, slow, tmp_path)
         status = pathlib.Path(f"/proc/{process.pid}/status")
         while not int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> (how - 1) & 1:
-            time.sleep(0.001)  # nobody can answer before the program has begun
+            time.sleep(0.001)  # until the program has started
         time.sleep(0.05 * step)
         process.send_signal(how)
         out, err = process.communicate(timeout=60)
@@ -109,7 +109,7 @@ def test_a_run_whose_processes_could_not_start_resumes(runner, python, tmp_path)
     assert again.report["run"]["complete"] and again.report["accounting"]["closed"]
 
 
-def test_a_run_that_goes_on_cannot_be_resumed(runner, program, python, slow, tmp_path):
+def test_a_run_in_progress_cannot_be_resumed(runner, program, python, slow, tmp_path):
     process = start(program, python, slow, tmp_path)
     wait_for_a_test(tmp_path, 1)
     assert "running" in runner("runs").out
@@ -124,22 +124,22 @@ LEAVES = ("import os, subprocess, time, unittest\n\n\nclass A(unittest.TestCase)
 
 
 @pytest.mark.parametrize("environment", ["", ", env={}"])
-def test_what_a_killed_runner_left_is_ended(runner, running, own_seconds, program, python, tmp_path, environment):
-    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % (own_seconds, environment)})
+def test_resume_ends_processes_left_by_a_killed_runner(runner, running, unique_sleep_seconds, program, python, tmp_path, environment):
+    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % (unique_sleep_seconds, environment)})
     process = start(program, python, suite, tmp_path)
     wait_for_a_test(tmp_path, 1)
     process.kill()
     process.communicate()
     (suite / "go").touch()
-    sleeps = "sleep " + own_seconds
+    sleeps = "sleep " + unique_sleep_seconds
     assert running(sleeps)
     result = runner("resume")
     assert result.code == 0 and sleeps in result.out, result.out
     assert not running(sleeps)
 
 
-def test_a_copy_of_a_run_leaves_the_processes_of_the_run_alone(program, running, own_seconds, python, tmp_path):
-    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % (own_seconds, "")})
+def test_resuming_a_copied_run_does_not_end_the_originals_processes(program, running, unique_sleep_seconds, python, tmp_path):
+    suite = make_suite(tmp_path / "leaves", {"test_a.py": LEAVES % (unique_sleep_seconds, "")})
     live = start(program, python, suite, tmp_path)
     wait_for_a_test(tmp_path, 1)
     shutil.copytree(tmp_path / "results", tmp_path / "copy", symlinks=True, ignore=shutil.ignore_patterns("runner.db*"))
@@ -150,7 +150,7 @@ def test_a_copy_of_a_run_leaves_the_processes_of_the_run_alone(program, running,
     deadline = time.monotonic() + 60
     while not list((tmp_path / "copy").rglob("2.events.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert live.poll() is None and running("sleep " + own_seconds)
+    assert live.poll() is None and running("sleep " + unique_sleep_seconds)
     (suite / "go").touch()
     for process in (live, resumed):
         out, err = process.communicate(timeout=60)
@@ -158,7 +158,7 @@ def test_a_copy_of_a_run_leaves_the_processes_of_the_run_alone(program, running,
         assert "ended process" not in out and "accounting: 2 collected = 2, closed" in out
 
 
-def test_a_part_of_a_run_runs_again(runner, python, slow):
+def test_rerun_runs_part_of_a_run(runner, python, slow):
     runner(slow, "--python", python, "--shim", "off")
     result = runner("rerun", "--failed")
     assert result.code == 1
@@ -198,7 +198,7 @@ def test_retries_tell_flaky_from_failing(runner, python, tmp_path):
     assert runner(*words, "--flaky-fails").code == 1
 
 
-def test_shards_become_one_run(runner, python, tmp_path):
+def test_merge_combines_shards(runner, python, tmp_path):
     suite = make_suite(tmp_path / "parts", {"test_%d.py" % i: (
         "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertNotEqual(%d, 3)\n" % i) for i in range(5)})
     for i in (1, 2):
@@ -218,7 +218,7 @@ def test_shards_become_one_run(runner, python, tmp_path):
     assert stranger.code == 2 and "another plan" in stranger.err
 
 
-def test_a_merge_that_is_killed_leaves_no_run_or_a_whole_one(runner, program, python, tmp_path):
+def test_a_killed_merge_stores_a_whole_run_or_none(runner, program, python, tmp_path):
     many = "import unittest\n\n\nclass A(unittest.TestCase):\n    pass\n\n\nfor i in range(500):\n    setattr(A, 'test_%d' % i, lambda self: None)\n"
     suite = make_suite(tmp_path / "parts", {"test_%d.py" % i: many for i in range(6)})
     for i in (1, 2):
@@ -248,7 +248,7 @@ def test_a_merge_that_is_killed_leaves_no_run_or_a_whole_one(runner, program, py
     assert runner(*merge).code == 0
 
 
-def test_repetitions_name_what_differs(runner, python, tmp_path):
+def test_repeat_lists_tests_whose_results_differ(runner, python, tmp_path):
     suite = make_suite(tmp_path / "noisy", {"test_a.py": (
         "import os, unittest\n\n\nclass A(unittest.TestCase):\n    def test_noisy(self):\n        n = len(os.listdir('.'))\n"
         "        open('seen%d' % n, 'w').close()\n        self.assertEqual(n % 2, 0)\n\n    def test_quiet(self):\n        pass\n")})
@@ -273,7 +273,7 @@ def test_two_runners_share_a_results_folder(runner, program, python, slow, tmp_p
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 4 MiB of its own."""
+    """A file system of 4 MiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", folder], capture_output=True, text=True)

@@ -1,5 +1,5 @@
-"""`--simulate` of the installed runner, with a real torch: a suite on a simulated MPS device, what the run's report and the gap log say of
-it, and a program of one's own. What the device itself does: tests/shim/test_simulate_*.py."""
+"""Tests `--simulate` with a real torch: a suite and a program on a simulated MPS device, the report
+and the gap log. tests/shim/test_simulate_*.py test the device itself."""
 import json
 import sys
 
@@ -37,7 +37,7 @@ def run(runner, suite, python, *words):
     return ran, {name: test["state"] for name, test in tests.items()}, tests
 
 
-def test_a_suite_on_a_simulated_mac(runner, python, suite):
+def test_a_suite_runs_on_a_simulated_mac(runner, python, suite):
     plain, states, _ = run(runner, suite, python)
     assert plain.code == 0 and set(states.values()) == {"passed"}
 
@@ -52,7 +52,7 @@ def test_a_suite_on_a_simulated_mac(runner, python, suite):
     (missing,) = [gap for gap in gaps if gap["symbol"].startswith("aten::_linalg_eigh")]
     assert (missing["device"], missing["simulated"], missing["tests"]) == ("mps", True, 1)
 
-    # With the fallback the operator runs on the CPU, and the report says which test depends on it.
+    # With fallback the operator runs on the CPU, and the report names the tests that need it.
     ran, states, tests = run(runner, suite, python, "--simulate", "mps")
     assert states == {"test_sum": "passed", "test_eigenvalues": "passed", "test_double": "errored", "test_host": "passed"}
     assert "fallback" in tests["test_eigenvalues"]["marks"]
@@ -72,7 +72,7 @@ class OnCuda(unittest.TestCase):
 """
 
 
-def test_code_for_cuda_on_a_simulated_mac(runner, python, suite):
+def test_cuda_code_runs_on_a_simulated_mac(runner, python, suite):
     (suite / "tests/test_device.py").write_text(FOR_CUDA)
     redirected = ("--simulate", "mps"), {"test_asserts_the_device": "passed", "test_double": "errored"}, "missing", True
     unmasked = ("--simulate", "mps", "--masquerade", "off"), {"test_asserts_the_device": "failed", "test_double": "errored"}, "missing", False
@@ -88,15 +88,15 @@ def test_code_for_cuda_on_a_simulated_mac(runner, python, suite):
 
 
 @pytest.mark.parametrize("words, device", [([], "cuda:0"), (["--masquerade", "off"], "mps:0"), (["--policy", "none"], "mps:0")])
-def test_a_program_on_a_simulated_mac(runner, python, tmp_path, words, device):
+def test_a_program_runs_on_a_simulated_mac(runner, python, tmp_path, words, device):
     (tmp_path / "program.py").write_text("import torch\nprint(torch.eye(2, device='mps').sum())\n")
     ran = runner("exec", "--simulate", "mps", *words, "--", python, "program.py")
     assert ran.code == 0 and f"tensor(2., device='{device}')" in ran.out
     assert "mps (simulated)" in ran.err
 
 
-def test_what_a_program_was_refused_and_what_fell_back(runner, python, tmp_path):
-    """Each under its own head: a call that ran on the CPU instead was not redirected."""
+def test_refusals_and_fallbacks_of_a_program_are_listed(runner, python, tmp_path):
+    """Refusals and fallbacks have separate lists."""
     (tmp_path / "program.py").write_text(
         "import torch\nx = torch.eye(2, device='mps')\ntorch.linalg.eigvalsh(x)\n"
         "try:\n    torch.linalg.inv(x.to(torch.complex64))\nexcept RuntimeError:\n    pass\n"
@@ -117,6 +117,6 @@ def test_what_a_program_was_refused_and_what_fell_back(runner, python, tmp_path)
     (["--simulate", "cuda", "--policy", "full"], "--policy: nothing is redirected where CUDA is simulated"),
     (["--policy", "none"], "use --shim off to run without it"),
 ])
-def test_what_cannot_be_simulated(runner, python, suite, words, message):
+def test_unsupported_simulations_are_refused(runner, python, suite, words, message):
     ran = runner(suite, "--python", python, *words)
     assert ran.code == 2 and message in ran.err

@@ -1,4 +1,4 @@
-"""Whole models: every case of two suites that hold every way to end, in its one right state."""
+"""Compares every test of two suites, which together reach every state, with its expected state."""
 import json
 import sqlite3
 
@@ -79,7 +79,7 @@ PYTEST = {
 
 
 def model(report):
-    """What the report says, in the shape of the tables above."""
+    """The report in the form of the tables above."""
     seen = {}
     for module in report["modules"]:
         cases = {}
@@ -105,7 +105,7 @@ def assert_sums(report):
 
 @pytest.fixture(scope="module")
 def unittest_run(program, tmp_path_factory, request):
-    """One run of the unittest suite under the shim, looked at by several tests."""
+    """One run of the unittest suite under the shim, shared by several tests."""
     import os
     import subprocess
     import sys
@@ -117,7 +117,7 @@ def unittest_run(program, tmp_path_factory, request):
     return folder / "results", process, report
 
 
-def test_every_unittest_case_has_its_one_state(unittest_run):
+def test_every_unittest_case_has_the_expected_state(unittest_run):
     _, process, report = unittest_run
     assert model(report) == UNITTEST
     assert_sums(report)
@@ -125,7 +125,7 @@ def test_every_unittest_case_has_its_one_state(unittest_run):
     assert report["run"]["shim"] == "on" and report["run"]["device"] == "cpu" and report["run"]["complete"] is True
 
 
-def test_closing_lines_say_totals_accounting_devices_and_report(unittest_run):
+def test_the_last_lines_print_totals_accounting_devices_and_report(unittest_run):
     results, process, _ = unittest_run
     lines = process.stdout.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("unittest_states: 28 tests in 10 modules: "))
@@ -138,7 +138,7 @@ def test_closing_lines_say_totals_accounting_devices_and_report(unittest_run):
     assert "\033" not in process.stdout and "\r" not in process.stdout
 
 
-def test_redirections_are_counted_at_their_lines(unittest_run):
+def test_redirections_are_counted_by_line(unittest_run):
     _, _, report = unittest_run
     source = (SUITES / "unittest_states/tests/test_devices.py").read_text().splitlines()
     sites = {(r["file"], r["line"]): r for r in report["redirections"] if r["kind"] == "redirect"}
@@ -155,7 +155,7 @@ def test_subtests_are_rows_under_their_test(unittest_run):
         ("test_subtests (i=0)", "passed"), ("test_subtests (i=1)", "failed"), ("test_subtests (i=2)", "passed")]
 
 
-def test_links_lead_to_the_def_of_each_test(unittest_run):
+def test_each_test_links_to_its_def(unittest_run):
     results, _, report = unittest_run
     checked = 0
     for module in report["modules"]:
@@ -185,14 +185,14 @@ def test_each_failure_can_be_reproduced_by_both_commands(unittest_run, program, 
         "States::test_fail": ("failed", "AssertionError: 1 != 2", ["untouched"])})}
 
 
-def test_the_log_is_what_unittest_prints(unittest_run):
+def test_the_log_equals_the_output_of_unittest(unittest_run):
     results, _, _ = unittest_run
     log = (results / "latest/modules/tests/test_states.py/1.log").read_text()
     assert "test_pass (tests.test_states.States.test_pass) ... Ran 99 tests in 0.001s\n" in log
     assert "\nRan 8 tests in " in log and log.endswith("FAILED (failures=3, errors=2, skipped=1, expected failures=1)\n")
 
 
-def test_the_database_reads_well_by_itself(unittest_run):
+def test_the_database_can_be_queried_directly(unittest_run):
     results, _, report = unittest_run
     with sqlite3.connect(f"file:{results}/runner.db?mode=ro", uri=True) as db:
         assert db.execute("pragma journal_mode").fetchone()[0] == "wal"
@@ -201,7 +201,7 @@ def test_the_database_reads_well_by_itself(unittest_run):
     assert sum(counts.values()) == report["totals"]["collected"]
 
 
-def test_every_pytest_case_has_its_one_state(runner, python):
+def test_every_pytest_case_has_the_expected_state(runner, python):
     result = runner(SUITES / "pytest_states", "--python", python, "--shim", "off")
     assert model(result.report) == PYTEST, result.err
     assert_sums(result.report)
@@ -209,7 +209,7 @@ def test_every_pytest_case_has_its_one_state(runner, python):
     assert result.report["run"]["shim"] == "off"
 
 
-def test_markdown_and_json_say_the_same(unittest_run):
+def test_markdown_and_json_reports_agree(unittest_run):
     results, _, report = unittest_run
     text = (results / "latest/report.md").read_text()
     totals = report["totals"]

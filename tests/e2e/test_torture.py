@@ -1,4 +1,5 @@
-"""Two suites that crash, hang, leak, flood, fork and lie: each test in its one right state, nothing lost, nothing left."""
+"""Runs two suites that crash, hang, leak, flood, fork and lie: each test has the expected state, and
+no process is left."""
 import json
 import os
 import pathlib
@@ -69,7 +70,7 @@ def rows(report):
 
 
 def differences(model, seen):
-    """One line for each row that is missing, unexpected or other than it should be."""
+    """One line for each row that is missing, unexpected or different."""
     found = []
     for module in sorted(model.keys() | seen.keys()):
         outcome, wanted = model.get(module, (None, {}))
@@ -84,18 +85,18 @@ def differences(model, seen):
     return found
 
 
-def test_each_test_is_in_its_one_right_state(torture):
+def test_each_test_has_the_expected_state(torture):
     framework, warm, run = torture
     assert differences(expected(framework, warm), rows(run.report)) == []
     assert run.code == 1 and run.report["accounting"] == {"closed": True, "mismatches": []}
     assert run.report["run"]["complete"] is True
 
 
-def test_it_is_over_in_time(torture):
+def test_the_run_ends_within_its_limits(torture):
     assert torture[2].seconds <= 90
 
 
-def test_what_was_left_behind_is_named_and_gone(torture):
+def test_leaked_processes_are_named_and_killed(torture):
     framework, _, run = torture
     left = {}
     for process in run.report["leaked_processes"]:
@@ -111,7 +112,7 @@ def test_what_was_left_behind_is_named_and_gone(torture):
         assert not any(words[-1].endswith(word) for word in left), words
 
 
-def test_logs_say_where_it_hung_and_keep_their_ends(torture):
+def test_logs_show_where_a_test_hung_and_keep_the_last_lines(torture):
     framework, _, run = torture
     if framework == "pytest":
         assert "in slow" in run.log("test_hang") and "test_hang.py" in run.log("test_hang")
@@ -122,7 +123,7 @@ def test_logs_say_where_it_hung_and_keep_their_ends(torture):
     assert len(flood) < 300_000 and "the first words" in flood and "the last words" in flood
     (module,) = [m for m in run.report["modules"] if m["path"] == "tests/test_flood.py"]
     assert module["dropped_log_bytes"] > 3_000_000
-    # Died with nothing said, with what it had said, and with faulthandler's words.
+    # Modules that died without output, with output, and with faulthandler's stacks.
     said = {c["id"].rpartition("::")[2]: c["failure"] for m in run.report["modules"] for c in m["cases"] if c["failure"]}
     assert said["test_01_segfault"]["key_line"] == "SIGSEGV: Fatal Python error: Segmentation fault"
     assert "about to read what is not there" in said["test_01_segfault"]["traceback"]
@@ -131,7 +132,7 @@ def test_logs_say_where_it_hung_and_keep_their_ends(torture):
     assert said["test_2_sleeps"]["key_line"].startswith("timed out: in test_2_sleeps (")
 
 
-def test_each_attempt_is_kept(torture):
+def test_each_attempt_is_stored(torture):
     framework, warm, run = torture
     if framework == "pytest":
         assert "Fatal Python error: Aborted" in run.log("test_flaky", 1)
@@ -139,7 +140,7 @@ def test_each_attempt_is_kept(torture):
         return
     attempts = {pathlib.Path(m["path"]).stem: m["attempts"] for m in run.report["modules"]}
     assert attempts["test_kinds"] == attempts["test_eraser"] == 1
-    # 12 deaths in tests, one fresh process after each but the last, and each culprit once more.
+    # 12 crashes in tests: a fresh process after each but the last, and each crashed test again.
     assert attempts["test_death"] == 1 + 11 + 12
     # The sleep in C ends with the signal that asks for the stacks: the last test may run before the process is ended.
     assert attempts["test_hang"] in (1 + 2 + 3, 1 + 3 + 3)

@@ -1,5 +1,5 @@
-"""Warm start: modules forked from one process, in the installed runner with a real suite and the shim. What a fork itself
-must leave as it is stands in tests/harness/test_zygote.py; what becomes of each end in tests/exec/zygote_test.cc."""
+"""Tests warm start in the installed runner, with the shim. tests/harness/test_zygote.py tests the
+forked processes, tests/exec/zygote_test.cc how they end."""
 import json
 import os
 import signal
@@ -42,7 +42,7 @@ class Devices(unittest.TestCase):
         pass
 """
 
-# Differs between a fork and a process of its own in the one way that suites do: by what is there already.
+# Behaves differently in a fork in the way real suites do: by which modules are already imported.
 LAZY = """
 import sys, unittest
 
@@ -64,7 +64,7 @@ PASSES = "import unittest\n\nclass T(unittest.TestCase):\n    def test(self):\n 
 
 @pytest.fixture
 def suite(tmp_path):
-    """suite(modules, preload=…, framework=…, **files): its folder."""
+    """suite(modules, preload=…, framework=…, **files): a suite's folder."""
 
     def make(modules, preload=("library",), framework="unittest", **files):
         folder = tmp_path / "suite"
@@ -92,7 +92,7 @@ def attempts(results):
 
 
 def record(ran, module):
-    """The record of a module's devices, processes by the order in which they come."""
+    """The device record of a module, with processes numbered in order."""
     pids, lines = {}, []
     for line in (ran.folder / "modules" / module / "1.devices.jsonl").read_text().splitlines():
         line = json.loads(line)
@@ -102,8 +102,8 @@ def record(ran, module):
 
 
 @pytest.mark.parametrize("preload", [["library"], ["torch"], ["json"]])
-def test_the_record_of_devices_is_that_of_a_process_of_its_own(runner, python, suite, preload):
-    """With what asks for devices as it is imported, with torch alone, and without either."""
+def test_a_fork_records_the_same_devices_as_a_fresh_process(runner, python, suite, preload):
+    """Preloads a library that asks for devices on import, torch only, or neither."""
     folder = suite({"test_devices": DEVICES, "test_passes": PASSES}, preload, library=LIBRARY)
     ran = {}
     for warm in ("on", "off"):
@@ -120,7 +120,7 @@ def test_the_record_of_devices_is_that_of_a_process_of_its_own(runner, python, s
     assert [e for e in ran["on"] if e["event"] != "device"] == [e for e in ran["off"] if e["event"] != "device"]
 
 
-def test_what_fails_in_a_fork_alone_is_not_believed(runner, python, suite):
+def test_a_failure_only_in_a_fork_is_discarded(runner, python, suite):
     folder = suite({"test_lazy": LAZY, "test_passes": PASSES}, library="")
     ran = runner(folder, "--python", python, "--shim", "off")
     assert ran.code == 1, ran.out + ran.err
@@ -166,7 +166,7 @@ def test_equal_failures_are_confirmed_once(runner, python, suite):
     assert found == {f"tests/test_{m}.py": [(1, "whole", 1)] for m in "bc"}
 
 
-def test_a_confirmation_that_differs_lets_every_module_confirm(runner, python, suite):
+def test_after_a_failed_confirmation_each_module_confirms_itself(runner, python, suite):
     folder = suite({"test_a": WANTS_HUB_IN_A_FORK, "test_b": WANTS_HUB, "test_c": WANTS_HUB_IN_A_FORK}, ("this", "hub"), hub=HUB)
     ran = runner(folder, "--python", python, "--shim", "off", "-j2")
     assert ran.code == 1 and ran.report["run"]["complete"] and ran.report["accounting"]["closed"], ran.out + ran.err
@@ -178,7 +178,7 @@ def test_a_confirmation_that_differs_lets_every_module_confirm(runner, python, s
     assert attempts(ran.results) == {"tests/test_a.py": differs, "tests/test_b.py": confirmed, "tests/test_c.py": differs}
 
 
-def test_with_confirm_all_each_module_confirms_its_own(runner, python, suite):
+def test_confirm_all_makes_each_module_confirm_its_failures(runner, python, suite):
     folder = suite({"test_a": WANTS_HUB, "test_b": WANTS_HUB_IN_A_FORK, "test_c": WANTS_HUB}, ("this", "hub"), hub=HUB)
     ran = runner(folder, "--python", python, "--shim", "off", "-j1", "--order", "as-listed", "--confirm", "all")
     assert ran.code == 1 and ran.report["run"]["complete"] and ran.report["accounting"]["closed"], ran.out + ran.err
@@ -191,8 +191,8 @@ def test_with_confirm_all_each_module_confirms_its_own(runner, python, suite):
 
 
 @pytest.mark.parametrize("confirm, confirming", [("all", "ab"), ("new", "a")])
-def test_an_interrupt_while_failures_are_confirmed(runner, program, python, suite, tmp_path, confirm, confirming):
-    """They count with what the fork said; `resume` confirms, and comes to the same."""
+def test_an_interrupt_during_confirmation_can_be_resumed(runner, program, python, suite, tmp_path, confirm, confirming):
+    """Unconfirmed results count as the fork gave them; `resume` confirms them."""
     hub = HUB.replace("    raise", "    if not os.path.exists('go') and 'this' not in sys.modules:\n        time.sleep(60)\n    raise")
     folder = suite({f"test_{m}": WANTS_HUB for m in "ab"}, ("this", "hub"), hub="import os, sys, time\n" + hub)
     process = subprocess.Popen([program, folder, "--python", python, "--shim", "off", "-j2", "--confirm", confirm], cwd=tmp_path, text=True,
@@ -228,7 +228,7 @@ def cold_cases(runner, python, folder):
     ("import torch; ONE = torch.ones(1, device='cuda')",
      "its imports initialise cuda, which a forked process cannot use", ("--simulate", "cuda")),
 ])
-def test_without_a_warm_start_every_module_runs_all_the_same(runner, python, suite, library, why, options):
+def test_every_module_runs_when_warm_start_turns_itself_off(runner, python, suite, library, why, options):
     folder = suite({"test_a": PASSES, "test_b": PASSES}, library=library)
     ran = runner(folder, "--python", python, *options)
     assert ran.code == 0, ran.out + ran.err
@@ -236,13 +236,13 @@ def test_without_a_warm_start_every_module_runs_all_the_same(runner, python, sui
     assert attempts(ran.results) == {f"tests/test_{m}.py": [(1, "whole", 0)] for m in "ab"}
 
 
-def test_one_module_alone_waits_for_no_one(runner, python, suite):
+def test_a_single_module_does_not_use_warm_start(runner, python, suite):
     folder = suite({"test_a": PASSES, "test_b": PASSES}, library="")
     ran = runner(folder, "tests/test_a.py", "--python", python, "--shim", "off")
     assert ran.code == 0 and not (ran.folder / "zygote.log").exists()
 
 
-def test_pytest_rewrites_what_is_the_suites_own(runner, python, suite):
+def test_pytest_rewrites_assertions_of_the_suite(runner, python, suite):
     folder = suite({"test_a": "from helpers import known\n\ndef test_own():\n    assert [1] == [2]\n\n"
                               "def test_conftest(given):\n    known(given)\n",
                     "conftest": "import pytest\npytest.register_assert_rewrite('helpers')\n\n"
@@ -256,7 +256,7 @@ def test_pytest_rewrites_what_is_the_suites_own(runner, python, suite):
     assert [a[2] for a in attempts(ran.results)["tests/test_a.py"]] == [1, 0]
 
 
-def test_an_interrupt_while_it_imports(program, python, suite, tmp_path):
+def test_an_interrupt_during_the_zygotes_imports(program, python, suite, tmp_path):
     folder = suite({"test_a": PASSES, "test_b": PASSES}, library="import time\ntime.sleep(600)\n")
     process = subprocess.Popen([program, folder, "--python", python, "--shim", "off"], cwd=tmp_path, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ)

@@ -1,4 +1,4 @@
-"""The suites below are run in child processes, never collected here."""
+"""Fixtures of the harness tests. The suites in suites/ run in child processes only."""
 
 import os
 import shlex

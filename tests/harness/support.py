@@ -1,5 +1,4 @@
-"""Runs the harness in a real child process and turns its events into a model that can be compared
-whole."""
+"""Runs the harness in a child process and turns its events into a model to compare."""
 
 import dataclasses
 import functools
@@ -14,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 MAIN = HERE.parent.parent / "runner" / "harness" / "main.py"
 SUITES = HERE / "suites"
 
-# Python's own variables would make the children differ from one machine to the next.
+# A fixed environment: Python's own variables would make results depend on the machine.
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", ""),
     "HOME": os.environ.get("HOME", "/"),
@@ -31,8 +30,8 @@ class Run:
     module: str
     status: int
     log: str
-    lines: list  # the events of the session's own process
-    foreign: list  # those of others
+    lines: list  # events of the session's process
+    foreign: list  # events of other processes
 
     def of(self, event):
         return [line for line in self.lines if line["event"] == event]
@@ -67,7 +66,7 @@ def write(root, files):
 
 
 def run(python, framework, root, module, *arguments, env=None, timeout=60):
-    """The harness on one module. Both streams go to one file, as the runner has them."""
+    """Runs the harness on one module. As in the runner, stdout and stderr go to one file."""
     events = root.parent / "events.jsonl"
     events.unlink(missing_ok=True)
     argv = [python, str(MAIN), "--framework", framework, "--module", module]
@@ -76,7 +75,7 @@ def run(python, framework, root, module, *arguments, env=None, timeout=60):
     text = events.read_bytes()
     assert text == b"" or text.endswith(b"\n"), "the last line is not whole"
     lines = [json.loads(line) for line in text.decode("utf-8").splitlines()]
-    check(lines, module, root)
+    check_invariants(lines, module, root)
     own = [line for line in lines if line["pid"] == lines[0]["pid"]]
     foreign = [line for line in lines if line["pid"] != lines[0]["pid"]]
     result = Run(root, module, status, log, own, foreign)
@@ -84,7 +83,7 @@ def run(python, framework, root, module, *arguments, env=None, timeout=60):
 
 
 def framework_run(python, framework, root, module, *arguments, timeout=60):
-    """The framework alone, as a person would call it: (status, log)."""
+    """Runs the framework without the harness: (status, log)."""
     target = module if framework == "pytest" else module[:-3].replace("/", ".")
     argv = [python, "-m", framework, "-v", *arguments, target]
     return _spawn(argv, root, {"PYTHONUNBUFFERED": "1"}, timeout)
@@ -105,8 +104,8 @@ def _spawn(argv, root, env, timeout):
     return done.returncode, log.read_text(encoding="utf-8", errors="replace")
 
 
-def check(lines, module, root):
-    """What docs/reference/file-formats.md promises of every events file."""
+def check_invariants(lines, module, root):
+    """Checks what docs/reference/file-formats.md promises for every events file."""
     if not lines:
         return
     assert lines[0]["event"] == "session"
@@ -139,10 +138,9 @@ def check(lines, module, root):
 
 
 def model(run):
-    """Everything the events say of each case, times and process ids aside.
+    """Everything that the events say about each case, without times and process ids.
 
-    Lists in place of what is too long to repeat: frames become (file under the root, function), and
-    a traceback is checked to stand in the log as it is.
+    Frames become (file relative to the root, function). A traceback must be in the log unchanged.
     """
     started = {line["id"] for line in run.of("start")}
     cases = {}
@@ -164,8 +162,7 @@ def model(run):
             cases[line["id"]]["subtests"].append(entry)
         elif line["event"] == "end":
             case = cases[line["id"]]
-            # What ended the process at import, and what a listing found, is printed by Python or
-            # not at all.
+            # Python prints exceptions that end the process at import. Listings print none.
             printed = line["state"] in ("failed", "errored")
             printed = printed and (line["phase"] != "load" or case["started"])
             for key in ("state", "phase", "reason", "call"):
@@ -201,8 +198,8 @@ def line_of(root, file, text, nth=1):
     return found[nth - 1]
 
 
-def without_what_varies(log):
-    """A log without times, addresses, the cache's place and interpreter's own paths."""
+def normalized_log(log):
+    """A log without times, addresses and paths of the cache and the interpreter."""
     log = re.sub(r"\b\d+\.\d\ds\b|in \d+\.\d+s", "TIME", log)
     log = re.sub(r"0x[0-9a-f]+", "0x…", log)
     log = re.sub(r"^cachedir: .*$", "cachedir", log, flags=re.M)
@@ -218,8 +215,8 @@ def unittest_verdicts(log):
         name, owner, word = match.groups()
         state = "skipped" if word.startswith("skipped ") else words.get(word)
         if state is not None:
-            # Up to 3.10 the class alone stands there, from 3.11 on the whole name. A second line is
-            # of the tear-down.
+            # Python 3.10 and older print the class only, 3.11 the whole name. A second line is the
+            # tear-down's.
             found.setdefault(owner if owner.endswith("." + name) else owner + "." + name, state)
     return found
 
@@ -249,5 +246,5 @@ def _importable(python, name):
 
 
 def plugins(python, names):
-    """Those of `names` that can be imported there."""
+    """The plugins in `names` that `python` can import."""
     return [name for name in names if _importable(python, name)]

@@ -1,5 +1,5 @@
-"""The events file and what stands in it, whatever the suite does to it: damage, odd names, lies about
-the end; the command line; what the shim is told."""
+"""Tests the events file against damage, unusual names and printed fake results; the command line;
+and the calls into the shim."""
 
 import json
 import os
@@ -43,7 +43,7 @@ setattr(A, "test_at 0x7f0011223344", test_body)
 """
 
 
-def test_odd_names_and_texts(python, root):
+def test_unusual_names_and_texts_are_kept(python, root):
     support.write(root, {"test_a.py": ODD})
     result = run(python, "unittest", root, "test_a.py", timeout=120)
     ends = result.ends()
@@ -95,7 +95,7 @@ for i in range(50):
 
 
 @pytest.mark.parametrize("limit, full", [("300000", 5), ("0", 0)])
-def test_the_text_of_failures_has_a_limit_and_no_test_is_lost(framework, interpreter, root, limit, full):
+def test_failure_text_is_cut_and_no_test_is_lost(framework, interpreter, root, limit, full):
     support.write(root, {"test_a.py": LARGE})
     result = run(interpreter, framework, root, "test_a.py", "--events-bytes", limit)
     assert result.finished and len(result.of("start")) == len(result.of("end")) == 53
@@ -115,7 +115,7 @@ def test_the_text_of_failures_has_a_limit_and_no_test_is_lost(framework, interpr
     assert size < int(limit) + 70_000
 
 
-def test_events_that_cannot_be_written(python, root):
+def test_exits_with_74_if_events_cannot_be_written(python, root):
     support.write(root, {"test_a.py": ODD})
     argv = [python, str(support.MAIN), "--framework", "unittest", "--module", "test_a.py"]
     argv += ["--root", str(root), "--events", "/dev/full"]
@@ -136,7 +136,7 @@ def end_test():
 """
 
 
-def test_the_shim_is_told(framework, interpreter, root):
+def test_the_shim_learns_where_each_test_begins_and_ends(framework, interpreter, root):
     files = {
         "compat_shim.py": SHIM % "raise ValueError('of the shim')",
         "test_a.py": "import unittest, compat_shim\n\n\nclass A(unittest.TestCase):\n"
@@ -151,8 +151,8 @@ def test_the_shim_is_told(framework, interpreter, root):
     assert "harness: compat_shim.end_test: ValueError('of the shim')" in result.log
 
 
-def test_same_test_object_run_again(python, root):
-    """What the framework runs more often than it was collected is announced when it runs."""
+def test_a_test_that_runs_again_is_announced_again(python, root):
+    """The second run of a test is announced when it starts."""
     body = """
 import unittest
 
@@ -175,7 +175,7 @@ class A(unittest.TestCase):
     "arguments",
     [[], ["--framework", "unittest"], ["--bogus"], ["--framework"], ["--framework", "nose"]],
 )
-def test_usage(python, tmp_path, arguments):
+def test_bad_arguments_print_the_usage(python, tmp_path, arguments):
     argv = [python, str(support.MAIN), *arguments]
     if arguments == ["--framework", "nose"]:
         argv += ["--module", "a.py", "--root", ".", "--events", str(tmp_path / "e")]
@@ -217,7 +217,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_events_are_written_again(framework, interpreter, root, damage):
+def test_a_damaged_events_file_is_restored(framework, interpreter, root, damage):
     support.write(root, {"test_a.py": DAMAGES % DAMAGE[damage]})
     result = run(interpreter, framework, root, "test_a.py")
     assert result.states() == {"A::test_" + name: "passed" for name in "abc"}
@@ -225,7 +225,7 @@ def test_damaged_events_are_written_again(framework, interpreter, root, damage):
     assert "was damaged by the suite; written again" in result.log
 
 
-def test_the_events_folder_is_made_again(python, root, tmp_path):
+def test_a_deleted_events_folder_is_recreated(python, root, tmp_path):
     body = DAMAGES % "import shutil; shutil.rmtree(os.path.dirname(path))"
     support.write(root, {"test_a.py": body})
     folder = tmp_path / "files"
@@ -234,7 +234,7 @@ def test_the_events_folder_is_made_again(python, root, tmp_path):
     argv += ["--root", str(root), "--events", str(folder / "1.events.jsonl")]
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, env=support.ENVIRONMENT)
     lines = [json.loads(line) for line in (folder / "1.events.jsonl").read_text().splitlines()]
-    support.check(lines, "test_a.py", root)
+    support.check_invariants(lines, "test_a.py", root)
     assert done.returncode == 0 and lines[-1]["event"] == "finish"
 
 
@@ -257,7 +257,7 @@ class A(unittest.TestCase):
 """
 
 
-def test_the_closing_is_the_frameworks_own(framework, interpreter, root):
+def test_a_printed_summary_is_not_taken_for_the_frameworks(framework, interpreter, root):
     support.write(root, {"test_a.py": CLOSINGS})
     result = run(interpreter, framework, root, "test_a.py")
     closing = result.of("finish")[0]["closing"]

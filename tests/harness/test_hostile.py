@@ -1,4 +1,4 @@
-"""Suites that change or break the process that they run in: the events stay whole and true."""
+"""Tests that events stay complete and correct when a suite changes or breaks its own process."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 import support
 from support import run
 
-# Replaces everything of the process that it can reach, then goes on passing and failing.
+# Replaces everything it can reach in its process, then passes and fails tests.
 VANDAL = """
 import builtins, io, json, os, sys, time, traceback, unittest
 
@@ -51,11 +51,11 @@ class Vandal(unittest.TestCase):
         self.fail("after all that")
 """
 
-# A module of the suite may have any name; each of these would break who imports it by accident.
+# Names of suite modules that would break the harness if it imported them by accident.
 SHADOWS = ["json", "describe", "events", "recorder", "session", "main", "signal", "fcntl"]
 
 
-def test_everything_replaced(python, root):
+def test_a_suite_may_replace_builtins_and_modules(python, root):
     support.write(root, {"test_vandal.py": VANDAL})
     result = run(python, "unittest", root, "test_vandal.py")
     states = result.states()
@@ -67,7 +67,7 @@ def test_everything_replaced(python, root):
     assert "FAILED (failures=1)" in result.log
 
 
-def test_names_that_the_suite_has_too(framework, interpreter, root):
+def test_suite_modules_may_have_names_of_the_standard_library(framework, interpreter, root):
     body = "".join("import %s\n\n\n" % name for name in SHADOWS) + "import unittest\n\n\n"
     body += "class A(unittest.TestCase):\n    def test_x(self):\n"
     for name in ("describe", "events", "recorder", "session", "main"):
@@ -78,7 +78,7 @@ def test_names_that_the_suite_has_too(framework, interpreter, root):
     assert result.states() == {"A::test_x": "passed"} and result.finished
 
 
-def test_own_json_wins_as_under_the_framework(python, root):
+def test_a_suites_own_json_module_is_imported(python, root):
     support.write(
         root,
         {
@@ -108,21 +108,21 @@ class A(unittest.TestCase):
 
 
 @pytest.mark.parametrize("first", [0, 3])
-def test_descriptors_closed_and_taken(python, root, first):
+def test_events_survive_closed_and_reused_descriptors(python, root, first):
     support.write(root, {"test_a.py": CLOSES % first})
     result = run(python, "unittest", root, "test_a.py")
     assert result.states() == {"A::test_a": "passed", "A::test_b": "passed", "A::test_c": "failed"}
     assert result.finished and result.status == 1
 
 
-def test_only_stderr_closed_keeps_the_log(python, root):
+def test_the_log_survives_a_closed_stderr(python, root):
     support.write(root, {"test_a.py": CLOSES.replace("os.closerange(%s, 4096)", "os.close(2)")})
     result = run(python, "unittest", root, "test_a.py", "--option", "-k", "--option", "*_[ac]")
     assert result.states() == {"A::test_a": "passed", "A::test_c": "failed"}
     assert "FAIL: test_c" in result.log and "Ran 2 tests" in result.log
 
 
-def test_descriptors_are_out_of_the_way_and_not_inherited(python, root):
+def test_descriptors_have_high_numbers_and_are_not_inherited(python, root):
     body = """
 import os, subprocess, sys, unittest
 
@@ -159,7 +159,7 @@ class A(unittest.TestCase):
 """
 
 
-def test_process_looks_as_under_the_framework(framework, interpreter, root):
+def test_a_suite_sees_the_same_process_as_under_the_framework(framework, interpreter, root):
     support.write(root, {"tests/__init__.py": "", "tests/test_a.py": LOOKS})
     options = ["-s"] if framework == "pytest" else []
     ours = [word for option in options for word in ("--option", option)]
@@ -200,15 +200,15 @@ class A(unittest.TestCase):
 """
 
 
-def test_functions_that_refuse(python, root):
+def test_a_suite_may_replace_functions_by_ones_that_raise(python, root):
     support.write(root, {"test_a.py": PATCHES})
     result = run(python, "unittest", root, "test_a.py")
     assert list(result.states().values()) == ["passed"] * 3
     assert result.finished and result.status == 0
 
 
-def test_a_framework_that_dies_of_a_builtin(python, root):
-    """contextlib, and so unittest, cannot do without `next`."""
+def test_a_framework_that_crashes_on_a_replaced_builtin_is_reported(python, root):
+    """unittest crashes without `next`, which contextlib needs."""
     support.write(root, {"test_a.py": PATCHES.replace('"any"', '"next"')})
     result = run(python, "unittest", root, "test_a.py")
     assert result.states() == {"A::test_a_builtins": "errored"}
@@ -235,9 +235,9 @@ class A(unittest.TestCase):
 """
 
 
-def test_a_framework_that_cannot_report(python, root):
-    """The framework dies of its own report; the test's verdict is known all the same, and the log
-    says what happened, though the suite has taken sys.stderr away."""
+def test_a_verdict_is_kept_if_the_framework_cannot_report_it(python, root):
+    """The framework crashes while it reports a test. The verdict is still recorded, and the log
+    explains the crash although the suite replaced sys.stderr."""
     support.write(root, {"test_a.py": BREAKS_REPORTING})
     result = run(python, "unittest", root, "test_a.py")
     assert result.states() == {"A::test_a": "failed"}
@@ -263,7 +263,7 @@ class A(unittest.TestCase):
 """
 
 
-def test_durations_under_a_frozen_clock(framework, interpreter, root):
+def test_durations_are_right_under_a_frozen_clock(framework, interpreter, root):
     support.write(root, {"test_a.py": FREEZES})
     result = run(interpreter, framework, root, "test_a.py")
     assert result.finished
@@ -284,8 +284,8 @@ def test_b():
 """
 
 
-def test_streams_that_pytest_needs(pytest_python, root):
-    """pytest itself breaks; that it did has one row, and each test its own."""
+def test_a_suite_that_closes_pytests_streams_is_reported_once(pytest_python, root):
+    """pytest itself crashes. The crash has one row, next to the tests' rows."""
     support.write(root, {"test_a.py": CLOSES_STREAMS})
     result = run(pytest_python, "pytest", root, "test_a.py")
     status, _ = support.framework_run(pytest_python, "pytest", root, "test_a.py")

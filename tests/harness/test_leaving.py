@@ -1,5 +1,5 @@
-"""Suites that leave the process that they run in, return in two, or hang: what had happened is
-told, and by whom."""
+"""Tests suites that exit or kill their process, fork, or hang: the events up to then are kept and
+name the process that wrote them."""
 
 import signal
 import subprocess
@@ -18,7 +18,7 @@ DEATHS = {
 
 
 @pytest.mark.parametrize("death", DEATHS)
-def test_death_in_a_test(framework, interpreter, root, death):
+def test_events_are_kept_when_a_test_kills_the_process(framework, interpreter, root, death):
     body = "import ctypes, os, signal, unittest\n\n\nclass A(unittest.TestCase):\n"
     body += "    def test_a(self):\n        pass\n\n    def test_b(self):\n        %s\n\n" % death
     body += "    def test_c(self):\n        pass\n"
@@ -47,7 +47,7 @@ class A(unittest.TestCase):
 """
 
 
-def test_interrupt_in_a_test(python, root):
+def test_an_interrupt_in_a_test_ends_the_session(python, root):
     support.write(root, {"test_a.py": INTERRUPTED})
     result = run(python, "unittest", root, "test_a.py")
     status, log = support.framework_run(python, "unittest", root, "test_a.py")
@@ -70,7 +70,7 @@ def test_interrupt_in_a_test(python, root):
         ),
     ],
 )
-def test_exit_from_a_fixture(python, root, error, fixture, rows):
+def test_an_exit_in_a_fixture_is_reported(python, root, error, fixture, rows):
     body = "import unittest\n\n\nclass A(unittest.TestCase):\n"
     if fixture.endswith("Class"):
         body += "    @classmethod\n    def %s(cls):\n        raise %s\n\n" % (fixture, error)
@@ -105,8 +105,8 @@ class A(unittest.TestCase):
 """
 
 
-def test_fork_that_returns_twice(framework, interpreter, root):
-    # The child leaves without writing what its copies of the streams hold: no line comes twice.
+def test_a_fork_that_returns_to_the_framework_runs_no_further_tests(framework, interpreter, root):
+    # The child exits without flushing its copies of the streams: no line appears twice.
     options = ["--option", "-s"] if framework == "pytest" else []
     support.write(root, {"test_a.py": FORKS})
     result = run(interpreter, framework, root, "test_a.py", *options)
@@ -145,7 +145,7 @@ class A(unittest.TestCase):
 """
 
 
-def test_children_that_import_the_main_module(framework, interpreter, root):
+def test_spawned_children_import_nothing_of_the_harness(framework, interpreter, root):
     support.write(root, {"test_a.py": SPAWNS})
     result = run(interpreter, framework, root, "test_a.py")
     assert result.states() == {"A::test_x": "passed", "A::test_y": "passed"}
@@ -167,7 +167,7 @@ class A(unittest.TestCase):
 """
 
 
-def test_stacks_on_sigusr1(python, root, tmp_path):
+def test_sigusr1_writes_stacks_to_the_log(python, root, tmp_path):
     support.write(root, {"test_a.py": HANGS})
     events, log = tmp_path / "events.jsonl", tmp_path / "log.txt"
     argv = [python, str(support.MAIN), "--framework", "unittest", "--module", "test_a.py"]
@@ -215,7 +215,7 @@ class A(unittest.TestCase):
 """
 
 
-def test_exceptions_that_are_no_exception(framework, interpreter, root):
+def test_base_exceptions_in_a_test_are_reported(framework, interpreter, root):
     support.write(root, {"test_a.py": BASES})
     result = run(interpreter, framework, root, "test_a.py")
     state = "errored" if framework == "unittest" else "failed"
@@ -263,7 +263,7 @@ class A(unittest.TestCase):
 """
 
 
-def test_forks_in_every_place(framework, interpreter, root):
+def test_forks_in_tests_and_fixtures_write_no_extra_rows(framework, interpreter, root):
     support.write(root, {"test_a.py": FORKS_EVERYWHERE})
     result = run(interpreter, framework, root, "test_a.py")
     assert result.states() == {"A::test_a": "passed", "A::test_b": "failed"}

@@ -1,4 +1,4 @@
-"""--maxfail: the framework stops in order, and what it did not reach is neither started nor ended."""
+"""Tests --maxfail: the framework stops normally, and the remaining tests are not started."""
 
 import subprocess
 
@@ -6,7 +6,7 @@ import pytest
 import support
 from support import run
 
-# Two sub-tests that fail are one test that failed, as are a test and its tear-down.
+# Two failed sub-tests count as one failed test; so do a test and its tear-down.
 BREAKS = """
 import unittest
 
@@ -40,7 +40,7 @@ REACHED = [(0, "abcde"), (1, "a"), (2, "ab"), (3, "abcd"), (4, "abcde")]
 
 
 @pytest.mark.parametrize("most, reached", REACHED)
-def test_stops_after_so_many(framework, interpreter, root, most, reached):
+def test_the_session_stops_after_maxfail_failures(framework, interpreter, root, most, reached):
     support.write(root, {"test_a.py": BREAKS})
     options = ["--option", "-s"] if framework == "pytest" else []
     result = run(interpreter, framework, root, "test_a.py", "--maxfail", str(most), *options)
@@ -64,21 +64,21 @@ class A(unittest.TestCase):
 """
 
 
-def test_an_unexpected_success_counts(framework, interpreter, root):
+def test_an_unexpected_success_counts_in_unittest(framework, interpreter, root):
     support.write(root, {"test_a.py": UNEXPECTED})
     result = run(interpreter, framework, root, "test_a.py", "--maxfail", "1")
-    # pytest says of a TestCase's that it failed.
+    # pytest reports an unexpected success of a TestCase as failed.
     assert result.states() == {"A::test_a": "xpassed" if framework == "unittest" else "failed"}
     assert result.finished and result.status == 1
 
 
-def test_the_suites_own_bound_is_not_ours(pytest_python, root):
+def test_the_suites_own_maxfail_is_overridden(pytest_python, root):
     support.write(root, {"test_a.py": BREAKS, "pytest.ini": "[pytest]\naddopts = -x\n"})
     result = run(pytest_python, "pytest", root, "test_a.py", "--maxfail", "2")
     assert list(result.states()) == ["A::test_a", "A::test_b"]
 
 
-def test_class_fixture_counts_each_test_under_it(python, root):
+def test_a_failed_class_fixture_counts_once_for_each_test(python, root):
     body = "import unittest\n\n\nclass A(unittest.TestCase):\n    @classmethod\n"
     body += "    def setUpClass(cls):\n        raise ValueError()\n\n"
     body += "    def test_a(self):\n        pass\n\n    def test_b(self):\n        pass\n\n\n"
@@ -88,7 +88,7 @@ def test_class_fixture_counts_each_test_under_it(python, root):
     assert result.states() == {"A::test_a": "errored", "A::test_b": "errored"}
 
 
-def test_not_a_number(python, tmp_path):
+def test_maxfail_must_be_a_number(python, tmp_path):
     argv = [python, str(support.MAIN), "--framework", "unittest", "--module", "a.py"]
     argv += ["--root", ".", "--events", str(tmp_path / "e"), "--maxfail", "-1"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)

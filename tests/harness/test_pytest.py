@@ -1,4 +1,4 @@
-"""The pytest driver: whole expected models, and the log against the framework's own."""
+"""Tests the pytest driver against complete expected results and pytest's own log."""
 
 import pytest
 import support
@@ -8,7 +8,7 @@ FILE = "tests/test_states.py"
 
 
 def of(root, name, state, phase="call", nth=1, **more):
-    """One expected case; the line is that of the n-th `def` of its name."""
+    """One expected case, at the n-th `def` of its name."""
     function = name.partition("[")[0].rpartition("::")[2]
     expected = {
         "name": FILE + "::" + name,
@@ -191,11 +191,11 @@ def expected_states(root):
     return {row["name"].partition("::")[2]: row for row in rows}
 
 
-def test_states(pytest_python, root):
+def test_every_state_of_a_pytest_test(pytest_python, root):
     support.copy_suite("pytest", root)
     result = run(pytest_python, "pytest", root, FILE)
     found = model(result)
-    # The rest of that message lists the fixtures of the pytest at hand.
+    # The rest of the message lists fixtures, which depend on pytest's version.
     unknown = found["test_unknown_fixture"]["failure"]
     unknown[1] = unknown[1].splitlines()[0]
     assert found == expected_states(root)
@@ -203,11 +203,11 @@ def test_states(pytest_python, root):
     assert result.status == 1 and result.finished
 
 
-def test_log_status_and_verdicts_are_the_frameworks(pytest_python, root):
+def test_log_status_and_verdicts_match_plain_pytest(pytest_python, root):
     support.copy_suite("pytest", root)
     result = run(pytest_python, "pytest", root, FILE, "--option", "-p", "--option", "no:randomly")
     status, log = support.framework_run(pytest_python, "pytest", root, FILE, "-p", "no:randomly")
-    assert support.without_what_varies(result.log) == support.without_what_varies(log)
+    assert support.normalized_log(result.log) == support.normalized_log(log)
     assert result.status == status
 
     verdicts = support.pytest_verdicts(log)
@@ -223,16 +223,16 @@ LOGS = ["test_import_error", "test_import_skip", "test_parametrize_error", "test
 
 
 @pytest.mark.parametrize("file", LOGS)
-def test_log_and_status_without_tests(pytest_python, root, file):
+def test_log_and_status_without_tests_match_plain_pytest(pytest_python, root, file):
     support.copy_suite("pytest", root)
     path = "tests/%s.py" % file
     result = run(pytest_python, "pytest", root, path, "--option", "-p", "--option", "no:randomly")
     status, log = support.framework_run(pytest_python, "pytest", root, path, "-p", "no:randomly")
-    assert support.without_what_varies(result.log) == support.without_what_varies(log)
+    assert support.normalized_log(result.log) == support.normalized_log(log)
     assert result.status == status and result.finished
 
 
-# The one pseudo-case of a module that cannot be collected: type, message and frames, or the reason.
+# The row of a module that cannot be collected: type, message and frames, or the skip reason.
 UNLOADABLE = {
     "test_import_error": [
         "ModuleNotFoundError",
@@ -249,12 +249,12 @@ UNLOADABLE = {
     "test_import_or_skip": "could not import 'not_installed_anywhere'",
     "test_import_unittest_skip": "no such hardware",
 }
-# Up to 7.x pytest takes these for any other error; from 8.0 on they end it.
+# pytest 7 treats these as ordinary errors; since 8.0 they end the session.
 CUT_SHORT = ("test_import_exit", "test_import_interrupt")
 
 
 @pytest.mark.parametrize("file", UNLOADABLE)
-def test_module_that_cannot_be_collected(pytest_python, root, file):
+def test_a_module_that_cannot_be_collected_has_one_row(pytest_python, root, file):
     support.copy_suite("pytest", root)
     path = "tests/%s.py" % file
     result = run(pytest_python, "pytest", root, path)
@@ -269,7 +269,7 @@ def test_module_that_cannot_be_collected(pytest_python, root, file):
         type, message, functions = told
         assert row["state"] == "errored" and row["failure"][0] == type
         assert message is None or row["failure"][1] == message
-        if functions is None:  # whatever parses the source, then its place
+        if functions is None:  # frames of the parser differ; the last is the error's place
             assert row["failure"][3][-1] == (path, "<module>")
         else:
             assert row["failure"][3] == [(path, function) for function in functions]
@@ -285,7 +285,7 @@ def test_module_that_cannot_be_collected(pytest_python, root, file):
         ("test_pytest_exit", "Exit", "enough"),
     ],
 )
-def test_session_cut_short_in_a_test(pytest_python, root, file, type, message):
+def test_a_session_that_a_test_ends_has_no_finish(pytest_python, root, file, type, message):
     support.copy_suite("pytest", root)
     result = run(pytest_python, "pytest", root, "tests/%s.py" % file)
     assert result.ids() == ["test_a", "test_b", "test_c"]
@@ -310,7 +310,7 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.parametrize("what", CONFIGURATIONS)
-def test_pytest_that_cannot_start(pytest_python, root, what):
+def test_a_pytest_that_cannot_start_has_one_row(pytest_python, root, what):
     files, type = CONFIGURATIONS[what]
     support.write(root, {"tests/test_a.py": "def test_x():\n    pass\n", **files})
     result = run(pytest_python, "pytest", root, "tests/test_a.py")
@@ -320,14 +320,14 @@ def test_pytest_that_cannot_start(pytest_python, root, what):
     assert result.status != 0
     if type == "UsageError":
         assert result.status == 4
-        # The cause as pytest prints it, without the usage line before it and Python's frames.
+        # The cause as pytest prints it, without the usage line and Python's frames.
         cause = failure["message"].partition("\n")[0]
         line = next(line for line in result.log.splitlines() if cause in line)
         assert line in ("ERROR: " + cause, "__main__.py: error: " + cause)
         assert failure["traceback"] in result.log and failure["frames"] == []
 
 
-def test_internal_error_in_the_run(pytest_python, root):
+def test_an_internal_error_of_pytest_is_reported(pytest_python, root):
     files = {
         "conftest.py": "def pytest_runtest_logfinish(nodeid):\n    raise ValueError('plugin')\n",
         "tests/test_a.py": "def test_x():\n    pass\n\n\ndef test_y():\n    pass\n",
@@ -340,7 +340,7 @@ def test_internal_error_in_the_run(pytest_python, root):
     assert not result.finished and result.status == 3
 
 
-def test_only_the_ids_asked_for(pytest_python, root, tmp_path):
+def test_only_runs_the_listed_ids(pytest_python, root, tmp_path):
     support.copy_suite("pytest", root)
     wanted = {
         "test_parameters[own::id]": "passed",
@@ -354,7 +354,7 @@ def test_only_the_ids_asked_for(pytest_python, root, tmp_path):
     assert result.finished
 
 
-def test_select_and_options(pytest_python, root):
+def test_select_and_options_reach_pytest(pytest_python, root):
     support.copy_suite("pytest", root)
     result = run(pytest_python, "pytest", root, FILE, "--select", "xfails and not Case")
     assert result.states() == {"test_xfails": "xfailed", "test_xfails_itself": "xfailed"}
@@ -364,7 +364,7 @@ def test_select_and_options(pytest_python, root):
     assert result.states()["test_xfails"] == "failed"
 
 
-def test_collect_only(pytest_python, root):
+def test_collect_only_runs_no_test(pytest_python, root):
     support.copy_suite("pytest", root)
     listed = run(pytest_python, "pytest", root, FILE, "--collect-only")
     assert listed.ids() == list(expected_states(root))
@@ -372,8 +372,8 @@ def test_collect_only(pytest_python, root):
     assert listed.of("start") == listed.of("end") == []
 
 
-def test_the_suites_own_options_are_kept(pytest_python, root):
-    """But for those that would stop at the first failure, and nothing is written into the suite."""
+def test_the_suites_own_pytest_options_are_kept(pytest_python, root):
+    """Except options that stop at the first failure. Nothing is written into the suite."""
     files = {
         "pytest.ini": "[pytest]\naddopts = -x --ff --stepwise -m 'not slow' --strict-markers\n"
         "markers =\n    slow: takes long\n",
@@ -393,7 +393,7 @@ def test_the_suites_own_options_are_kept(pytest_python, root):
     assert not list(root.parent.glob("*.pytest_cache"))
 
 
-def test_plugins_that_reorder_repeat_or_distribute(pytest_python, root):
+def test_plugins_that_reorder_repeat_or_distribute_are_off(pytest_python, root):
     found = support.plugins(pytest_python, ["xdist", "pytest_randomly", "pytest_rerunfailures"])
     if len(found) != 3:
         pytest.skip("not all of the plugins are installed there")
@@ -414,7 +414,7 @@ def test_plugins_that_reorder_repeat_or_distribute(pytest_python, root):
     assert result.finished
 
 
-def test_subtests(pytest_python, root):
+def test_subtests_have_events_of_their_own(pytest_python, root):
     if not support.plugins(pytest_python, ["pytest_subtests"]):
         pytest.skip("pytest-subtests is not installed there")
     files = {
@@ -446,8 +446,8 @@ def test_subtests(pytest_python, root):
     ]
 
 
-def test_rootdir_below_or_above(pytest_python, root):
-    """Ids begin with the module as planned, whatever pytest takes for its root."""
+def test_ids_do_not_depend_on_pytests_rootdir(pytest_python, root):
+    """Ids start with the module's path in the plan, whatever pytest's rootdir is."""
     support.write(
         root,
         {"sub/pytest.ini": "[pytest]\n", "sub/tests/test_a.py": "def test_x():\n    pass\n"},
@@ -458,8 +458,8 @@ def test_rootdir_below_or_above(pytest_python, root):
     assert line["name"] == "tests/test_a.py::test_x"
 
 
-def test_without_pytest(root):
-    """A Python that has no pytest: one row that says so."""
+def test_a_python_without_pytest_has_one_row(root):
+    """The row says that pytest is missing."""
     support.write(root, {"tests/test_a.py": ""})
     blocked = {"PYTHONPATH": str(root / "blocked")}
     support.write(root, {"blocked/pytest.py": "raise ImportError('No module named pytest')\n"})

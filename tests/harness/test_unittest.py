@@ -1,4 +1,4 @@
-"""The unittest driver: whole expected models, and the log against the framework's own."""
+"""Tests the unittest driver against complete expected results and unittest's own log."""
 
 import time
 
@@ -10,8 +10,7 @@ DIVISION = ["ZeroDivisionError", "division by zero"]
 
 
 def case(root, file, name, state, phase="call", line="def ", nth=1, started=True, **more):
-    """One expected case of a class of `tests.<file>`; `line` is how the line of its `def`
-    begins."""
+    """One expected case in `tests.<file>`. `line`: the beginning of its `def` line."""
     tail = name.rpartition(".")[2]
     at_file = more.pop("at", "tests/%s.py" % file)
     expected = {
@@ -27,7 +26,7 @@ def case(root, file, name, state, phase="call", line="def ", nth=1, started=True
     return expected
 
 
-def test_states(python, root):
+def test_every_state_of_a_unittest_test(python, root):
     support.copy_suite("unittest", root)
     file = "tests/test_states.py"
     result = run(python, "unittest", root, file)
@@ -45,7 +44,7 @@ def test_states(python, root):
     def division(word=None):
         return DIVISION + ["teardown", frames("<lambda>")] + counted(word)
 
-    # Only 3.12.1 does not start a test that a decorator skips.
+    # Only Python 3.12.1 does not start a test that a decorator skips.
     decorated = version != (3, 12, 1)
     subtests = [
         ["[named] (i=0)", "passed"],
@@ -215,7 +214,7 @@ def test_states(python, root):
     expected["Inherited::test_inherited"] = inherited
 
     found = model(result)
-    for entry in found.values():  # asyncio's own frames are Python's business
+    for entry in found.values():  # asyncio's frames depend on Python's version
         if "failure" in entry:
             entry["failure"][3] = [f for f in entry["failure"][3] if "asyncio" not in f[0]]
     assert found == expected
@@ -228,7 +227,7 @@ def pseudo(name, state, phase, at, **more):
     return expected
 
 
-def test_class_and_module_fixtures(python, root):
+def test_failures_of_class_and_module_fixtures_are_reported(python, root):
     support.copy_suite("unittest", root)
     file = "tests/test_fixtures.py"
     result = run(python, "unittest", root, file)
@@ -300,7 +299,7 @@ def test_class_and_module_fixtures(python, root):
         ("test_module_skip", "skipped", {"reason": "whole module"}),
     ],
 )
-def test_set_up_module(python, root, file, state, more):
+def test_a_failed_or_skipped_set_up_module_decides_all_tests(python, root, file, state, more):
     support.copy_suite("unittest", root)
     path = "tests/%s.py" % file
     result = run(python, "unittest", root, path)
@@ -317,7 +316,7 @@ def test_set_up_module(python, root, file, state, more):
     assert result.finished
 
 
-# What the one pseudo-case of a module without tests says: state, then failure or reason.
+# The row of a module that does not load: state, then failure or reason.
 UNLOADABLE = {
     "test_import_error": (
         "errored",
@@ -339,7 +338,7 @@ ESCAPES = {"test_import_exit": 0, "test_import_interrupt": -2}
 
 @pytest.mark.parametrize("file", UNLOADABLE)
 @pytest.mark.parametrize("collect_only", [False, True])
-def test_module_that_does_not_load(python, root, file, collect_only):
+def test_a_module_that_does_not_load_has_one_row(python, root, file, collect_only):
     support.copy_suite("unittest", root)
     path = "tests/%s.py" % file
     mode = ["--collect-only"] if collect_only else []
@@ -371,7 +370,7 @@ def test_module_that_does_not_load(python, root, file, collect_only):
         assert result.status == (empty if state == "skipped" else 1)
 
 
-def test_load_tests(python, root):
+def test_load_tests_decides_what_runs(python, root):
     support.copy_suite("unittest", root)
     result = run(python, "unittest", root, "tests/test_load_tests.py")
     found = model(result)
@@ -402,23 +401,23 @@ LOGS = [
 
 
 @pytest.mark.parametrize("file", LOGS)
-def test_log_and_status_are_the_frameworks(python, root, file):
+def test_log_and_status_match_plain_unittest(python, root, file):
     support.copy_suite("unittest", root)
     path = "tests/%s.py" % file
     result = run(python, "unittest", root, path)
     status, log = support.framework_run(python, "unittest", root, path)
-    assert support.without_what_varies(result.log) == support.without_what_varies(log)
+    assert support.normalized_log(result.log) == support.normalized_log(log)
     assert result.status == status
 
 
-def test_verdicts_are_the_frameworks(python, root):
+def test_verdicts_match_plain_unittest(python, root):
     support.copy_suite("unittest", root)
     path = "tests/test_states.py"
     result = run(python, "unittest", root, path)
     verdicts = support.unittest_verdicts(support.framework_run(python, "unittest", root, path)[1])
     names = {line["id"]: line["name"] for line in result.of("collected")}
     states = {names[line["id"]]: line["state"] for line in result.of("end")}
-    # Their own line ends in nothing where only sub-tests, or a tear-down after a skip, decided.
+    # The line has no verdict if only sub-tests, or a tear-down after a skip, decided.
     assert len(verdicts) >= 20
     differing = {n: (v, states[n]) for n, v in verdicts.items() if states[n] != v}
     assert set(differing) <= {
@@ -429,7 +428,7 @@ def test_verdicts_are_the_frameworks(python, root):
     }
 
 
-def test_only_the_ids_asked_for(python, root, tmp_path):
+def test_only_runs_the_listed_ids(python, root, tmp_path):
     support.copy_suite("unittest", root)
     wanted = ["States::test_fails", "make.<locals>.Made::runTest#2", "Async::test_passes"]
     only = tmp_path / "only.txt"
@@ -441,7 +440,7 @@ def test_only_the_ids_asked_for(python, root, tmp_path):
     assert "Ran 3 tests" in result.log and "printed by a test" not in result.log
 
 
-def test_only_ids_that_are_not_there(python, root, tmp_path):
+def test_unknown_ids_run_nothing(python, root, tmp_path):
     support.copy_suite("unittest", root)
     only = tmp_path / "only.txt"
     only.write_text("tests/test_states.py::Gone::test_x\n", encoding="utf-8")
@@ -450,18 +449,18 @@ def test_only_ids_that_are_not_there(python, root, tmp_path):
     assert result.status == (5 if support.version(python) >= (3, 12) else 0)
 
 
-def test_select(python, root):
+def test_select_works_like_k(python, root):
     support.copy_suite("unittest", root)
     result = run(python, "unittest", root, "tests/test_states.py", "--select", "xfail")
     assert result.states() == {
         "States::test_xfails": "xfailed",
-        # A class of which nothing is selected still has its runTest: the framework's own rule.
+        # unittest's own rule: a class without a selected test still runs its runTest.
         "make.<locals>.Made::runTest": "passed",
         "make.<locals>.Made::runTest#2": "passed",
     }
 
 
-def test_options_reach_the_framework(python, root):
+def test_options_reach_unittest(python, root):
     support.copy_suite("unittest", root)
     result = run(python, "unittest", root, "tests/test_states.py", "--option", "-f")
     ended = result.states()
@@ -469,7 +468,7 @@ def test_options_reach_the_framework(python, root):
     assert result.finished
 
 
-def test_collect_only(python, root):
+def test_collect_only_runs_no_test(python, root):
     support.copy_suite("unittest", root)
     full = run(python, "unittest", root, "tests/test_states.py")
     listed = run(python, "unittest", root, "tests/test_states.py", "--collect-only")
@@ -478,7 +477,7 @@ def test_collect_only(python, root):
     assert listed.of("end") == [] and listed.ids() == full.ids()
 
 
-def test_session(python, root):
+def test_the_session_event_describes_the_process(python, root):
     support.copy_suite("unittest", root)
     result = run(python, "unittest", root, "tests/test_states.py")
     version = "%d.%d.%d" % support.version(python)
@@ -500,13 +499,13 @@ def test_session(python, root):
     }
 
 
-# Where a module's dotted name does not lead to its file.
+# Modules whose dotted name does not lead to their file.
 
 
 @pytest.mark.parametrize(
     "path", ["test/test_plain.py", "my-tests/test_plain.py", "plain/test_plain.py", "test_plain.py"]
 )
-def test_folders_that_are_no_packages(python, root, path):
+def test_modules_in_folders_that_are_not_packages_load(python, root, path):
     folder = path.rpartition("/")[0]
     files = {
         path: "import unittest\n\n\nclass A(unittest.TestCase):\n"
@@ -521,7 +520,7 @@ def test_folders_that_are_no_packages(python, root, path):
     assert model(result)["A::test_x"]["at"][0] == path
 
 
-def test_package_that_lacks_something(python, root):
+def test_a_package_with_a_failing_import_is_a_load_error(python, root):
     support.write(root, {"tests/__init__.py": "import absent_thing\n", "tests/test_a.py": ""})
     result = run(python, "unittest", root, "tests/test_a.py")
     failure = result.ends()["<module>"]["failure"]

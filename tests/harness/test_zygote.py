@@ -1,5 +1,5 @@
-"""Modules run in processes forked from one that has imported what they need, as against processes
-of their own. This process stands for the runner: it takes in orphans and waits for them."""
+"""Tests modules in processes forked from a zygote, compared with fresh processes. The test process
+plays the runner: it adopts the forked processes and waits for them."""
 
 import ctypes
 import itertools
@@ -16,7 +16,7 @@ import support
 PR_SET_CHILD_SUBREAPER = 36
 
 
-numbers = itertools.count(1)  # of jobs, over all zygotes
+numbers = itertools.count(1)  # job numbers, over all zygotes
 
 
 class Zygote:
@@ -63,7 +63,7 @@ class Zygote:
             log = output.read().decode()
         _, status, self.usage = os.wait4(pid, 0)
         lines = [support.json.loads(line) for line in events.read_text().splitlines()]
-        support.check(lines, module, self.root)
+        support.check_invariants(lines, module, self.root)
         own = [line for line in lines if line["pid"] == pid]
         foreign = [line for line in lines if line["pid"] != pid]
         status = os.waitstatus_to_exitcode(status)
@@ -72,7 +72,7 @@ class Zygote:
 
 @pytest.fixture
 def zygote(root):
-    """zygote(python, framework, *preload): a started one."""
+    """zygote(python, framework, *preload): a started zygote."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     started = []
 
@@ -95,24 +95,24 @@ def modules_of(framework):
     )
 
 
-def told_by(run):
-    """The events without what varies from one process to the next."""
+def comparable_events(run):
+    """The events without values that differ between processes."""
     varies = ("pid", "time", "epoch", "duration_s", "forked")
     kept = [{k: v for k, v in line.items() if k not in varies} for line in run.lines]
-    return support.without_what_varies(support.json.dumps(kept, indent=1)).splitlines()
+    return support.normalized_log(support.json.dumps(kept, indent=1)).splitlines()
 
 
-def test_each_module_ends_as_in_a_process_of_its_own(zygote, framework, interpreter, root):
+def test_a_fork_writes_the_same_events_as_a_fresh_process(zygote, framework, interpreter, root):
     support.copy_suite(framework, root)
     warm = zygote(interpreter, framework, "json", "decimal")
     assert warm.answer == "ready 1", warm.log
     for module in modules_of(framework):
         fresh = support.run(interpreter, framework, root, module)
         forked = warm.run(module)
-        assert told_by(forked) == told_by(fresh), module
+        assert comparable_events(forked) == comparable_events(fresh), module
         assert forked.status == fresh.status, module
         assert [run.lines[0].get("forked") for run in (forked, fresh)] == [True, None]
-        logs = [support.without_what_varies(run.log) for run in (forked, fresh)]
+        logs = [support.normalized_log(run.log) for run in (forked, fresh)]
         assert logs[0] == logs[1], module
 
 
@@ -151,7 +151,7 @@ class T(unittest.TestCase):
 """
 
 
-def test_it_looks_like_a_process_of_its_own(zygote, python, root):
+def test_a_forked_process_looks_like_a_fresh_one(zygote, python, root):
     support.write(root, {"test_looks.py": LOOKS})
     if support.version(python) < (3, 10):
         pytest.skip("sys.orig_argv is new in 3.10")
@@ -162,7 +162,7 @@ def test_it_looks_like_a_process_of_its_own(zygote, python, root):
     forked = zygote(python, "unittest", "json").run("test_looks.py", env=env)
     found = eval(told.read_text())
     assert fresh.states() == forked.states() == {"T::test": "passed"}
-    # Of these the runner's launcher takes care for a process of its own.
+    # The runner's launcher sets these for a fresh process.
     assert found.pop("session") and found.pop("death") == signal.SIGKILL
     assert found.pop("parent") == os.getpid() == expected.pop("parent")
     del expected["session"], expected["death"]
@@ -190,7 +190,7 @@ def drawn(run):
     return re.findall(r"drawn: (\S+)", run.log)
 
 
-def test_random_numbers_are_drawn_anew_but_for_what_an_import_has_seeded(zygote, python, root):
+def test_forks_get_new_random_seeds_unless_an_import_set_one(zygote, python, root):
     pytest.importorskip("torch")
     support.write(root, {
         "test_random.py": RANDOM,
@@ -234,7 +234,7 @@ class T(unittest.TestCase):
 """
 
 
-def test_its_end_and_what_it_used_are_the_runners_to_see(zygote, python, root):
+def test_the_runner_gets_the_exit_status_and_resource_usage(zygote, python, root):
     support.write(root, {"test_ends.py": ENDS})
     warm = zygote(python, "unittest", "json")
     assert warm.run("test_ends.py", env={"HOW": "exit"}).status == 3
@@ -246,7 +246,7 @@ def test_its_end_and_what_it_used_are_the_runners_to_see(zygote, python, root):
     assert warm.run("test_ends.py", env={"HOW": "busy"}).finished
 
 
-def test_stacks_are_written_on_demand(zygote, python, root):
+def test_sigusr1_writes_stacks_of_a_forked_process(zygote, python, root):
     support.write(root, {"test_ends.py": ENDS})
     warm = zygote(python, "unittest", "json")
     pid, reading, events = warm.fork("test_ends.py", env={"HOW": "hang"})
@@ -264,7 +264,7 @@ def test_stacks_are_written_on_demand(zygote, python, root):
     assert "time.sleep(60)" not in log and "in test" in log and "test_ends.py" in log
 
 
-def test_what_imports_print_stays_with_the_zygote(zygote, python, root):
+def test_output_of_imports_stays_in_the_zygotes_log(zygote, python, root):
     support.write(root, {
         "talks.py": "import sys\nsys.stdout.write('imported ')\nsys.stderr.write('noisily ')\n",
         "test_it.py": "import talks\n" + PASSES,
@@ -279,26 +279,26 @@ def test_what_imports_print_stays_with_the_zygote(zygote, python, root):
     ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
     ("raise SystemExit('not today')", "not today"),
 ])
-def test_imports_that_fail_end_it_with_their_reason(zygote, python, root, body, last):
+def test_a_failed_import_ends_the_zygote_with_its_traceback(zygote, python, root, body, last):
     support.write(root, {"broken.py": body})
     warm = zygote(python, "unittest", "broken")
     assert warm.answer == "" and warm.process.wait(20) == 1
     assert warm.log.splitlines()[-1] == last
 
 
-def test_threads_are_counted_as_a_fork_finds_them(zygote, python, root):
+def test_threads_are_counted_after_a_fork(zygote, python, root):
     support.write(root, {
         "threads.py": "import threading, time\n"
                       "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n",
     })
     assert zygote(python, "unittest", "threads").answer == "ready 2"
     pytest.importorskip("numpy")
-    # OpenBLAS starts its pool as it is loaded, and ends it before a fork.
+    # OpenBLAS starts its pool on import and ends it before a fork.
     pool = zygote(python, "unittest", "numpy", env={"OPENBLAS_NUM_THREADS": "3"})
     assert pool.answer == "ready 1"
 
 
-def test_nothing_is_left_of_two_hundred_forks(zygote, python, root):
+def test_two_hundred_forks_leave_no_process_or_descriptor(zygote, python, root):
     support.write(root, {"test_it.py": PASSES})
     warm = zygote(python, "unittest")
     warm.run("test_it.py")
@@ -311,7 +311,7 @@ def test_nothing_is_left_of_two_hundred_forks(zygote, python, root):
         assert children.read() == ""
 
 
-def test_it_ends_with_the_runner(zygote, python, root):
+def test_the_zygote_ends_with_the_runner(zygote, python, root):
     support.write(root, {"test_ends.py": ENDS})
     warm = zygote(python, "unittest", "json")
     warm.socket.close()
@@ -319,9 +319,9 @@ def test_it_ends_with_the_runner(zygote, python, root):
     assert warm.log == ""
 
 
-def test_plugins_that_were_imported_are_no_reason_to_fail(zygote, pytest_python, root):
-    """pytest warns of plugins that it cannot rewrite any more, and this suite makes errors of
-    warnings. Its own modules are rewritten as ever."""
+def test_preloaded_plugins_do_not_fail_the_run(zygote, pytest_python, root):
+    """pytest warns about plugins that were imported before it could rewrite them, and this suite
+    turns warnings into errors. pytest still rewrites the suite's own modules."""
     metadata = "Metadata-Version: 2.1\nName: plugged\nVersion: 1\n"
     support.write(root, {
         "plugged/__init__.py": "from plugged import helping\n",
@@ -389,7 +389,7 @@ class T(unittest.TestCase):
 """
 
 
-def test_it_leaves_as_a_process_of_its_own(zygote, python, root):
+def test_exit_handlers_run_as_in_a_fresh_process(zygote, python, root):
     support.write(root, {
         "kept.py": "import atexit\natexit.register(print, 'of the import', flush=True)\n",
         "test_leaves.py": LEAVES,
@@ -397,7 +397,7 @@ def test_it_leaves_as_a_process_of_its_own(zygote, python, root):
     fresh = support.run(python, "unittest", root, "test_leaves.py")
     forked = zygote(python, "unittest", "kept").run("test_leaves.py")
     assert fresh.status == forked.status == 1
-    logs = [support.without_what_varies(run.log) for run in (forked, fresh)]
+    logs = [support.normalized_log(run.log) for run in (forked, fresh)]
     assert logs[0] == logs[1]
     for words in ("deleted global", "deleted in a ring", "at exit True", "buffered by C"):
         assert words in fresh.log

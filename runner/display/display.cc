@@ -221,7 +221,7 @@ void Display::on_event(const exec::RunEvent& event) {
 
     if (const auto* progress = std::get_if<exec::JobProgress>(&event)) show_as_it_comes(*progress);
     if (const auto* note = std::get_if<exec::Note>(&event)) say("note: " + printable(note->text));
-    if (std::holds_alternative<exec::StatusAsked>(event)) show_status();
+    if (std::holds_alternative<exec::StatusRequested>(event)) show_status();
     if (std::holds_alternative<exec::Tick>(event) ||
         std::holds_alternative<exec::RunStarted>(event))
         read_keys();

@@ -74,12 +74,12 @@ class ToJson {
         for (const auto& leaked : e.leaked)
             json["leaked"].push_back(
                 {{"pid", leaked.pid}, {"argv", leaked.argv}, {"killed", leaked.killed}});
-        json["trouble"] = e.trouble ? Json(to_line(*e.trouble)) : Json();
+        json["trouble"] = e.infrastructure_error ? Json(to_line(*e.infrastructure_error)) : Json();
         return json;
     }
     Json operator()(const exec::Note& e) const { return {{"text", e.text}}; }
     Json operator()(const exec::Tick&) const { return {}; }
-    Json operator()(const exec::StatusAsked&) const {
+    Json operator()(const exec::StatusRequested&) const {
         Json running = Json::array();
         for (const auto& [job, at] : running_) {
             Json json = of(job);

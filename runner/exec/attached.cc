@@ -26,23 +26,23 @@ namespace bp = boost::process;
 
 namespace {
 
-// What people and job schedulers send to end a program or to tell it something.
-constexpr std::array<int, 7> kPassedOn{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2};
+// Signals that people and job schedulers send to programs.
+constexpr std::array<int, 7> kForwarded{SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+                                        SIGALRM, SIGUSR1, SIGUSR2};
 
-sigset_t awaited() {
+sigset_t handled_signals() {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
-    for (const int signal : kPassedOn) sigaddset(&set, signal);
+    for (const int signal : kForwarded) sigaddset(&set, signal);
     return set;
 }
 
-// Whether passing this signal on would be wrong. The terminal's keys signal its whole foreground
-// group: a program in our group has had it. (A hang-up goes to the leader of the session alone,
-// which may be us.) What the program or a descendant of it sends reaches us where it signals its
-// own group. Whether anybody else meant us or our group cannot be told: the program rather gets a
-// signal twice than never.
-bool keep_back(const siginfo_t& info, pid_t program) {
+// Whether the program has received this signal already. The terminal's keys signal the whole
+// foreground group, so a program in our group has. (SIGHUP goes to the session leader alone, which
+// may be us.) A signal from the program or its descendant reached us because it was sent to the
+// group. For any other sender we cannot know: the program gets the signal twice rather than never.
+bool has_received(const siginfo_t& info, pid_t program) {
     const int signal = info.si_signo;
     if (info.si_code > 0)
         return (signal == SIGINT || signal == SIGQUIT) && ::getpgid(program) == ::getpgrp();
@@ -59,7 +59,7 @@ ProcessEnd wait_for(pid_t pid, const sigset_t& set) {
         siginfo_t info{};
         const int signal = ::sigwaitinfo(&set, &info);
         if (signal > 0 && signal != SIGCHLD) {
-            if (!keep_back(info, pid)) ::kill(pid, signal);
+            if (!has_received(info, pid)) ::kill(pid, signal);
             continue;
         }
         int status = 0;
@@ -67,17 +67,17 @@ ProcessEnd wait_for(pid_t pid, const sigset_t& set) {
         if (ended == pid) return end_of(status);
         if (ended < 0 && errno != EINTR)
             return ProcessEnd::spawn_failed(
-                fmt::format("how it ended was lost: {}", std::strerror(errno)));
+                fmt::format("exit status unknown: {}", std::strerror(errno)));
     }
 }
 
 }  // namespace
 
-Expected<ProcessEnd> run_attached(const Attached& attached) {
+Expected<ProcessEnd> run_attached(const AttachedProgram& attached) {
     bp::environment env;
     for (const auto& [name, value] : attached.env) env[name] = value;
-    // Blocked before the program is there, so that none of its signals is missed.
-    const sigset_t set = awaited();
+    // Blocked before the program starts, so that no SIGCHLD is missed.
+    const sigset_t set = handled_signals();
     sigset_t before;
     ::sigprocmask(SIG_BLOCK, &set, &before);
     std::error_code error;
@@ -85,7 +85,7 @@ Expected<ProcessEnd> run_attached(const Attached& attached) {
         bp::exe = attached.program.string(), bp::args = attached.arguments, env,
         bp::extend::on_exec_setup =
             [&](auto&) {
-                // Should we be killed, it is told to end.
+                // If we are killed, the program gets SIGTERM.
                 end_with_parent(SIGTERM);
                 restore_ignored_signals();
                 ::sigprocmask(SIG_SETMASK, &before, nullptr);

@@ -1,7 +1,6 @@
-// One program that has our terminal: our stdin, stdout and stderr are its own, untouched, and it
-// stays in our process group, so that the terminal's signals (Ctrl-C, Ctrl-\, Ctrl-Z) reach it as
-// if we were not there. Not for suites' children, which are apart from the terminal and from each
-// other (launcher.h).
+// Runs one program attached to our terminal: it inherits stdin, stdout, stderr and the process
+// group, so Ctrl-C, Ctrl-\ and Ctrl-Z reach it directly. Not for children of suites, which have a
+// session of their own (launcher.h).
 #pragma once
 
 #include <filesystem>
@@ -14,17 +13,16 @@
 
 namespace compat::exec {
 
-struct Attached {
+struct AttachedProgram {
     std::filesystem::path program;
-    std::vector<std::string> arguments;                    // without the program's own name
-    std::vector<std::pair<std::string, std::string>> env;  // whole
+    std::vector<std::string> arguments;                    // without argv[0]
+    std::vector<std::pair<std::string, std::string>> env;  // the whole environment
 };
 
-// Starts it and returns how it ended: exited or signaled. Meanwhile no signal ends us: each is
-// passed on, but for the terminal's keys, which the program has had itself, and the program's own;
-// what it makes of it decides. One that somebody else sends to our whole group reaches the program
-// twice. On return these signals stay blocked, so that an impatient one cannot keep the caller from
-// reporting. An error is a program that never ran.
-[[nodiscard]] Expected<ProcessEnd> run_attached(const Attached& attached);
+// Starts the program and returns how it ended: exited or signaled. Forwards signals to it, except
+// those that it has already received: the terminal's keys, and signals that it sent itself. A
+// signal that another process sends to our whole group reaches the program twice. The signals stay
+// blocked on return, so that the caller can report. An error: the program never ran.
+[[nodiscard]] Expected<ProcessEnd> run_attached(const AttachedProgram& attached);
 
 }  // namespace compat::exec

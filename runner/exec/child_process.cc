@@ -18,11 +18,11 @@ using boost::system::error_code;
 
 namespace {
 
-// How long what was left behind may take to die of SIGKILL before it is reported as still there.
+// A leaked process that SIGKILL has not ended after this time is reported as alive.
 constexpr Milliseconds kSweep{5000};
-// How long one that nobody wants to hear of may take to die of it.
+// The same for an abandoned child.
 constexpr Milliseconds kAbandoned{1000};
-// How long one look at it may keep the loop from everything else.
+// The longest time that one sweep may block the event loop.
 constexpr Milliseconds kSweepSlice{50};
 
 double seconds(const timeval& time) {
@@ -45,19 +45,19 @@ SteadyTime now() { return std::chrono::steady_clock::now(); }
 }  // namespace
 
 ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job& job, bool forked,
-                           std::function<void(Ended)> on_end)
+                           std::function<void(ChildResult)> on_end)
     : processes_(processes),
       job_id_(job.id),
       helper_(job.helper),
       forked_(forked),
       log_(job.log, job.log_bytes),
       output_(io),
-      again_(io),
+      retry_timer_(io),
       on_end_(std::move(on_end)) {}
 
 void ChildProcess::watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit) {
     pid_ = pid;
-    memory_kills_ = processes_.table().memory_kills();
+    oom_kills_before_ = processes_.table().memory_kills();
     if (helper_)
         processes_.add_helper(pid);
     else
@@ -66,11 +66,11 @@ void ChildProcess::watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit) {
     output_.native_non_blocking(true);
     exit_ = std::move(exit);
     read();
-    exit_->start([self = shared_from_this()] { self->gone(); });
+    exit_->start([self = shared_from_this()] { self->on_exit(); });
 }
 
 ChildState ChildProcess::state() const {
-    return {exited_, processes_.rss_bytes(pid_), log_.trouble(), forked_};
+    return {exited_, processes_.rss_bytes(pid_), log_.error(), forked_};
 }
 
 void ChildProcess::signal_leader(int signal) {
@@ -80,18 +80,18 @@ void ChildProcess::signal_leader(int signal) {
 void ChildProcess::signal_group(int signal) {
     if (pid_ <= 0) return;
     ::kill(-pid_, signal);
-    if (signal == SIGTERM) ::kill(-pid_, SIGCONT);  // one that is stopped would not hear it
+    if (signal == SIGTERM) ::kill(-pid_, SIGCONT);  // a stopped process handles no SIGTERM
 }
 
-// One piece a turn of the loop, so that a flood leaves the others their turns. Asio only says when:
-// what it reads itself would be lost where the child's end overtakes its handler.
+// Reads one piece per turn of the loop, so that a flood does not starve other jobs. Asio only
+// waits: bytes that it read itself would be lost if the exit handler ran before the read handler.
 void ChildProcess::read() {
     when_readable(output_, [self = shared_from_this()] {
         if (self->read_piece(self->buffer_.size()) > 0) self->read();
     });
 }
 
-// Never waits. 0: there is nothing, or never will be.
+// Does not block. 0: no data, or end of file.
 size_t ChildProcess::read_piece(size_t most) {
     ssize_t n = 0;
     do {
@@ -102,8 +102,8 @@ size_t ChildProcess::read_piece(size_t most) {
     return static_cast<size_t>(n);
 }
 
-// What is in the pipe now: all that was written by those that have ended. Not until its end:
-// somebody may hold it open for ever, or write faster than we read.
+// Reads what the pipe holds now, which includes all output of the ended processes. Not up to the
+// end of file: a process may keep the pipe open for ever or write faster than we read.
 void ChildProcess::drain() {
     int left = 0;
     ::ioctl(output_.native_handle(), FIONREAD, &left);
@@ -116,57 +116,58 @@ void ChildProcess::drain() {
     output_.close(ignored);
 }
 
-// The leader stays a zombie, and its number its own, until nothing of it is left.
-void ChildProcess::gone() {
+// The leader stays a zombie, so its pid is not reused, until no process of the job is left.
+void ChildProcess::on_exit() {
     exited_ = true;
-    sweep_until_ = now() + kSweep;
+    sweep_deadline_ = now() + kSweep;
     sweep();
 }
 
 void ChildProcess::sweep() {
     if (pid_ <= 0) return;
-    if (processes_.has_orphans(pid_) && !end_what_is_left()) {
-        if (now() < sweep_until_) {
-            again_.expires_after(pause_);
-            pause_ = std::min(pause_ * 2, Milliseconds(100));
-            again_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (processes_.has_orphans(pid_) && !kill_leaked()) {
+        if (now() < sweep_deadline_) {
+            retry_timer_.expires_after(retry_delay_);
+            retry_delay_ = std::min(retry_delay_ * 2, Milliseconds(100));
+            retry_timer_.async_wait([self = shared_from_this()](const error_code& error) {
                 if (!error) self->sweep();
             });
             return;
         }
-        for (const auto& process : processes_.left_by(pid_)) name(process.pid, process.stat);
+        for (const auto& process : processes_.descendants_of(pid_))
+            note_leak(process.pid, process.stat);
     }
-    Ended ended;
+    ChildResult ended;
     wait_for_status(ended);
-    tell(std::move(ended));
+    report_exit(std::move(ended));
 }
 
-// True where nothing is left. What is new since the last look may have started more: it is looked
-// for at once.
-bool ChildProcess::end_what_is_left() {
+// True: no process is left. Scans again at once after finding new processes, which may have started
+// more.
+bool ChildProcess::kill_leaked() {
     const SteadyTime until = now() + kSweepSlice;
     while (true) {
         const bool ended = processes_.scan();
-        const auto left = processes_.left_by(pid_);
+        const auto left = processes_.descendants_of(pid_);
         if (left.empty() && !ended) return true;
-        const size_t known = left_.size();
-        // What dies with the leader, of the same signal or of its end, was not left behind.
+        const size_t known = leaked_.size();
+        // A process that dies with the leader, of the same signal or of its exit, is no leak.
         for (const auto& process : left)
-            if (!processes_.table().is_dying(process.pid)) name(process.pid, process.stat);
-        // A group dies as a whole, however fast it forks.
+            if (!processes_.table().is_dying(process.pid)) note_leak(process.pid, process.stat);
+        // Kills the whole group at once, however fast it forks.
         ::kill(-pid_, SIGKILL);
         for (const auto& process : left)
             processes_.table().signal(process.pid, process.stat.start, SIGKILL);
-        if ((left_.size() == known && !ended) || now() > until) return false;
+        if ((leaked_.size() == known && !ended) || now() > until) return false;
     }
 }
 
-void ChildProcess::name(int pid, const ProcessInfo& info) {
-    auto& process = left_[{pid, info.start}];
+void ChildProcess::note_leak(int pid, const ProcessInfo& info) {
+    auto& process = leaked_[{pid, info.start}];
     if (process.pid == 0) process = {pid, processes_.table().argv(pid, info), true, {}};
 }
 
-void ChildProcess::wait_for_status(Ended& ended) {
+void ChildProcess::wait_for_status(ChildResult& ended) {
     int status = 0;
     rusage used{};
     pid_t got = -1;
@@ -175,9 +176,9 @@ void ChildProcess::wait_for_status(Ended& ended) {
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
         const std::string why = std::strerror(errno);
-        ended.end = ProcessEnd::spawn_failed(fmt::format("how it ended was lost: {}", why));
-        ended.trouble =
-            Error{ErrorKind::spawn, fmt::format("cannot wait for a child: {}", why), {}, {}};
+        ended.end = ProcessEnd::spawn_failed(fmt::format("exit status unknown: {}", why));
+        ended.infrastructure_error = Error{
+            ErrorKind::spawn, fmt::format("cannot wait for a child process: {}", why), {}, {}};
         return;
     }
     ended.usage = usage_of(used);
@@ -185,38 +186,40 @@ void ChildProcess::wait_for_status(Ended& ended) {
                                     : ProcessEnd::exited(WEXITSTATUS(status));
 }
 
-void ChildProcess::let_go() {
+void ChildProcess::give_up() {
     if (pid_ <= 0) return;
     processes_.scan();
-    if (const auto stat = processes_.table().find(pid_)) name(pid_, *stat);
-    for (const auto& process : processes_.left_by(pid_)) name(process.pid, process.stat);
-    Ended ended;
+    if (const auto stat = processes_.table().find(pid_)) note_leak(pid_, *stat);
+    for (const auto& process : processes_.descendants_of(pid_))
+        note_leak(process.pid, process.stat);
+    ChildResult ended;
     ended.end = ProcessEnd::signaled(SIGKILL);
-    tell(std::move(ended));
+    report_exit(std::move(ended));
 }
 
-void ChildProcess::tell(Ended ended) {
+void ChildProcess::report_exit(ChildResult ended) {
     ended.usage.peak_rss_bytes =
         std::max(ended.usage.max_rss_bytes, processes_.peak_rss_bytes(pid_));
     if (ended.end.kind == ProcessEnd::Kind::signaled && ended.end.code == SIGKILL)
-        ended.end = ProcessEnd::signaled(SIGKILL, memory_evidence(processes_.table(), memory_kills_,
-                                                                  ended.usage.peak_rss_bytes));
-    for (auto& [key, process] : left_) {
+        ended.end = ProcessEnd::signaled(
+            SIGKILL,
+            memory_evidence(processes_.table(), oom_kills_before_, ended.usage.peak_rss_bytes));
+    for (auto& [key, process] : leaked_) {
         const auto stat = processes_.table().find(process.pid);
         process.killed = !stat || stat->start != key.second || stat->ended;
-        if (!process.killed) process.state = state_in_words(stat->state);
+        if (!process.killed) process.state = state_name(stat->state);
         ended.leaked.push_back(std::move(process));
     }
-    left_.clear();
+    leaked_.clear();
     processes_.remove(pid_);
     processes_.remove_helper(pid_);
     drain();
     ended.dropped_log_bytes = log_.finish();
     ended.forked = forked_;
-    if (log_.trouble()) ended.trouble = log_.trouble();
+    if (log_.error()) ended.infrastructure_error = log_.error();
     pid_ = 0;
     exit_.reset();
-    again_.cancel();
+    retry_timer_.cancel();
     if (auto on_end = std::exchange(on_end_, nullptr)) on_end(std::move(ended));
 }
 
@@ -224,7 +227,7 @@ void ChildProcess::abandon() {
     if (pid_ <= 0) return;
     on_end_ = nullptr;
     ::kill(-pid_, SIGKILL);
-    // Nobody else waits for it: its zombie would stay for as long as we live.
+    // Nothing else waits for it: its zombie would stay as long as the runner lives.
     const SteadyTime until = now() + kAbandoned;
     while (::waitpid(pid_, nullptr, WNOHANG) == 0 && now() < until)
         std::this_thread::sleep_for(Milliseconds(1));
@@ -234,7 +237,7 @@ void ChildProcess::abandon() {
     error_code ignored;
     exit_.reset();
     output_.close(ignored);
-    again_.cancel();
+    retry_timer_.cancel();
 }
 
 }  // namespace compat::exec

@@ -1,5 +1,5 @@
-// One real child from its start to its end: its output into the log, its exit, and the end of all
-// that it leaves behind. Not here: how it is started (launcher_posix.cc).
+// One real child while it runs and when it exits: copies its output to the log, waits for its exit,
+// kills the processes that it leaks. Not here: starting it (launcher_posix.cc).
 #pragma once
 
 #include <sys/resource.h>
@@ -20,53 +20,51 @@
 
 namespace compat::exec {
 
-// Shared with the handlers that are still queued on the event loop: it lives until the last of them
-// ran.
+// Shared with queued handlers: it lives until the last of them has run.
 class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   public:
     ChildProcess(boost::asio::io_context& io, Processes& processes, const Job& job, bool forked,
-                 std::function<void(Ended)> on_end);
+                 std::function<void(ChildResult)> on_end);
 
-    // `pid` leads a session of its own, `output` is the end of a pipe that it writes to, `exit`
-    // watches it.
+    // `pid` is a session leader; `output` is the read end of its pipe; `exit` watches it.
     void watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit);
 
     [[nodiscard]] int pid() const { return pid_; }
     [[nodiscard]] ChildState state() const;
     [[nodiscard]] std::uint64_t memory_bytes() const { return processes_.memory_bytes(pid_); }
-    [[nodiscard]] const std::optional<Error>& trouble() const { return log_.trouble(); }
+    [[nodiscard]] const std::optional<Error>& log_error() const { return log_.error(); }
     void signal_leader(int signal);
     void signal_group(int signal);
-    void let_go();
-    // Nobody wants to hear of it any more.
+    void give_up();
+    // Kills the group and reports nothing.
     void abandon();
 
   private:
     void read();
     size_t read_piece(size_t most);
     void drain();
-    void gone();
+    void on_exit();
     void sweep();
-    bool end_what_is_left();
-    void name(int pid, const ProcessInfo& info);
-    void wait_for_status(Ended& ended);
-    void tell(Ended ended);
+    bool kill_leaked();
+    void note_leak(int pid, const ProcessInfo& info);
+    void wait_for_status(ChildResult& ended);
+    void report_exit(ChildResult ended);
 
     Processes& processes_;
     std::string job_id_;
     bool helper_ = false;
     bool forked_ = false;
     int pid_ = 0;
-    std::uint64_t memory_kills_ = 0;  // before it began
+    std::uint64_t oom_kills_before_ = 0;  // before the start
     bool exited_ = false;
     LogWriter log_;
     boost::asio::posix::stream_descriptor output_;
     std::unique_ptr<ExitWatch> exit_;
-    boost::asio::steady_timer again_;
-    SteadyTime sweep_until_{};
-    Milliseconds pause_{2};
-    std::map<std::pair<int, std::uint64_t>, LeakedProcess> left_;  // by pid and start
-    std::function<void(Ended)> on_end_;
+    boost::asio::steady_timer retry_timer_;
+    SteadyTime sweep_deadline_{};
+    Milliseconds retry_delay_{2};
+    std::map<std::pair<int, std::uint64_t>, LeakedProcess> leaked_;  // key: pid, start
+    std::function<void(ChildResult)> on_end_;
     std::array<char, 1 << 16> buffer_{};
 };
 

@@ -46,25 +46,30 @@ bool Executor::start(size_t index) {
     const Job& job = jobs_[index];
     const WallTime started = clock_.wall();
     const SteadyTime since = clock_.steady();
-    start_again_.reset();
-    auto child = launcher_.start(job, [this, index](Ended how) { ended(index, std::move(how)); });
+    spawn_retry_at_.reset();
+    auto child =
+        launcher_.start(job, [this, index](ChildResult how) { ended(index, std::move(how)); });
     if (!child) {
-        could_not_start(index, child.error(), started);
+        report_spawn_failure(index, child.error(), started);
         return true;
     }
     if (!*child) {
-        if (!running_.empty()) refused_since_.reset();
-        if (!refused_since_) refused_since_ = since;
-        if (since - *refused_since_ >= settings_.spawn_patience) {
-            could_not_start(
-                index, {ErrorKind::spawn, "the machine has no process to spare", {}, {}}, started);
+        if (!running_.empty()) spawn_refused_since_.reset();
+        if (!spawn_refused_since_) spawn_refused_since_ = since;
+        if (since - *spawn_refused_since_ >= settings_.spawn_timeout) {
+            report_spawn_failure(index,
+                                 {ErrorKind::spawn,
+                                  "no process or memory available",
+                                  "raise the process limit (ulimit -u) or lower --jobs",
+                                  {}},
+                                 started);
         } else {
             waiting_.push_front(index);
-            start_again_ = since + settings_.spawn_interval;
+            spawn_retry_at_ = since + settings_.spawn_interval;
         }
-        return !start_again_;
+        return !spawn_retry_at_;
     }
-    refused_since_.reset();
+    spawn_refused_since_.reset();
     Running running;
     running.child = std::move(*child);
     running.since = since;
@@ -77,25 +82,26 @@ bool Executor::start(size_t index) {
     return true;
 }
 
-void Executor::could_not_start(size_t index, const Error& error, WallTime started) {
+void Executor::report_spawn_failure(size_t index, const Error& error, WallTime started) {
     JobFinished event;
     event.job = index;
     event.end = ProcessEnd::spawn_failed(to_line(error));
-    // The folder that takes the logs is gone or full: so it is for every other job.
-    if (error.kind == ErrorKind::io) event.trouble = error;
+    // The folder of the logs is gone or full, for every other job too.
+    if (error.kind == ErrorKind::io) event.infrastructure_error = error;
     event.started = started;
     sink_(event);
 }
 
-void Executor::end_next_step(Running& running) {
+void Executor::escalate(Running& running) {
     const SteadyTime now = clock_.steady();
-    if (running.ending == Ending::none && running.progress.session) {
+    if (running.termination == Termination::none && running.progress.session) {
         running.child->signal_leader(SIGUSR1);
-        running.ending = Ending::dumped;
+        running.termination = Termination::dumped;
         running.deadline = now + settings_.dump_grace;
-    } else if (running.ending == Ending::none || running.ending == Ending::dumped) {
+    } else if (running.termination == Termination::none ||
+               running.termination == Termination::dumped) {
         running.child->signal_group(SIGTERM);
-        running.ending = Ending::terminated;
+        running.termination = Termination::terminated;
         running.deadline = now + settings_.term_grace;
     } else {
         kill(running);
@@ -104,14 +110,14 @@ void Executor::end_next_step(Running& running) {
 
 void Executor::kill(Running& running) {
     running.child->signal_group(SIGKILL);
-    running.ending = Ending::killed;
+    running.termination = Termination::killed;
     running.deadline = clock_.steady() + settings_.kill_grace;
 }
 
-std::optional<ProcessEnd> Executor::why_to_end(const Job& job, const Running& running,
-                                               const ChildState& state) const {
+std::optional<ProcessEnd> Executor::exceeded_limit(const Job& job, const Running& running,
+                                                   const ChildState& state) const {
     const SteadyTime now = clock_.steady();
-    if (state.trouble) return ProcessEnd::stopped(to_line(*state.trouble));
+    if (state.log_error) return ProcessEnd::stopped(to_line(*state.log_error));
     if (job.memory_bytes > 0 && state.rss_bytes > job.memory_bytes)
         if (const auto bytes = running.child->memory_bytes(); bytes > job.memory_bytes)
             return ProcessEnd::out_of_memory(job.memory_bytes, bytes);
@@ -128,30 +134,30 @@ void Executor::tick() {
     for (auto& [index, running] : running_) {
         const ChildState state = running.child->state();
         if (state.exited) {
-            // How it ended is known; what it left behind is the launcher's to end.
+            // It has ended by itself; the launcher ends the processes that it leaked.
             running.deadline.reset();
             running.test_deadline.reset();
-        } else if (running.ending == Ending::none) {
-            running.cause = why_to_end(jobs_[index], running, state);
+        } else if (running.termination == Termination::none) {
+            running.cause = exceeded_limit(jobs_[index], running, state);
             if (!running.cause) continue;
             running.test_deadline.reset();
             if (running.cause->kind == ProcessEnd::Kind::out_of_memory)
-                kill(running);  // it would go on growing
+                kill(running);  // it would keep growing
             else
-                end_next_step(running);
+                escalate(running);
         } else if (running.deadline && *running.deadline <= now) {
-            if (running.ending == Ending::killed)
+            if (running.termination == Termination::killed)
                 stuck.push_back(index);
             else
-                end_next_step(running);
+                escalate(running);
         }
     }
-    for (const size_t index : stuck) running_.at(index).child->let_go();
-    if (start_again_ && *start_again_ <= now) start_more();
+    for (const size_t index : stuck) running_.at(index).child->give_up();
+    if (spawn_retry_at_ && *spawn_retry_at_ <= now) start_more();
 }
 
 std::optional<SteadyTime> Executor::next_deadline() const {
-    std::optional<SteadyTime> next = start_again_;
+    std::optional<SteadyTime> next = spawn_retry_at_;
     const auto consider = [&](const std::optional<SteadyTime>& deadline) {
         if (deadline && (!next || *deadline < *next)) next = deadline;
     };
@@ -162,7 +168,7 @@ std::optional<SteadyTime> Executor::next_deadline() const {
     return next;
 }
 
-std::optional<Milliseconds> Executor::shortest_test() const {
+std::optional<Milliseconds> Executor::shortest_test_timeout() const {
     std::optional<Milliseconds> shortest;
     for (const auto& [index, running] : running_) {
         const Milliseconds limit = jobs_[index].test_timeout;
@@ -180,7 +186,7 @@ void Executor::report(size_t job, const Progress& progress, std::vector<TestEnd>
     const SteadyTime since = another ? clock_.steady() : running.progress.since;
     running.progress = progress;
     running.progress.since = since;
-    if (another && running.ending == Ending::none) {
+    if (another && running.termination == Termination::none) {
         const Milliseconds limit = jobs_[job].test_timeout;
         running.test_deadline.reset();
         if (!progress.current.empty() && limit.count() > 0) running.test_deadline = since + limit;
@@ -213,17 +219,17 @@ void Executor::stop(std::string reason) {
         if (!running.cause) running.cause = ProcessEnd::stopped(stop_reason_);
         running.test_deadline.reset();
         if (again) {
-            if (running.ending != Ending::killed) kill(running);
-        } else if (running.ending == Ending::none) {
-            // Stacks are for hangs: nobody waits for them after Ctrl-C.
-            running.ending = Ending::dumped;
-            end_next_step(running);
+            if (running.termination != Termination::killed) kill(running);
+        } else if (running.termination == Termination::none) {
+            // No dump after Ctrl-C: stacks are for hangs.
+            running.termination = Termination::dumped;
+            escalate(running);
         }
     }
     start_more();
 }
 
-void Executor::ended(size_t index, Ended how) {
+void Executor::ended(size_t index, ChildResult how) {
     const auto it = running_.find(index);
     const Running running = std::move(it->second);
     running_.erase(it);
@@ -232,7 +238,7 @@ void Executor::ended(size_t index, Ended how) {
     event.job = index;
     event.end = running.cause.value_or(how.end);
     event.usage = how.usage;
-    // Where it grew past its limit, what was seen then is there already.
+    // An out_of_memory end already has the peak that exceeded the limit.
     event.usage.peak_rss_bytes = event.end.peak_rss_bytes =
         std::max(event.usage.peak_rss_bytes, event.end.peak_rss_bytes);
     event.started = running.started;
@@ -240,7 +246,7 @@ void Executor::ended(size_t index, Ended how) {
     event.leaked = std::move(how.leaked);
     event.dropped_log_bytes = how.dropped_log_bytes;
     event.forked = how.forked;
-    event.trouble = std::move(how.trouble);
+    event.infrastructure_error = std::move(how.infrastructure_error);
     sink_(event);
     start_more();
 }

@@ -1,6 +1,6 @@
-// Decides what to start and what to end, and when. No process, no file, no clock of its own: a
-// launcher and a clock are given, and whoever owns the event loop (loop.h) says what has happened.
-// That is what lets tests run thousands of jobs in a second.
+// Decides which child to start or to end, and when. Not for processes, files or time themselves: a
+// launcher, a clock and the owner of the event loop (loop.h) provide them, so that tests can run
+// thousands of jobs in a second.
 #pragma once
 
 #include <deque>
@@ -19,14 +19,14 @@ namespace compat::exec {
 
 struct Settings {
     int parallel = 1;
-    // How a child is ended: SIGUSR1 to the leader if it handles that (it writes its stacks to the
-    // log), then SIGTERM to the group, then SIGKILL to the group, and then it is let go.
+    // A child is ended in steps: SIGUSR1 to the leader if it handles it (it writes its stacks to
+    // the log), SIGTERM to the group, SIGKILL to the group, then `Child::give_up`.
     Milliseconds dump_grace{2000};
     Milliseconds term_grace{5000};
     Milliseconds kill_grace{5000};
-    // How long to go on asking for a child where the machine has no process to spare. Counts only
-    // while none runs: the end of one that does is waited for.
-    Milliseconds spawn_patience{10'000};
+    // How long to retry a start that the system refuses for lack of processes or memory. Counts
+    // only while no child runs: otherwise the executor waits for one to end.
+    Milliseconds spawn_timeout{10'000};
     Milliseconds spawn_interval{200};
 };
 
@@ -36,64 +36,63 @@ class Executor {
 
     Executor(Launcher& launcher, const Clock& clock, Settings settings, Sink sink);
 
-    // Emits RunStarted and starts the first jobs, or where `hold` is true leaves that to `release`.
-    // Call once.
+    // Emits RunStarted and starts the first jobs; with `hold`, `release` starts them. Call once.
     void begin(std::vector<Job> jobs, bool hold = false);
     void release();
-    // Further jobs, before all that wait; their indices follow the known ones. Only from within the
-    // sink, while it hears of a JobFinished.
+    // Adds jobs before all waiting ones; their indices follow the last one. Call only from the sink
+    // during a JobFinished.
     void add(std::vector<Job> jobs);
-    // Ends what is past its time or its memory or has lost its log, moves endings on. Call at
-    // `next_deadline()`, and whenever the children were looked at.
+    // Ends children that exceed a limit or whose log fails, and continues terminations. Call at
+    // `next_deadline()` and after each scan of processes.
     void tick();
     [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
     void report(size_t job, const Progress& progress, std::vector<TestEnd> ends = {});
-    // Stops the children, and lets them go on: what is between counts for no deadline.
+    // SIGSTOP and SIGCONT for the children; deadlines exclude the time between.
     void pause();
     void resume();
-    // The shortest time that a test of a running job may take.
-    [[nodiscard]] std::optional<Milliseconds> shortest_test() const;
+    // Of the running jobs.
+    [[nodiscard]] std::optional<Milliseconds> shortest_test_timeout() const;
 
-    // Starts nothing more and ends the children in order; a second call kills them. Also from
-    // within the sink.
+    // Starts no more jobs and terminates the children; a second call kills them. May be called from
+    // the sink.
     void stop(std::string reason);
 
     [[nodiscard]] bool done() const { return finished_; }
     [[nodiscard]] const Job& job(size_t index) const { return jobs_[index]; }
 
   private:
-    enum class Ending { none, dumped, terminated, killed };
+    enum class Termination { none, dumped, terminated, killed };
     struct Running {
         std::unique_ptr<Child> child;
         SteadyTime since;
         WallTime started;
-        std::optional<SteadyTime> deadline;       // of the job, then of each step of its ending
-        std::optional<SteadyTime> test_deadline;  // of the test that runs
-        Ending ending = Ending::none;
-        std::optional<ProcessEnd> cause;  // why we end it
+        std::optional<SteadyTime> deadline;  // of the job, then of each step of its termination
+        std::optional<SteadyTime> test_deadline;  // of the running test
+        Termination termination = Termination::none;
+        std::optional<ProcessEnd> cause;  // why the executor ends it
         Progress progress;
     };
 
     void start_more();
-    // False: not now.
+    // False: the system has no process or memory to spare.
     bool start(size_t index);
-    void could_not_start(size_t index, const Error& error, WallTime started);
-    [[nodiscard]] std::optional<ProcessEnd> why_to_end(const Job& job, const Running& running,
-                                                       const ChildState& state) const;
-    void end_next_step(Running& running);
+    void report_spawn_failure(size_t index, const Error& error, WallTime started);
+    [[nodiscard]] std::optional<ProcessEnd> exceeded_limit(const Job& job, const Running& running,
+                                                           const ChildState& state) const;
+    void escalate(Running& running);
     void kill(Running& running);
-    void ended(size_t index, Ended how);
+    void ended(size_t index, ChildResult how);
 
     Launcher& launcher_;
     const Clock& clock_;
     Settings settings_;
     Sink sink_;
-    std::deque<Job> jobs_;  // references to its elements stay good
+    std::deque<Job> jobs_;  // references to its elements stay valid
     std::deque<size_t> waiting_;
     std::map<size_t, Running> running_;
     SteadyTime paused_at_{};
-    std::optional<SteadyTime> start_again_;    // the machine had no process to spare
-    std::optional<SteadyTime> refused_since_;  // and had none ever since, with no child of ours
+    std::optional<SteadyTime> spawn_retry_at_;       // the system refused a process
+    std::optional<SteadyTime> spawn_refused_since_;  // with no child running
     std::string stop_reason_;
     bool held_ = false;
     bool stopping_ = false;

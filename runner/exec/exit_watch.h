@@ -1,5 +1,5 @@
-// Tells on the event loop that a child has ended, without waiting for it: it stays a zombie, and
-// its number its own, until its owner calls wait4. One folder a system implements it (linux/).
+// Notifies the event loop that a child has ended. Does not reap it: it stays a zombie, so its pid
+// is not reused, until its owner calls wait4. Each system implements it in a folder (linux/).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,7 +18,7 @@ class ExitWatch {
     virtual void start(std::function<void()> ended) = 0;
 };
 
-// `pid` is a child of ours that nobody has waited for.
+// `pid` is a child of ours that has not been waited for.
 [[nodiscard]] Expected<std::unique_ptr<ExitWatch>> watch_exit(boost::asio::io_context& io, int pid);
 
 }  // namespace compat::exec

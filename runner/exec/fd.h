@@ -1,4 +1,4 @@
-// A file descriptor that is closed when its owner goes, and the wait until one can be read.
+// A file descriptor closed by its destructor, and an asynchronous wait for input. Not for reading.
 #pragma once
 
 #include <poll.h>
@@ -29,9 +29,9 @@ class Fd {
     int value_ = -1;
 };
 
-// Calls `then` once, from the loop, when `descriptor` can be read or has hung up; not at all where
-// it is closed before. Not async_wait by itself: asio hands the state of a closed descriptor to the
-// next one, and with it an event that was still queued for the old one.
+// Calls `then` once, from the loop, when `descriptor` is readable or has hung up; never after it
+// was closed. The poll is needed because asio gives the state of a closed descriptor to the next
+// one, and with it an event still queued for the old one.
 template <class Then>
 void when_readable(boost::asio::posix::stream_descriptor& descriptor, Then then) {
     descriptor.async_wait(

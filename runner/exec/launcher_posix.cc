@@ -38,9 +38,9 @@ class PosixChild final : public Child {
     [[nodiscard]] std::uint64_t memory_bytes() const override { return process_->memory_bytes(); }
     void signal_leader(int signal) override { process_->signal_leader(signal); }
     void signal_group(int signal) override { process_->signal_group(signal); }
-    void let_go() override {
-        const auto kept = process_;  // whoever hears of the end lets go of us
-        kept->let_go();
+    void give_up() override {
+        const auto kept = process_;  // on_end may destroy this object
+        kept->give_up();
     }
 
   private:
@@ -55,15 +55,15 @@ bp::environment environment_of(const Job& job) {
     return env;
 }
 
-// Between fork and exec, in the child: a session of its own, death with the runner, signals as a
-// fresh process has them (the runner's own loop blocks some).
+// Runs in the child between fork and exec: a new session, SIGKILL when the runner dies, default
+// signal handling (the runner's loop blocks some signals).
 void set_up_child(int runner, std::string_view run) {
     ::setsid();
-    process_table().mark_leader(::getpid(), run);
+    process_table().tag_leader(::getpid(), run);
     end_with_parent(SIGKILL);
-    if (::getppid() != runner) ::raise(SIGKILL);  // it died before we asked to die with it
-    // What the runner itself was started with open (a job server, a terminal) is not for suites.
-    close_from_on_exec(kPassed);
+    if (::getppid() != runner) ::raise(SIGKILL);  // the runner died before end_with_parent
+    // Descriptors that the runner inherited (a job server, a terminal) are not for suites.
+    close_from_on_exec(kInheritedFd);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -72,35 +72,35 @@ void set_up_child(int runner, std::string_view run) {
 
 }  // namespace
 
-Expected<int> spawn(const Job& job, int output, int passed) {
+Expected<int> spawn(const Job& job, int output, int inherited) {
     const auto cannot = [&](const std::string& why) {
         return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
     };
     const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null.valid()) return cannot(std::strerror(errno));
     std::error_code error;
-    // Boost.Process would start it elsewhere.
+    // Boost.Process would ignore a missing folder.
     if (!std::filesystem::is_directory(job.cwd, error))
-        return cannot("there is no folder " + job.cwd.string());
+        return cannot("no such folder: " + job.cwd.string());
     bp::child child(
         bp::exe = job.argv.front(),
         bp::args = std::vector<std::string>(job.argv.begin() + 1, job.argv.end()),
         bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.get()),
         bp::posix::fd.bind(1, output), bp::posix::fd.bind(2, output),
         bp::extend::on_exec_setup =
-            [runner = ::getpid(), run = run_of(job.id), passed](auto&) {
+            [runner = ::getpid(), run = run_of(job.id), inherited](auto&) {
                 set_up_child(runner, run);
-                if (passed < 0) return;
-                if (passed == kPassed)
-                    ::fcntl(kPassed, F_SETFD, 0);
+                if (inherited < 0) return;
+                if (inherited == kInheritedFd)
+                    ::fcntl(kInheritedFd, F_SETFD, 0);
                 else
-                    ::dup2(passed, kPassed);
+                    ::dup2(inherited, kInheritedFd);
             },
         error);
     const int pid = child.id();
     if (error == std::errc::resource_unavailable_try_again || error == std::errc::not_enough_memory)
         return 0;
-    // Out of descriptors, Boost.Process fails without saying so.
+    // Without a free descriptor, Boost.Process sets no error.
     if (error || !child.valid() || pid <= 0)
         return cannot(error ? error.message() : std::strerror(EMFILE));
     child.detach();
@@ -108,26 +108,28 @@ Expected<int> spawn(const Job& job, int output, int passed) {
 }
 
 Expected<std::unique_ptr<Child>> PosixLauncher::start(const Job& job,
-                                                      std::function<void(Ended)> on_end) {
-    return start_by([&](int output) { return spawn(job, output); }, job, false, std::move(on_end));
+                                                      std::function<void(ChildResult)> on_end) {
+    return start_with([&](int output) { return spawn(job, output); }, job, false,
+                      std::move(on_end));
 }
 
-Expected<std::unique_ptr<Child>> PosixLauncher::start_by(const Make& make, const Job& job,
-                                                         bool forked,
-                                                         std::function<void(Ended)> on_end) {
+Expected<std::unique_ptr<Child>> PosixLauncher::start_with(
+    const Spawn& spawn_process, const Job& job, bool forked,
+    std::function<void(ChildResult)> on_end) {
     const auto cannot = [&](const std::string& why) {
         return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
     };
     auto process = std::make_shared<ChildProcess>(io_, processes_, job, forked, std::move(on_end));
-    if (process->trouble()) return tl::unexpected(*process->trouble());
+    if (process->log_error()) return tl::unexpected(*process->log_error());
 
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return cannot(std::strerror(errno));
     Fd read_end(ends[0]), write_end(ends[1]);
-    const auto pid = make(write_end.get());
+    const auto pid = spawn_process(write_end.get());
     if (!pid) return tl::unexpected(pid.error());
     if (*pid == 0) return nullptr;
-    processes_.table().mark_leader(*pid, run_of(job.id));  // one that was forked has the zygote's
+    processes_.table().tag_leader(
+        *pid, run_of(job.id));  // a forked process has inherited the zygote's tag
 
     auto exit = watch_exit(io_, *pid);
     if (!exit) {

@@ -1,7 +1,6 @@
-// Real children: Boost.Process starts them in a session of their own, a watch on the event
-// loop says when they are gone (exit_watch.h), wait4 says how (child_process.h). Boost.Process's
-// own group, on_exit and exit_code are not used: a group object kills in its destructor, and none
-// of them gives the signal or the resource usage.
+// Starts real children, each in a session of its own, with Boost.Process. Not here: their output
+// and exit (child_process.h). Boost's group, on_exit and exit_code are not used: a group kills in
+// its destructor, and none of them gives the signal or the resource usage.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -11,25 +10,23 @@
 
 namespace compat::exec {
 
-// Executes the job's argv in a session of its own and returns its pid; 0: not now. Where `passed`
-// is a descriptor, the child has it as number kPassed.
-inline constexpr int kPassed = 3;
-[[nodiscard]] Expected<int> spawn(const Job& job, int output, int passed = -1);
+// Runs the job's argv in a session of its own and returns the pid; 0: the system has no process or
+// memory to spare now. The child inherits the descriptor `inherited` as number kInheritedFd; -1:
+// none.
+inline constexpr int kInheritedFd = 3;
+[[nodiscard]] Expected<int> spawn(const Job& job, int output, int inherited = -1);
 
 class PosixLauncher final : public Launcher {
   public:
     explicit PosixLauncher(boost::asio::io_context& io) : io_(io) {}
     [[nodiscard]] Expected<std::unique_ptr<Child>> start(
-        const Job& job, std::function<void(Ended)> on_end) override;
-    // `start` for what the zygote forks, and for the zygote: `make` is given the descriptor that
-    // the job's output goes to, and returns the pid of a child of ours that leads a session of its
-    // own; 0: not now.
-    using Make = std::function<Expected<int>(int output)>;
-    [[nodiscard]] Expected<std::unique_ptr<Child>> start_by(const Make& make, const Job& job,
-                                                            bool forked,
-                                                            std::function<void(Ended)> on_end);
-    // Looks at all processes: what they have in memory, and whose they are.
-    void look() { processes_.scan(); }
+        const Job& job, std::function<void(ChildResult)> on_end) override;
+    // As `start`, with another way to create the process. `spawn` gets the descriptor for the
+    // output and returns the pid of a child of ours that leads a session; 0: not possible now.
+    using Spawn = std::function<Expected<int>(int output)>;
+    [[nodiscard]] Expected<std::unique_ptr<Child>> start_with(
+        const Spawn& spawn, const Job& job, bool forked, std::function<void(ChildResult)> on_end);
+    void scan() { processes_.scan(); }
     [[nodiscard]] Processes& processes() { return processes_; }
 
   private:

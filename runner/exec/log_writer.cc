@@ -17,32 +17,31 @@ LogWriter::LogWriter(std::filesystem::path path, std::uint64_t limit) : path_(st
     head_ = limit ? limit / 2 : kUnlimited;
     tail_ = limit ? std::max<std::uint64_t>(limit - head_, 1) : kUnlimited;
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) note_failure(errno);
+    if (fd_ < 0) keep_error(errno);
 }
 
 LogWriter::~LogWriter() {
     if (fd_ >= 0) ::close(fd_);
 }
 
-void LogWriter::note_failure(int error) {
-    if (!trouble_)
-        trouble_ =
-            Error{ErrorKind::io, fmt::format("cannot write the log: {}", std::strerror(error)),
-                  "free some space or name another folder by --results", path_.string()};
+void LogWriter::keep_error(int error) {
+    if (!error_)
+        error_ = Error{ErrorKind::io, fmt::format("cannot write the log: {}", std::strerror(error)),
+                       "free disk space or choose another folder with --results", path_.string()};
 }
 
 void LogWriter::write_at(std::uint64_t offset, std::string_view bytes) {
-    while (!bytes.empty() && !trouble_) {
+    while (!bytes.empty() && !error_) {
         const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return note_failure(errno);
+        if (n < 0) return keep_error(errno);
         bytes.remove_prefix(static_cast<size_t>(n));
         offset += static_cast<std::uint64_t>(n);
     }
 }
 
 void LogWriter::append(std::string_view bytes) {
-    while (!bytes.empty() && !trouble_) {
+    while (!bytes.empty() && !error_) {
         std::uint64_t at = total_, room = head_ - std::min(head_, total_);
         if (room == 0) {
             const std::uint64_t in_ring = (total_ - head_) % tail_;
@@ -57,25 +56,25 @@ void LogWriter::append(std::string_view bytes) {
     }
 }
 
-// The ring becomes a plain tail: head, a line that says what is missing, the tail from its oldest
+// Rewrites the file: the head, a line with the number of dropped bytes, the tail from its oldest
 // byte.
-void LogWriter::unroll(std::uint64_t dropped) {
-    const std::filesystem::path beside = path_.string() + ".tmp";
+void LogWriter::move_tail_behind_head(std::uint64_t dropped) {
+    const std::filesystem::path temp_path = path_.string() + ".tmp";
     const int old = fd_;
-    fd_ = ::open(beside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fd_ = ::open(temp_path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd_ < 0) {
         fd_ = old;
-        return note_failure(errno);
+        return keep_error(errno);
     }
     std::vector<char> buffer(1 << 20);
     std::uint64_t written = 0;
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-        while (from < to && !trouble_) {
+        while (from < to && !error_) {
             const size_t want =
                 static_cast<size_t>(std::min<std::uint64_t>(buffer.size(), to - from));
             const ssize_t n = ::pread(old, buffer.data(), want, static_cast<off_t>(from));
             if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) return note_failure(n < 0 ? errno : EIO);
+            if (n <= 0) return keep_error(n < 0 ? errno : EIO);
             write_at(written, {buffer.data(), static_cast<size_t>(n)});
             written += static_cast<std::uint64_t>(n);
             from += static_cast<std::uint64_t>(n);
@@ -90,15 +89,15 @@ void LogWriter::unroll(std::uint64_t dropped) {
     copy(oldest, head_ + tail_);
     copy(head_, oldest);
     ::close(old);
-    if (!trouble_ && ::rename(beside.c_str(), path_.c_str()) != 0) note_failure(errno);
-    if (trouble_) ::unlink(beside.c_str());
+    if (!error_ && ::rename(temp_path.c_str(), path_.c_str()) != 0) keep_error(errno);
+    if (error_) ::unlink(temp_path.c_str());
 }
 
 std::uint64_t LogWriter::finish() {
     const std::uint64_t kept = head_ + tail_;
     const std::uint64_t dropped = total_ > kept ? total_ - kept : 0;
-    if (dropped > 0 && !trouble_) unroll(dropped);
-    if (fd_ >= 0 && ::close(fd_) != 0) note_failure(errno);
+    if (dropped > 0 && !error_) move_tail_behind_head(dropped);
+    if (fd_ >= 0 && ::close(fd_) != 0) keep_error(errno);
     fd_ = -1;
     return dropped;
 }

@@ -1,5 +1,5 @@
-// A log file of bounded size: past the bound the middle is dropped, the head and the tail are kept.
-// Not here: reading the child's output (launcher_posix.cc).
+// Writes a log file of bounded size that keeps the head and the tail and drops the middle. Not
+// here: reading the child's output (child_process.h).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,7 @@ namespace compat::exec {
 
 class LogWriter {
   public:
-    // `limit` in bytes, 0: none. The first half of it is the head; the rest is a ring that holds
-    // the tail.
+    // `limit` in bytes; 0: none. The first half is the head, the rest a ring buffer for the tail.
     LogWriter(std::filesystem::path path, std::uint64_t limit);
     ~LogWriter();
     LogWriter(const LogWriter&) = delete;
@@ -22,23 +21,23 @@ class LogWriter {
 
     void append(std::string_view bytes);
 
-    // Puts the tail in order behind a line that says how many bytes are missing, and closes the
-    // file. Returns that number. The first failed write is kept in `trouble`; later ones do
-    // nothing.
+    // Closes the file and returns the number of dropped bytes, which a line before the tail names.
+    // After a failed write, later ones do nothing.
     std::uint64_t finish();
-    [[nodiscard]] const std::optional<Error>& trouble() const { return trouble_; }
+    // The first failure.
+    [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
   private:
     void write_at(std::uint64_t offset, std::string_view bytes);
-    void unroll(std::uint64_t dropped);
-    void note_failure(int error);
+    void move_tail_behind_head(std::uint64_t dropped);
+    void keep_error(int error);
 
     std::filesystem::path path_;
     int fd_ = -1;
     std::uint64_t head_ = 0;   // bytes kept from the start
-    std::uint64_t tail_ = 0;   // size of the ring behind the head
+    std::uint64_t tail_ = 0;   // size of the ring buffer after the head
     std::uint64_t total_ = 0;  // bytes appended so far
-    std::optional<Error> trouble_;
+    std::optional<Error> error_;
 };
 
 }  // namespace compat::exec

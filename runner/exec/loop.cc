@@ -16,16 +16,15 @@ using boost::system::error_code;
 
 namespace {
 
-// Often enough for a person who watches, too seldom to cost anything.
-constexpr Milliseconds kTick{500};
-// Events files are read more often where a test may take less: its time counts from when its start
-// is seen.
+constexpr Milliseconds kTick{500};  // for people who watch
+// Events files are polled more often for short test timeouts, which count from the poll that sees
+// the start.
 constexpr Milliseconds kFastestPoll{20};
-constexpr int kPollsPerTest = 20;
-// Of one core, at most this part goes into looking at processes, however many the machine has.
-constexpr int kLookShare = 50;
+constexpr int kPollsPerTimeout = 20;
+// Scans of processes use at most 1/50 of one core, however many processes the machine has.
+constexpr int kScanShare = 50;
 
-// This thread's: on a busy machine it is not the looking that takes long.
+// Of this thread: wall time would measure the load of the machine.
 std::chrono::nanoseconds cpu_time() {
     timespec time{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -34,11 +33,11 @@ std::chrono::nanoseconds cpu_time() {
 
 class Loop {
   public:
-    Loop(Settings settings, const Clock& clock, Watcher watcher)
-        : watcher_(std::move(watcher)),
+    Loop(Settings settings, const Clock& clock, EventHandler watcher)
+        : handler_(std::move(watcher)),
           clock_(clock),
-          cold_(io_),
-          launcher_(io_, cold_, [this](std::string why) { on_event(Note{std::move(why)}); }),
+          spawner_(io_),
+          launcher_(io_, spawner_, [this](std::string why) { on_event(Note{std::move(why)}); }),
           executor_(launcher_, clock, settings, [this](const RunEvent& event) { on_event(event); }),
           signals_(io_, handlers()),
           deadline_(io_),
@@ -53,7 +52,7 @@ class Loop {
             io_.run_one();
             await_deadline();
         }
-        cold_.look();  // waits for the orphans that have ended
+        spawner_.scan();  // reaps the last orphans
     }
 
   private:
@@ -63,16 +62,16 @@ class Loop {
         } else if (const auto* finished = std::get_if<JobFinished>(&event)) {
             readers_.erase(finished->job);
         }
-        Reply reply = watcher_(event);
+        Reply reply = handler_(event);
         if (!reply.next.empty()) executor_.add(std::move(reply.next));
-        // Once, however often it is said: a second stop would kill.
-        if (!reply.stop.empty() && !std::exchange(asked_to_stop_, true))
+        // Once: a second stop would kill.
+        if (!reply.stop.empty() && !std::exchange(stop_requested_, true))
             executor_.stop(std::move(reply.stop));
     }
 
     SignalHandlers handlers() {
         return {[this](std::string reason) { executor_.stop(std::move(reason)); },
-                [this] { on_event(StatusAsked{}); }, [this] { on_event(Tick{}); },
+                [this] { on_event(StatusRequested{}); }, [this] { on_event(Tick{}); },
                 [this] {
                     executor_.pause();
                     on_event(Paused{});
@@ -87,9 +86,9 @@ class Loop {
         std::vector<JobProgress> changed;
         behind_ = false;
         for (auto& [job, reader] : readers_) {
-            const bool new_to_us = reader.poll();
+            const bool has_changed = reader.poll();
             behind_ |= reader.progress().behind;
-            if (new_to_us) changed.push_back({job, reader.progress(), reader.take_ends()});
+            if (has_changed) changed.push_back({job, reader.progress(), reader.take_ends()});
         }
         for (auto& now : changed) executor_.report(now.job, now.progress, std::move(now.ends));
     }
@@ -98,20 +97,20 @@ class Loop {
         const SteadyTime now = clock_.steady();
         if (now < next_tick_) return;
         next_tick_ = now + kTick;
-        if (now >= next_look_) {
+        if (now >= next_scan_) {
             const auto before = cpu_time();
-            cold_.look();
+            spawner_.scan();
             const auto cost = cpu_time() - before;
-            next_look_ = now + std::max<SteadyTime::duration>(kTick, cost * kLookShare);
+            next_scan_ = now + std::max<SteadyTime::duration>(kTick, cost * kScanShare);
         }
         executor_.tick();
         on_event(Tick{});
     }
 
     void await_poll() {
-        const auto test = executor_.shortest_test();
+        const auto test = executor_.shortest_test_timeout();
         const Milliseconds usual =
-            test ? std::clamp(*test / kPollsPerTest, kFastestPoll, kTick) : kTick;
+            test ? std::clamp(*test / kPollsPerTimeout, kFastestPoll, kTick) : kTick;
         poll_.expires_after(behind_ ? kFastestPoll : usual);
         poll_.async_wait([this](const error_code& error) {
             if (error) return;
@@ -137,9 +136,9 @@ class Loop {
     }
 
     asio::io_context io_;
-    Watcher watcher_;
+    EventHandler handler_;
     const Clock& clock_;
-    PosixLauncher cold_;
+    PosixLauncher spawner_;
     ZygoteLauncher launcher_;
     Executor executor_;
     std::map<size_t, ProgressReader> readers_;
@@ -147,18 +146,18 @@ class Loop {
     asio::steady_timer deadline_;
     asio::steady_timer poll_;
     std::optional<SteadyTime> armed_;
-    bool asked_to_stop_ = false;
-    bool behind_ = false;  // an events file has more than was read at once
-    SteadyTime next_tick_{}, next_look_{};
+    bool stop_requested_ = false;
+    bool behind_ = false;  // an events file has unread events
+    SteadyTime next_tick_{}, next_scan_{};
 };
 
 }  // namespace
 
-void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Watcher watcher,
+void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, EventHandler watcher,
               std::optional<Zygote> zygote) {
     Loop loop(settings, clock, std::move(watcher));
     loop.run(std::move(jobs), std::move(zygote));
-    // Before the loop lets go of them: what there is has yet to be stored and reported.
+    // Before the loop is destroyed: the caller still has to store and report the results.
     block_termination_signals();
 }
 

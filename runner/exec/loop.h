@@ -1,4 +1,5 @@
-// The one event loop: binds the executor to real children, timers, signals and events files.
+// The event loop: connects the executor to real children, timers, signals and events files. Not
+// here: decisions (executor.h).
 #pragma once
 
 #include "runner/base/clock.h"
@@ -7,21 +8,20 @@
 
 namespace compat::exec {
 
-// What whoever watches wants of the run.
+// What the handler of an event asks for.
 struct Reply {
-    std::string stop;       // why it must stop; empty: it goes on
-    std::vector<Job> next;  // after a JobFinished: further jobs, before all that wait; their
-                            // indices follow the known ones
+    std::string stop;       // the reason to stop; empty: continue
+    std::vector<Job> next;  // after a JobFinished: jobs to run before all waiting ones; their
+                            // indices follow the last one
 };
 
-// Receives RunStarted first and RunFinished last, on the calling thread.
-using Watcher = std::function<Reply(const RunEvent&)>;
+// Gets RunStarted first and RunFinished last, on the calling thread.
+using EventHandler = std::function<Reply(const RunEvent&)>;
 
-// Runs `jobs` to their end and returns when every child is gone. SIGINT, SIGTERM and SIGHUP (where
-// it was not ignored) stop the run in order, a second one kills. On return the three stay blocked,
-// so that an impatient one cannot keep the caller from storing and reporting what there is. Where
-// there is a `zygote`, jobs wait for its imports.
-void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Watcher watcher,
+// Runs `jobs` and returns when every child has ended. SIGINT, SIGTERM and SIGHUP (unless ignored)
+// stop the run; a second one kills. They stay blocked on return, so that the caller can store and
+// report the results. With a `zygote`, jobs wait for its imports.
+void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, EventHandler watcher,
               std::optional<Zygote> zygote = std::nullopt);
 
 }  // namespace compat::exec

@@ -15,7 +15,7 @@ bool ProcessTable::descends_from(int pid, int ancestor) const {
     return pid > 0;
 }
 
-std::uint64_t run_in_marks(std::string_view run) {
+std::uint64_t run_hash(std::string_view run) {
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
     for (const char c : run) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
     return hash >> 23;
@@ -23,20 +23,19 @@ std::uint64_t run_in_marks(std::string_view run) {
 
 std::string memory_evidence(const ProcessTable& table, std::uint64_t kills_before,
                             std::uint64_t peak_rss_bytes) {
-    // Memory grows faster than it is looked at: the last look may have seen a part of it.
+    // Memory may have grown since the last scan.
     constexpr double kNear = 0.8;
     const auto in_mib = [](std::uint64_t bytes) { return bytes >> 20; };
     const std::uint64_t limit = table.memory_limit();
     if (limit > 0 && static_cast<double>(peak_rss_bytes) >= kNear * static_cast<double>(limit))
-        return fmt::format("the peak RSS was {} MiB of {} MiB", in_mib(peak_rss_bytes),
-                           in_mib(limit));
+        return fmt::format("peak RSS {} MiB of {} MiB", in_mib(peak_rss_bytes), in_mib(limit));
     if (table.memory_kills() > kills_before)
-        return fmt::format("the kernel killed for it meanwhile (peak RSS {} MiB)",
+        return fmt::format("the kernel's OOM killer ran meanwhile (peak RSS {} MiB)",
                            in_mib(peak_rss_bytes));
     return {};
 }
 
-std::string state_in_words(char state) {
+std::string state_name(char state) {
     struct Row {
         char state;
         const char* words;

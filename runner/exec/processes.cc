@@ -15,7 +15,7 @@ Processes::Processes(ProcessTable& system) : system_(system), self_(::getpid()) 
     system_.adopt_orphans();
     for (const int pid : system_.pids()) {
         const auto stat = system_.find(pid);
-        if (stat && stat->parent == self_) before_.emplace(pid, stat->start);
+        if (stat && stat->parent == self_) preexisting_.emplace(pid, stat->start);
     }
 }
 
@@ -28,33 +28,35 @@ void Processes::add(int leader, const std::string& id) {
 void Processes::remove(int leader) {
     jobs_.erase(leader);
     for (auto& [pid, entry] : table_)
-        if (entry.owner == leader) entry.owner = kLost;
+        if (entry.owner == leader) entry.owner = kFinishedJob;
     std::erase_if(sessions_, [&](const auto& session) { return session.second == leader; });
 }
 
-bool Processes::is_known_of_others(int pid, int leader) const {
+bool Processes::belongs_to_another(int pid, int leader) const {
     const auto known = table_.find(pid);
     if (known == table_.end()) return false;
     const int owner = known->second.owner;
-    if (owner == kNobody || owner == leader) return false;
+    if (owner == kNoJob || owner == leader) return false;
     const auto stat = system_.find(pid);
     return stat && stat->start == known->second.stat.start;
 }
 
 bool Processes::has_orphans(int leader) {
-    // One that ends while we look may just have left another: looked at again, until none has. One
-    // that forks and ends as fast as we look is there, even if it is never seen alive.
-    constexpr int kFastest = 100;
-    // The list of children may lack one while another ends: nothing is what is seen twice.
+    // A process that has just ended may have left another one, so repeat until none has. A chain of
+    // processes that fork and exit faster than we read counts as an orphan without being seen
+    // alive.
+    constexpr int kMostRounds = 100;
+    // The list may lack a child while another ends: accept only two empty lists in a row.
     int quiet = 0;
-    for (int round = 0; quiet < 2 && round < kFastest; ++round) {
+    for (int round = 0; quiet < 2 && round < kMostRounds; ++round) {
         ++quiet;
         for (const int pid : system_.children()) {
-            if (jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid)) continue;
+            if (jobs_.contains(pid) || helpers_.contains(pid) || preexisting_.contains(pid))
+                continue;
             if (system_.reap(pid)) {
                 table_.erase(pid);
                 quiet = 0;
-            } else if (!is_known_of_others(pid, leader)) {
+            } else if (!belongs_to_another(pid, leader)) {
                 return true;
             }
         }
@@ -66,43 +68,43 @@ int Processes::owner_of_orphan(int pid, const ProcessInfo& stat) const {
     if (const std::string id = system_.environment_value(pid, kJobVariable); !id.empty()) {
         for (const auto& [leader, job] : jobs_)
             if (job.id == id) return leader;
-        if (expected_.contains(id)) return kNobody;
+        if (expected_.contains(id)) return kNoJob;
     }
-    if (const Mark mark = system_.mark_of(pid); mark.leader != 0) {
+    if (const JobTag mark = system_.tag_of(pid); mark.leader != 0) {
         const auto job = jobs_.find(mark.leader);
         const bool its = job != jobs_.end() && job->second.start <= stat.start &&
-                         run_in_marks(run_of(job->second.id)) == mark.run;
-        return its ? mark.leader : kNobody;
+                         run_hash(run_of(job->second.id)) == mark.run;
+        return its ? mark.leader : kNoJob;
     }
-    int only = kNobody;
+    int only = kNoJob;
     for (const auto& [leader, job] : jobs_) {
         if (job.start > stat.start) continue;
-        if (only != kNobody) return kNobody;
+        if (only != kNoJob) return kNoJob;
         only = leader;
     }
     return only;
 }
 
-int Processes::decide(int pid, const Entry& entry) {
+int Processes::determine_owner(int pid, const Entry& entry) {
     if (jobs_.contains(pid)) return pid;
-    if (helpers_.contains(pid)) return kNobody;
+    if (helpers_.contains(pid)) return kNoJob;
     if (jobs_.contains(entry.stat.session)) return entry.stat.session;
-    if (entry.owner != kNobody) return entry.owner;
+    if (entry.owner != kNoJob) return entry.owner;
     if (const auto known = sessions_.find(entry.stat.session); known != sessions_.end())
         return known->second;
-    const auto old = before_.find(pid);
-    if (old != before_.end() && old->second == entry.stat.start) return kForeign;
+    const auto old = preexisting_.find(pid);
+    if (old != preexisting_.end() && old->second == entry.stat.start) return kPreexisting;
     return entry.stat.parent == self_ ? owner_of_orphan(pid, entry.stat)
                                       : owner_of(entry.stat.parent);
 }
 
 int Processes::owner_of(int pid) {
     const auto it = table_.find(pid);
-    if (it == table_.end() || pid == self_) return kNobody;
+    if (it == table_.end() || pid == self_) return kNoJob;
     Entry& entry = it->second;
     if (entry.settled) return entry.owner;
-    entry.settled = true;  // a table that was read while it changed might hold a ring
-    return entry.owner = decide(pid, entry);
+    entry.settled = true;  // guards against a cycle in a table that changed during the scan
+    return entry.owner = determine_owner(pid, entry);
 }
 
 bool Processes::scan() {
@@ -112,7 +114,8 @@ bool Processes::scan() {
     for (const int pid : system_.pids()) {
         auto stat = system_.find(pid);
         if (!stat) continue;
-        const bool ours = jobs_.contains(pid) || helpers_.contains(pid) || before_.contains(pid);
+        const bool ours =
+            jobs_.contains(pid) || helpers_.contains(pid) || preexisting_.contains(pid);
         if (stat->ended && stat->parent == self_ && !ours) {
             ended |= system_.reap(pid);
             continue;
@@ -128,7 +131,8 @@ bool Processes::scan() {
     std::unordered_map<int, int> sessions;
     for (const auto& [pid, entry] : table_) {
         const int owner = owner_of(pid);
-        if (owner == kLost && !entry.stat.ended) system_.signal(pid, entry.stat.start, SIGKILL);
+        if (owner == kFinishedJob && !entry.stat.ended)
+            system_.signal(pid, entry.stat.start, SIGKILL);
         const auto job = jobs_.find(owner);
         if (job == jobs_.end()) continue;
         job->second.rss_bytes += entry.stat.rss_bytes;
@@ -157,15 +161,14 @@ std::uint64_t Processes::memory_bytes(int leader) const {
         if (entry.owner != leader) continue;
         if (const auto share = system_.proportional_bytes(pid))
             sum += *share;
-        else if (const auto stat =
-                     system_.find(pid))  // one that is at its end has nothing any more
+        else if (const auto stat = system_.find(pid))  // an exiting process has no PSS
             sum += stat->rss_bytes;
     }
     return sum;
 }
 
-std::vector<Processes::Left> Processes::left_by(int leader) const {
-    std::vector<Left> left;
+std::vector<Processes::Descendant> Processes::descendants_of(int leader) const {
+    std::vector<Descendant> left;
     for (const auto& [pid, entry] : table_)
         if (entry.owner == leader && pid != leader && !entry.stat.ended)
             left.push_back({pid, entry.stat});
@@ -174,11 +177,11 @@ std::vector<Processes::Left> Processes::left_by(int leader) const {
 
 namespace {
 
-// Those of the run and their descendants, by pid; never ourselves and our own ancestors.
+// Processes of the run and their descendants, by pid, without ourselves and our ancestors.
 std::map<int, ProcessInfo> survivors_of(std::string_view run, const ProcessTable& system) {
-    const std::uint64_t marked = run_in_marks(run);
+    const std::uint64_t marked = run_hash(run);
     const auto is_its = [&](int pid) {
-        const Mark mark = system.mark_of(pid);
+        const JobTag mark = system.tag_of(pid);
         return (mark.leader != 0 && mark.run == marked) ||
                run_of(system.environment_value(pid, kJobVariable)) == run;
     };
@@ -201,11 +204,11 @@ std::map<int, ProcessInfo> survivors_of(std::string_view run, const ProcessTable
 
 }  // namespace
 
-std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds patience,
+std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds timeout,
                                          ProcessTable& system) {
-    const SteadyTime until = std::chrono::steady_clock::now() + patience;
+    const SteadyTime until = std::chrono::steady_clock::now() + timeout;
     std::map<std::pair<int, std::uint64_t>, LeakedProcess> ended;
-    std::set<std::pair<int, std::uint64_t>> dying;  // before we did anything
+    std::set<std::pair<int, std::uint64_t>> dying;  // before the first signal
     while (true) {
         for (const auto& [pid, stat] : survivors_of(run, system)) {
             const std::pair key(pid, stat.start);
@@ -219,7 +222,7 @@ std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds pati
             system.signal(pid, start, SIGKILL);
             const auto stat = system.find(pid);
             process.killed = !stat || stat->start != start || stat->ended;
-            process.state = process.killed ? "" : state_in_words(stat->state);
+            process.state = process.killed ? "" : state_name(stat->state);
             any_left |= !process.killed;
         }
         if (!any_left || std::chrono::steady_clock::now() >= until) break;

@@ -1,12 +1,12 @@
-// Whose the processes of this machine are: each job's leader and all that came from it, also what
-// has left its session, its parents and its environment behind. Not here: when they are looked
-// for and ended (child_process.h).
+// Assigns processes to jobs: the leader of each job and all its descendants, including those that
+// left its session, lost their parents or cleared their environment. Not here: when to scan and to
+// kill (child_process.h).
 //
-// Orphans of our descendants become our children (the runner is a sub-reaper), so that nothing
-// that came from a job leaves our tree. A process belongs to a job by the first of: its session is
-// one that the job's leader or another of its processes began; it was the job's when last seen; its
-// parent is; its COMPAT_JOB says so; it has the mark of the job's leader (process_table.h); it is
-// an orphan and only one job runs that is older than it.
+// The runner is a sub-reaper: orphans of its descendants become its children, so no descendant of a
+// job leaves its tree. A process belongs to a job if one of these holds, in this order: a process
+// of the job began its session; it belonged to the job at the last scan; its parent belongs to the
+// job; its COMPAT_JOB names the job; it has the tag of the job's leader (process_table.h); it is an
+// orphan and only one running job is older.
 #pragma once
 
 #include <cstdint>
@@ -22,61 +22,61 @@
 
 namespace compat::exec {
 
-// The variable that names the job which a process came from.
+// Names the job of a process.
 inline constexpr const char* kJobVariable = "COMPAT_JOB";
-// Of a job's id, "RUN/NUMBER", the run: it stands for one folder (app/run_folder.h).
+// The run of a job's id "RUN/NUMBER"; it names one folder (runner/archive/run_folder.h).
 [[nodiscard]] std::string_view run_of(std::string_view job);
 
 class Processes {
   public:
-    struct Left {
+    struct Descendant {
         int pid = 0;
         ProcessInfo stat;
     };
 
-    // Orphans of our descendants become our children from here on. The children that we have
-    // already are never touched.
+    // Orphans of our descendants become our children from now on. Ignores children that we have
+    // already.
     explicit Processes(ProcessTable& system = process_table());
 
-    // `leader`, a child of ours or of the zygote, and leader of its session, runs the job `id`.
-    // Until `remove` its number must not be given to another: it is waited for after that.
+    // `leader`, a session leader and a child of ours or of the zygote, runs the job `id`. Reap it
+    // only after `remove`, so that its pid is not reused before.
     void add(int leader, const std::string& id);
-    // What is still left of the job then is not told of again, only killed at each scan.
+    // Later scans kill the remaining processes of the job without reporting them.
     void remove(int leader);
-    // A process that says so in its COMPAT_JOB is not to be taken for another job's: it is about to
-    // be added, or works for all.
+    // Processes with this COMPAT_JOB belong to no other job: their job is about to be added, or
+    // they serve all jobs.
     void expect(std::string id) { expected_.insert(std::move(id)); }
-    // A child of ours that works for all jobs.
+    // A child of ours that serves all jobs.
     void add_helper(int pid) { helpers_.insert(pid); }
     void remove_helper(int pid) { helpers_.erase(pid); }
 
-    // Looks at all processes: 10 to 30 µs each. Waits for the orphans that have ended; true where
-    // there were such, as what they have left may have been missed.
+    // Reads all processes, 10 to 30 µs each, and reaps ended orphans. True: it reaped some, whose
+    // children the scan may have missed.
     bool scan();
-    // Whether a job whose leader has ended left anybody. Reads one file: all that it left, or the
-    // first of each chain, have become our children. Without such there is nothing to scan for.
+    // Whether a job whose leader has ended has other processes: they, or the first of each chain,
+    // have become our children. Reads only the list of children.
     [[nodiscard]] bool has_orphans(int leader);
 
-    // Of the last scan, or over all of them: the sum over the job's processes.
+    // The sum over the job's processes: at the last scan, and the maximum of all scans.
     [[nodiscard]] std::uint64_t rss_bytes(int leader) const;
     [[nodiscard]] std::uint64_t peak_rss_bytes(int leader) const;
-    // Of those of the last scan, now: each page once, by its share. Costly.
+    // The PSS of the processes of the last scan, now: shared pages count once. Costly.
     [[nodiscard]] std::uint64_t memory_bytes(int leader) const;
-    // Those of the job that live, without its leader.
-    [[nodiscard]] std::vector<Left> left_by(int leader) const;
+    // The living processes of the job, without its leader.
+    [[nodiscard]] std::vector<Descendant> descendants_of(int leader) const;
     [[nodiscard]] ProcessTable& table() const { return system_; }
 
   private:
-    // An owner is a job's leader, or one of these.
+    // An owner is the pid of a job's leader, or one of these.
     enum : int {
-        kNobody = 0,   // not known, or not under us at all
-        kLost = -1,    // of a job that is over
-        kForeign = -2  // under a child that we had before any job
+        kNoJob = 0,         // unknown, or not our descendant
+        kFinishedJob = -1,  // of a job that has been removed
+        kPreexisting = -2   // of a child that we had before
     };
     struct Entry {
         ProcessInfo stat;
-        int owner = kNobody;
-        bool settled = false;  // `owner` is this scan's
+        int owner = kNoJob;
+        bool settled = false;  // `owner` is from this scan
     };
     struct Running {
         std::string id;
@@ -85,27 +85,26 @@ class Processes {
         std::uint64_t peak_rss_bytes = 0;
     };
 
-    [[nodiscard]] bool is_known_of_others(int pid, int leader) const;
+    [[nodiscard]] bool belongs_to_another(int pid, int leader) const;
     int owner_of(int pid);
-    int decide(int pid, const Entry& entry);
+    int determine_owner(int pid, const Entry& entry);
     int owner_of_orphan(int pid, const ProcessInfo& stat) const;
 
     ProcessTable& system_;
     int self_;
     std::unordered_map<int, Entry> table_;
-    std::map<int, Running> jobs_;            // by leader
-    std::unordered_map<int, int> sessions_;  // those that a job's processes began, and whose
+    std::map<int, Running> jobs_;            // key: leader
+    std::unordered_map<int, int> sessions_;  // begun by a job's process; value: leader
     std::unordered_set<int> helpers_;
     std::unordered_set<std::string> expected_;
-    std::unordered_map<int, std::uint64_t> before_;  // children that we had: pid, start
+    std::unordered_map<int, std::uint64_t> preexisting_;  // children that we had before: pid, start
 };
 
-// Ends every process that has the mark of the run's jobs or their COMPAT_JOB, and what descends
-// from one, and names them: the survivors of a runner that was killed. Returns when they are gone,
-// or after `patience`; one that is still there then has `killed` false. One that was dying already
-// is waited for, and named only where it does not go.
+// Kills the survivors of a killed runner: processes with a tag or a COMPAT_JOB of the run, and
+// their descendants. Returns them when they have ended or after `timeout`; `killed` is false for a
+// process that is alive then. Omits a process that was dying before, unless it stays alive.
 [[nodiscard]] std::vector<LeakedProcess> end_survivors(std::string_view run,
-                                                       Milliseconds patience = Milliseconds(5000),
+                                                       Milliseconds timeout = Milliseconds(5000),
                                                        ProcessTable& system = process_table());
 
 }  // namespace compat::exec

@@ -15,19 +15,18 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kNoMore = std::numeric_limits<std::int64_t>::max();
 
-// Of what a child may make as long as it likes, this much is kept.
+// Bounds for text that a child controls.
 constexpr size_t kLongestId = 64 << 10, kLongestMessage = 64 << 10;
 constexpr size_t kMostOpen = 256;
 
-// What the protocol has in its lines.
 struct Event {
     std::string name, id, state, type, message;
     bool has_id = false;
     std::optional<std::int64_t> pid, seq;
 };
 
-// Values are taken as they are read, so that a line that was cut gives what its head says. Nothing
-// that lies deeper than `failure` is kept.
+// Stores values during the parse, so that the head of a truncated line counts. Ignores everything
+// nested deeper than `failure`.
 std::optional<Event> event_of(std::string_view line, bool cut) {
     if (json_nests_deeper(line)) return std::nullopt;
     Event event;
@@ -54,7 +53,7 @@ std::optional<Event> event_of(std::string_view line, bool cut) {
             if (inner == "type") event.type = first_bytes(text, kLongestMessage);
             if (inner == "message") event.message = first_bytes(text, kLongestMessage);
         }
-        // Nothing is built of it, and nothing else entered.
+        // Builds no value and enters no other object.
         return depth == 0 || (what == Kind::object_start && depth == 1 && key == "failure");
     };
     const Json whole = Json::parse(line, take, /*allow_exceptions=*/false);
@@ -90,7 +89,7 @@ void ProgressReader::feed(std::string_view line, bool cut) {
         open_.push_back(std::move(event->id));
         if (open_.size() > kMostOpen) open_.pop_front();
     } else if (event->has_id && event->name == "end") {
-        ++progress_.ended;  // also of one that never started
+        ++progress_.ended;  // also without a start
         const auto open = std::find(open_.rbegin(), open_.rend(), event->id);
         if (open != open_.rend()) open_.erase(std::next(open).base());
         if (event->state != "passed")

@@ -1,6 +1,6 @@
-// The progress protocol: of a child's events file the executor understands `session`, `collected`,
-// `ready`, `start`, `end` and `finish`, and nothing else. Not here: what the tests did
-// (parsers/events.h), and never the log's text.
+// The progress protocol: the executor reads the events `session`, `collected`, `ready`, `start`,
+// `end` and `finish` from a child's events file. Not here: results of tests (parsers/events.h) and
+// the text of logs.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,30 @@
 
 namespace compat::exec {
 
-// Follows one growing events file, within bounds whatever a test puts in its place (line_reader.h).
+// Follows a growing events file, with bounded cost whatever a test writes there (line_reader.h).
 class ProgressReader {
   public:
     explicit ProgressReader(std::filesystem::path events, LineLimits limits = {})
         : lines_(std::move(events), limits) {}
 
-    // Reads what has been added since the last call. A file that is not there yet is no progress;
-    // one that was damaged and written again is read again. True where anything changed. Where more
-    // was added than is read at once, `progress().behind`: the next call reads on.
+    // Reads lines added since the last call; true if the progress changed. A missing file is no
+    // progress; a rewritten file is read again. If more lines remain, `progress().behind` is true.
     bool poll();
     [[nodiscard]] const Progress& progress() const { return progress_; }
-    // Of the tests that ended and did not pass, those since the last call.
+    // The tests that ended without passing since the last call.
     [[nodiscard]] std::vector<TestEnd> take_ends() { return std::exchange(ends_, {}); }
 
-    // One whole line, without its newline. Lines that are not of the protocol change nothing, nor
-    // do those out of their order: they were read before, or the harness did not write them. Of a
-    // line that was cut, its head counts.
+    // One line without its newline. Ignores lines outside the protocol and lines out of sequence:
+    // they were read before, or the harness did not write them. Reads the head of a `cut` line.
     void feed(std::string_view line, bool cut = false);
 
   private:
     bool is_next(std::int64_t seq);
 
     LineReader lines_;
-    std::int64_t pid_ = 0;   // writer of the first line; other processes' lines do not count
-    std::int64_t next_ = 0;  // number of the next line; 0: so far none had one
-    // Tests that have started and not ended, outermost first: the innermost of them.
+    std::int64_t pid_ = 0;   // writer of the first line; lines of other processes are ignored
+    std::int64_t next_ = 0;  // number of the next line; 0: no numbered line yet
+    // Started tests that have not ended, outermost first; bounded, without the outermost.
     std::deque<std::string> open_;
     Progress progress_;
     std::vector<TestEnd> ends_;

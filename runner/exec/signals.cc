@@ -8,13 +8,13 @@ namespace compat::exec {
 
 namespace {
 
-constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+constexpr int kHandled[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 constexpr int kIgnored[] = {SIGPIPE, SIGXFSZ, SIGUSR1};
 
 void mask(int how) {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : kEnding) sigaddset(&set, signal);
+    for (const int signal : kHandled) sigaddset(&set, signal);
     ::pthread_sigmask(how, &set, nullptr);
 }
 
@@ -48,26 +48,26 @@ Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
 void Signals::await() {
     set_.async_wait([this](const boost::system::error_code& error, int signal) {
         if (error) return;
-        take(signal);
+        handle(signal);
         await();
     });
 }
 
-void Signals::take(int signal) {
+void Signals::handle(int signal) {
     switch (signal) {
         case SIGUSR1:
             return handlers_.status();
         case SIGWINCH:
             return handlers_.resized();
         case SIGTSTP:
-            return stop_ourselves();
+            return suspend();
         default:
             return handlers_.stop("interrupted by " + signal_name(signal));
     }
 }
 
-// By the signal's own default, which stops nobody whom no shell could continue.
-void Signals::stop_ourselves() {
+// By the default action of SIGTSTP, which does not stop an orphaned process group.
+void Signals::suspend() {
     handlers_.pause();
     set_.remove(SIGTSTP);
     ::raise(SIGTSTP);

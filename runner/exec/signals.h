@@ -1,5 +1,4 @@
-// What the runner is told by signals while children run. Not for the children's signals
-// (launcher.h).
+// Signals sent to the runner. Not for signals to children (launcher.h).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -9,35 +8,33 @@
 
 namespace compat::exec {
 
-// Call first of all: a reader that goes away (`runner list … | head`), a file that may grow no more
-// (ulimit -f) and a question of how it goes (SIGUSR1) while no children run must not cut a run
-// short.
+// Call at start-up: a closed pipe (`runner list … | head`), a file size limit (ulimit -f) or a
+// SIGUSR1 while no child runs must not end the runner.
 void ignore_stray_signals();
-// In a child before it is executed: programs begin with these as they are by default.
+// In a child before exec, which keeps ignored signals ignored.
 void restore_ignored_signals();
-// From here on SIGINT, SIGTERM, SIGHUP and SIGUSR1 wait until a loop handles them: whoever has
-// begun a run stores that it was interrupted, and why.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 stay pending until a loop handles them, so that a run stores
+// that it was interrupted, and why.
 void block_termination_signals();
 
 struct SignalHandlers {
     std::function<void(std::string reason)> stop;  // SIGINT, SIGTERM, SIGHUP
     std::function<void()> status;                  // SIGUSR1
     std::function<void()> resized;                 // SIGWINCH
-    // SIGTSTP: `pause` is called, the runner stops, `resume` is called when it goes on.
+    // SIGTSTP: `pause` runs, the runner stops, `resume` runs after SIGCONT.
     std::function<void()> pause, resume;
 };
 
-// While it lives the signals are handled on the event loop. SIGHUP and SIGTSTP stay ignored where
-// they were: under nohup a lost terminal is no reason to stop, and a shell that cannot continue us
-// must not be able to stop us.
+// Handles the signals on the event loop during its lifetime. Leaves SIGHUP and SIGTSTP ignored if
+// they were: nohup ignores SIGHUP, and a shell without job control could not continue us.
 class Signals {
   public:
     Signals(boost::asio::io_context& io, SignalHandlers handlers);
 
   private:
     void await();
-    void take(int signal);
-    void stop_ourselves();
+    void handle(int signal);
+    void suspend();
 
     SignalHandlers handlers_;
     boost::asio::signal_set set_;

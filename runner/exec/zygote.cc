@@ -21,12 +21,12 @@ using boost::system::error_code;
 
 namespace {
 
-// Of the zygote's last words, this much is repeated.
-constexpr size_t kLongestReason = 300;
+// Of the last line of the zygote's log.
+constexpr size_t kLongestLine = 300;
 
-// One message; empty where there is none in time or the other side has hung up.
-std::string receive(int socket, Milliseconds patience) {
-    const SteadyTime until = std::chrono::steady_clock::now() + patience;
+// One message; empty on a timeout or a hang-up.
+std::string receive(int socket, Milliseconds timeout) {
+    const SteadyTime until = std::chrono::steady_clock::now() + timeout;
     pollfd waiting{socket, POLLIN, 0};
     while (true) {
         const auto left =
@@ -57,9 +57,9 @@ bool send(int socket, std::string message, int descriptor) {
            static_cast<ssize_t>(message.size());
 }
 
-constexpr std::string_view kLost = "lost ";
+constexpr std::string_view kDeviceLost = "lost ";
 
-// "forked 123" → 123 where `word` is "forked"; -1: it says something else.
+// number_after("forked 123", "forked") is 123; -1: another word.
 int number_after(std::string_view answer, std::string_view word) {
     int number = -1;
     if (answer.starts_with(word) && answer.substr(word.size()).starts_with(' '))
@@ -73,83 +73,85 @@ std::string last_line(const std::filesystem::path& log) {
     if (end == std::string::npos) return {};
     const size_t newline = text.rfind('\n', end);
     const size_t begin = newline == std::string::npos ? 0 : newline + 1;
-    return text.substr(begin, std::min(end + 1 - begin, kLongestReason));
+    return text.substr(begin, std::min(end + 1 - begin, kLongestLine));
 }
 
 }  // namespace
 
-ZygoteLauncher::ZygoteLauncher(asio::io_context& io, PosixLauncher& launcher, Say say)
-    : io_(io), launcher_(launcher), say_(std::move(say)), socket_(io), patience_(io) {}
+ZygoteLauncher::ZygoteLauncher(asio::io_context& io, PosixLauncher& launcher, Notify notify)
+    : io_(io), launcher_(launcher), notify_(std::move(notify)), socket_(io), import_timer_(io) {}
 
 ZygoteLauncher::~ZygoteLauncher() = default;
 
-void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> go_on) {
+void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> on_ready) {
     zygote_ = std::move(zygote);
     zygote_.job.helper = true;
-    go_on_ = std::move(go_on);
+    on_ready_ = std::move(on_ready);
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return give_up(std::strerror(errno));
     Fd ours(ends[0]);
     const Fd theirs(ends[1]);
     launcher_.processes().expect(zygote_.job.id);
-    auto child =
-        launcher_.start_by([&](int output) { return spawn(zygote_.job, output, theirs.get()); },
-                           zygote_.job, false, [this](const Ended& ended) { gone(ended); });
+    auto child = launcher_.start_with(
+        [&](int output) { return spawn(zygote_.job, output, theirs.get()); }, zygote_.job, false,
+        [this](const ChildResult& ended) { on_exit(ended); });
     if (!child) return give_up(to_line(child.error()));
     child_ = std::move(*child);
     socket_.assign(ours.release());
-    when_readable(socket_, [this] { answered(); });
-    patience_.expires_after(zygote_.patience);
-    patience_.async_wait([this](const error_code& error) {
+    when_readable(socket_, [this] { on_message(); });
+    import_timer_.expires_after(zygote_.import_timeout);
+    import_timer_.async_wait([this](const error_code& error) {
         if (!error)
-            give_up(fmt::format("it took longer than {}",
-                                human(std::chrono::duration<double>(zygote_.patience))));
+            give_up(fmt::format("the imports took longer than {}",
+                                human(std::chrono::duration<double>(zygote_.import_timeout))));
     });
 }
 
-void ZygoteLauncher::answered() {
+void ZygoteLauncher::on_message() {
     const std::string answer = receive(socket_.native_handle(), {});
-    if (answer.starts_with(kLost))
-        return give_up(fmt::format("its imports initialise {}, which a forked process cannot use",
-                                   answer.substr(kLost.size())));
+    if (answer.starts_with(kDeviceLost))
+        return give_up(fmt::format("the imports initialise {}, which a forked process cannot use",
+                                   answer.substr(kDeviceLost.size())));
     const int threads = number_after(answer, "ready");
-    if (threads < 0) return;  // it has hung up: its end, or our patience's, says more
+    if (threads < 0) return;  // a hang-up: on_exit or the timeout gives the reason
     if (threads != 1)
-        return give_up(fmt::format("it has {} threads, which a fork would lose", threads));
+        return give_up(fmt::format(
+            "the imports started threads ({} in all), which a fork would lose", threads));
     ready_ = true;
-    done_warming();
+    finish_warm_up();
 }
 
-void ZygoteLauncher::gone(const Ended& ended) { give_up("it has ended: " + describe(ended.end)); }
+void ZygoteLauncher::on_exit(const ChildResult& ended) {
+    give_up("the import process ended: " + describe(ended.end));
+}
 
 void ZygoteLauncher::give_up(const std::string& why) {
-    const std::string said = last_line(zygote_.job.log);
-    say_(fmt::format("warm start is off{}: the process that imports for all: {}{}{}",
-                     ready_ ? " from here on" : "", why, said.empty() ? "" : ": ", said));
+    const std::string line = last_line(zygote_.job.log);
+    notify_(fmt::format("warm start disabled{}: {}{}{}", ready_ ? " for the remaining jobs" : "",
+                        why, line.empty() ? "" : ": ", line));
     ready_ = false;
     const auto ended = std::move(child_);
     error_code ignored;
     socket_.close(ignored);
-    done_warming();
+    finish_warm_up();
 }
 
-// From the loop: whoever goes on may start jobs at once.
-void ZygoteLauncher::done_warming() {
-    patience_.cancel();
-    if (go_on_) asio::post(io_, std::exchange(go_on_, nullptr));
+// From the loop: `on_ready` may start jobs at once.
+void ZygoteLauncher::finish_warm_up() {
+    import_timer_.cancel();
+    if (on_ready_) asio::post(io_, std::exchange(on_ready_, nullptr));
 }
 
-bool ZygoteLauncher::is_like_the_zygote(const Job& job) const {
+bool ZygoteLauncher::shares_setup(const Job& job) const {
     return job.cwd == zygote_.job.cwd && job.common_env == zygote_.job.common_env;
 }
 
 Expected<std::unique_ptr<Child>> ZygoteLauncher::start(const Job& job,
-                                                       std::function<void(Ended)> on_end) {
-    if (!ready_ || !job.warm || !is_like_the_zygote(job))
-        return launcher_.start(job, std::move(on_end));
+                                                       std::function<void(ChildResult)> on_end) {
+    if (!ready_ || !job.warm || !shares_setup(job)) return launcher_.start(job, std::move(on_end));
     auto forked =
-        launcher_.start_by([&](int output) { return fork(job, output); }, job, true, on_end);
+        launcher_.start_with([&](int output) { return fork(job, output); }, job, true, on_end);
     if (forked || ready_) return forked;
     return launcher_.start(job, std::move(on_end));
 }
@@ -166,16 +168,16 @@ Expected<int> ZygoteLauncher::fork(const Job& job, int output) {
     launcher_.processes().expect(job.id);
     std::string answer;
     if (send(socket_.native_handle(), std::move(message), output))
-        answer = receive(socket_.native_handle(), zygote_.answer);
+        answer = receive(socket_.native_handle(), zygote_.answer_timeout);
     if (answer == "later") return 0;
     if (const int pid = number_after(answer, "forked"); pid > 0) return pid;
-    give_up(answer.empty() ? "it does not answer" : answer);
-    end_strays(job);
-    return fail(ErrorKind::spawn, "it could not be forked");
+    give_up(answer.empty() ? "the import process does not answer" : answer);
+    kill_strays(job);
+    return fail(ErrorKind::spawn, "the zygote could not fork");
 }
 
-// What it may have forked all the same: two processes would write one job's files.
-void ZygoteLauncher::end_strays(const Job& job) {
+// A fork that the zygote did not report: two processes would write the files of one job.
+void ZygoteLauncher::kill_strays(const Job& job) {
     ProcessTable& system = launcher_.processes().table();
     for (const int pid : system.pids()) {
         const auto stat = system.find(pid);

@@ -1,13 +1,13 @@
-// Warm start: children that are forked from one process, the zygote, which has imported what they
-// all need. What it forks becomes our own child (we are a sub-reaper) and is watched as any other;
-// nothing of a child's life goes through the zygote. Needs Linux: elsewhere there is none, and
-// every job is spawned. Not here: what the zygote imports and how it forks (runner/harness), which
-// jobs may come from it and what is believed of them (runner/plan).
+// Warm start: jobs are forked from one process, the zygote, which has imported the modules that
+// they share. A forked process becomes our child (we are a sub-reaper) and is watched like any
+// other. Needs Linux; other systems spawn every job. Not here: the imports and the fork
+// (runner/harness), and which jobs may be forked (runner/plan).
 //
-// Over a socket of whole messages (SOCK_SEQPACKET) it is asked with the words of the job's command
-// line that are not its own, an empty word and the job's variables as NAME=VALUE, NUL between them;
-// the end of the pipe for the job's output comes along. It answers `ready THREADS` once, then
-// `forked PID`, `refused WHY` or `later` (no process or memory to spare) to each request.
+// A request is one message on a SOCK_SEQPACKET socket: the arguments of the job that the zygote
+// does not have, an empty word, and the job's variables as NAME=VALUE, separated by NUL; the write
+// end of the pipe for the output comes with it. The zygote sends `ready THREADS` or `lost DEVICE`
+// once, and answers each request with `forked PID`, `refused WHY` or `later` (no process or memory
+// to spare).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,45 +23,46 @@
 namespace compat::exec {
 
 struct Zygote {
-    // How it is started: its end of the socket is its descriptor kPassed. Jobs differ from it in
-    // the end of their command lines, and in variables of their own. Its COMPAT_JOB is at least as
-    // long as any job's: a forked process writes its own in that place.
+    // Its end of the socket is descriptor kInheritedFd. Jobs share its command line up to a point
+    // and differ in variables of their own. Its COMPAT_JOB is at least as long as that of any job:
+    // a forked process overwrites it in place.
     Job job;
-    Milliseconds patience{300'000};  // for its imports
-    Milliseconds answer{10'000};     // for a fork, which takes milliseconds; the loop waits for it
+    Milliseconds import_timeout{300'000};
+    Milliseconds answer_timeout{10'000};  // a fork takes milliseconds; the event loop waits
 };
 
 class ZygoteLauncher final : public Launcher {
   public:
-    using Say = std::function<void(std::string)>;
+    using Notify = std::function<void(std::string)>;
 
-    // Starts through `launcher` what is not forked. `say` is told, once, why nothing is any more.
-    ZygoteLauncher(boost::asio::io_context& io, PosixLauncher& launcher, Say say);
+    // Spawns other jobs through `launcher`. Calls `notify` once, with the reason, if warm start
+    // ends.
+    ZygoteLauncher(boost::asio::io_context& io, PosixLauncher& launcher, Notify notify);
     ~ZygoteLauncher() override;
 
-    // Starts the zygote. `go_on` is called once, later: its imports are done, or there is none.
-    void warm_up(Zygote zygote, std::function<void()> go_on);
+    // Starts the zygote. Calls `on_ready` once, later: the imports are done or have failed.
+    void warm_up(Zygote zygote, std::function<void()> on_ready);
     [[nodiscard]] Expected<std::unique_ptr<Child>> start(
-        const Job& job, std::function<void(Ended)> on_end) override;
+        const Job& job, std::function<void(ChildResult)> on_end) override;
 
   private:
-    void answered();
-    void gone(const Ended& ended);
+    void on_message();
+    void on_exit(const ChildResult& ended);
     void give_up(const std::string& why);
-    void done_warming();
-    [[nodiscard]] bool is_like_the_zygote(const Job& job) const;
+    void finish_warm_up();
+    [[nodiscard]] bool shares_setup(const Job& job) const;
     [[nodiscard]] Expected<int> fork(const Job& job, int output);
-    void end_strays(const Job& job);
+    void kill_strays(const Job& job);
 
     boost::asio::io_context& io_;
     PosixLauncher& launcher_;
-    Say say_;
+    Notify notify_;
     Zygote zygote_;
     bool ready_ = false;
-    std::function<void()> go_on_;
+    std::function<void()> on_ready_;
     std::unique_ptr<Child> child_;
     boost::asio::posix::stream_descriptor socket_;
-    boost::asio::steady_timer patience_;
+    boost::asio::steady_timer import_timer_;
 };
 
 }  // namespace compat::exec

@@ -300,7 +300,7 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
         result.leaked.push_back({leaked.pid, masked(leaked.argv), leaked.killed});
 
     account(module, result.record);
-    if (finished.trouble && !trouble_) trouble_ = finished.trouble;
+    if (finished.infrastructure_error && !trouble_) trouble_ = finished.infrastructure_error;
     save(module, std::move(result));
     --under_way_;
     const bool ours = finished.end.kind == ProcessEnd::Kind::stopped ||

@@ -49,10 +49,10 @@ TEST(ProcessEnd, AKillIsForWantOfMemoryOnlyWhereSomethingSaysSo) {
     ProcessEnd kill = ProcessEnd::signaled(SIGKILL);
     kill.peak_rss_bytes = 14 << 20;
     EXPECT_EQ(words_for(kill), "killed by SIGKILL, not sent by the runner");
-    kill = ProcessEnd::signaled(SIGKILL, "the peak RSS was 6.0 GiB of 6.2 GiB");
+    kill = ProcessEnd::signaled(SIGKILL, "peak RSS 6.0 GiB of 6.2 GiB");
     EXPECT_EQ(name_of_end(kill), "SIGKILL");
     EXPECT_EQ(words_for(kill),
-              "killed by SIGKILL, not sent by the runner: likely out of memory: the peak RSS was "
+              "killed by SIGKILL, not sent by the runner: likely out of memory: peak RSS "
               "6.0 GiB of 6.2 GiB");
 }
 

@@ -220,19 +220,19 @@ def cold_cases(runner, python, folder):
 
 
 @pytest.mark.parametrize("library, why, options", ids=("raises", "aborts", "threads", "accelerator"), argvalues=[
-    ("raise ImportError('no such accelerator')", "it has ended: exit code 1: ImportError: no such accelerator",
+    ("raise ImportError('no such accelerator')", "the import process ended: exit code 1: ImportError: no such accelerator",
      ("--shim", "off")),
-    ("import os; os.abort()", "it has ended: SIGABRT", ("--shim", "off")),
+    ("import os; os.abort()", "the import process ended: SIGABRT", ("--shim", "off")),
     ("import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
-     "it has 2 threads, which a fork would lose", ("--shim", "off")),
+     "the imports started threads (2 in all), which a fork would lose", ("--shim", "off")),
     ("import torch; ONE = torch.ones(1, device='cuda')",
-     "its imports initialise cuda, which a forked process cannot use", ("--simulate", "cuda")),
+     "the imports initialise cuda, which a forked process cannot use", ("--simulate", "cuda")),
 ])
 def test_every_module_runs_when_warm_start_turns_itself_off(runner, python, suite, library, why, options):
     folder = suite({"test_a": PASSES, "test_b": PASSES}, library=library)
     ran = runner(folder, "--python", python, *options)
     assert ran.code == 0, ran.out + ran.err
-    assert f"note: warm start is off: the process that imports for all: {why}" in ran.out
+    assert f"note: warm start disabled: {why}" in ran.out
     assert attempts(ran.results) == {f"tests/test_{m}.py": [(1, "whole", 0)] for m in "ab"}
 
 

@@ -68,7 +68,7 @@ class ChildrenTest : public testing::Test {
                 progress_of[progress->job] = progress->progress;
             if (const auto* done = std::get_if<JobFinished>(&event)) {
                 finished[done->job] = *done;
-                if (done->trouble) reply.stop = to_line(*done->trouble);
+                if (done->infrastructure_error) reply.stop = to_line(*done->infrastructure_error);
             }
             if (std::holds_alternative<Tick>(event)) ++ticks;
             if (const auto* note = std::get_if<Note>(&event)) notes.push_back(note->text);

@@ -99,8 +99,8 @@ TEST_F(ChildrenTest, StopsTheRunWhenALogCannotBeWritten) {
     add({"exit", "0"});
     jobs[0].log = "/dev/full";
     run(1);
-    ASSERT_TRUE(finished[0].trouble);
-    EXPECT_EQ(finished[0].trouble->kind, ErrorKind::io);
+    ASSERT_TRUE(finished[0].infrastructure_error);
+    EXPECT_EQ(finished[0].infrastructure_error->kind, ErrorKind::io);
     EXPECT_TRUE(ended.stopped);
 }
 

@@ -299,7 +299,7 @@ TEST_F(EndingsTest, EndsTheRunWhenTheDiskIsFull) {
     add({"exit", "0"});
     run(2);
     EXPECT_THAT(how(0), AllOf(HasSubstr("cannot write the log"), HasSubstr("No space left")));
-    ASSERT_TRUE(finished[0].trouble);
+    ASSERT_TRUE(finished[0].infrastructure_error);
     EXPECT_THAT(how(1), HasSubstr("No space left"));
     EXPECT_THAT(ended.not_started, ElementsAre(2u));
     EXPECT_LT(finished[0].duration.count(), 300) << "it would hang for 600 s";

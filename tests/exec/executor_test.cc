@@ -117,15 +117,15 @@ TEST_F(ExecutorTest, ReportsAFailedSpawnAndRunsTheOtherJobs) {
 }
 
 TEST_F(ExecutorTest, RetriesAStartWhileNoProcessIsAvailable) {
-    launcher.has_room = false;
+    launcher.can_spawn = false;
     begin({"a", "b", "c"}, 2);
     EXPECT_THAT(all<JobFinished>(), IsEmpty());
     clock.advance(Milliseconds(200));
     EXPECT_EQ(executor->next_deadline(), clock.steady());
-    launcher.has_room = true;
+    launcher.can_spawn = true;
     executor->tick();
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));
-    launcher.has_room = false;
+    launcher.can_spawn = false;
     launcher.end("a");
     // No limit while another job runs.
     for (int i = 0; i < 100; ++i) {
@@ -183,7 +183,7 @@ TEST_F(ExecutorTest, ReportsAChildThatSigkillDoesNotEndAndRunsTheOthers) {
 
 TEST_F(ExecutorTest, RestartsTheTestTimeoutAtEachTestStart) {
     begin({"a"}, 1, Milliseconds(10'000), Milliseconds(1000));
-    EXPECT_EQ(executor->shortest_test(), Milliseconds(1000));
+    EXPECT_EQ(executor->shortest_test_timeout(), Milliseconds(1000));
     Progress progress;
     progress.session = true;
     executor->report(0, progress);
@@ -248,7 +248,7 @@ TEST_F(ExecutorTest, KillsAChildPastItsMemoryLimitAtOnce) {
 
 TEST_F(ExecutorTest, EndsAChildWhoseLogCannotBeWritten) {
     begin({"a"}, 1, Milliseconds(1000));
-    launcher.children["a"]->state.trouble = Error{ErrorKind::io, "no space", {}, {}};
+    launcher.children["a"]->state.log_error = Error{ErrorKind::io, "no space", {}, {}};
     executor->tick();
     EXPECT_EQ(signals("a"), (Signals{{'g', SIGTERM}}));
     launcher.end("a", ProcessEnd::signaled(SIGTERM));

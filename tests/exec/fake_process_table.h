@@ -13,7 +13,7 @@ class FakeProcessTable : public ProcessTable {
         ProcessInfo info;
         std::string job;  // the value of COMPAT_JOB
         bool dying = false;
-        Mark mark;
+        JobTag mark;
     };
     // A child of `parent` that began `start` ticks after boot.
     Process& add(int pid, int parent, std::uint64_t start = 1) {
@@ -50,12 +50,12 @@ class FakeProcessTable : public ProcessTable {
         const auto it = processes.find(pid);
         return it == processes.end() ? "" : it->second.job;
     }
-    void mark_leader(int pid, std::string_view run) override {
-        processes[pid].mark = {run_in_marks(run), pid};
+    void tag_leader(int pid, std::string_view run) override {
+        processes[pid].mark = {run_hash(run), pid};
     }
-    Mark mark_of(int pid) const override {
+    JobTag tag_of(int pid) const override {
         const auto it = processes.find(pid);
-        return it == processes.end() ? Mark{} : it->second.mark;
+        return it == processes.end() ? JobTag{} : it->second.mark;
     }
     void adopt_orphans() override {}
     // SIGKILL ends a process at once unless its state is D.

@@ -42,7 +42,7 @@ TEST(LogWriter, KeepsHeadAndTailAndReportsDroppedBytes) {
         for (const auto& piece : row.pieces) writer.append(piece);
         EXPECT_EQ(writer.finish(), row.dropped);
         EXPECT_EQ(read_file(dir / "log").value(), row.expected);
-        EXPECT_FALSE(writer.trouble());
+        EXPECT_FALSE(writer.error());
         EXPECT_FALSE(std::filesystem::exists(dir / "log.tmp"));
     }
 }
@@ -62,15 +62,15 @@ TEST(LogWriter, ReportsAFullDiskOnceAndStopsWriting) {
     writer.append("abc");
     writer.append("def");
     writer.finish();
-    ASSERT_TRUE(writer.trouble());
-    EXPECT_EQ(writer.trouble()->kind, ErrorKind::io);
-    EXPECT_THAT(writer.trouble()->message, testing::HasSubstr("No space left"));
+    ASSERT_TRUE(writer.error());
+    EXPECT_EQ(writer.error()->kind, ErrorKind::io);
+    EXPECT_THAT(writer.error()->message, testing::HasSubstr("No space left"));
 }
 
 TEST(LogWriter, ReportsAMissingFolder) {
     LogWriter writer("/nonexistent/log", 0);
-    ASSERT_TRUE(writer.trouble());
-    EXPECT_EQ(writer.trouble()->where, "/nonexistent/log");
+    ASSERT_TRUE(writer.error());
+    EXPECT_EQ(writer.error()->where, "/nonexistent/log");
 }
 
 }  // namespace

@@ -30,10 +30,10 @@ class OwnersTest : public testing::Test {
         }
     }
     FakeProcessTable::Process& add(int pid, int parent) { return system.add(pid, parent, 20); }
-    std::vector<int> left_by(int leader) {
+    std::vector<int> descendants_of(int leader) {
         processes->scan();
         std::vector<int> pids;
-        for (const auto& left : processes->left_by(leader)) pids.push_back(left.pid);
+        for (const auto& left : processes->descendants_of(leader)) pids.push_back(left.pid);
         std::sort(pids.begin(), pids.end());
         return pids;
     }
@@ -47,35 +47,35 @@ TEST_F(OwnersTest, KeepsADescendantWithItsJobAfterItsParentsEnd) {
     add(50, kFirst);
     add(51, 50);
     add(60, kSecond);
-    EXPECT_THAT(left_by(kFirst), ElementsAre(50, 51));
+    EXPECT_THAT(descendants_of(kFirst), ElementsAre(50, 51));
     system.processes.erase(50);
     system.processes[51].info.parent = system.self;
-    EXPECT_THAT(left_by(kFirst), ElementsAre(51)) << "it was the job's when last seen";
-    EXPECT_THAT(left_by(kSecond), ElementsAre(60));
+    EXPECT_THAT(descendants_of(kFirst), ElementsAre(51)) << "it was the job's when last seen";
+    EXPECT_THAT(descendants_of(kSecond), ElementsAre(60));
 }
 
 TEST_F(OwnersTest, AssignsAnOrphanByItsSessionItsVariableOrItsMark) {
     add(50, system.self).info.session = kFirst;
     add(51, system.self).job = "run/" + std::to_string(kSecond);
-    add(52, system.self).mark = {run_in_marks("run"), kSecond};
-    add(53, system.self).mark = {run_in_marks("another run"), kSecond};
+    add(52, system.self).mark = {run_hash("run"), kSecond};
+    add(53, system.self).mark = {run_hash("another run"), kSecond};
     add(54, system.self);  // nothing to assign it by
-    EXPECT_THAT(left_by(kFirst), ElementsAre(50));
-    EXPECT_THAT(left_by(kSecond), ElementsAre(51, 52));
+    EXPECT_THAT(descendants_of(kFirst), ElementsAre(50));
+    EXPECT_THAT(descendants_of(kSecond), ElementsAre(51, 52));
     EXPECT_TRUE(processes->has_orphans(kFirst));
 }
 
 TEST_F(OwnersTest, TreatsAReusedPidAsAnotherProcess) {
     add(50, kFirst);
-    EXPECT_THAT(left_by(kFirst), ElementsAre(50));
+    EXPECT_THAT(descendants_of(kFirst), ElementsAre(50));
     system.add(50, 1, 99).info.session = 1;
-    EXPECT_THAT(left_by(kFirst), IsEmpty());
+    EXPECT_THAT(descendants_of(kFirst), IsEmpty());
 }
 
 TEST_F(OwnersTest, IgnoresEarlierChildrenAndDoesNotReapThem) {
     add(50, kBefore);
     system.processes[kBefore].info.ended = true;
-    EXPECT_THAT(left_by(kFirst), IsEmpty());
+    EXPECT_THAT(descendants_of(kFirst), IsEmpty());
     EXPECT_TRUE(system.processes.contains(kBefore));
 }
 
@@ -87,7 +87,7 @@ TEST_F(OwnersTest, ReapsZombiesOfAJob) {
 
 TEST_F(OwnersTest, KillsLeftoversOfAFinishedJobAtEachScan) {
     add(50, kFirst).info.state = 'D';
-    EXPECT_THAT(left_by(kFirst), ElementsAre(50));
+    EXPECT_THAT(descendants_of(kFirst), ElementsAre(50));
     system.processes.erase(kFirst);
     processes->remove(kFirst);
     processes->scan();
@@ -98,9 +98,9 @@ TEST(MemoryEvidence, NamesAPeakNearTheLimitOrAKernelKill) {
     test_support::FakeProcessTable system;
     system.kills = 7;
     EXPECT_EQ(memory_evidence(system, 7, 14u << 20), "");
-    EXPECT_EQ(memory_evidence(system, 7, 900u << 20), "the peak RSS was 900 MiB of 1000 MiB");
+    EXPECT_EQ(memory_evidence(system, 7, 900u << 20), "peak RSS 900 MiB of 1000 MiB");
     EXPECT_EQ(memory_evidence(system, 6, 14u << 20),
-              "the kernel killed for it meanwhile (peak RSS 14 MiB)");
+              "the kernel's OOM killer ran meanwhile (peak RSS 14 MiB)");
 }
 
 TEST(FakeSurvivors, OmitsAProcessThatIsDyingAlready) {

@@ -13,9 +13,9 @@
 namespace compat::exec {
 namespace {
 
-using test_support::Marked;
 using test_support::Parent;
 using test_support::start_sleeper;
+using test_support::Tagged;
 
 TEST(ProcessTable, ReadsAProcessOfAnyNameAndItsAncestors) {
     int ready[2];
@@ -54,11 +54,11 @@ TEST(ProcessTable, ReadsAProcessOfAnyNameAndItsAncestors) {
 }
 
 TEST(ProcessTable, KeepsTheMarkAcrossForkAndExec) {
-    const Marked marked("a run");
+    const Tagged marked("a run");
     const int pid = start_sleeper(nullptr, Parent::has_ended);
-    EXPECT_EQ(process_table().mark_of(pid).leader, ::getpid());
-    EXPECT_EQ(process_table().mark_of(pid).run, run_in_marks("a run"));
-    EXPECT_NE(process_table().mark_of(pid).run, run_in_marks("a rum"));
+    EXPECT_EQ(process_table().tag_of(pid).leader, ::getpid());
+    EXPECT_EQ(process_table().tag_of(pid).run, run_hash("a run"));
+    EXPECT_NE(process_table().tag_of(pid).run, run_hash("a rum"));
     ::kill(pid, SIGKILL);
 }
 

@@ -19,9 +19,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 using test_support::end_sleeper;
-using test_support::Marked;
 using test_support::Parent;
 using test_support::start_sleeper;
+using test_support::Tagged;
 
 TEST(Processes, AssignsAnOrphanByItsVariableOrToTheOnlyJob) {
     Processes processes;
@@ -33,27 +33,28 @@ TEST(Processes, AssignsAnOrphanByItsVariableOrToTheOnlyJob) {
     processes.expect("r/2");
     EXPECT_TRUE(processes.has_orphans(leader));
     processes.scan();
-    EXPECT_THAT(processes.left_by(leader), IsEmpty()) << "it is expected as a job";
+    EXPECT_THAT(processes.descendants_of(leader), IsEmpty()) << "it is expected as a job";
     processes.add(next, "r/2");
     EXPECT_FALSE(processes.has_orphans(leader));
 
     const int own = start_sleeper("COMPAT_JOB=r/1", Parent::has_ended);
     const int foreign = start_sleeper("COMPAT_JOB=another run's/1", Parent::has_ended);
-    const auto left_by = [&](int job) {
+    const auto descendants_of = [&](int job) {
         std::vector<int> pids;
-        for (const auto& left : processes.left_by(job)) pids.push_back(left.pid);
+        for (const auto& left : processes.descendants_of(job)) pids.push_back(left.pid);
         return pids;
     };
     processes.scan();
-    EXPECT_THAT(left_by(leader), ElementsAre(own));
-    EXPECT_THAT(left_by(next), IsEmpty()) << "the orphan of another run may belong to either job";
+    EXPECT_THAT(descendants_of(leader), ElementsAre(own));
+    EXPECT_THAT(descendants_of(next), IsEmpty())
+        << "the orphan of another run may belong to either job";
     EXPECT_GT(processes.rss_bytes(leader), processes.rss_bytes(next));
 
     end_sleeper(own);
     end_sleeper(next);
     processes.remove(next);
     processes.scan();
-    EXPECT_THAT(left_by(leader), ElementsAre(foreign));
+    EXPECT_THAT(descendants_of(leader), ElementsAre(foreign));
     EXPECT_TRUE(processes.has_orphans(leader));
     end_sleeper(foreign);
     EXPECT_FALSE(processes.has_orphans(leader));
@@ -76,7 +77,7 @@ TEST(Processes, SignalsOnlyTheProcessOfTheGivenStart) {
 TEST(Survivors, FindsThemByTheMarkOrTheVariableOfTheirRun) {
     const std::string run = "r.1-" + std::to_string(::getpid()), other = run + "0";
     const auto start_marked = [](const std::string& name) {
-        const Marked marked(name);
+        const Tagged marked(name);
         return start_sleeper(nullptr, Parent::has_ended);
     };
     const int cleared = start_marked(run), of_other = start_marked(other);

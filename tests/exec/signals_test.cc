@@ -35,7 +35,7 @@ class SignalsTest : public test_support::ChildrenTest {
                 events << "paused" << std::endl;
             }
             if (std::holds_alternative<Resumed>(event)) events << "resumed" << std::endl;
-            if (std::holds_alternative<StatusAsked>(event)) events << "status" << std::endl;
+            if (std::holds_alternative<StatusRequested>(event)) events << "status" << std::endl;
             if (const auto* done = std::get_if<JobFinished>(&event))
                 events << describe(done->end) << std::endl;
         });

@@ -50,18 +50,18 @@ inline int start_sleeper(const char* variable, Parent parent) {
 }
 
 // Processes started while it lives inherit the mark of the run.
-class Marked {
+class Tagged {
   public:
-    explicit Marked(std::string_view run) {
-        ::getrlimit(RLIMIT_LOCKS, &before_);
-        process_table().mark_leader(::getpid(), run);
+    explicit Tagged(std::string_view run) {
+        ::getrlimit(RLIMIT_LOCKS, &preexisting_);
+        process_table().tag_leader(::getpid(), run);
     }
-    ~Marked() { ::setrlimit(RLIMIT_LOCKS, &before_); }
-    Marked(const Marked&) = delete;
-    Marked& operator=(const Marked&) = delete;
+    ~Tagged() { ::setrlimit(RLIMIT_LOCKS, &preexisting_); }
+    Tagged(const Tagged&) = delete;
+    Tagged& operator=(const Tagged&) = delete;
 
   private:
-    rlimit before_{};
+    rlimit preexisting_{};
 };
 
 inline void end_sleeper(int pid) {

@@ -145,19 +145,18 @@ TEST_F(ZygoteTest, NamesFailedImportsAndSpawnsEveryJob) {
     preload("raise ImportError('no such accelerator')\n");
     module("passes", "pass");
     run_warm();
-    EXPECT_THAT(notes, ElementsAre("warm start is off: the process that imports for all: it has "
-                                   "ended: exit code 1: ImportError: no such accelerator"));
+    EXPECT_THAT(notes, ElementsAre("warm start disabled: the import process ended: exit code 1: "
+                                   "ImportError: no such accelerator"));
     EXPECT_EQ(how(0), "exit code 0");
     EXPECT_FALSE(finished[0].forked);
 }
 
 TEST_F(ZygoteTest, GivesUpOnImportsThatHang) {
     preload("import time; time.sleep(600)\n");
-    zygote.patience = Milliseconds(700);
+    zygote.import_timeout = Milliseconds(700);
     module("passes", "pass");
     run_warm();
-    EXPECT_THAT(notes, ElementsAre("warm start is off: the process that imports for all: it took "
-                                   "longer than 0.7s"));
+    EXPECT_THAT(notes, ElementsAre("warm start disabled: the imports took longer than 0.7s"));
     EXPECT_EQ(how(0), "exit code 0");
     EXPECT_TRUE(the_zygote_ends());
 }
@@ -168,8 +167,8 @@ TEST_F(ZygoteTest, DoesNotForkAfterImportsThatStartThreads) {
         "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n");
     module("passes", "pass");
     run_warm();
-    EXPECT_THAT(notes, ElementsAre("warm start is off: the process that imports for all: it has 2 "
-                                   "threads, which a fork would lose"));
+    EXPECT_THAT(notes, ElementsAre("warm start disabled: the imports started threads (2 in all), "
+                                   "which a fork would lose"));
     EXPECT_FALSE(finished[0].forked);
 }
 
@@ -199,8 +198,8 @@ TEST_F(ZygoteTest, KeepsRunningJobsAndSpawnsTheOthersWhenTheZygoteDies) {
         if (started && started->job == 0) ::kill(pid_of_the_zygote(), SIGKILL);
         if (std::holds_alternative<Note>(event)) tree.write("noted");
     });
-    EXPECT_THAT(notes, ElementsAre("warm start is off from here on: the process that imports for "
-                                   "all: it has ended: SIGKILL"));
+    EXPECT_THAT(notes, ElementsAre("warm start disabled for the remaining jobs: the import process "
+                                   "ended: SIGKILL"));
     for (size_t index : {0, 1, 2}) EXPECT_EQ(how(index), "exit code 0");
     EXPECT_TRUE(finished[0].forked);
     EXPECT_FALSE(finished[1].forked);
@@ -208,7 +207,7 @@ TEST_F(ZygoteTest, KeepsRunningJobsAndSpawnsTheOthersWhenTheZygoteDies) {
 }
 
 TEST_F(ZygoteTest, SpawnsTheJobWhenTheZygoteDoesNotAnswer) {
-    zygote.answer = Milliseconds(300);
+    zygote.answer_timeout = Milliseconds(300);
     // The first fork is the zygote's check of itself, before it is ready.
     preload(
         "import os, time\n"
@@ -218,8 +217,8 @@ TEST_F(ZygoteTest, SpawnsTheJobWhenTheZygoteDoesNotAnswer) {
     module("first", "pass");
     module("second", "pass");
     run_warm(1);
-    EXPECT_THAT(notes, ElementsAre("warm start is off from here on: the process that imports for "
-                                   "all: it does not answer"));
+    EXPECT_THAT(notes, ElementsAre("warm start disabled for the remaining jobs: the import process "
+                                   "does not answer"));
     for (const size_t index : {0, 1}) {
         EXPECT_FALSE(finished[index].forked);
         EXPECT_EQ(how(index), "exit code 0");

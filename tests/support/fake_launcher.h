@@ -23,29 +23,29 @@ class FakeLauncher final : public exec::Launcher {
   public:
     struct Started {
         exec::Job job;
-        std::function<void(exec::Ended)> on_end;
+        std::function<void(exec::ChildResult)> on_end;
         std::vector<std::pair<char, int>> signals;  // 'l' leader or 'g' group, and the signal
         exec::ChildState state;                     // as the test sets it
         std::uint64_t shared_bytes = 0;             // counted more than once in state.rss_bytes
     };
 
     [[nodiscard]] Expected<std::unique_ptr<exec::Child>> start(
-        const exec::Job& job, std::function<void(exec::Ended)> on_end) override {
+        const exec::Job& job, std::function<void(exec::ChildResult)> on_end) override {
         if (job.name == refused) return fail(ErrorKind::spawn, "cannot start it");
-        if (!has_room) return nullptr;
+        if (!can_spawn) return nullptr;
         auto started = std::make_shared<Started>(Started{job, std::move(on_end), {}, {}});
         children[job.name] = started;
         order.push_back(job.name);
         return std::make_unique<Child>(started, static_cast<int>(order.size()));
     }
     void end(const std::string& name, ProcessEnd outcome = ProcessEnd::exited(0)) {
-        exec::Ended ended;
+        exec::ChildResult ended;
         ended.end = outcome;
         children.at(name)->on_end(std::move(ended));
     }
 
     std::string refused;
-    bool has_room = true;  // else: not now
+    bool can_spawn = true;  // else: not now
     std::map<std::string, std::shared_ptr<Started>> children;
     std::vector<std::string> order;
 
@@ -61,9 +61,9 @@ class FakeLauncher final : public exec::Launcher {
         }
         void signal_leader(int signal) override { started_->signals.emplace_back('l', signal); }
         void signal_group(int signal) override { started_->signals.emplace_back('g', signal); }
-        void let_go() override {
+        void give_up() override {
             const auto kept = started_;
-            exec::Ended ended;
+            exec::ChildResult ended;
             ended.end = ProcessEnd::signaled(9);
             ended.leaked.push_back({pid_, {"stuck"}, false, "uninterruptible sleep (D)"});
             kept->on_end(std::move(ended));

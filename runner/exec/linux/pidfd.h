@@ -1,5 +1,5 @@
-// A descriptor that stands for a process and can be read once it has ended; pidfd_open(2) has no
-// wrapper in older C libraries.
+// pidfd_open(2), which older C libraries do not wrap: a descriptor of a process, readable once the
+// process has ended.
 #pragma once
 
 #include <sys/syscall.h>
@@ -8,7 +8,7 @@
 
 namespace compat::exec {
 
-// Closed on exec, as the kernel makes it.
+// Close-on-exec by default.
 [[nodiscard]] inline Fd open_pidfd(int pid) {
     return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }

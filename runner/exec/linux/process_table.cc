@@ -22,7 +22,7 @@ namespace compat::exec {
 
 namespace {
 
-// Not base's read_file: the files of /proc are read by hundreds, and have no size.
+// Not read_file of runner/base: files of /proc have no size, and a scan reads hundreds of them.
 std::optional<std::string> read_proc(int pid, const std::string& file) {
     const Fd fd(::open(fmt::format("/proc/{}/{}", pid, file).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd.valid()) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::string> read_proc(int pid, const std::string& file) {
     return text;
 }
 
-// Processes, or threads, by the names of their folders.
+// The ids of processes or threads, from the names of their folders.
 std::vector<int> numbers_in(const std::string& path) {
     std::vector<int> numbers;
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
@@ -49,7 +49,7 @@ std::vector<int> numbers_in(const std::string& path) {
     return numbers;
 }
 
-// The n-th field of what follows the command's name; the first is the state.
+// The fields of /proc/PID/stat after the command's name, from the state on.
 class Fields {
   public:
     explicit Fields(std::string_view text) : rest_(text) {}
@@ -73,9 +73,9 @@ class Fields {
     std::string_view rest_;
 };
 
-// Of a mark: Linux gives no number of a process more bits, and a run has the 41 left of them. The
-// sign bit stays clear. It is the soft limit on file locks, which Linux has not looked at since
-// 2.4.25: it is inherited, and kept by what is executed. Not set where the hard limit is lower.
+// A tag is the soft limit on file locks (RLIMIT_LOCKS), which Linux ignores since 2.4.25 but keeps
+// across fork and exec: 22 bits for the pid, Linux's maximum, and 41 for the run; the sign bit
+// stays clear. A lower hard limit leaves a process without a tag.
 constexpr int kPidBits = 22;
 
 class LinuxProcessTable final : public ProcessTable {
@@ -87,8 +87,8 @@ class LinuxProcessTable final : public ProcessTable {
     [[nodiscard]] std::optional<std::uint64_t> proportional_bytes(int pid) const override;
     [[nodiscard]] std::vector<std::string> argv(int pid, const ProcessInfo& info) const override;
     [[nodiscard]] std::string environment_value(int pid, std::string_view name) const override;
-    void mark_leader(int pid, std::string_view run) override;
-    [[nodiscard]] Mark mark_of(int pid) const override;
+    void tag_leader(int pid, std::string_view run) override;
+    [[nodiscard]] JobTag tag_of(int pid) const override;
     void adopt_orphans() override;
     void signal(int pid, std::uint64_t start, int signal) override;
     [[nodiscard]] std::uint64_t memory_kills() const override;
@@ -100,7 +100,7 @@ class LinuxProcessTable final : public ProcessTable {
 std::optional<ProcessInfo> LinuxProcessTable::find(int pid) const {
     const auto text = read_proc(pid, "stat");
     if (!text) return std::nullopt;
-    // proc(5): the name, which may hold anything, ends at the last ')'.
+    // proc(5): the name may contain any character and ends at the last ')'.
     const size_t open = text->find('('), close = text->rfind(')');
     if (open == std::string::npos || close == std::string::npos) return std::nullopt;
     static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -119,15 +119,15 @@ std::optional<ProcessInfo> LinuxProcessTable::find(int pid) const {
     stat.start = static_cast<std::uint64_t>(fields.number());
     fields.skip(1);
     stat.rss_bytes = static_cast<std::uint64_t>(fields.number()) * page;
-    // One whose first thread has left while others go on looks like a zombie, too.
+    // A process whose first thread has exited before others also shows state Z.
     stat.ended = stat.state == 'X' || (stat.state == 'Z' && threads <= 1);
     return stat;
 }
 
 bool LinuxProcessTable::is_dying(int pid) const {
     constexpr std::int64_t kExiting = 0x4;  // PF_EXITING
-    // Each of its threads: the first may have left the others behind. Any fatal signal becomes a
-    // SIGKILL of every thread as it is sent.
+    // Checks every thread, as the first may have exited before others. A fatal signal becomes a
+    // pending SIGKILL of every thread.
     for (const int thread : numbers_in(fmt::format("/proc/{}/task", pid))) {
         const auto text = read_proc(pid, fmt::format("task/{}/stat", thread));
         if (!text) continue;
@@ -143,7 +143,7 @@ bool LinuxProcessTable::is_dying(int pid) const {
 
 std::vector<int> LinuxProcessTable::pids() const { return numbers_in("/proc"); }
 
-// As each of our threads has them; an orphan goes to any of these.
+// The children of all our threads: an orphan may become the child of any thread.
 std::vector<int> LinuxProcessTable::children() const {
     std::vector<int> found;
     const int self = ::getpid();
@@ -163,7 +163,7 @@ std::vector<std::string> LinuxProcessTable::argv(int pid, const ProcessInfo& inf
         argv.push_back(command.substr(begin, end - begin));
         begin = end + 1;
     }
-    // One that wrote its own into the room of a longer one ends in empty words.
+    // A process that overwrote a longer command line leaves empty words at its end.
     while (!argv.empty() && argv.back().empty()) argv.pop_back();
     if (argv.empty()) argv.push_back("[" + info.name + "]");
     return argv;
@@ -190,14 +190,14 @@ std::optional<std::uint64_t> LinuxProcessTable::proportional_bytes(int pid) cons
     return static_cast<std::uint64_t>(kib) * 1024;
 }
 
-void LinuxProcessTable::mark_leader(int pid, std::string_view run) {
+void LinuxProcessTable::tag_leader(int pid, std::string_view run) {
     rlimit limit{};
     if (::prlimit(pid, RLIMIT_LOCKS, nullptr, &limit) != 0) return;
-    limit.rlim_cur = run_in_marks(run) << kPidBits | static_cast<rlim_t>(pid);
+    limit.rlim_cur = run_hash(run) << kPidBits | static_cast<rlim_t>(pid);
     ::prlimit(pid, RLIMIT_LOCKS, &limit, nullptr);
 }
 
-Mark LinuxProcessTable::mark_of(int pid) const {
+JobTag LinuxProcessTable::tag_of(int pid) const {
     constexpr std::string_view kName = "Max file locks";
     const std::string limits = read_proc(pid, "limits").value_or("");
     const size_t at = limits.find(kName);
@@ -210,8 +210,8 @@ Mark LinuxProcessTable::mark_of(int pid) const {
 void LinuxProcessTable::adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 void LinuxProcessTable::signal(int pid, std::uint64_t start, int signal) {
-    // The descriptor stands for whoever has the number now; if that one has the right start, it is
-    // the one that is meant.
+    // The descriptor refers to the process that has the pid now; its start proves that it is the
+    // right one.
     const Fd process = open_pidfd(pid);
     if (!process.valid()) return;
     const auto info = find(pid);
@@ -219,8 +219,8 @@ void LinuxProcessTable::signal(int pid, std::uint64_t start, int signal) {
         ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
 }
 
-// Of the whole machine, control groups included: the count of ours alone lies elsewhere on each
-// kind of host.
+// Counts the whole machine, including control groups: the path of our own group's counter differs
+// between hosts.
 std::uint64_t LinuxProcessTable::memory_kills() const {
     std::ifstream file("/proc/vmstat");
     std::uint64_t count = 0;

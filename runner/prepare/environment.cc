@@ -184,7 +184,9 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                 {"PIP_CONSTRAINT", constraint}};
             const auto pip = [&](std::vector<std::string> arguments) {
                 Tool tool{
-                    {own, "-m", "pip", "--disable-pip-version-check", "install"}, ".", pinned};
+                    {own, "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"},
+                    ".",
+                    pinned};
                 tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
                 return run_tool(tool, log);
             };
@@ -206,6 +208,16 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                     if (package.empty() || parse_probe(text, own)->packages.contains(package))
                         return text;
                     return pip({package}).and_then([&] { return probe_text(own, share); });
+                })
+                .map([&](std::string text) {
+                    // pip compiles on one core; this uses all. As in pip, a file that does not
+                    // compile is no error: its import tells.
+                    (void)run_tool(
+                        {{own, "-m", "compileall", "-q", "-j", "0", (folder / "lib").string()},
+                         ".",
+                         {}},
+                        log);
+                    return text;
                 });
         });
     if (!entry) return tl::unexpected(entry.error());

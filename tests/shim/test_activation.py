@@ -22,7 +22,7 @@ def test_a_program_written_for_cuda_runs_unedited(child):
     assert child(CUDA_WORKS).answer == [True, "cpu"]
 
 
-def test_nothing_happens_without_the_variable(child):
+def test_without_the_variable_nothing_is_redirected(child):
     script = """
 import json, sys, threading, torch
 try:
@@ -49,13 +49,13 @@ print(json.dumps({
         assert ran.record == []
 
 
-def test_torch_is_not_imported_for_programs_that_do_not(child):
+def test_the_shim_does_not_import_torch(child):
     ran = child("import json, sys; print(json.dumps(sorted(n for n in sys.modules if 'torch' in n)))")
     assert ran.answer == []
     assert [line["event"] for line in ran.record] == ["watch"]
 
 
-def test_a_python_without_torch_is_left_in_peace(child):
+def test_a_python_without_torch_is_not_affected(child):
     python = os.path.realpath(sys._base_executable)
     script = """
 import importlib.util, json, compat_shim
@@ -90,7 +90,7 @@ print(json.dumps([sys.other_ran, sys.modules["sitecustomize"].__file__, torch.cu
 
 
 @pytest.mark.parametrize("framework", ["unittest", "pytest"])
-def test_under_a_test_framework(child, tmp_path, framework):
+def test_the_shim_works_under_test_frameworks(child, tmp_path, framework):
     (tmp_path / "test_cuda.py").write_text(
         textwrap.dedent(
             """
@@ -113,7 +113,7 @@ def test_under_a_test_framework(child, tmp_path, framework):
 
 
 @pytest.mark.parametrize("first, second", [("torch", "TorchDevice"), ("TorchDevice", "torch")])
-def test_torchdevice_in_either_order(child, first, second):
+def test_torchdevice_works_before_and_after_torch(child, first, second):
     script = f"""
 import {first}
 import {second}
@@ -177,7 +177,7 @@ def test_the_library_is_not_tied_to_where_it_was_built(child, library, tmp_path)
     assert child(CUDA_WORKS, env={"COMPAT_SHIM_LIBRARY": str(moved)}).answer == [True, "cpu"]
 
 
-def test_the_session_line(child):
+def test_the_record_starts_with_a_session_line(child):
     import torch
 
     watch, session = child("import torch").record
@@ -228,7 +228,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_refused_in_one_clear_line(child, case):
+def test_a_refused_activation_prints_one_line(child, case):
     env, message = REFUSALS[case]
     ran = child(CUDA_WORKS, env=env)
     assert ran.returncode == 1
@@ -253,7 +253,7 @@ print(json.dumps(str(torch.ones(2, device="{device}").device)))
     [("_has_mps = True, _mps_is_available = lambda: True", "mps"),
      ("_cuda_getDeviceCount = lambda: 1", "cuda")],
 )
-def test_no_device_is_simulated_beside_an_accelerator_of_torchs_own(child, device, flags, found):
+def test_simulation_is_refused_if_torch_has_an_accelerator(child, device, flags, found):
     """torch._C as it would be there: the flags are set before anything looks at them."""
     script = f"""
 from compat_shim import hook
@@ -271,7 +271,7 @@ import torch
     assert last.startswith("ImportError: ") and f"this torch has {found} of its own" in last
 
 
-def test_a_refusal_is_the_same_when_torch_is_asked_for_again(child):
+def test_a_second_import_of_torch_raises_the_same_refusal(child):
     script = """
 import json
 messages = []
@@ -286,7 +286,7 @@ print(json.dumps(messages))
     assert len(messages) == 3 and len(set(messages)) == 1
 
 
-def test_a_library_for_another_torch_is_refused_by_both_names(child, foreign_library):
+def test_a_library_for_another_torch_is_refused_naming_both_versions(child, foreign_library):
     import torch
 
     ran = child(CUDA_WORKS, env={"COMPAT_SHIM_LIBRARY": foreign_library})

@@ -23,7 +23,7 @@ depths = [wrapped(threading.Thread._bootstrap_inner), wrapped(os._exit),
 
 
 @pytest.mark.parametrize("start", ["", "import torch\n", "import TorchDevice\n"])
-def test_fifty_threads_at_once(child, start):
+def test_fifty_threads_activate_once(child, start):
     """torch, its alias and install() in any mixture; in a process where torch is there, or not.
     (torch's own submodules may not be asked for by threads while torch is imported: it breaks
     without the shim as well.)"""
@@ -59,7 +59,7 @@ print(json.dumps([answers, errors, depths, [t.is_alive() for t in threads].count
 
 
 @pytest.mark.parametrize("round", range(2))
-def test_the_alias_while_another_thread_imports_torch(child, round):
+def test_torchdevice_works_while_another_thread_imports_torch(child, round):
     """Without a sitecustomize nothing saw that import begin."""
     script = f"""
 import json, sys, threading, time
@@ -97,7 +97,7 @@ print(json.dumps([answers, torch.zeros(1, device="cuda").device.type, compat_shi
     assert (where, active) == ("cpu", True)
 
 
-def test_what_looks_like_a_way_out_changes_nothing(child):
+def test_unsetting_the_variable_or_reloading_does_not_deactivate(child):
     """The variable is for processes to come; a reload of ours forgets nothing."""
     ran = child(
         f"""
@@ -158,7 +158,7 @@ print(torch.zeros(1, device="DEVICE").device)
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_the_same_outcome_as_without_the_shim(child, name):
+def test_failed_and_repeated_imports_end_as_without_the_shim(child, name):
     """torch does not allow all of this; where it does, requests are redirected afterwards, too."""
     without = child(SAME[name].replace("DEVICE", "cpu"), active=False)
     assert outcome(child(SAME[name].replace("DEVICE", "cuda"))) == outcome(without)
@@ -221,7 +221,7 @@ assert "torch" not in sys.modules
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_beside_other_import_hooks(child, name):
+def test_the_shim_works_with_other_import_hooks(child, name):
     script = f"""
 import json, sys
 {HOOKS[name]}
@@ -233,7 +233,7 @@ print(json.dumps([torch.zeros(1, device="cuda").device.type, torch.cuda.is_avail
     assert child(script).answer == ["cpu", True, True, True, True]
 
 
-def test_a_sub_interpreter_is_as_without_the_shim(child):
+def test_a_sub_interpreter_behaves_as_without_the_shim(child):
     """torch itself cannot be imported in one: with the shim or without, its import does not end."""
     script = """
 import _xxsubinterpreters as interpreters
@@ -252,7 +252,7 @@ torch.zeros(1, device="cuda")
     assert sum(event["count"] for event in ran.devices(op="aten::zeros")) == 2
 
 
-def test_ways_of_starting_python(child, tmp_path):
+def test_every_way_of_starting_python_activates(child, tmp_path):
     """One program, started in each way that Python knows."""
     (tmp_path / "program.py").write_text(ASK)
     (tmp_path / "package").mkdir()
@@ -271,7 +271,7 @@ def test_ways_of_starting_python(child, tmp_path):
         assert (ran.returncode, ran.stdout) == (0, "cpu\n"), f"{name}: {ran.stderr}"
 
 
-def test_torchrun(child, tmp_path):
+def test_torchrun_workers_are_redirected(child, tmp_path):
     (tmp_path / "job.py").write_text(
         """
 import os, torch, torch.distributed as dist
@@ -290,7 +290,7 @@ dist.destroy_process_group()
     assert len({event["pid"] for event in ran.devices(op="aten::full")}) == 2
 
 
-def test_nested_virtual_environments(child, tmp_path):
+def test_nested_virtual_environments_activate(child, tmp_path):
     """An environment made from the environment that has torch: with torch by a path file, as tools
     lay them, and without."""
     import torch
@@ -314,7 +314,7 @@ def test_nested_virtual_environments(child, tmp_path):
         assert child(ASK, python=python).stdout == "cpu\n"
 
 
-def test_sitecustomize_and_usercustomize_run_as_they_would(child, tmp_path):
+def test_the_users_sitecustomize_and_usercustomize_still_run(child, tmp_path):
     site = tmp_path / "site"
     site.mkdir()
     for name in ("sitecustomize", "usercustomize"):
@@ -335,7 +335,7 @@ def test_sitecustomize_and_usercustomize_run_as_they_would(child, tmp_path):
     assert said[2:] in ([], ["usercustomize", "cpu"])
 
 
-def test_pytest_that_rewrites_torchs_assertions(child, tmp_path):
+def test_pytest_may_rewrite_assertions_in_torch(child, tmp_path):
     (tmp_path / "conftest.py").write_text(
         "import pytest\npytest.register_assert_rewrite('torch.testing', 'helper')\n"
     )

@@ -63,7 +63,7 @@ def test_a_cpu_build_has_one_cpu(probe):
     assert cpu["name"]
 
 
-def test_memory_is_the_machines(probe):
+def test_memory_of_the_cpu_is_the_machines_memory(probe):
     report, _ = probe()
     cpu = report["devices"][0]
     assert cpu["memory_total"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -73,7 +73,7 @@ def test_memory_is_the_machines(probe):
     assert abs(cpu["memory_free"] - now) < cpu["memory_total"] / 4
 
 
-def test_dtypes_work_where_torch_says_so(probe):
+def test_dtypes_are_reported_as_torch_supports_them(probe):
     import torch
 
     names = dict(zip(DTYPES, (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int8)))
@@ -114,7 +114,7 @@ def test_a_kernel_that_crashes_is_named(probe, backend):
     assert report["failed"] == [{"asked": "cpu", "why": "Illegal instruction, trying fp32 on cpu"}]
 
 
-def test_a_backend_that_hangs_costs_little(probe, backend):
+def test_a_hanging_backend_is_stopped_early(probe, backend):
     report, took = probe(LD_PRELOAD=backend("hangs"))
     assert report["failed"] == [
         {"asked": "config", "why": "no answer in 15 s, asking"},
@@ -130,7 +130,7 @@ def test_a_dtype_without_a_kernel_says_why(probe, backend):
     assert dtypes == {**dict.fromkeys(DTYPES[:4], broken), "int8": {"works": True, "why": None}}
 
 
-def test_it_is_not_tied_to_where_it_was_built(library):
+def test_the_probe_does_not_depend_on_its_build_folder(library):
     program = pathlib.Path(library).parent / "device-probe"
     dynamic = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
     assert "libtorch.so" in dynamic and "RPATH" not in dynamic and "RUNPATH" not in dynamic

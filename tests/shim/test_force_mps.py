@@ -21,7 +21,7 @@ def on_mps(child):
     return run
 
 
-def test_where_requests_go(on_mps):
+def test_requests_for_the_cpu_go_to_the_device(on_mps):
     ran = on_mps(
         """
 def place(x): return str(x.device)
@@ -46,7 +46,7 @@ print(json.dumps([place(each) for each in (
     }
 
 
-def test_what_the_device_lacks_is_refused_by_name(on_mps):
+def test_missing_operators_are_refused_by_name(on_mps):
     ran = on_mps(
         """
 errors = []
@@ -60,7 +60,7 @@ print(json.dumps(errors))
     assert all(error.startswith("Cannot convert a MPS Tensor to float64") for error in ran.answer)
 
 
-def test_pinned_memory_is_the_hosts(on_mps):
+def test_pinned_memory_stays_on_the_host(on_mps):
     ran = on_mps(
         """
 x = torch.ones(2).pin_memory()
@@ -85,7 +85,7 @@ NOT_ON_A_MAC = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_programs_go_on_working(library, tmp_path, group):
+def test_programs_give_the_same_results_in_mode_full(library, tmp_path, group):
     answers = []
     for device in ("cpu", "cuda"):
         (tmp_path / device).mkdir()

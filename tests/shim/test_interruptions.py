@@ -15,7 +15,7 @@ def count_at(n, name):
 """
 
 
-def test_a_worker_that_is_interrupted_as_it_leaves_leaves(child):
+def test_a_worker_interrupted_while_exiting_still_exits(child):
     ran = child(
         MANY_SITES
         + """
@@ -35,7 +35,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     assert ran.answer == 0
 
 
-def test_what_a_handler_raises_while_the_record_is_written_reaches_the_program(child):
+def test_an_exception_of_a_signal_handler_during_a_write_reaches_the_program(child):
     ran = child(
         MANY_SITES
         + """
@@ -68,7 +68,7 @@ print(json.dumps([raised, caught]))
     assert total == 6 * 3002
 
 
-def test_pinned_memory_after_a_fork_in_the_midst_of_pinning(child):
+def test_pinning_works_after_a_fork_during_pinning(child):
     ran = child(
         """
 import json, os, signal, threading, torch
@@ -91,7 +91,7 @@ os._exit(0)
     assert ran.answer == [0]
 
 
-def test_an_activation_that_was_interrupted_can_be_tried_again(child):
+def test_an_interrupted_activation_can_be_repeated(child):
     ran = child(
         """
 import json, torch
@@ -113,7 +113,7 @@ print(json.dumps([str(torch.device("cpu")), torch.zeros(1, device="cuda").device
     assert ran.answer == ["cpu", "cpu"]
 
 
-def test_sharding_that_came_before_the_shim(child):
+def test_sharding_imported_before_the_shim_works(child):
     ran = child(
         """
 import json, torch
@@ -127,7 +127,7 @@ print(json.dumps(fsdp.FullyShardedDataParallel.__init__ is not before))
     assert ran.answer is True
 
 
-def test_a_relative_record_is_where_the_program_began(child, tmp_path):
+def test_a_relative_record_path_is_based_on_the_starting_folder(child, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     ran = child(
@@ -145,7 +145,7 @@ subprocess.run([sys.executable, "-c", "import torch; torch.ones(1, device='cuda'
     assert list(other.iterdir()) == []
 
 
-def test_sites_are_there_after_they_were_written(child):
+def test_sites_are_listed_after_they_were_written(child):
     ran = child(
         """
 import json, torch, compat_shim
@@ -162,7 +162,7 @@ print(json.dumps([*counts, compat_shim.sites()]))
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_activation_beside_a_thread_that_loads_libraries(child, tmp_path):
+def test_activation_does_not_deadlock_with_a_thread_that_loads_libraries(child, tmp_path):
     """Not Python's: such a thread holds no GIL, only the loader's locks."""
     empty = tmp_path / "empty.c"
     empty.write_text("int nothing_in_particular;\n")

@@ -142,7 +142,7 @@ for name, path in {[(name, str(path)) for name, path in paths.items()]!r}:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_the_line_that_asked(framed, name):
+def test_each_kind_of_frame_reports_the_requesting_line(framed, name):
     ran, paths = framed
     marks = {
         number: int(mark.group(1))
@@ -156,7 +156,7 @@ def test_the_line_that_asked(framed, name):
     assert marks and counts == marks
 
 
-def test_code_without_a_file_keeps_its_name(child):
+def test_code_without_a_file_is_recorded_by_its_name(child):
     ran = child(
         """
 import torch
@@ -191,7 +191,7 @@ def told(script):
 
 
 @pytest.mark.parametrize("level", ["DEBUG", "INFO", "WARNING", "ERROR"])
-def test_what_each_level_says(child, level):
+def test_each_log_level_prints_its_lines(child, level):
     ran = child(PROGRAM, env={"TORCHDEVICE_LOG_LEVEL": level})
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == ""
@@ -205,7 +205,7 @@ def test_what_each_level_says(child, level):
     assert sum(e["count"] for e in ran.devices(kind="redirect")) == 4
 
 
-def test_lines_of_many_processes_and_threads_stay_whole(child):
+def test_log_lines_of_parallel_processes_are_not_mixed(child):
     """Every line is one write: nothing is torn where all of them share one stderr."""
     ran = child(
         """

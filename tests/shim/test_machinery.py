@@ -65,7 +65,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("group, name, asks", [marked(*case) for case in CASES])
-def test_the_same_result_with_the_shim_as_without(groups, group, name, asks):
+def test_each_case_has_the_same_result_as_without_the_shim(groups, group, name, asks):
     without, under = groups(group)
     if "missing" in without.answer[name]:
         pytest.skip(f"no module {without.answer[name]['missing']}")

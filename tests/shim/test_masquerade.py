@@ -18,7 +18,7 @@ print(json.dumps({
 """
 
 
-def test_the_conformance_suite_where_torch_was_imported_first(child):
+def test_the_conformance_suite_passes_if_torch_is_imported_first(child):
     script = "import torch\nassert not torch.cuda.is_available()\nimport TorchDevice\n" + RUN
     path = f"{SHIM / 'python'}:{SUITE}"
     answer = child(script, cwd=SUITE, env={"PYTHONPATH": path}).answer
@@ -30,7 +30,7 @@ def test_the_conformance_suite_where_torch_was_imported_first(child):
     "visible, count",
     [("0", 1), ("3", 1), ("1,2", 1), ("GPU-8932f937", 1), ("", 0), ("-1", 0), ("0,0", 0), ("x", 0)],
 )
-def test_cuda_visible_devices_is_read_as_torch_reads_it(child, visible, count):
+def test_cuda_visible_devices_is_parsed_as_in_torch(child, visible, count):
     script = """
 import json, torch
 before = torch.cuda._parse_visible_devices()
@@ -40,7 +40,7 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), torch.ve
     assert answer == [count == 1, count, "12.6"]
 
 
-def test_torchs_own_code_that_reads_the_version(child):
+def test_torch_code_that_reads_the_cuda_version_works(child):
     """It branches on torch.version.cuda, and finds what it finds in a CUDA build."""
     pytest.importorskip("expecttest")
     script = """
@@ -103,7 +103,7 @@ print(json.dumps([ran, bad]))
 """
 
 
-def test_autocast_casts_what_cuda_casts_by_torchs_own_lists(child):
+def test_autocast_casts_every_op_of_torchs_cuda_lists(child):
     pytest.importorskip("expecttest")
     groups = [
         ("torch_fp16", "float16", "torch"),
@@ -126,7 +126,7 @@ def test_autocast_casts_what_cuda_casts_by_torchs_own_lists(child):
     ]
 
 
-def test_autocast_of_the_cpu_is_left_as_it_is(child):
+def test_cpu_autocast_is_unchanged(child):
     pytest.importorskip("expecttest")
     groups = [
         ("torch_16", "float16", "torch"),

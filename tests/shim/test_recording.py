@@ -15,7 +15,7 @@ def by_test(ran):
     return counts
 
 
-def test_the_exact_file_and_line(child):
+def test_file_and_line_of_a_request_are_exact(child):
     ran = child(
         """import torch
 def outer(x):
@@ -60,7 +60,7 @@ ask(4)
     assert [e["test"] for e in ran.record if e["event"] == "test"] == ["t::a", "t::b", "t::c"]
 
 
-def test_a_test_that_began_before_torch_was_imported(child):
+def test_requests_of_a_test_started_before_torch_are_counted(child):
     ran = child(
         """
 import compat_shim
@@ -73,7 +73,7 @@ compat_shim.end_test()
     assert by_test(ran) == {("t::lazy", "aten::zeros"): 1}
 
 
-def test_a_crash_loses_only_the_running_test(child):
+def test_a_crash_loses_only_the_running_tests_counts(child):
     ran = child(
         """
 import os, signal, torch, compat_shim
@@ -88,7 +88,7 @@ for name in ("t::done", "t::killed"):
     assert by_test(ran) == {("t::done", "aten::zeros"): 1}
 
 
-def test_a_program_without_tests_that_is_killed_has_written_its_sites(child):
+def test_a_killed_program_without_tests_has_written_its_sites(child):
     ran = child(
         """
 import os, signal, time, torch, compat_shim
@@ -104,7 +104,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert {(e["op"], e["line"]) for e in ran.devices()} == {("aten::zeros", 3), ("aten::ones", 5)}
 
 
-def test_writing_ahead_neither_loses_nor_doubles_a_count(child):
+def test_early_writes_neither_lose_nor_double_counts(child):
     ran = child(
         """
 import time, torch, compat_shim
@@ -123,7 +123,7 @@ print(f"[{made}, {sites}]")
 
 
 @pytest.mark.parametrize("ending", ["raise SystemExit(0)", "os._exit(0)", "pass"])
-def test_every_orderly_end_writes(child, ending):
+def test_every_normal_exit_writes_the_record(child, ending):
     ran = child(f"import os, torch\ntorch.zeros(2, device='cuda')\n{ending}\n")
     assert ran.returncode == 0
     assert by_test(ran) == {(None, "aten::zeros"): 1}
@@ -194,7 +194,7 @@ print(json.dumps([library.site_count(), site["count"], grown < 4096]))
     assert ran.answer == [1, 100_000, True]
 
 
-def test_code_that_is_gone_is_still_counted_and_not_kept(child):
+def test_freed_code_is_counted_and_not_kept_alive(child):
     ran = child(
         """
 import gc, json, torch, weakref, compat_shim.state
@@ -215,7 +215,7 @@ print(json.dumps([sum(ref() is not None for ref in alive), library.site_count(),
     assert (site["file"], site["line"], site["count"]) == ("<made>", 1, 2000)
 
 
-def test_without_a_record_nothing_is_written_and_counts_start_anew(child, tmp_path):
+def test_without_a_record_nothing_is_written_and_counts_reset(child, tmp_path):
     ran = child(
         """
 import json, torch, compat_shim
@@ -230,7 +230,7 @@ print(json.dumps([len(one), compat_shim.sites()]))
 
 
 @pytest.mark.parametrize("level, told", [("WARNING", 0), ("INFO", 1), ("DEBUG", 3)])
-def test_the_user_is_told_once_a_site(child, level, told):
+def test_each_site_is_logged_once(child, level, told):
     ran = child(
         "import torch\nfor _ in range(3): torch.zeros(1, device='cuda')\n",
         env={"TORCHDEVICE_LOG_LEVEL": level},
@@ -239,7 +239,7 @@ def test_the_user_is_told_once_a_site(child, level, told):
     assert ran.stderr.splitlines().count(line) == told
 
 
-def test_names_that_are_not_utf8_are_written_as_such(child):
+def test_names_that_are_not_utf8_are_recorded(child):
     ran = child(
         r"""
 import torch, compat_shim
@@ -253,7 +253,7 @@ compat_shim.end_test()
     assert "\ufffd" in event["test"] and event["file"].startswith("bad")
 
 
-def test_an_exception_on_its_way_survives(child):
+def test_a_pending_exception_survives_recording(child):
     ran = child(
         """
 import json, torch
@@ -266,7 +266,7 @@ except RuntimeError as error:
     assert ran.answer is True
 
 
-def test_a_fork_of_a_process_that_only_imports_records_as_if_it_had_imported_itself(child):
+def test_a_zygotes_fork_records_what_its_imports_redirected(child):
     ran = child(
         """
 import os

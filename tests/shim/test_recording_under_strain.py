@@ -26,7 +26,7 @@ def counts(ran, **wanted):
     return sum(event["count"] for event in ran.devices(**wanted))
 
 
-def test_threads_that_run_free_lose_no_count(child):
+def test_concurrent_threads_lose_no_count(child):
     ran = child(
         """
 import sys, threading, torch, compat_shim
@@ -66,7 +66,7 @@ for part in parts: torch.jit.wait(part)
 
 
 @pytest.mark.unsanitized(reason="AddressSanitizer's allocator is not safe where others allocate")
-def test_a_fork_while_threads_without_the_gil_count(child):
+def test_a_fork_during_counting_in_native_threads_works(child):
     ran = child(
         NATIVE
         + """
@@ -85,7 +85,7 @@ os._exit(0)
     assert counts(ran, line=17) == 150
 
 
-def test_a_fork_while_python_threads_count_and_write(child):
+def test_a_fork_during_counting_and_writing_in_python_threads_works(child):
     ran = child(
         """
 import os, sys, threading, torch, compat_shim
@@ -116,7 +116,7 @@ for thread in threads: thread.join()
     assert parent not in {event["pid"] for event in ran.devices(op="aten::ones")}
 
 
-def test_what_runs_at_exit_is_counted(child):
+def test_requests_of_exit_handlers_are_counted(child):
     """A handler that was there before torch runs after torch's own."""
     ran = child(
         """
@@ -133,7 +133,7 @@ torch.zeros(1, device="cuda")
 
 
 @pytest.mark.parametrize("call", ["execv(exe, args)", "execvpe(exe, args, os.environ)"])
-def test_a_process_that_becomes_another_program_writes_first(child, call):
+def test_the_record_is_written_before_exec(child, call):
     ran = child(
         f"""
 import os, sys, torch
@@ -146,7 +146,7 @@ os.{call}
     assert counts(ran) == 1
 
 
-def test_a_worker_that_raises_or_leaves_writes_what_it_counted(child):
+def test_a_worker_that_raises_or_exits_writes_its_counts(child):
     ran = child(
         """
 import multiprocessing, sys, torch
@@ -164,7 +164,7 @@ if __name__ == "__main__":
     assert counts(ran, op="aten::zeros") == 2
 
 
-def test_a_mocked_os_or_json_does_not_reach_the_record(child):
+def test_a_mocked_os_or_json_does_not_affect_the_record(child):
     ran = child(
         """
 import json, os, torch, compat_shim
@@ -182,7 +182,7 @@ with mock.patch.multiple(os, **{name: mock.Mock(side_effect=OSError) for name in
 
 
 @pytest.mark.parametrize("path", ["nowhere/record", "/dev/full", "."])
-def test_a_record_that_cannot_be_written_is_said_once(child, tmp_path, path):
+def test_a_record_that_cannot_be_written_is_reported_once(child, tmp_path, path):
     """The program does all it would have done; its stderr has one line more."""
     ran = child(
         """
@@ -206,7 +206,7 @@ print("done")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written(child, tmp_path):
+def test_a_read_only_folder_does_not_stop_the_program(child, tmp_path):
     folder = tmp_path / "locked"
     folder.mkdir(mode=0o500)
     ran = child("import torch", env={"TORCHDEVICE_RECORD": str(folder / "record")})
@@ -214,7 +214,7 @@ def test_a_folder_that_may_not_be_written(child, tmp_path):
     assert "Permission denied" in ran.stderr
 
 
-def test_a_disk_that_fills_up_tears_one_line_at_most(child, tmp_path):
+def test_a_full_disk_truncates_at_most_one_line(child, tmp_path):
     """A limit on the size of files stands for the disk. There is room again later."""
     record = tmp_path / "filling"
     ran = child(

@@ -41,7 +41,7 @@ print(json.dumps([
 """
 
 
-def test_a_tensor_answers_as_cudas(on_mps):
+def test_a_tensor_reports_a_cuda_device(on_mps):
     ran = on_mps(TENSOR)
     assert ran.answer == [
         "cuda:0", True, False, 0, "torch.cuda.FloatTensor", True, False, "device='cuda:0')",
@@ -56,14 +56,14 @@ def test_a_tensor_answers_as_cudas(on_mps):
     ]
 
 
-def test_without_the_masquerade_it_answers_what_it_is(on_mps):
+def test_without_the_masquerade_a_tensor_reports_mps(on_mps):
     ran = on_mps(TENSOR, TORCHDEVICE_MASQUERADE="off")
     assert ran.answer[:7] == ["mps:0", False, True, 0, "torch.mps.FloatTensor", True, False]
     (session,) = [line for line in ran.record if line["event"] == "session"]
     assert session["masquerade"] is False
 
 
-def test_mode_none_is_the_mac_alone(on_mps):
+def test_mode_none_redirects_nothing(on_mps):
     ran = on_mps(
         "print(json.dumps([torch.cuda.is_available(), torch.ones(2, device='mps').is_mps,"
         " raised(torch.ones, 2, device='cuda')]))",
@@ -74,7 +74,7 @@ def test_mode_none_is_the_mac_alone(on_mps):
     assert error == ["AssertionError", "Torch not compiled with CUDA enabled"]
 
 
-def test_the_devices_limits_are_the_macs(on_mps):
+def test_the_limits_of_mps_apply_to_cuda_code(on_mps):
     ran = on_mps(
         """
 x = torch.ones(2, device="cuda")
@@ -94,7 +94,7 @@ print(json.dumps([
     assert ordinal[0] == "AcceleratorError"
 
 
-def test_torch_cuda_speaks_of_the_accelerator(on_mps):
+def test_torch_cuda_describes_the_mps_device(on_mps):
     ran = on_mps(
         """
 before = torch.cuda.memory_allocated()
@@ -160,7 +160,7 @@ print(json.dumps([losses[-1] < losses[0], sorted(dtypes), places]))
     assert ran.answer == [True, ["torch.float16"], ["cuda:0", "cpu", "cuda:0"]]
 
 
-def test_the_override_draws_from_the_cpus_generator(on_mps):
+def test_the_cpu_override_uses_the_cpus_generator(on_mps):
     ran = on_mps(
         """
 torch.zeros(1, device="cpu:-1")
@@ -187,7 +187,7 @@ NOT_ON_A_MAC = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_torchs_machinery_gives_the_results_of_the_cpu(library, tmp_path_factory, group):
+def test_machinery_cases_give_the_cpus_results(library, tmp_path_factory, group):
     answers = {}
     for device in ("cpu", "cuda"):
         ran = run_child(

@@ -25,7 +25,7 @@ def on_cuda(child):
     return run
 
 
-def test_the_devices_are_there_and_tensors_are_on_them(on_cuda):
+def test_tensors_report_the_simulated_devices(on_cuda):
     ran = on_cuda(
         """
 before = torch.cuda.is_initialized()
@@ -52,7 +52,7 @@ print(json.dumps([
     assert ran.devices() == [], "nothing is redirected where the device is there"
 
 
-def test_what_a_test_makes_moves_or_computes_on_the_device_is_counted(on_cuda):
+def test_device_use_of_a_test_is_counted(on_cuda):
     ran = on_cuda(
         """
 import compat_shim
@@ -80,7 +80,7 @@ print("null")
         ({"CUDA_VISIBLE_DEVICES": ""}, 0),
     ],
 )
-def test_how_many_devices_there_are(on_cuda, env, devices):
+def test_the_number_of_devices_can_be_set(on_cuda, env, devices):
     ran = on_cuda(
         """
 print(json.dumps([torch.cuda.device_count(), torch.cuda.is_available(),
@@ -98,7 +98,7 @@ print(json.dumps([torch.cuda.device_count(), torch.cuda.is_available(),
         assert chosen[1].startswith("CUDA error: invalid device ordinal")
 
 
-def test_a_current_device_for_each_thread(on_cuda):
+def test_each_thread_has_its_current_device(on_cuda):
     ran = on_cuda(
         """
 with torch.cuda.device(1):
@@ -136,7 +136,7 @@ print(json.dumps({
 """
 
 
-def test_tensors_of_two_devices_are_refused_in_cudas_words(on_cuda):
+def test_mixing_devices_raises_cudas_error(on_cuda):
     answer = on_cuda(MIXED).answer
     two = "Expected all tensors to be on the same device, but found at least two devices, "
     assert answer["add"] == ["RuntimeError", two + "cuda:0 and cpu!"]
@@ -242,7 +242,7 @@ print(json.dumps([unequal, str(dtype), "Layer" in fused, lstm(packed)[0].data.is
     assert ran.answer == [[], "torch.float16", True, True, True]
 
 
-def test_kernels_that_cuda_has_and_the_cpu_has_not(on_cuda):
+def test_kernels_that_only_cuda_has_are_computed(on_cuda):
     ran = on_cuda(
         """
 a, b = torch.randn(3, 4).half(), torch.randn(4, 5).half()
@@ -281,7 +281,7 @@ print(json.dumps([
     ]
 
 
-def test_autocast_casts(on_cuda):
+def test_autocast_casts_as_on_cuda(on_cuda):
     ran = on_cuda(
         """
 answers = []
@@ -303,7 +303,7 @@ print(json.dumps([answers, (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.
     assert ran.answer == [[kinds, kinds], True, True]
 
 
-def test_streams_events_and_pinned_memory(on_cuda):
+def test_streams_events_and_pinned_memory_work(on_cuda):
     ran = on_cuda(
         """
 s, t = torch.cuda.Stream(), torch.cuda.Stream(device=1)
@@ -333,7 +333,7 @@ print(json.dumps([inside, seen, on_one, torch.cuda.current_stream() == default, 
     ]
 
 
-def test_memory_is_counted_by_device_and_ends(on_cuda):
+def test_memory_is_counted_by_device_and_limited(on_cuda):
     ran = on_cuda(
         """
 a, b = torch.cuda.memory_allocated(0), torch.cuda.memory_allocated(1)
@@ -364,7 +364,7 @@ print(json.dumps([taken, peak, small, total - free == taken[1] + b, total == 16 
     assert stats == accelerator == 4 << 20
 
 
-def test_random_numbers_of_each_device_and_none_of_the_cpus(on_cuda):
+def test_each_device_has_its_own_random_generator(on_cuda):
     ran = on_cuda(
         """
 torch.manual_seed(0)
@@ -426,7 +426,7 @@ print(json.dumps([found, pickle.loads(pickle.dumps(x)).get_device(), copy.deepco
     assert refusal["op"] == "torch.Tensor.__cuda_array_interface__"
 
 
-def test_other_layouts(on_cuda):
+def test_sparse_and_other_layouts_work(on_cuda):
     ran = on_cuda(
         """
 i = torch.tensor([[0, 1, 1], [2, 0, 2]])
@@ -456,7 +456,7 @@ print(json.dumps([
     ]
 
 
-def test_compilers_and_transforms(on_cuda):
+def test_compilers_and_transforms_work_or_are_refused(on_cuda):
     """Inductor is refused for the device's tensors, and for them alone."""
     ran = on_cuda(
         """
@@ -491,7 +491,7 @@ print(json.dumps([compiled, equal(traced(x), F.softmax(x * 2, -1) + 1), str(fake
     assert "NotImplementedError: torch._inductor is not simulated: Inductor writes kernels" in text
 
 
-def test_what_only_a_gpu_can_do_is_refused(on_cuda):
+def test_gpu_only_features_are_refused(on_cuda):
     ran = on_cuda(
         """
 refused = [raised(torch.cuda.CUDAGraph), raised(torch.cuda.MemPool),
@@ -527,7 +527,7 @@ print(json.dumps([before, after]))
 """
 
 
-def test_cuda_does_not_come_through_a_fork(on_cuda):
+def test_cuda_cannot_be_used_after_a_fork(on_cuda):
     before, (made, chosen, on_cpu) = on_cuda(FORKS).answer
     assert before is None and on_cpu is None
     for kind, text in (made, chosen):
@@ -535,7 +535,7 @@ def test_cuda_does_not_come_through_a_fork(on_cuda):
         assert text.startswith("Cannot re-initialize CUDA in forked subprocess")
 
 
-def test_the_default_tensor_type(on_cuda):
+def test_the_default_tensor_type_can_be_cuda(on_cuda):
     ran = on_cuda(
         """
 torch.set_default_tensor_type("torch.cuda.DoubleTensor")
@@ -560,7 +560,7 @@ print("0")
         assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_torch_imported_first(child):
+def test_devices_are_simulated_if_torch_is_imported_first(child):
     script = """
 import torch
 assert not torch.cuda.is_available()

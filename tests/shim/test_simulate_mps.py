@@ -21,7 +21,7 @@ def on_mps(child):
     return run
 
 
-def test_the_device_is_there_and_tensors_are_on_it(on_mps):
+def test_tensors_report_the_simulated_device(on_mps):
     ran = on_mps(
         """
 x = torch.randn(3, 4, device="mps")
@@ -42,7 +42,7 @@ print(json.dumps([
     assert (session["host"], session["simulated"]) == ("mps", "mps")
 
 
-def test_what_a_mac_refuses_is_refused_in_its_words(on_mps):
+def test_a_macs_refusals_have_the_macs_messages(on_mps):
     ran = on_mps(
         """
 x = torch.ones(2, 2, device="mps")
@@ -77,7 +77,7 @@ print(json.dumps([
     assert [e["count"] for e in ran.devices(kind="refusal", op="aten::_lstm_mps")] == [1]
 
 
-def test_an_lstm_looks_at_the_sizes_of_its_states_and_learns_none_in_an_export(on_mps):
+def test_an_lstm_checks_state_sizes_except_in_an_export(on_mps):
     ran = on_mps(
         """
 lstm = nn.LSTM(4, 6).to("mps")
@@ -105,7 +105,7 @@ print(json.dumps([answers, values, [str(each.message) for each in told]]))
 """
 
 
-def test_an_op_without_a_kernel_is_refused_and_written_down(on_mps):
+def test_an_op_without_a_kernel_is_refused_and_recorded(on_mps):
     ran = on_mps(EIGH, PYTORCH_ENABLE_MPS_FALLBACK="0")
     (first, second), values, told = ran.answer
     assert first == second and values is None and told == []
@@ -119,7 +119,7 @@ def test_an_op_without_a_kernel_is_refused_and_written_down(on_mps):
     assert sum(event["count"] for event in events) == 2
 
 
-def test_with_fallback_it_runs_on_the_cpu_and_every_time_is_counted(on_mps):
+def test_fallback_runs_the_op_on_the_cpu_and_counts_each_call(on_mps):
     ran = on_mps(EIGH, PYTORCH_ENABLE_MPS_FALLBACK="1")
     answers, values, told = ran.answer
     assert answers == [None, None] and values == [1.0, 1.0, 1.0]
@@ -129,7 +129,7 @@ def test_with_fallback_it_runs_on_the_cpu_and_every_time_is_counted(on_mps):
     assert sum(event["count"] for event in events) == 3
 
 
-def test_training_gives_what_the_cpu_gives(on_mps):
+def test_training_gives_the_cpus_results(on_mps):
     ran = on_mps(
         """
 import copy
@@ -180,7 +180,7 @@ print(json.dumps(same))
     assert ran.answer and all(ran.answer.values()), ran.answer
 
 
-def test_views_writes_dtypes_and_layouts(on_mps):
+def test_views_writes_dtypes_and_layouts_work(on_mps):
     ran = on_mps(
         """
 x = torch.arange(12.0, device="mps").reshape(3, 4)
@@ -211,7 +211,7 @@ print(json.dumps(results))
     assert ran.answer and all(ran.answer.values()), ran.answer
 
 
-def test_saved_loaded_copied_and_sent(on_mps):
+def test_tensors_can_be_saved_loaded_copied_and_sent(on_mps):
     ran = on_mps(
         """
 import copy, io, pickle
@@ -238,7 +238,7 @@ print(json.dumps([
     assert ran.answer == ["mps", "cpu", "mps", "mps", "mps", 15.0, "mps", "mps", "mps", "mps"]
 
 
-def test_random_numbers_repeat_and_leave_the_cpus_alone(on_mps):
+def test_the_devices_random_numbers_do_not_affect_the_cpus(on_mps):
     ran = on_mps(
         """
 def draws():
@@ -264,7 +264,7 @@ print(json.dumps([
     assert drawn == "mps" and "Expected a 'mps' device type for generator but found 'cpu'" in refused
 
 
-def test_memory_is_counted_and_given_back(on_mps):
+def test_memory_is_counted_and_freed(on_mps):
     ran = on_mps(
         """
 import gc
@@ -285,7 +285,7 @@ print(json.dumps([grown, len(set(levels[5:])), torch.mps.current_allocated_memor
     assert ran.answer == [4 << 20, 1, 0]
 
 
-def test_threads_and_processes(on_mps):
+def test_threads_and_processes_work(on_mps):
     ran = on_mps(
         """
 import threading
@@ -306,7 +306,7 @@ print(json.dumps(results))
 ENDINGS = 20
 
 
-def test_scripts_that_end_after_a_backward_end_in_order(on_mps):
+def test_scripts_that_end_after_a_backward_exit_cleanly(on_mps):
     """Autograd's threads hold on to Python after the last line of a program."""
     script = """
 x = torch.randn(64, 64, device="mps", requires_grad=True)
@@ -316,7 +316,7 @@ print("true")
     assert [on_mps(script).returncode for _ in range(ENDINGS)] == [0] * ENDINGS
 
 
-def test_a_torch_with_mps_of_its_own_is_refused(child):
+def test_a_torch_that_has_mps_is_refused(child):
     ran = child(
         """
 import importlib.machinery, sys

@@ -122,7 +122,7 @@ def pattern(rule):
 ALL = [rule for section in RULES["refusals"] for rule in section["rules"]]
 
 
-def test_every_rule_is_met_by_a_call_in_its_words_and_counted(on_mps):
+def test_every_rule_refuses_a_call_with_its_message_and_is_counted(on_mps):
     ran = on_mps(
         f"""
 answers = []
@@ -149,7 +149,7 @@ print(json.dumps(answers))
     assert counted == len(CALLS)
 
 
-def test_the_fallback_to_the_cpu_does_not_help_an_op_that_has_a_kernel(on_mps):
+def test_fallback_does_not_apply_to_ops_with_a_kernel(on_mps):
     script = """
 try: F.linear(t(i64, 1, 2), t(i64, 3, 2))
 except RuntimeError as error: print(json.dumps(str(error)))
@@ -159,7 +159,7 @@ except RuntimeError as error: print(json.dumps(str(error)))
     )
 
 
-def test_what_is_next_to_a_rule_is_not_refused(on_mps):
+def test_calls_outside_the_rules_are_not_refused(on_mps):
     ran = on_mps(
         """
 t(i64, 3).scatter_reduce(0, z(i64, 1), t(i64, 1), "sum")
@@ -230,7 +230,7 @@ print(json.dumps({name: [str(each.dtype), each.device.type, each.tolist()] for n
     }
 
 
-def test_complex_dropout_and_half_polar_coordinates(on_mps):
+def test_complex_dropout_and_half_polar_are_computed(on_mps):
     ran = on_mps(
         """
 import warnings; warnings.simplefilter("ignore")

@@ -40,7 +40,7 @@ print(json.dumps([
     assert [line for line in ran.stderr.splitlines() if not line.startswith("USDT:")] == []
 
 
-def test_an_op_that_is_registered_late_is_redirected_by_what_it_calls(child):
+def test_a_late_registered_op_is_redirected_through_its_calls(child):
     """Its own Device argument reaches its kernel as it was asked for."""
     ran = child(
         """
@@ -60,7 +60,7 @@ print(json.dumps([x.device.type, seen]))
     assert [(e["op"], e["line"]) for e in ran.devices()] == [("aten::ones", 8)]
 
 
-def test_ops_without_a_device_are_left_as_they_are(child):
+def test_ops_without_a_device_are_unchanged(child):
     script = """
 import json, torch
 torch.manual_seed(0)
@@ -74,7 +74,7 @@ print(json.dumps(float(y)))
     assert active.devices() == []
 
 
-def test_visible_devices_are_heeded(child):
+def test_cuda_visible_devices_is_respected(child):
     script = """
 import json, torch
 try:
@@ -89,7 +89,7 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), name]))
 
 
 @pytest.mark.parametrize("active", [True, False])
-def test_the_conformance_suite(child, active):
+def test_the_conformance_suite_passes_or_skips(child, active):
     """Passes whole under the shim; without it every test says why it is skipped."""
     suite = ROOT / "suites" / "conformance"
     script = """

@@ -161,7 +161,7 @@ def test_the_bar_shows_running_tests_and_is_erased_at_the_end(terminal, project)
     assert session.end() == 1
     assert session.echoes() == (True, True) and termios.tcgetattr(session.slave) == session.before
     shown = "\n".join(session.screen.rows)
-    assert "running" not in shown, "the bar is gone"
+    assert "modules running" not in shown, "the bar is gone"
     assert shown.count("FAIL tests/test_") == 2 and shown.count("failed tests/test_") == 2
     assert "accounting: 6 collected = 4 + 2, closed" in shown
 
@@ -193,7 +193,8 @@ def test_the_bar_follows_a_resize(terminal, project):
 @pytest.mark.parametrize("ask", ["key", "signal"])
 def test_t_and_sigusr1_print_the_running_tests(terminal, project, ask):
     session = terminal(project(5), "-j2")
-    session.read("waits")
+    while sum("waits" in line for line in session.screen.bar()) < 2:
+        session.read("waits")
     if ask == "key":
         os.write(session.master, b"xt")
     else:

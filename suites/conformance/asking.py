@@ -1,4 +1,4 @@
-"""How the tables of answers ask: small programs around one call of torch.cuda."""
+"""Helpers for the tables of answers: small programs around one call of torch.cuda."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What the modules share: the skip where there is no shim, and how to ask what was recorded."""
+"""Helpers of the test modules: the skip without the shim, and access to the record."""
 
 import sys
 import unittest

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the runner itself costs. What a whole suite takes: suites.py.
+"""Measures what the runner itself costs. suites.py measures a whole suite.
 
     bench.py cost [N]                 the runner's own CPU time for N tiny modules, and while a child sleeps
     bench.py scale [MODULES [TESTS]]  the runner's own CPU time, in quarters, and memory for so many modules of so many
@@ -29,7 +29,7 @@ MEMORY_MIB = 64  # bound on the runner's own
 
 
 def own_cpu(words, cwd):
-    """Wall seconds, and CPU seconds of the runner's own process, its children left out."""
+    """Wall seconds, and CPU seconds of the runner's process without its children."""
     begin = time.monotonic()
     process = subprocess.Popen([RUNNER, *words], cwd=cwd, env=ENV, stdout=subprocess.DEVNULL)
     seen = [0.0]
@@ -41,12 +41,12 @@ def own_cpu(words, cwd):
                 fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
             except OSError:
                 return
-            if fields[0] == "Z":  # still there, its times complete
+            if fields[0] == "Z":  # ended but not reaped: its times are final
                 seen[0] = (int(fields[11]) + int(fields[12])) / tick
                 return
             time.sleep(0.02)
 
-    # Not waited for until its times have been read.
+    # Reaped only after its times have been read.
     watcher = threading.Thread(target=watch)
     watcher.start()
     watcher.join()
@@ -75,7 +75,7 @@ def cost(count="500"):
         print(f"a child that sleeps: {wall:.1f} s, the runner's own CPU {cpu:.2f} s: {100 * cpu / wall:.2f} % of one core")
 
 
-# Stands for the environment's Python: what is asked of it but to run a module, the real one answers.
+# Replaces the environment's Python: replays modules, and passes all other calls to the real one.
 REPLAY = """#!/bin/bash
 for ((i = 1; i <= $#; i++)); do
     case "${!i}" in
@@ -99,7 +99,7 @@ FAILS = """
 
 
 def recorded(folder, tests, failing):
-    """The events of a real module of so many tests, its name and its process left open."""
+    """The events of a real module of `tests` tests, with placeholders for name and pid."""
     body = "pass\n" + FAILS
     for i in range(1, tests):
         body += f"    def test_{i}(self):\n        {'self.fails(3)' if i <= failing else 'pass'}\n"
@@ -114,7 +114,7 @@ def recorded(folder, tests, failing):
 
 
 class Peak(threading.Thread):
-    """The largest resident memory of a process, and its CPU seconds whenever a quarter of the modules is done."""
+    """A process's peak resident memory, and its CPU seconds at each quarter of the modules."""
 
     def __init__(self, process, output, modules):
         super().__init__()
@@ -145,7 +145,7 @@ class Peak(threading.Thread):
 
 
 def replayed(modules, tests, failing, terminal=False):
-    """Runs so many modules, says what they cost and returns the runner's peak in MiB."""
+    """Runs `modules` replayed modules, prints the cost and returns the runner's peak in MiB."""
     ours, theirs = pty.openpty() if terminal else os.pipe()
     with tempfile.TemporaryDirectory() as real, tempfile.TemporaryDirectory() as folder:
         template = pathlib.Path(folder) / "template"

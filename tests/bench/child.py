@@ -1,4 +1,4 @@
-"""A process that shim.py and training.py ask for times: a line in, a line of JSON out."""
+"""A child process that times work for shim.py and training.py: one line in, one JSON line out."""
 
 import json
 import os
@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Of the caller's environment: what a child would do otherwise by.
+# Variables of the caller's environment that would change a child's behaviour.
 OURS = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTORCH_", "PYTHON", "CUDA_")
 
 
 class Child:
     def __init__(self, argv, shim=None):
-        """`shim`: the variables that say how the shim is to act; None: without it."""
+        """`shim`: the shim's variables; None runs without the shim."""
         environ = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
         environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
         if shim is not None:

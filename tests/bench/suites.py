@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""An outside suite in one run of the runner, against what people have without it: one fresh `python -m unittest -v` a module, one after
-the other. Both in one call, without the shim, with OMP_NUM_THREADS=1; the runner with warm start, confirmations included.
+"""Compares one warm run of a suite with fresh `python -m unittest -v` processes, one module after
+the other. Both run without the shim and with OMP_NUM_THREADS=1.
 
     suites.py [-j N] [--root DIR] [--bound RATIO] SUITE [TARGET…]
 
-Prints both times, the load, their ratio, and each difference between the verdicts. Exits 1 where the ratio is over the bound or a verdict
-differs. The runner is $COMPAT_RUNNER or build/release/bin/runner; the suite is prepared beforehand and not timed.
+Prints both times, the load, the ratio, and each verdict that differs. Exits with 1 if the ratio is
+above the bound or a verdict differs. The runner is $COMPAT_RUNNER or build/release/bin/runner.
+Preparing the suite is not timed.
 """
 import argparse
 import collections
@@ -23,7 +24,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNER = os.environ.get("COMPAT_RUNNER", str(ROOT / "build/release/bin/runner"))
 
-# How unittest counts in its closing line, and our words for it. What it does not count has passed.
+# unittest's names in its summary line, and the runner's states. Tests not counted there passed.
 COUNTED = {"failures": "failed", "errors": "errored", "skipped": "skipped", "expected failures": "xfailed",
            "unexpected successes": "xpassed"}
 HEADINGS = {"FAIL": "failed", "ERROR": "errored", "UNEXPECTED SUCCESS": "xpassed"}
@@ -45,8 +46,8 @@ def suite_json(suite):
     return json.loads(re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*', lambda m: m.group(1) or "", text))
 
 
-def told_by_unittest(log):
-    """(how many of each state, {test: state} of those that unittest names at its end)"""
+def results_of_unittest(log):
+    """(count of each state, {test: state} for the tests that unittest's summary names)"""
     names, fixtures = {}, 0
     for word, test in re.findall(r"^={70}\n(FAIL|ERROR|UNEXPECTED SUCCESS): (.*)$", log, re.M):
         full = re.search(r"\(([\w.<>]+)\)", test)
@@ -72,12 +73,12 @@ def one_after_the_other(modules, python, root, variables):
             with open(log, "wb") as out:
                 subprocess.run([python, "-m", "unittest", "-v", module.removesuffix(".py").replace("/", ".")], cwd=root,
                                env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-            found[module] = told_by_unittest(log.read_text(errors="replace"))
+            found[module] = results_of_unittest(log.read_text(errors="replace"))
         return time.monotonic() - begin, found
 
 
-def told_by_the_runner(results):
-    """The same, a module, from its database, and what is said of forks."""
+def results_of_the_runner(results):
+    """The same for each module, from the runner's database, and its notes on forks."""
     found, forks = {}, []
     with sqlite3.connect(f"file:{results}/runner.db?mode=ro", uri=True) as db:
         rows = db.execute("select path, state, phase, name from result join test on test.id = test join attempt on attempt.id = attempt"
@@ -85,7 +86,7 @@ def told_by_the_runner(results):
         attempts = db.execute("select kind, forked, count(*), sum(user_s + system_s) from attempt group by 1, 2").fetchall()
     for module, state, phase, name in rows:
         counts, names = found.setdefault(module, (collections.Counter(), {}))
-        # unittest says once of a class or module that its set-up broke, and runs none of its tests.
+        # unittest reports a broken set-up once, and runs none of the class's or module's tests.
         if state == "errored" and phase in ("class_setup", "module_setup"):
             name = name.rsplit(".", 1 if phase == "class_setup" else 2)[0]
             if name in names:
@@ -140,7 +141,7 @@ def main():
         warm = time.monotonic() - begin
         warm_cpu = cpu_of_children() - before - fresh_cpu
         load.append(os.getloadavg()[0])
-        ours, attempts, forks = told_by_the_runner(results)
+        ours, attempts, forks = results_of_the_runner(results)
     found = list(differences(theirs, ours))
     ratio = warm / fresh
     tests = sum(sum(counts.values()) for counts, _ in ours.values())

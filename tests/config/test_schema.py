@@ -1,4 +1,4 @@
-"""runner/config/config.schema.json by a validator that is not ours."""
+"""Tests runner/config/config.schema.json with an independent validator."""
 
 import json
 import pathlib

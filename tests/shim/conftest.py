@@ -1,8 +1,8 @@
-"""Real children under a real torch. The Python that runs these tests is the one the shim is built
-for and loaded into; without torch in it they are skipped.
+"""Fixtures that run scripts in child processes under the shim, with the Python that runs the tests.
+Without torch in that Python, the tests are skipped.
 
-COMPAT_SHIM_LIBRARY names a library that is there already; otherwise one is built, once, into
-$XDG_CACHE_HOME/runner/tests/shim (CMake rebuilds only what changed).
+COMPAT_SHIM_LIBRARY names an existing library. Otherwise one is built into
+$XDG_CACHE_HOME/runner/tests/shim; CMake rebuilds what changed.
 """
 
 import functools
@@ -30,7 +30,7 @@ def pytest_configure(config):
 
 
 def build(name):
-    """Configure, build and install; the library's path."""
+    """Configures, builds and installs the library; returns its path."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip(f"no torch in {sys.executable}")
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
@@ -57,7 +57,7 @@ def library():
 
 @pytest.fixture(scope="session")
 def foreign_library(library, tmp_path_factory):
-    """Our own, which says that it is another torch's."""
+    """A copy of the library that claims to be built for another torch."""
     path = tmp_path_factory.mktemp("foreign") / pathlib.Path(library).name
     says = re.compile(rb"(compat_shim built for \{torch=)[^;]*")
     content, found = says.subn(
@@ -69,7 +69,7 @@ def foreign_library(library, tmp_path_factory):
 
 
 class Child:
-    """A script that ran in a child. `answer` is the JSON of its last line of output."""
+    """A script that ran in a child process. `answer`: its last line of output as JSON."""
 
     def __init__(self, done, script, record):
         self.returncode = done.returncode
@@ -128,5 +128,5 @@ def run_child(
 
 @pytest.fixture
 def child(library, tmp_path):
-    """child(script, …): run_child in the test's own folder."""
+    """child(script, …): run_child in the test's temporary folder."""
     return functools.partial(run_child, library, tmp_path)

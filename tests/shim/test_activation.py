@@ -1,4 +1,4 @@
-"""How the shim comes into a process, and how it stays out of one."""
+"""Tests when the shim activates in a process, and when it does not."""
 
 import os
 import re
@@ -254,7 +254,7 @@ print(json.dumps(str(torch.ones(2, device="{device}").device)))
      ("_cuda_getDeviceCount = lambda: 1", "cuda")],
 )
 def test_simulation_is_refused_if_torch_has_an_accelerator(child, device, flags, found):
-    """torch._C as it would be there: the flags are set before anything looks at them."""
+    """Sets flags of torch._C, before torch reads them, as in a torch with that accelerator."""
     script = f"""
 from compat_shim import hook
 act = hook._ACTIONS["torch._C"]

@@ -1,4 +1,4 @@
-"""Every way into a process: threads at once, flags of Python, other import hooks, retries, exits."""
+"""Tests activation with parallel threads, Python's flags, other import hooks, retries and exits."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from conftest import ACTIVATE, SHIM
 
 ASK = "import torch; print(torch.zeros(1, device='cuda').device)"
-# What an activation does once: had it been done twice, something would be wrapped twice.
+# Checks that activation ran once: a second one would wrap functions twice.
 ONCE = """
 def wrapped(function):
     depth = 0
@@ -60,7 +60,7 @@ print(json.dumps([answers, errors, depths, [t.is_alive() for t in threads].count
 
 @pytest.mark.parametrize("round", range(2))
 def test_torchdevice_works_while_another_thread_imports_torch(child, round):
-    """Without a sitecustomize nothing saw that import begin."""
+    """Without a sitecustomize the shim did not see the start of that import."""
     script = f"""
 import json, sys, threading, time
 sys.setswitchinterval(1e-5)
@@ -98,7 +98,7 @@ print(json.dumps([answers, torch.zeros(1, device="cuda").device.type, compat_shi
 
 
 def test_unsetting_the_variable_or_reloading_does_not_deactivate(child):
-    """The variable is for processes to come; a reload of ours forgets nothing."""
+    """The variable affects new processes only; reloading the shim's modules changes nothing."""
     ran = child(
         f"""
 import importlib, json, os, subprocess, sys, torch, compat_shim, TorchDevice
@@ -130,7 +130,7 @@ importlib.reload(torch)
 print(torch.zeros(1, device="DEVICE").device, torch.ones(2).to("DEVICE").device)
 torch.set_default_device("DEVICE"); print(torch.ones(2).sum())
 """
-# A first import that fails half-way: torch needs numpy.core where numpy is, and a module of its own.
+# A first import that fails: torch needs a module of its own, and numpy.core if numpy is installed.
 RETRY = """
 import sys
 class Blocker:
@@ -159,7 +159,7 @@ print(torch.zeros(1, device="DEVICE").device)
 
 @pytest.mark.parametrize("name", SAME)
 def test_failed_and_repeated_imports_end_as_without_the_shim(child, name):
-    """torch does not allow all of this; where it does, requests are redirected afterwards, too."""
+    """torch does not allow all of these; if it does, requests are redirected afterwards."""
     without = child(SAME[name].replace("DEVICE", "cpu"), active=False)
     assert outcome(child(SAME[name].replace("DEVICE", "cuda"))) == outcome(without)
 
@@ -234,7 +234,7 @@ print(json.dumps([torch.zeros(1, device="cuda").device.type, torch.cuda.is_avail
 
 
 def test_a_sub_interpreter_behaves_as_without_the_shim(child):
-    """torch itself cannot be imported in one: with the shim or without, its import does not end."""
+    """torch cannot be imported in one: its import hangs with and without the shim."""
     script = """
 import _xxsubinterpreters as interpreters
 number = interpreters.create()
@@ -253,7 +253,7 @@ torch.zeros(1, device="cuda")
 
 
 def test_every_way_of_starting_python_activates(child, tmp_path):
-    """One program, started in each way that Python knows."""
+    """One program, started in each way that Python has."""
     (tmp_path / "program.py").write_text(ASK)
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__main__.py").write_text(ASK)
@@ -291,8 +291,8 @@ dist.destroy_process_group()
 
 
 def test_nested_virtual_environments_activate(child, tmp_path):
-    """An environment made from the environment that has torch: with torch by a path file, as tools
-    lay them, and without."""
+    """A virtual environment made from the one with torch: with and without a .pth file that adds
+    torch, as tools write it."""
     import torch
 
     subprocess.run(
@@ -331,7 +331,7 @@ def test_the_users_sitecustomize_and_usercustomize_still_run(child, tmp_path):
     )
     said = ran.answer
     assert said[:2] == ["sitecustomize", "cpu"]
-    # A virtual environment has no user's folder, and then no usercustomize is looked for.
+    # A virtual environment has no user site folder, so Python imports no usercustomize.
     assert said[2:] in ([], ["usercustomize", "cpu"])
 
 

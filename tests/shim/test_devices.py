@@ -1,7 +1,6 @@
-"""device-probe against the real LibTorch: what it says is true, and what breaks is named.
+"""Tests device-probe with the real LibTorch: its list of devices is right and names what fails.
 
-A library that comes before LibTorch (LD_PRELOAD) stands for a backend that crashes, hangs or lacks
-a kernel, since this host has none that does.
+A library loaded before LibTorch (LD_PRELOAD) plays a backend that crashes, hangs or lacks a kernel.
 """
 
 import json
@@ -25,7 +24,7 @@ BACKENDS = {
 
 @pytest.fixture(scope="module")
 def probe(library):
-    """probe(**environment): what device-probe prints, and how long it took."""
+    """probe(**environment): device-probe's output, and the seconds it took."""
     import torch
 
     program = pathlib.Path(library).parent / "device-probe"

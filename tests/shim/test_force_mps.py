@@ -1,5 +1,5 @@
-"""Mode `full` on a host with an accelerator, a simulated Mac: what names the CPU or no device is on it
-as well, and programs go on working. tests/sweep/host_callers.py shows which rows they need."""
+"""Tests mode `full` on a simulated Mac: requests for the CPU or no device go to the accelerator,
+and programs still work. tests/sweep/host_callers.py shows which rows they need."""
 
 import pytest
 
@@ -73,7 +73,7 @@ print(json.dumps([str(x.device), torch.empty(2, pin_memory=True).is_pinned(),
 
 
 GROUPS = ("everyday", "compiling", "tracing", "transforms", "objects")
-# They use float64, or return where tensors are.
+# Cases that use float64, or return the device of tensors.
 NOT_ON_A_MAC = {
     ("tracing", "aot_export"),
     ("tracing", "dispatch_mode"),

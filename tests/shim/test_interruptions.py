@@ -1,4 +1,4 @@
-"""Signals, forks and second tries at the worst moment."""
+"""Tests signals, forks and retries during activation, pinning, exits and writes of the record."""
 
 import os
 import shutil
@@ -163,7 +163,7 @@ print(json.dumps([*counts, compat_shim.sites()]))
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_activation_does_not_deadlock_with_a_thread_that_loads_libraries(child, tmp_path):
-    """Not Python's: such a thread holds no GIL, only the loader's locks."""
+    """A native thread: it holds no GIL, only the dynamic loader's locks."""
     empty = tmp_path / "empty.c"
     empty.write_text("int nothing_in_particular;\n")
     loads = tmp_path / "loads.c"

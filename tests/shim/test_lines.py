@@ -1,4 +1,4 @@
-"""The line that asked, in every kind of frame, and what is said of it on stderr."""
+"""Tests the source line recorded for a request in every kind of frame, and the log on stderr."""
 
 import collections
 import re
@@ -7,7 +7,7 @@ import pytest
 
 from conftest import run_child
 
-# Each is a program; the request that it makes is to be found on the lines marked HERE.
+# Programs. The lines marked HERE must be recorded for the request.
 FRAMES = {
     "generator": """
 def numbers():
@@ -124,7 +124,7 @@ checkpoint(lambda x: x + torch.zeros(1, device="cuda"), torch.ones(1), use_reent
 
 @pytest.fixture(scope="module")
 def framed(library, tmp_path_factory):
-    """One child that ran them all, each as a file and a test of its own; and those files."""
+    """A child process that ran all programs, each as one file and one test; and the files."""
     folder = tmp_path_factory.mktemp("frames")
     paths = {name: folder / f"{number}.py" for number, name in enumerate(FRAMES)}
     for name, path in paths.items():
@@ -169,7 +169,7 @@ exec(compile("torch.zeros(1, device='cuda')", "", "exec"))
     found = collections.Counter()
     for event in ran.devices():
         found[event["file"], event["line"]] += event["count"]
-    # A name that is empty is a line without a file, as of a thread that Python does not know.
+    # An empty name is recorded without a file, like a thread that Python does not know.
     assert found == {("<string>", 1): 2, ("made up", 3): 1, (None, 1): 1}
 
 
@@ -201,12 +201,12 @@ def test_each_log_level_prints_its_lines(child, level):
     times = {"DEBUG": (3, 1, 1), "INFO": (1, 1, 1), "WARNING": (0, 0, 0), "ERROR": (0, 0, 0)}
     assert (lines.count(zeros), lines.count(ones), len(refusal)) == times[level]
     assert all(line.startswith("compat_shim: ") for line in lines)
-    # What is said changes nothing of what is recorded.
+    # The log level does not change the record.
     assert sum(e["count"] for e in ran.devices(kind="redirect")) == 4
 
 
 def test_log_lines_of_parallel_processes_are_not_mixed(child):
-    """Every line is one write: nothing is torn where all of them share one stderr."""
+    """Each line is one write, so that lines on a shared stderr stay whole."""
     ran = child(
         """
 import os, threading, torch

@@ -1,4 +1,4 @@
-"""torch's own machinery: the same result with the shim on "cuda" as without it on "cpu"."""
+"""Tests that torch's machinery gives equal results on "cuda" with the shim and on "cpu" without."""
 
 import pathlib
 import re
@@ -11,15 +11,15 @@ from machinery import cases, script
 HERE = pathlib.Path(__file__).parent
 
 GROUPS = ("compiling", "inductor", "tracing", "transforms", "objects", "distributed")
-# Groups whose cases return an answer for each ask(): those that a test is known in, and those of
-# fresh interpreters, where none is.
+# Groups whose cases return an answer for each ask(): with a known test, and in fresh interpreters,
+# which know none.
 ASKING = ("threads", "forks")
 ASKING_ANEW = ("fresh",)
 
 
 @pytest.fixture(scope="module")
 def inductor_cache(tmp_path_factory):
-    """The compiler runs once for the same code; graphs are lowered anew by each process."""
+    """A shared cache: the compiler runs once for the same code."""
     return {
         "TORCHINDUCTOR_CACHE_DIR": str(tmp_path_factory.mktemp("inductor")),
         "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
@@ -29,7 +29,7 @@ def inductor_cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def groups(library, tmp_path_factory, inductor_cache):
-    """groups(name): the children that ran the group without the shim and with it."""
+    """groups(name): the child processes that ran the group without and with the shim."""
     ran = {}
 
     def get(group):

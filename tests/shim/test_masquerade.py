@@ -1,4 +1,4 @@
-"""What torch.cuda answers, whichever comes first: the shim or torch."""
+"""Tests what torch.cuda answers, with the shim activated before and after torch's import."""
 
 import pytest
 
@@ -41,7 +41,7 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), torch.ve
 
 
 def test_torch_code_that_reads_the_cuda_version_works(child):
-    """It branches on torch.version.cuda, and finds what it finds in a CUDA build."""
+    """torch branches on torch.version.cuda and must find what a CUDA build has."""
     pytest.importorskip("expecttest")
     script = """
 import json, warnings
@@ -119,7 +119,7 @@ def test_autocast_casts_every_op_of_torchs_cuda_lists(child):
     ]
     ran, bad = child(LISTS.format(device="cuda", prefix="Autocast", groups=groups)).answer
     assert ran > 100
-    # Ops that CUDA alone has.
+    # Ops that only CUDA has.
     assert bad == [
         ["cudnn_convolution", "NotImplementedError"],
         ["cudnn_convolution_transpose", "NotImplementedError"],
@@ -135,7 +135,7 @@ def test_cpu_autocast_is_unchanged(child):
         ("nn_fp32", "float32", "torch._C._nn"),
     ]
     script = LISTS.format(device="cpu", prefix="AutocastCPU", groups=groups)
-    # What CUDA's list casts and the CPU's does not.
+    # Ops that CUDA's list casts and the CPU's does not.
     script += """
 x = torch.ones(2, 2, dtype=torch.bfloat16)
 ops = (torch.exp, torch.sum, torch.norm, lambda x: torch.softmax(x, 0), torch.log,

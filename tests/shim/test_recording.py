@@ -1,4 +1,4 @@
-"""The record: exact lines, counts by test, every kind of process and thread, no growth."""
+"""Tests the record: exact lines, counts by test, all kinds of processes and threads, no growth."""
 
 import json
 import pathlib
@@ -169,7 +169,7 @@ libc.pthread_create(ctypes.byref(native), None, callback, None); libc.pthread_jo
 print(json.dumps(made))
 """
     )
-    # Two nets: Python's threads pass the first, the others only the second.
+    # Two mechanisms: Python's threads use the first, native threads only the second.
     assert ran.answer == [["cpu", True]] * 4 + [["cpu", False]] * 2
     assert sum(e["count"] for e in ran.devices()) == 6
     assert {e["line"] for e in ran.devices()} == {6}

@@ -1,5 +1,5 @@
-"""Nothing is lost, twice counted or stuck: threads, forks in their midst, late exits, and a record
-that cannot be written."""
+"""Tests that counts are neither lost nor doubled with threads, forks, late exits and a record that
+cannot be written."""
 
 import collections
 import json
@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-# Threads that torch starts itself: Python does not know them, they hold no GIL.
+# Threads that torch starts itself: unknown to Python, without the GIL.
 NATIVE = """
 import os, time, torch
 @torch.jit.script
@@ -50,7 +50,7 @@ for test in ("t::a", "t::b"):
 
 
 def test_threads_without_the_gil_lose_no_count(child):
-    """Rows are taken again and again while they count."""
+    """Rows are taken repeatedly while the threads count."""
     ran = child(
         NATIVE
         + """
@@ -117,7 +117,7 @@ for thread in threads: thread.join()
 
 
 def test_requests_of_exit_handlers_are_counted(child):
-    """A handler that was there before torch runs after torch's own."""
+    """An exit handler registered before torch's import runs after torch's own."""
     ran = child(
         """
 import atexit
@@ -183,7 +183,7 @@ with mock.patch.multiple(os, **{name: mock.Mock(side_effect=OSError) for name in
 
 @pytest.mark.parametrize("path", ["nowhere/record", "/dev/full", "."])
 def test_a_record_that_cannot_be_written_is_reported_once(child, tmp_path, path):
-    """The program does all it would have done; its stderr has one line more."""
+    """The program runs unchanged, except for one more line on stderr."""
     ran = child(
         """
 import os, torch, compat_shim
@@ -215,7 +215,7 @@ def test_a_read_only_folder_does_not_stop_the_program(child, tmp_path):
 
 
 def test_a_full_disk_truncates_at_most_one_line(child, tmp_path):
-    """A limit on the size of files stands for the disk. There is room again later."""
+    """A limit on file sizes plays the full disk; it is lifted later."""
     record = tmp_path / "filling"
     ran = child(
         """

@@ -1,5 +1,5 @@
-"""Code for CUDA on a host with an accelerator of another type: a simulated MPS device, where requests
-for CUDA end (mode `missing`) and tensors answer as CUDA's to code outside torch."""
+"""Tests CUDA code on a simulated MPS device: requests for CUDA are redirected to it (mode
+`missing`), and tensors report a CUDA device to code outside torch."""
 
 import json
 
@@ -19,7 +19,7 @@ def raised(call, *args, **kwargs):
 
 @pytest.fixture
 def on_mps(child):
-    """A script on a simulated Mac; its last line of output is JSON."""
+    """Runs a script on a simulated Mac; its last line of output is JSON."""
 
     def run(script, **env):
         return child(
@@ -172,8 +172,8 @@ torch.manual_seed(3); print(json.dumps([str(x.device), torch.equal(x, torch.rand
 
 
 GROUPS = ("compiling", "tracing", "transforms", "objects")
-# What these cases take for granted and a Mac does not give: tensors of the host and of the device in
-# one op, float64; or what they return of where a tensor lies.
+# Cases that fail on any Mac: they mix host and device tensors in one op, use float64, or return the
+# device of a tensor.
 NOT_ON_A_MAC = {
     ("tracing", "aot_export"),
     ("tracing", "dispatch_mode"),

@@ -1,5 +1,5 @@
-"""Simulated CUDA devices in real children: tensors that are on cuda:0 and cuda:1, what torch.cuda
-answers about them, and that what works on a GPU works here. Values are the CPU's."""
+"""Tests simulated CUDA devices in child processes: tensors on cuda:0 and cuda:1, the answers of
+torch.cuda, and that what works on a GPU works here. Values are the CPU's."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from conftest import SHIM
 
 @pytest.fixture
 def on_cuda(child):
-    """A script under two simulated CUDA devices; its last line of output is JSON."""
+    """Runs a script with two simulated CUDA devices; its last line of output is JSON."""
 
     def run(script, **env):
         return child(
@@ -156,7 +156,7 @@ def test_mixing_devices_raises_cudas_error(on_cuda):
 
 
 def test_models_train_as_on_the_cpu(on_cuda):
-    """Each optimizer in each form it has; a network of two devices; DataParallel over both."""
+    """Each optimizer in each variant, a network over two devices, and DataParallel."""
     ran = on_cuda(
         """
 import torch.cuda.comm
@@ -457,7 +457,7 @@ print(json.dumps([
 
 
 def test_compilers_and_transforms_work_or_are_refused(on_cuda):
-    """Inductor is refused for the device's tensors, and for them alone."""
+    """Inductor is refused for the device's tensors only."""
     ran = on_cuda(
         """
 from torch._subclasses import FakeTensorMode

@@ -1,12 +1,12 @@
-"""A simulated MPS device in real children: tensors that are on it, what it refuses and in which
-words, and that everything of torch's that works on a Mac works here. Values are the CPU's."""
+"""Tests a simulated MPS device in child processes: tensors on it, its refusals and their messages,
+and that what works on a Mac works here. Values are the CPU's."""
 
 import pytest
 
 
 @pytest.fixture
 def on_mps(child):
-    """A script under a simulated MPS device; its last line of output is JSON."""
+    """Runs a script with a simulated MPS device; its last line of output is JSON."""
 
     def run(script, **env):
         return child(
@@ -68,7 +68,7 @@ print(json.dumps([
     assert dimensions[1].startswith("MPS supports tensors with dimensions <= 16")
     assert float8[0] == "TypeError" and "does not have support for that dtype" in float8[1]
     assert conv[1].startswith("Input type (torch.FloatTensor) and weight type (MPSFloatType)")
-    # A dtype that no tensor has stands in the record by the name that the refusal gives it.
+    # The record names a dtype without tensors as the refusal does.
     assert sum(event["count"] for event in ran.devices(kind="refusal", op="float64")) == len(doubles)
     (refused,) = ran.devices(kind="refusal", op="Float8_e4m3fn")
     assert (refused["from"], refused["to"], refused["count"]) == ("mps:0", "cpu", 1)
@@ -123,7 +123,7 @@ def test_fallback_runs_the_op_on_the_cpu_and_counts_each_call(on_mps):
     ran = on_mps(EIGH, PYTORCH_ENABLE_MPS_FALLBACK="1")
     answers, values, told = ran.answer
     assert answers == [None, None] and values == [1.0, 1.0, 1.0]
-    # torch tells of the first op only; the record has them all.
+    # torch warns about the first op only; the record has all of them.
     assert len(told) == 1 and "will fall back to run on the CPU" in told[0]
     events = ran.devices(kind="fallback", op="aten::_linalg_eigh.eigenvalues")
     assert sum(event["count"] for event in events) == 3
@@ -307,7 +307,7 @@ ENDINGS = 20
 
 
 def test_scripts_that_end_after_a_backward_exit_cleanly(on_mps):
-    """Autograd's threads hold on to Python after the last line of a program."""
+    """Autograd's threads still use Python after the program's last line."""
     script = """
 x = torch.randn(64, 64, device="mps", requires_grad=True)
 (x @ x).sigmoid().sum().backward()

@@ -1,5 +1,5 @@
-"""The rules of what MPS refuses though it has the op (shim/simulate/mps_refusals.json): every rule is
-met by a real call, in its words, and counted; and dtypes that only the CPU lacks are computed."""
+"""Tests the rules for calls that MPS refuses although it has the op (mps_refusals.json): each rule
+refuses a real call with its message. Also tests dtypes that only the CPU lacks."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from conftest import SHIM
 RULES = json.loads((SHIM / "simulate" / "mps_refusals.json").read_text())
 MISSING = "Failed to create function state object for: "
 
-# Expressions, each of which is refused. `t(dtype, *sizes)` is a tensor of ones on the device.
+# Expressions that must be refused. `t(dtype, *sizes)` is a tensor of ones on the device.
 CALLS = """
 t(f32, 2, 2) @ torch.ones(2, 2)
 torch.ones(2, 2) @ t(f32, 2, 2)
@@ -184,7 +184,7 @@ print(json.dumps(True))
 
 
 def test_dtypes_that_only_the_cpu_lacks_are_computed(on_mps):
-    """Expected values are arithmetic's, since no kernel of the CPU has them."""
+    """Expected values are written out, because no CPU kernel computes them."""
     ran = on_mps(
         """
 def on(values, dtype=None): return torch.tensor(values, dtype=dtype, device="mps")

@@ -1,4 +1,4 @@
-"""A sample of the sweep over PyTorch's own samples (tests/sweep), and that it can fail."""
+"""Tests a part of the sweep over PyTorch's samples (tests/sweep), and that the sweep can fail."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""torch under the shim: profiles, late ops, ops that ask for nothing, the conformance suite."""
+"""Tests torch under the shim: profiler, late ops, ops without a device, the conformance suite."""
 
 import os
 
@@ -36,12 +36,12 @@ print(json.dumps([
 """
     )
     assert ran.answer == [[True, True, True], [["aten::ones", "stage"]], True, True]
-    # torch itself announces each profile there is.
+    # torch itself prints a message for each profile.
     assert [line for line in ran.stderr.splitlines() if not line.startswith("USDT:")] == []
 
 
 def test_a_late_registered_op_is_redirected_through_its_calls(child):
-    """Its own Device argument reaches its kernel as it was asked for."""
+    """The op's own Device argument reaches its kernel unchanged."""
     ran = child(
         """
 import json, torch
@@ -90,7 +90,7 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), name]))
 
 @pytest.mark.parametrize("active", [True, False])
 def test_the_conformance_suite_passes_or_skips(child, active):
-    """Passes whole under the shim; without it every test says why it is skipped."""
+    """All tests pass under the shim; without it, each is skipped with a reason."""
     suite = ROOT / "suites" / "conformance"
     script = """
 import io, json, unittest

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What a module whose failures print much costs the runner: peak memory, time, database, reports.
+"""Measures what failures with much text cost the runner: peak memory, time, database, reports.
 
     tests/soak/failure_text_soak.py RUNNER [--failures 5000] [--bytes 300000] [--python PYTHON]
 
-Prints one line of JSON. Exits with 1 where the runner's own process grew past 256 MiB or a test is
-missing. The module's process holds all of the text (unittest keeps it): 5,000 times 300 KB need 5 GB.
+Prints one line of JSON. Exits with 1 if the runner's process grew past 256 MiB or a test is lost.
+The module's process needs 5 GB for 5,000 times 300 KB, because unittest keeps all text.
 """
 
 import argparse
@@ -31,7 +31,7 @@ for i in range(%d):
 
 
 def measure(runner, failures, size, python, folder):
-    """Of one run: what it took, and what it left."""
+    """The cost of one run: time, memory, sizes of its files."""
     suite, results = folder / "suite", folder / "results"
     (suite / "tests").mkdir(parents=True)
     (suite / "tests" / "test_a.py").write_text(MODULE % (size, failures))
@@ -66,7 +66,7 @@ def measure(runner, failures, size, python, folder):
 
 
 def high_water_kib(pid):
-    """The most memory that the process alone, without its children, has had."""
+    """The process's peak memory, without its children."""
     try:
         status = pathlib.Path("/proc/%d/status" % pid).read_text()
     except OSError:

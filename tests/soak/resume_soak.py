@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Kills the runner at random moments of a run, goes on with `resume`, and holds the end against a
-run that nobody disturbed.
+"""Kills the runner at random moments of a run, continues with `resume`, and compares the result
+with an undisturbed run.
 
     resume_soak.py [--rounds N] [--seed N] [--runner FILE] [--python FILE]
 
 The suite is a mixed one: passes, failures, skips, crashes, a time-out, a leaked process, unittest
 and slow modules. A round kills the runner with SIGKILL once, and the `resume` after it once more in
 every third round. Modules are forked, and three have equal failures. Then:
-  - each test has the state that it has in the undisturbed run, and there is none more or fewer;
-  - no test whose end had been written was run again (attempts alone are there to run again);
-  - the run is complete, and nothing of it runs any more.
-Exit status 1: one of these does not hold. Not a test of what a machine that loses its power keeps.
+  - each test has the same state as in the undisturbed run, and no test is missing or added;
+  - no test that had ended was run again, except in attempts `alone`;
+  - the run is complete, and no process of it is left.
+Exit status 1: one of these is false. Does not test a power failure.
 """
 
 import argparse
@@ -50,9 +50,9 @@ def add(n):
 for number in range({tests}):
     add(number)
 """
-# What three modules fail in alike; one confirms it for all.
+# Three modules fail in this function; one confirms the failure for all.
 LIBRARY = "def load():\n    raise OSError('no hub')\n"
-# One row a module: what it does at which test; -1: never.
+# A row for each module: what it does, and at which test; -1 means never.
 MODULES = (
     dict(tests=12, pause=0.02, fails=3, skips=5, dies=-1, leaks=-1, hangs=-1, wants=-1),
     dict(tests=10, pause=0.03, fails=-1, skips=-1, dies=4, leaks=-1, hangs=-1, wants=-1),
@@ -87,7 +87,7 @@ def verdicts(results):
 
 
 def run_again(results):
-    """Tests that ended in more than one attempt, those left out that run alone on purpose."""
+    """Tests that ended in more than one attempt, without attempts `alone`."""
     folder = results / "latest"
     with sqlite3.connect(results / "runner.db") as db:
         alone = {row[0] for row in db.execute("select events from attempt where kind in ('alone', 'again')")}
@@ -106,7 +106,7 @@ def run_again(results):
 
 
 def survivors(results):
-    """Processes that carry the name of a run of these results."""
+    """Processes that belong to a run of these results."""
     runs = [path.name for path in (results / "runs").iterdir()]
     found = []
     for folder in pathlib.Path("/proc").iterdir():

@@ -13,8 +13,8 @@ import sys
 import tempfile
 
 ACTIVATE = pathlib.Path(__file__).resolve().parents[2] / "shim" / "python" / "activate"
-# What the process may grow by after the warm-up: what malloc keeps, not what a site costs. A byte
-# kept for each redirection would be 10 MB.
+# Allowed growth after the warm-up, for what malloc keeps. One byte for each redirection would be
+# 10 MB.
 ALLOWED_BYTES = 4 << 20
 
 COMMON = """

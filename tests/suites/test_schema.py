@@ -1,4 +1,4 @@
-"""suites/suite.schema.json by a second validator, so that ours is not alone in how it reads it."""
+"""Tests suites/suite.schema.json with an independent validator."""
 
 import json
 import pathlib

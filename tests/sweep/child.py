@@ -1,10 +1,9 @@
-"""One side of the sweep: runs PyTorch's own samples and writes what came out, entry by entry.
+"""Runs one side of the sweep: PyTorch's own samples. Writes the results entry by entry.
 
     child.py OUT NAME…      each NAME as `names()` gives them: ops/add, modules/nn.Linear, optims/Adam
 
-Both sides ask for "cuda". With the shim at work the requests go where the shim sends them. Without
-it the samples are made under `Reference`, which sends the same requests to the CPU by means of its
-own, and what is tested then runs without anything around it.
+Both sides ask for "cuda". With the shim, the shim redirects the requests. Without it, samples are
+made under `Reference`, which sends requests for CUDA to the CPU; the tested op then runs plainly.
 """
 
 import contextlib
@@ -37,15 +36,14 @@ SEED = 1
 
 
 class Reference(TorchFunctionMode):
-    """Python's way to have requests for CUDA answered by the CPU. CUDA has a default generator of
-    its own, as on a CUDA machine: what asks for CUDA draws from it, and so does what fills a tensor
-    that was made so or makes another like it."""
+    """Answers requests for CUDA on the CPU, in Python. CUDA has its own default generator, as on a
+    CUDA machine. Calls for CUDA draw from it, and so do calls that fill or copy such tensors."""
 
     generator = torch.Generator()
 
     def __init__(self):
         super().__init__()
-        self.made = {}  # by address; kept, so that no address comes again
+        self.made = {}  # by address; kept alive, so that no address is reused
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -173,7 +171,7 @@ def module_samples(info):
 
 
 def allow_capturable():
-    """capturable=True is for parameters on CUDA, and all that plain CPU does about it is to refuse."""
+    """Allows capturable=True on the CPU, where torch only refuses it."""
     known = sys.modules["torch.optim.optimizer"]._get_capturable_supported_devices
     for name, module in list(sys.modules.items()):
         if name.startswith("torch.optim.") and vars(module).get(known.__name__) is known:

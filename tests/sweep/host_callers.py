@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Which callers inside torch need host memory in mode `full`: each row of compat_shim/host_callers.py is
-left out once, and the cases of tests/shim/machinery that then break are listed.
+"""Shows which callers inside torch need host memory in mode `full`: removes each row of
+compat_shim/host_callers.py once and lists the cases of tests/shim/machinery that break.
 
     host_callers.py [GROUP…]         default: everyday, objects, tracing
 
-On a simulated Mac, against the same cases without the shim. Exits with 1 where nothing breaks without
-a row: such a row is not needed by these cases. COMPAT_SHIM_LIBRARY is the shim's library for the torch
-of the Python that runs this.
+Runs on a simulated Mac, compared with the same cases without the shim. Exits with 1 if nothing
+breaks without some row. COMPAT_SHIM_LIBRARY is the shim's library for the torch of this Python.
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's own samples under the shim with device "cuda", against plain CPU, bit by bit.
+"""Compares PyTorch's own samples under the shim on "cuda" with plain CPU, bit by bit.
 
     sweep.py [--every N] [NAME…]     NAME: a glob on entries, "ops/nn.functional.*", "modules/*"
 
@@ -60,7 +60,7 @@ def names(globs, every):
 
 
 def half(shim, wanted, folder):
-    """What each entry told, by name. An entry whose child died tells so; the rest go on."""
+    """{name: result}. An entry whose child process died has that as its result."""
     told, left, attempt = {}, wanted, 0
     while left:
         attempt += 1
@@ -100,7 +100,7 @@ def one_difference(a, b):
 
 
 def judge(wanted, plain, shim, exceptions):
-    """What is not as it should be and what was counted, as lines each."""
+    """(lines about differences, lines about counts)"""
     wrong, count, unasked = [], collections.Counter(), []
     for name in wanted:
         a, b = plain[name], shim[name]

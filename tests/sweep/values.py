@@ -1,4 +1,4 @@
-"""What a value is, down to the bit, as text that two processes can compare."""
+"""Describes a value down to the bit, as text that two processes can compare."""
 
 import hashlib
 

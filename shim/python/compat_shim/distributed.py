@@ -1,4 +1,4 @@
-"""Distributed wrappers that are told which device a module is on, when no tensor can tell."""
+"""Patches distributed wrappers that take a device as an argument, not from a tensor."""
 
 import functools
 import inspect

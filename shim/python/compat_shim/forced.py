@@ -1,5 +1,5 @@
-"""Mode `full` on an accelerator, where neither dispatcher nor hooks reach: functions that return
-host memory of a tensor that the user believes is on the CPU."""
+"""Mode `full` on an accelerator: patches functions that reach neither the dispatcher nor the hooks
+and need host memory of a tensor that the user believes is on the CPU."""
 
 import functools
 import sys

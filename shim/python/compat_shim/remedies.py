@@ -1,4 +1,4 @@
-"""What names a device and reaches neither the dispatcher nor the hooks."""
+"""Patches Python functions that name a device and reach neither the dispatcher nor the hooks."""
 
 import functools
 import os

@@ -35,7 +35,7 @@ class Settings(NamedTuple):
 
 
 def asked_for(environ=os.environ):
-    """Whether anything at all is to happen in this process."""
+    """Whether the shim is asked for in this process."""
     return environ.get("ACTIVATE_TORCH_DEVICE") == "1"
 
 

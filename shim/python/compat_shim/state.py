@@ -1,4 +1,4 @@
-"""What this process knows of its own activation. A reload of this module forgets nothing of it."""
+"""The state of activation in this process. A reload of this module keeps it."""
 
 library = globals().get("library")  # the native module, once it is loaded
 refusal = globals().get("refusal")  # the ImportError that ended activation

@@ -1,4 +1,4 @@
-"""A tensor moved to CUDA is a CPU tensor of its own, as it would be a CUDA tensor of its own."""
+"""Tests that moving a tensor to CUDA gives a new CPU tensor, as it would give a new CUDA tensor."""
 
 import unittest
 

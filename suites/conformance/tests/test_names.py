@@ -1,5 +1,5 @@
-"""Every public name of torch.cuda and its relatives, as the torch that is installed has them: it is
-answered, refused on purpose, or a failure, since nobody has decided about it."""
+"""Tests every public name of torch.cuda and related modules of the installed torch: each is
+answered or refused on purpose. A name that nobody has decided about fails."""
 
 import importlib
 import inspect

@@ -1,5 +1,5 @@
-"""torch's own Python asks torch._C for names that only a CUDA build has. Each one that the files of
-the installed torch speak of is there, and is no placeholder."""
+"""torch's own Python uses names of torch._C that only a CUDA build has. Tests that each name in the
+installed torch's files exists and is not a placeholder."""
 
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""Every op that takes a device, as torch itself lists them: asked for CUDA it gives what it gives on
-the CPU, and is recorded under its name."""
+"""Tests every op that takes a device, from torch's own list: on CUDA it gives the CPU's result and
+is recorded under its name."""
 
 import tempfile
 import unittest

@@ -1,4 +1,4 @@
-"""What is counted is what happened, under the line that asked for it."""
+"""Tests that each request is counted under the line that made it."""
 
 import inspect
 import threading

@@ -1,5 +1,5 @@
-"""What names a device and reaches neither the dispatcher nor torch._C: defaults, `out=`, parallel
-modules, the profiler, versions."""
+"""Tests functions that name a device and reach neither the dispatcher nor torch._C: defaults,
+`out=`, parallel modules, the profiler, versions."""
 
 import json
 import os

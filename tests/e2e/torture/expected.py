@@ -3,7 +3,7 @@
 A row is (state, why) or (state, why, marks): `why` is a pattern that the whole reason or the failure's key line matches.
 """
 
-# How a death is told.
+# Texts for the end of a process.
 SEGFAULT = ("crashed", "SIGSEGV")
 PASSED = ("passed", "")
 RESTARTED = r"the module crashed in .*; the module was started again %d times \(limits.restarts\)"

@@ -10,8 +10,10 @@
 #include "runner/archive/gap_log.h"
 #include "runner/archive/gap_record.h"
 #include "runner/archive/importers.h"
+#include "runner/archive/results.h"
 #include "runner/archive/run_folder.h"
 #include "runner/archive/run_record.h"
+#include "runner/archive/shards.h"
 #include "runner/archive/temp_output.h"
 #include "runner/base/files.h"
 #include "runner/base/text.h"
@@ -61,6 +63,12 @@ class Rebuilding {
         return record;
     }
 
+    [[nodiscard]] std::optional<store::StoredRun> in_old(const std::string& id) const {
+        if (!old_) return std::nullopt;
+        auto run = old_->load_run(id);
+        return run ? std::optional(std::move(*run)) : std::nullopt;
+    }
+
     // In the order in which they began: of two runs the later one is that which was stored later.
     std::vector<Known> known_runs() {
         std::set<std::string> ids;
@@ -71,11 +79,10 @@ class Rebuilding {
             for (const auto& run : *stored) ids.insert(run.id);
         std::vector<Known> runs;
         for (const auto& id : ids) {
-            Known& known = runs.emplace_back(Known{id, {}});
-            if (const auto record = record_of(id))
-                known.begun = record->begun;
-            else if (const auto run = old_ ? old_->load_run(id) : Expected<store::StoredRun>())
-                known.begun = run->info.started;
+            const auto record = record_of(id);
+            const auto run = in_old(id);
+            if (record && !record->info.shard.empty() && !run) continue;  // no database holds it
+            runs.push_back({id, record ? record->begun : run ? run->info.started : WallTime{}});
         }
         std::sort(runs.begin(), runs.end(), [](const Known& a, const Known& b) {
             return std::tie(a.begun, a.id) < std::tie(b.begun, b.id);
@@ -122,8 +129,8 @@ class Rebuilding {
     [[nodiscard]] bool is_whole(const RunRecord& record) const {
         const auto imported = described_files(record.info.fingerprint, folder_of(record.info.id));
         if (!imported || record.unreadable > 0 || !has_all_files(record, *imported)) return false;
-        const auto run = old_ ? old_->load_run(record.info.id) : Expected<store::StoredRun>();
-        if (!old_ || !run) return true;
+        const auto run = in_old(record.info.id);
+        if (!run) return true;
         if (run->end && !record.end) return false;
         if (!imported->empty()) return true;  // their files tell the modules
         const auto extent = old_->extent_of(record.info.id);
@@ -145,9 +152,8 @@ class Rebuilding {
             if (!there(file.log)) return false;
         return std::all_of(record.attempts.begin(), record.attempts.end(), [&](const auto& module) {
             return std::all_of(module.second.begin(), module.second.end(), [&](const auto& job) {
-                const bool log =
-                    there(job.log) ||
-                    (job.ended && job.ended->kind == ProcessEnd::Kind::spawn_failed);
+                const bool log = there(job.log) ||
+                                 (job.ended && job.ended->kind == ProcessEnd::Kind::spawn_failed);
                 return job.ended && log && there(job.events) && there(job.devices);
             });
         });
@@ -158,12 +164,17 @@ class Rebuilding {
         const auto imported = described_files(record.info.fingerprint, folder_of(id));
         if (!imported) return tl::unexpected(imported.error());
         std::vector<std::string> lost;
-        auto added = fresh_.add_run({record.info, record.end, 0},
-                                    [&](const store::SeeModule& see) -> Expected<void> {
-                                        if (imported->empty())
-                                            return see_attempts(record, lost, see);
-                                        return see_imported(*imported, record.info.started, see);
-                                    });
+        const auto note_gone = [&](const store::JobResult& job) -> Expected<void> {
+            lost.push_back(fmt::format("{}: attempt {} at {} and what followed: its files are gone",
+                                       id, job.attempt, job.record.path));
+            return {};
+        };
+        auto added = fresh_.add_run(
+            {record.info, record.end, 0}, [&](const store::SeeModule& see) -> Expected<void> {
+                if (imported->empty())
+                    return each_recorded_module(record, folder_of(id), note_gone, see);
+                return see_imported(*imported, record.info.started, see);
+            });
         if (!added) return added;
         ++from_folders_;
         if (record.unreadable > 0)
@@ -171,28 +182,6 @@ class Rebuilding {
                                        counted(record.unreadable, "line")));
         lost_.insert(lost_.end(), lost.begin(), lost.end());
         for (const WallTime time : record.ends) ends_.emplace_back(time, id);
-        return {};
-    }
-
-    Expected<void> see_attempts(const RunRecord& record, std::vector<std::string>& lost,
-                                const store::SeeModule& see) const {
-        const std::string& id = record.info.id;
-        for (const std::string& path : record.modules) {
-            store::StoredModule module{path, {}, {}, {}};
-            for (const auto& job : record.attempts.at(path)) {
-                auto again = read_recorded(job, record.info, folder_of(id));
-                if (!again) {
-                    // Of those after it nobody could tell what they were made for.
-                    lost.push_back(
-                        fmt::format("{}: attempt {} at {} and what followed: its files "
-                                    "are gone",
-                                    id, job.attempt, path));
-                    break;
-                }
-                module.attempts.push_back(std::move(*again));
-            }
-            if (auto seen = see(std::move(module)); !seen) return seen;
-        }
         return {};
     }
 
@@ -296,6 +285,9 @@ Expected<Rebuilt> rebuild(const fs::path& results, std::function<void(bool)> on_
     if (!fs::is_directory(results / "runs", error))
         return fail(ErrorKind::usage, "no run folders here",
                     "name the results folder with --results", results.string());
+    if (const auto existing = existing_results(results);
+        !existing && existing.error().kind == ErrorKind::usage && !shard_folders(results).empty())
+        return tl::unexpected(existing.error());
     const auto lock = ResultsLock::take_alone(results);
     if (!lock) return tl::unexpected(lock.error());
     fs::remove_all(room, error);  // of one that was killed

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "runner/archive/run_folder.h"
@@ -11,21 +12,27 @@
 
 namespace compat::archive {
 
-// `folder`, which holds a database. Errors: usage, where there is none, or where runs are there and
-// their database is gone.
+[[nodiscard]] bool has_database(const std::filesystem::path& results);
+
+// `folder`, which holds a database. Errors: usage, where it holds nothing or only shards; database,
+// where the database of its runs is gone.
 [[nodiscard]] Expected<std::filesystem::path> existing_results(const std::filesystem::path& folder);
 
-// The database of a results folder, which is not replaced while it is open.
+// Where a run is stored: the database of a results folder, which is not replaced while it is open,
+// or a temporary one.
 class OpenResults : public store::Store {
   public:
-    OpenResults(ResultsLock lock, store::Store store)
+    explicit OpenResults(store::Store store, std::optional<ResultsLock> lock = std::nullopt)
         : store::Store(std::move(store)), lock_(std::move(lock)) {}
 
   private:
-    ResultsLock lock_;
+    std::optional<ResultsLock> lock_;
 };
 
 // Opens the results folder's database, making what is missing.
 [[nodiscard]] Expected<OpenResults> open_results(const std::filesystem::path& results);
+// For a shard, which writes nothing to the results folder but its run's folder: SQLite is not
+// reliable on network file systems.
+[[nodiscard]] Expected<OpenResults> open_shard_results(const std::filesystem::path& results);
 
 }  // namespace compat::archive

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -173,6 +174,26 @@ void take(const Json& line, RunRecord& into) {
     }
 }
 
+bool is_newer(const Json& line) {
+    return line.is_object() && line.contains("format") && line["format"] > kRecordFormat;
+}
+
+Error newer_record(const fs::path& folder) {
+    return {ErrorKind::usage, "this record is from a newer runner", "update the runner",
+            file_of(folder).string()};
+}
+
+Error no_record(const fs::path& folder) {
+    return {ErrorKind::usage,
+            "this folder has no record of a run: it was made by an older runner, or by none",
+            {},
+            file_of(folder).string()};
+}
+
+Error no_start(const fs::path& folder) {
+    return {ErrorKind::usage, "this record lacks the run's start", {}, file_of(folder).string()};
+}
+
 }  // namespace
 
 Expected<void> record_run(const fs::path& folder, const store::RunInfo& info) {
@@ -207,31 +228,39 @@ bool has_record(const fs::path& folder) {
     return fs::exists(file_of(folder), error);
 }
 
+Expected<store::RunInfo> read_run_info(const fs::path& folder) {
+    if (!has_record(folder)) return tl::unexpected(no_record(folder));
+    std::ifstream lines(file_of(folder));
+    std::string line;
+    std::getline(lines, line);
+    const Json json = Json::parse(line, nullptr, false);
+    if (is_newer(json)) return tl::unexpected(newer_record(folder));
+    RunRecord record;
+    try {
+        take(json, record);
+    } catch (const std::exception&) {  // of JSON: the line is incomplete
+    }
+    if (record.info.id.empty()) return tl::unexpected(no_start(folder));
+    return record.info;
+}
+
 Expected<RunRecord> read_record(const fs::path& folder) {
-    const fs::path file = file_of(folder);
-    if (!has_record(folder))
-        return fail(ErrorKind::usage,
-                    "this folder has no record of a run: it was made by an older "
-                    "runner, or by none",
-                    {}, file.string());
-    const auto text = read_file(file);
+    if (!has_record(folder)) return tl::unexpected(no_record(folder));
+    const auto text = read_file(file_of(folder));
     if (!text) return tl::unexpected(text.error());
     RunRecord record;
     for (size_t begin = 0; begin < text->size();) {
         const size_t end = std::min(text->find('\n', begin), text->size());
         const Json line = Json::parse(text->substr(begin, end - begin), nullptr, false);
         begin = end + 1;
-        if (line.is_object() && line.contains("format") && line["format"] > kRecordFormat)
-            return fail(ErrorKind::usage, "this record is from a newer runner", "update the runner",
-                        file.string());
+        if (is_newer(line)) return tl::unexpected(newer_record(folder));
         try {
             take(line, record);
         } catch (const std::exception&) {  // of JSON, or a word that is none of ours
             ++record.unreadable;
         }
     }
-    if (record.info.id.empty())
-        return fail(ErrorKind::usage, "this record lacks the run's start", {}, file.string());
+    if (record.info.id.empty()) return tl::unexpected(no_start(folder));
     return record;
 }
 
@@ -249,6 +278,24 @@ std::optional<store::JobResult> read_recorded(const store::JobResult& known,
     job.record.forked = known.record.forked;
     keep_reasons(known.record, job.record);
     return job;
+}
+
+Expected<void> each_recorded_module(const RunRecord& record, const fs::path& folder,
+                                    const OnGone& on_gone, const store::SeeModule& see) {
+    for (const std::string& path : record.modules) {
+        store::StoredModule module{path, {}, {}, {}};
+        for (const store::JobResult& known : record.attempts.at(path)) {
+            auto job = read_recorded(known, record.info, folder);
+            if (!job) {
+                // Nobody could tell what the attempts after it were made for.
+                if (auto accepted = on_gone(known); !accepted) return accepted;
+                break;
+            }
+            module.attempts.push_back(std::move(*job));
+        }
+        if (auto seen = see(std::move(module)); !seen) return seen;
+    }
+    return {};
 }
 
 Expected<void> store_recorded(store::Store& store, const fs::path& folder) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,11 +42,22 @@ struct RunRecord {
 // Errors: usage, where there is no such file, none that says how the run began, or a newer format.
 [[nodiscard]] Expected<RunRecord> read_record(const std::filesystem::path& folder);
 [[nodiscard]] bool has_record(const std::filesystem::path& folder);
+// Only how the run began. Errors: as read_record's.
+[[nodiscard]] Expected<store::RunInfo> read_run_info(const std::filesystem::path& folder);
 
 // A recorded attempt with what its files say; nothing where one is gone.
 [[nodiscard]] std::optional<store::JobResult> read_recorded(const store::JobResult& known,
                                                             const store::RunInfo& info,
                                                             const std::filesystem::path& folder);
+// Called with the first attempt of a module whose files are gone. Its error ends the reading;
+// without one the module keeps the attempts before it.
+using OnGone = std::function<Expected<void>(const store::JobResult&)>;
+// Each module of the record, with its attempts as their files are read by today's parsers. Holds
+// one module at a time.
+[[nodiscard]] Expected<void> each_recorded_module(const RunRecord& record,
+                                                  const std::filesystem::path& folder,
+                                                  const OnGone& on_gone,
+                                                  const store::SeeModule& see);
 // Stores the attempts that were recorded and that the store lacks: it was busy until the end.
 [[nodiscard]] Expected<void> store_recorded(store::Store& store,
                                             const std::filesystem::path& folder);

@@ -1,4 +1,4 @@
-// `runner merge`: the shards of a run as one run.
+// `runner merge`: make one run of shards.
 #include "runner/run/merge.h"
 
 #include "runner/cli/commands.h"
@@ -10,10 +10,11 @@ using config::Setting;
 namespace {
 
 Action add_merge(CLI::App& app, config::Invocation& invocation) {
-    auto databases = std::make_shared<std::vector<std::string>>();
-    app.add_option("DB", *databases, "results folder, or the runner.db in it")->required();
+    auto folders = std::make_shared<std::vector<std::string>>();
+    app.add_option("FOLDER", *folders, "a shard's folder, or a results folder with shards")
+        ->required();
     return exits_with_code(
-        [databases, &invocation] { return run::merge_shards(*databases, invocation); });
+        [folders, &invocation] { return run::merge_shards(*folders, invocation); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "runner/archive/rebuild.h"
 #include "runner/archive/results.h"
+#include "runner/archive/shards.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/display/output.h"
@@ -55,7 +56,7 @@ Expected<ExitCode> reparse_run(const ReparseRequest& request,
     if (!results) return tl::unexpected(results.error());
     const auto store = archive::open_results(*results);
     if (!store) return tl::unexpected(store.error());
-    const auto id = store->find_run(request.run);
+    const auto id = archive::find_run(*store, *results, request.run);
     if (!id) return tl::unexpected(id.error());
     const auto run = store->load_run(*id);
     if (!run) return tl::unexpected(run.error());

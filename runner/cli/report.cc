@@ -1,6 +1,7 @@
 // `runner report`: a stored run rendered again.
 #include "reports/markdown.h"
 #include "reports/render.h"
+#include "runner/archive/shards.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
 #include "runner/display/output.h"
@@ -27,7 +28,7 @@ Expected<ExitCode> render_report(const ReportRequest& request,
     if (!formats) return tl::unexpected(formats.error());
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
-    return results->store.find_run(request.run)
+    return archive::find_run(results->store, results->folder, request.run)
         .and_then([&](const std::string& id) {
             const fs::path out = request.out.empty() ? fs::path{} : fs::absolute(request.out);
             return run::write_reports(results->store, results->folder, id,

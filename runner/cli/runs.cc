@@ -1,7 +1,9 @@
 // `runner runs`: the stored runs.
 #include <algorithm>
 
-#include "runner/archive/run_folder.h"
+#include "runner/archive/results.h"
+#include "runner/archive/run_record.h"
+#include "runner/archive/shards.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
@@ -22,23 +24,49 @@ std::string words_of(const store::StateCounts& states) {
     return display::count_words(counts);
 }
 
+std::string duration_or_state(const std::optional<store::RunEnd>& end,
+                              const std::filesystem::path& folder) {
+    if (end && end->complete) return human(std::chrono::duration<double>(end->duration_s));
+    return archive::RunLock::is_held(folder) ? "running" : "interrupted";
+}
+
+void print_stored(const store::RunSummary& run, const std::filesystem::path& results) {
+    print("{}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started),
+          duration_or_state(run.end, results / run.folder), counted(run.modules, "module"),
+          words_of(run.states),
+          display::redirection_words(
+              {run.device, run.simulated, run.shim, run.policy, run.fallback, run.imported}));
+}
+
+void print_shard(const archive::ShardFolder& shard) {
+    const auto record = archive::read_record(shard.folder);
+    if (!record) return;
+    const store::RunInfo& info = record->info;
+    print("{}  {}  {}  {}  shard {}  ({})\n", info.id, iso8601(info.started),
+          duration_or_state(record->end, shard.folder),
+          counted(static_cast<long>(record->modules.size()), "module"), info.shard,
+          display::redirection_words(
+              {info.device, info.simulated, info.shim, info.policy, info.fallback, false}));
+}
+
 Expected<ExitCode> list_runs(const config::Invocation& invocation) {
-    const auto results = open_existing(invocation);
-    if (!results) return tl::unexpected(results.error());
-    return results->store.runs().map([&](const std::vector<store::RunSummary>& runs) {
-        for (const auto& run : runs) {
-            const bool complete = run.end && run.end->complete;
-            const std::string end =
-                complete ? human(std::chrono::duration<double>(run.end->duration_s))
-                : archive::RunLock::is_held(results->folder / run.folder) ? "running"
-                                                                          : "interrupted";
-            print("{}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started), end,
-                  counted(run.modules, "module"), words_of(run.states),
-                  display::redirection_words({run.device, run.simulated, run.shim, run.policy,
-                                              run.fallback, run.imported}));
+    const auto folder = config::results_folder(invocation);
+    if (!folder) return tl::unexpected(folder.error());
+    auto shards = archive::shard_folders(*folder);
+    if (shards.empty() || archive::has_database(*folder)) {
+        const auto results = open_existing(invocation);
+        if (!results) return tl::unexpected(results.error());
+        const auto runs = results->store.runs();
+        if (!runs) return tl::unexpected(runs.error());
+        for (const auto& run : *runs) {
+            print_stored(run, results->folder);
+            // Older runners stored shards in the database.
+            std::erase_if(shards, [&](const auto& shard) { return shard.info.id == run.id; });
         }
-        return ExitCode::ok;
-    });
+    }
+    for (const auto& shard : shards) print_shard(shard);
+    if (!shards.empty()) print("`runner merge FOLDER...` makes one run of all shards\n");
+    return ExitCode::ok;
 }
 
 Action add_runs(CLI::App& /*app*/, config::Invocation& invocation) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "reports/model.h"
+#include "runner/archive/shards.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
@@ -72,8 +73,8 @@ Expected<ExitCode> show(const std::string& what, const config::Invocation& invoc
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
     if (what.find("::") != std::string::npos) return show_test(*results, what);
-    return results->store.find_run(what).and_then(
-        [&](const std::string& id) { return show_run(*results, id); });
+    return archive::find_run(results->store, results->folder, what)
+        .and_then([&](const std::string& id) { return show_run(*results, id); });
 }
 
 Action add_show(CLI::App& app, config::Invocation& invocation) {

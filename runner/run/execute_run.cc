@@ -257,6 +257,9 @@ Expected<Executed> close_run(store::Store& store, const Ready& ready, const Exec
         print("continue with: runner resume {}{}\n", run.id,
               usual ? "" : " --results " + shell_quoted(run.results.string()));
     }
+    if (complete && !execution.shard.empty())
+        print("shard {}: `runner merge FOLDER...` makes one run of all shards; this one is {}\n",
+              execution.shard, run.folder.string());
     if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
     return Executed{code, true};
 }

@@ -24,6 +24,7 @@ struct Execution {
     bool resumed = false;  // it was interrupted, and a part of it is stored
     double seconds_before = 0;
     bool keep_empty = true;  // stored although it selected no test
+    std::string shard;       // "2/5"; empty: the run is whole
 };
 
 struct Executed {

@@ -1,4 +1,3 @@
-// `merge`: the shards of one plan, run on several machines, become one run.
 #include "runner/run/merge.h"
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
+#include "runner/archive/shards.h"
 #include "runner/archive/temp_output.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
@@ -24,98 +24,131 @@ using config::Setting;
 
 namespace {
 
-struct Part {
-    fs::path results;  // the folder that holds it
-    store::StoredRun run;
+struct ShardRun {
+    fs::path folder;
+    store::RunInfo info;
+    std::optional<store::RunEnd> end;
     plan::Shard shard;
 };
 
-// Every shard that is stored in one results folder, newest first.
-Expected<void> read_parts(const std::string& name, std::vector<Part>& into) {
+Expected<void> read_shard(const fs::path& folder, std::vector<ShardRun>& into) {
+    const auto record = archive::read_record(folder);
+    if (!record) return tl::unexpected(record.error());
+    if (record->info.shard.empty())
+        return fail(ErrorKind::usage, "this run is not a shard", "merge runs made with --shard I/N",
+                    folder.string());
+    const auto shard = plan::parse_shard(record->info.shard);
+    if (!shard) return tl::unexpected(shard.error());
+    into.push_back({folder, record->info, record->end, *shard});
+    return {};
+}
+
+// The run of a run's folder, or every shard of a results folder.
+Expected<void> read_shards(const std::string& name, std::vector<ShardRun>& into) {
+    const fs::path folder = fs::absolute(name);
+    if (archive::has_record(folder)) return read_shard(folder, into);
     std::error_code error;
-    const fs::path results =
-        fs::absolute(fs::is_directory(name, error) ? fs::path(name) : fs::path(name).parent_path());
-    const auto store = store::Store::open(results / "runner.db", store::Store::Mode::read_only);
-    if (!store) return tl::unexpected(store.error());
-    const auto runs = store->runs();
-    if (!runs) return tl::unexpected(runs.error());
-    for (const auto& summary : *runs) {
-        if (summary.shard.empty()) continue;
-        auto run = store->load_run(summary.id);
-        if (!run) return tl::unexpected(run.error());
-        const auto shard = plan::parse_shard(summary.shard);
-        if (!shard) return tl::unexpected(shard.error());
-        into.push_back({results, std::move(*run), *shard});
-    }
+    if (!fs::is_directory(folder / "runs", error))
+        return fail(ErrorKind::usage, "this is no run's folder and no results folder",
+                    "name a folder that `runner --shard I/N` wrote", folder.string());
+    for (const auto& shard : archive::shard_folders(folder))
+        if (auto read = read_shard(shard.folder, into); !read) return read;
     return {};
 }
 
 // The newest of each shard of the plan of the newest of all.
-Expected<std::vector<Part>> one_plan(std::vector<Part> parts) {
-    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-        return a.run.info.started > b.run.info.started;
+Expected<std::vector<ShardRun>> one_plan(std::vector<ShardRun> shards) {
+    std::stable_sort(shards.begin(), shards.end(), [](const ShardRun& a, const ShardRun& b) {
+        return a.info.started > b.info.started;
     });
-    if (parts.empty())
-        return fail(ErrorKind::usage, "no shards in these databases",
+    if (shards.empty())
+        return fail(ErrorKind::usage, "no shards in these folders",
                     "merge runs made with --shard I/N");
-    const store::RunInfo newest = parts.front().run.info;
+    const store::RunInfo newest = shards.front().info;
     const auto fits = [&](const store::RunInfo& info) {
-        const auto what = [](const store::RunInfo& i) {
+        const auto compared = [](const store::RunInfo& i) {
             return std::tie(i.plan, i.suite, i.framework, i.shim, i.policy, i.masquerade, i.device,
                             i.simulated, i.fallback, i.commit, i.torch);
         };
-        return what(info) == what(newest);
+        return compared(info) == compared(newest);
     };
-    const size_t count = parts.front().shard.count;
-    std::map<size_t, Part> chosen;
-    std::vector<std::string> strangers;
-    for (auto& part : parts) {
-        const store::RunInfo& info = part.run.info;
-        if (fits(info) && part.shard.count == count)
-            chosen.try_emplace(part.shard.index, std::move(part));
+    const size_t count = shards.front().shard.count;
+    std::map<size_t, ShardRun> chosen;
+    std::vector<std::string> others;
+    for (auto& shard : shards) {
+        if (fits(shard.info) && shard.shard.count == count)
+            chosen.try_emplace(shard.shard.index, std::move(shard));
         else
-            strangers.push_back(fmt::format("{} ({})", info.id, info.shard));
+            others.push_back(fmt::format("{} ({})", shard.info.id, shard.info.shard));
     }
-    std::vector<std::string> missing, unfinished;
+    std::vector<std::string> missing, incomplete;
     for (size_t i = 1; i <= count; ++i) {
-        const auto part = chosen.find(i);
-        if (part == chosen.end())
+        const auto shard = chosen.find(i);
+        if (shard == chosen.end())
             missing.push_back(fmt::format("{}/{}", i, count));
-        else if (!part->second.run.end || !part->second.run.end->complete)
-            unfinished.push_back(part->second.run.info.id);
+        else if (!shard->second.end || !shard->second.end->complete)
+            incomplete.push_back(shard->second.info.id);
     }
     if (!missing.empty())
         return fail(
             ErrorKind::usage, fmt::format("shards are missing: {}", fmt::join(missing, ", ")),
-            strangers.empty()
-                ? "name the databases that hold them"
+            others.empty()
+                ? "name the folders that hold them"
                 : fmt::format("these are of another plan: {}; shards fit together where suite, "
                               "targets, settings and known durations are the same",
-                              fmt::join(strangers, ", ")));
-    if (!unfinished.empty())
+                              fmt::join(others, ", ")));
+    if (!incomplete.empty())
         return fail(ErrorKind::usage,
-                    fmt::format("shards are not complete: {}", fmt::join(unfinished, ", ")),
+                    fmt::format("shards are not complete: {}", fmt::join(incomplete, ", ")),
                     "`runner resume RUN` continues each of them");
-    std::vector<Part> fitting;
-    for (auto& [index, part] : chosen) fitting.push_back(std::move(part));
-    return fitting;
+    std::vector<ShardRun> plan;
+    for (auto& [index, shard] : chosen) plan.push_back(std::move(shard));
+    return plan;
 }
 
-Expected<void> copy_files(const Part& part, const archive::RunFolder& run) {
-    const fs::path from = part.results / part.run.info.folder / "modules";
+Expected<void> copy_files(const fs::path& shard, const fs::path& to) {
+    const fs::path from = shard / "modules";
     std::error_code error;
     if (!fs::exists(from, error)) return {};
-    fs::copy(from, run.folder / "modules", fs::copy_options::recursive, error);
+    fs::copy(from, to / "modules", fs::copy_options::recursive, error);
     if (error)
         return fail(ErrorKind::io, "cannot copy a shard's files: " + error.message(), {},
                     from.string());
     return {};
 }
 
-Expected<void> read_modules(const Part& part, const store::SeeModule& see) {
-    const auto from = store::Store::open(part.results / "runner.db", store::Store::Mode::read_only);
-    if (!from) return tl::unexpected(from.error());
-    return from->each_module(part.run.info.id, see);
+Error lacks_attempt(const ShardRun& shard, const std::string& module, int attempt) {
+    return {ErrorKind::usage,
+            fmt::format("shard {} lacks attempt {} at {}", shard.info.shard, attempt, module),
+            "copy its folder again, or run this shard again", shard.folder.string()};
+}
+
+// A record from which a line was lost would make a run that lacks tests.
+Expected<void> check_attempts(const ShardRun& shard, const store::StoredModule& module) {
+    int attempt = 0;
+    for (const auto& job : module.attempts)
+        if (job.attempt != ++attempt)
+            return tl::unexpected(lacks_attempt(shard, module.path, attempt));
+    std::error_code error;
+    const auto next = archive::attempt_names(module.path, attempt + 1, AttemptKind::whole);
+    if (attempt == 0 || fs::exists(shard.folder / next.log, error))
+        return tl::unexpected(lacks_attempt(shard, module.path, attempt + 1));
+    return {};
+}
+
+// Reads the files from their copies in `copies`.
+Expected<void> each_module(const ShardRun& shard, const fs::path& copies,
+                           const store::SeeModule& see) {
+    const auto record = archive::read_record(shard.folder);
+    if (!record) return tl::unexpected(record.error());
+    const auto on_gone = [&](const store::JobResult& job) -> Expected<void> {
+        return tl::unexpected(lacks_attempt(shard, job.record.path, job.attempt));
+    };
+    return archive::each_recorded_module(
+        *record, copies, on_gone, [&](store::StoredModule module) -> Expected<void> {
+            if (auto checked = check_attempts(shard, module); !checked) return checked;
+            return see(std::move(module));
+        });
 }
 
 Expected<void> record_module(const fs::path& folder, const store::StoredModule& module) {
@@ -127,13 +160,13 @@ Expected<void> record_module(const fs::path& folder, const store::StoredModule& 
 
 }  // namespace
 
-Expected<ExitCode> merge_shards(const std::vector<std::string>& databases,
+Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
                                 const config::Invocation& invocation) {
-    std::vector<Part> found;
-    for (const auto& name : databases)
-        if (auto read = read_parts(name, found); !read) return tl::unexpected(read.error());
-    auto parts = one_plan(std::move(found));
-    if (!parts) return tl::unexpected(parts.error());
+    std::vector<ShardRun> found;
+    for (const auto& name : folders)
+        if (auto read = read_shards(name, found); !read) return tl::unexpected(read.error());
+    const auto shards = one_plan(std::move(found));
+    if (!shards) return tl::unexpected(shards.error());
     const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());
 
@@ -141,9 +174,8 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& databases,
     run.results = fs::absolute(settings->text(Setting::results));
     auto store = archive::open_results(run.results);
     if (!store) return tl::unexpected(store.error());
-    store::RunInfo info = parts->front().run.info;
-    // The newest: what was merged stands before what it was merged from.
-    for (const auto& part : *parts) info.started = std::max(info.started, part.run.info.started);
+    store::RunInfo info = shards->front().info;
+    for (const auto& shard : *shards) info.started = std::max(info.started, shard.info.started);
     run.started = info.started;
     run.id = make_run_id(info.series, run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
@@ -153,15 +185,16 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& databases,
     info.argv = invocation.argv;
     archive::TempOutput output(run.folder, report_interruption(run.id));
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
-    for (const auto& part : *parts)
-        if (auto copied = copy_files(part, run); !copied) return tl::unexpected(copied.error());
+    for (const auto& shard : *shards)
+        if (auto copied = copy_files(shard.folder, run.folder); !copied)
+            return tl::unexpected(copied.error());
 
     store::StoredRun merged;
     merged.info = std::move(info);
     store::RunEnd& end = merged.end.emplace();
     std::vector<ExitCode> codes;
-    for (const auto& part : *parts) {
-        const store::RunEnd& its = *part.run.end;
+    for (const auto& shard : *shards) {
+        const store::RunEnd& its = *shard.end;
         end.finished = std::max(end.finished, its.finished);
         end.duration_s = std::max(end.duration_s, its.duration_s);
         end.complete = end.complete && its.complete;
@@ -179,8 +212,8 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& databases,
             if (auto recorded = record_module(run.folder, module); !recorded) return recorded;
             return see(std::move(module));
         };
-        for (const auto& part : *parts)
-            if (auto read = read_modules(part, record_and_see); !read) return read;
+        for (const auto& shard : *shards)
+            if (auto read = each_module(shard, run.folder, record_and_see); !read) return read;
         output.hold();
         return archive::record_end(run.folder, end);
     });

@@ -1,4 +1,4 @@
-// The shards of one plan, run on several machines, as one run.
+// Makes one run of the shards of a plan, read from the folders that they wrote.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace compat::run {
 
-// `databases`: results folders, or the runner.db in them. Errors: usage, naming the shards that are
-// missing or not complete.
-[[nodiscard]] Expected<ExitCode> merge_shards(const std::vector<std::string>& databases,
+// `folders`: run folders, and results folders, of which every shard counts. Errors: usage, naming
+// the shards that are missing, not complete or lack files.
+[[nodiscard]] Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
                                               const config::Invocation& invocation);
 
 }  // namespace compat::run

@@ -10,6 +10,7 @@
 #include "reports/markdown.h"
 #include "reports/porting_pages.h"
 #include "runner/archive/results.h"
+#include "runner/archive/shards.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
@@ -104,15 +105,15 @@ Columns run_columns(const PortingRequest& request, const config::Invocation& inv
         if (request.run.verbosity >= 0)
             print("{}{} ({} of {})\n", i == 0 ? "" : "\n", without_emphasis(kColumns[i].words),
                   i + 1, kColumns.size());
-        const auto ran =
+        const auto result =
             run_once(request_of(request.run, kColumns[i]), invocation_of(invocation, kColumns[i]));
-        if (!ran) {
-            columns.error = ran.error();
-            stopped = run.why_missing = to_line(ran.error());
+        if (!result) {
+            columns.error = result.error();
+            stopped = run.why_missing = to_line(result.error());
             continue;
         }
-        run.id = ran->run.id;
-        if (ran->code == ExitCode::interrupted) stopped = "interrupted before it began";
+        run.id = result->id;
+        if (result->code == ExitCode::interrupted) stopped = "interrupted before it began";
     }
     return columns;
 }
@@ -250,13 +251,13 @@ Expected<ExitCode> compare(const PerColumn<ColumnRun>& runs, const store::Store&
 }
 
 // The named runs by column.
-Expected<PerColumn<ColumnRun>> find_runs(const store::Store& store,
+Expected<PerColumn<ColumnRun>> find_runs(const store::Store& store, const fs::path& results,
                                          const std::vector<std::string>& names) {
     PerColumn<ColumnRun> runs;
     for (ColumnRun& column : runs) column.why_missing = "not among the runs that are compared";
     std::string suite;
     for (const std::string& name : names) {
-        const auto id = store.find_run(name);
+        const auto id = archive::find_run(store, results, name);
         if (!id) return tl::unexpected(id.error());
         const auto run = store.load_run(*id);
         if (!run) return tl::unexpected(run.error());
@@ -284,9 +285,10 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
         const auto store =
             store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
         if (!store) return tl::unexpected(store.error());
-        return find_runs(*store, request.runs).and_then([&](const PerColumn<ColumnRun>& runs) {
-            return compare(runs, *store, *results, request.out);
-        });
+        return find_runs(*store, *results, request.runs)
+            .and_then([&](const PerColumn<ColumnRun>& runs) {
+                return compare(runs, *store, *results, request.out);
+            });
     }
     const auto ready = prepared(request, invocation);
     if (!ready) return tl::unexpected(ready.error());

@@ -1,6 +1,7 @@
 #include "runner/run/reporting.h"
 
 #include "runner/archive/gap_log.h"
+#include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/text.h"
 #include "runner/display/closing_summary.h"
@@ -54,7 +55,11 @@ Expected<void> report_run(const store::Store& store, const archive::RunFolder& r
     // One that was asked for what is not there hides no other.
     const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
     const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
-    if (!misnamed || reported->model.totals.collected > 0) archive::point_latest(run);
+    const auto stored = store.load_run(run.id);
+    if (!stored) return tl::unexpected(stored.error());
+    const bool is_apart = !stored->info.shard.empty() && archive::has_database(run.results);
+    if (!is_apart && (!misnamed || reported->model.totals.collected > 0))
+        archive::point_latest(run);
     display::print_closing(reported->model, run.folder / "report.md");
     return {};
 }

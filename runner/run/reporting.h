@@ -31,7 +31,8 @@ struct Reported {
                                                const std::string& run, const WhichReports& which);
 
 // Brings a run that has its end into the gap log, writes its reports, makes it the latest and
-// prints the closing lines.
+// prints the closing lines. In a folder with a database `latest` is a run of that database, so a
+// shard is not made the latest there.
 [[nodiscard]] Expected<void> report_run(const store::Store& store, const archive::RunFolder& run);
 
 // What an interruption says while a run is stored that was not made here (archive/temp_output.h).

@@ -10,6 +10,7 @@
 #include "runner/analysis/verdict.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
+#include "runner/archive/shards.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
@@ -67,6 +68,43 @@ Expected<Taken> take(const store::Store& store, const fs::path& results, const s
     return taken;
 }
 
+// A run that no other runner changes.
+struct OpenRun {
+    std::string id;
+    archive::RunLock lock;
+    archive::OpenResults store;
+};
+
+// The lock is taken before the store is read: a runner at work on the run may be about to end.
+Expected<OpenRun> open_stored(archive::OpenResults store, const fs::path& results,
+                              const std::string& id) {
+    return archive::RunLock::take(results / "runs" / id).map([&](archive::RunLock&& lock) {
+        return OpenRun{id, std::move(lock), std::move(store)};
+    });
+}
+
+Expected<OpenRun> open_shard(const archive::ShardFolder& shard) {
+    auto lock = archive::RunLock::take(shard.folder);
+    if (!lock) return tl::unexpected(lock.error());
+    return archive::load_shard(shard.folder).map([&](store::Store&& store) {
+        return OpenRun{shard.info.id, std::move(*lock), archive::OpenResults(std::move(store))};
+    });
+}
+
+// A run of the results' database, else a shard.
+Expected<OpenRun> open_run(const fs::path& results, const std::string& name) {
+    const auto shard_or = [&](const Error& error) -> Expected<OpenRun> {
+        const auto shard = archive::find_shard(results, name);
+        return shard ? open_shard(*shard) : tl::unexpected(error);
+    };
+    if (auto existing = archive::existing_results(results); !existing)
+        return shard_or(existing.error());
+    auto store = archive::open_results(results);
+    if (!store) return tl::unexpected(store.error());
+    const auto id = store->find_run(name);
+    return id ? open_stored(std::move(*store), results, *id) : shard_or(id.error());
+}
+
 void end_survivors(const archive::RunFolder& run) {
     for (const auto& left : exec::end_survivors(archive::name_of_processes(run))) {
         std::string command;
@@ -82,16 +120,12 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     const auto say = [&](std::string_view line) {
         if (request.verbosity >= 0) print("{}\n", printable(line));
     };
-    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
+    const auto results = config::results_folder(invocation);
     if (!results) return tl::unexpected(results.error());
-    auto store = archive::open_results(*results);
-    if (!store) return tl::unexpected(store.error());
-    const auto id = store->find_run(request.run);
-    if (!id) return tl::unexpected(id.error());
-    // Before anything is read: a runner that is at work on it may be about to end.
-    const auto lock = archive::RunLock::take(*results / "runs" / *id);
-    if (!lock) return tl::unexpected(lock.error());
-    auto taken = take(*store, *results, *id, invocation, request.verbosity, parse);
+    auto opened = open_run(*results, request.run);
+    if (!opened) return tl::unexpected(opened.error());
+    store::Store* const store = &opened->store;
+    auto taken = take(*store, *results, opened->id, invocation, request.verbosity, parse);
     if (!taken) return tl::unexpected(taken.error());
     if (taken->stored.end && taken->stored.end->complete)
         return fail(ErrorKind::usage, "this run is complete: there is nothing to resume",
@@ -115,6 +149,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     execution.plan = std::move(*plan);
     execution.verbosity = request.verbosity;
     execution.resumed = true;
+    execution.shard = taken->stored.info.shard;
     execution.seconds_before = taken->stored.duration_s;
     const store::RunInfo& info = taken->stored.info;
     execution.notes.push_back("resuming " + info.id);
@@ -145,7 +180,7 @@ Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& 
     if (!results) return tl::unexpected(results.error());
     auto store = archive::open_results(*results);
     if (!store) return tl::unexpected(store.error());
-    const auto id = store->find_run(request.run);
+    const auto id = archive::find_run(*store, *results, request.run);
     if (!id) return tl::unexpected(id.error());
     auto taken = take(*store, *results, *id, invocation, request.verbosity, parse);
     if (!taken) return tl::unexpected(taken.error());

@@ -104,10 +104,23 @@ Expected<plan::Selection> selection_of(const RunRequest& request,
     return selection;
 }
 
-// A database that cannot say what was is no reason not to run.
-plan::Past past_of(const store::Store& store, const std::string& suite) {
-    auto past = store.past_of(suite).value_or(store::SuitePast{});
+plan::Past planned_with(store::SuitePast past) {
     return {std::move(past.seconds), std::move(past.failed), std::move(past.seconds_of_whole_runs)};
+}
+
+// A database that cannot be read is no reason not to run.
+plan::Past past_of(const store::Store& store, const std::string& suite) {
+    return planned_with(store.past_of(suite).value_or(store::SuitePast{}));
+}
+
+plan::Past past_of_shard(const fs::path& results, const std::string& suite,
+                         std::vector<std::string>& notes) {
+    if (!archive::has_database(results)) return {};
+    auto past = store::Store::open(results / "runner.db", store::Store::Mode::read_only)
+                    .and_then([&](const store::Store& store) { return store.past_of(suite); });
+    if (past) return planned_with(std::move(*past));
+    notes.push_back("shards are balanced without earlier durations: " + to_line(past.error()));
+    return {};
 }
 
 void print_dry_run(const plan::Plan& plan) {
@@ -122,7 +135,7 @@ void print_dry_run(const plan::Plan& plan) {
 
 }  // namespace
 
-Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invocation) {
+Expected<RunResult> run_once(const RunRequest& request, const config::Invocation& invocation) {
     const SystemClock clock;
     const auto say = [&](std::string_view line) {
         if (request.verbosity >= 0) print("{}\n", printable(line));
@@ -141,16 +154,19 @@ Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invo
     if (request.dry_run)
         return make_ready(*ready, Need::modules, say)
             .and_then([&] { return plan_for(*ready, *selection); })
-            .map([](const plan::Plan& plan) { return print_dry_run(plan), Ran{}; });
+            .map([](const plan::Plan& plan) { return print_dry_run(plan), RunResult{}; });
 
     Execution execution;
     archive::RunFolder& run = execution.run;
     run.results = fs::absolute(ready->settings.text(Setting::results));
-    auto store = archive::open_results(run.results);
+    const bool is_shard = !request.shard.empty();
+    auto store =
+        is_shard ? archive::open_shard_results(run.results) : archive::open_results(run.results);
     if (!store) return tl::unexpected(store.error());
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
-    plan::Past past = past_of(*store, ready->suite.name);
+    plan::Past past = is_shard ? past_of_shard(run.results, ready->suite.name, execution.notes)
+                               : past_of(*store, ready->suite.name);
     auto plan = plan_for(*ready, *selection, past);
     if (!plan) return tl::unexpected(plan.error());
 
@@ -161,7 +177,7 @@ Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invo
                       request.maxfail,   request.flaky_fails,        {}};
     for (auto& job : plan->jobs)
         execution.plan.modules.push_back({std::move(job.module), std::move(job.only)});
-    execution.notes = std::move(plan->notes);
+    std::move(plan->notes.begin(), plan->notes.end(), std::back_inserter(execution.notes));
     execution.verbosity = request.verbosity;
     execution.seconds = std::move(past.seconds);
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
@@ -183,10 +199,12 @@ Expected<Ran> run_once(const RunRequest& request, const config::Invocation& invo
                 return when_free(*store, [&] { return store->plan_modules(run.id, modules); });
             });
     if (!begun) return tl::unexpected(begun.error());
-    execution.keep_empty = request.keep_empty || !request.shard.empty();
-    return execute_run(*ready, *store, execution).map([&](const Executed& executed) {
-        return Ran{executed.code, executed.stored ? run : archive::RunFolder{}};
-    });
+    execution.keep_empty = request.keep_empty || is_shard;
+    execution.shard = request.shard;
+    const auto executed = execute_run(*ready, *store, execution);
+    if (!executed) return tl::unexpected(executed.error());
+    if (!executed->stored) return RunResult{executed->code, {}, {}};
+    return RunResult{executed->code, run.id, std::move(*store)};
 }
 
 namespace {
@@ -214,15 +232,13 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
     analysis::Comparison compared;
     for (int i = 1; i <= request.repeat; ++i) {
         if (request.verbosity >= 0) print("\nrun {} of {}\n", i, request.repeat);
-        const auto ran = run_once(request, invocation);
-        if (!ran) return tl::unexpected(ran.error());
-        codes.push_back(ran->code);
+        const auto result = run_once(request, invocation);
+        if (!result) return tl::unexpected(result.error());
+        codes.push_back(result->code);
         const size_t run = compared.add_run();
-        if (ran->run.id.empty() || ran->code == ExitCode::interrupted) break;
-        if (request.repeat_of.empty()) request.repeat_of = ran->run.id;
-        const auto store = store::Store::open(ran->run.results / "runner.db");
-        if (!store) return tl::unexpected(store.error());
-        const auto verdicts = store->verdicts(ran->run.id);
+        if (result->id.empty() || result->code == ExitCode::interrupted) break;
+        if (request.repeat_of.empty()) request.repeat_of = result->id;
+        const auto verdicts = result->store->verdicts(result->id);
         if (!verdicts) return tl::unexpected(verdicts.error());
         for (const auto& [test, state] : *verdicts) compared.add(run, test, state);
     }
@@ -234,7 +250,7 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
 
 Expected<ExitCode> run_suite(const RunRequest& request, const config::Invocation& invocation) {
     if (request.repeat > 1 && !request.dry_run) return run_repeated(request, invocation);
-    return run_once(request, invocation).map([](const Ran& ran) { return ran.code; });
+    return run_once(request, invocation).map([](const RunResult& result) { return result.code; });
 }
 
 }  // namespace compat::run

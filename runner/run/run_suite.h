@@ -1,7 +1,10 @@
 // The main job, as a list of steps: suite, source and environment, plan, children, store, reports.
 #pragma once
 
-#include "runner/archive/run_folder.h"
+#include <optional>
+#include <string>
+
+#include "runner/archive/results.h"
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
@@ -9,13 +12,14 @@
 
 namespace compat::run {
 
-struct Ran {
+struct RunResult {
     ExitCode code = ExitCode::ok;
-    archive::RunFolder run;  // of a dry run, nothing
+    std::string id;                             // empty: no run is stored
+    std::optional<archive::OpenResults> store;  // that holds the run
 };
-// One run, whatever `repeat` says.
-[[nodiscard]] Expected<Ran> run_once(const RunRequest& request,
-                                     const config::Invocation& invocation);
+// Ignores `repeat`.
+[[nodiscard]] Expected<RunResult> run_once(const RunRequest& request,
+                                           const config::Invocation& invocation);
 
 [[nodiscard]] Expected<ExitCode> run_suite(const RunRequest& request,
                                            const config::Invocation& invocation);

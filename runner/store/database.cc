@@ -132,7 +132,6 @@ Database Database::open(const std::filesystem::path& file, Mode mode,
     if (mode == Mode::read_only) return open_to_read(file, busy);
     Database database =
         connect(file, file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy);
-    if (file == ":memory:") return database;
     // SQLite does not wait for the lock that this one change needs, so we do.
     const auto deadline = std::chrono::steady_clock::now() + busy;
     while (true) {
@@ -148,7 +147,10 @@ Database Database::open(const std::filesystem::path& file, Mode mode,
     return database;
 }
 
-Database Database::in_memory() { return open(":memory:", Mode::read_write, {}); }
+// Without a name SQLite spills what its cache does not hold into a file of its own.
+Database Database::temporary() {
+    return connect("the temporary database", "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {});
+}
 
 void Database::execute(const std::string& sql) {
     if (state_->step_hook)

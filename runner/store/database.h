@@ -52,7 +52,7 @@ class Database {
     // `busy` is how long a statement waits for another process's lock.
     static Database open(const std::filesystem::path& file, Mode mode,
                          std::chrono::milliseconds busy);
-    static Database in_memory();
+    static Database temporary();  // gone when it is closed
     void set_patience(std::chrono::milliseconds busy);
 
     // One or more statements without values.

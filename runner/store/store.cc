@@ -69,9 +69,9 @@ Error Store::gone(const std::filesystem::path& file) {
             how_to_rebuild(file), file.string()};
 }
 
-Expected<Store> Store::in_memory() {
-    return guarded(":memory:", []() -> Expected<Store> {
-        auto impl = std::make_unique<Impl>(Impl{Database::in_memory()});
+Expected<Store> Store::temporary() {
+    return guarded("the temporary database", []() -> Expected<Store> {
+        auto impl = std::make_unique<Impl>(Impl{Database::temporary()});
         if (const auto ready = migrate(impl->database, migrations()); !ready)
             return tl::unexpected(ready.error());
         return Store(std::move(impl));

@@ -202,7 +202,8 @@ class Store {
 
     [[nodiscard]] static Expected<Store> open(const std::filesystem::path& file,
                                               Mode mode = Mode::read_write);
-    [[nodiscard]] static Expected<Store> in_memory();
+    // Gone when it is closed; its memory is bounded.
+    [[nodiscard]] static Expected<Store> temporary();
     // For where runs' folders are, and no file, or an empty one, in the place of their database.
     [[nodiscard]] static Error gone(const std::filesystem::path& file);
 

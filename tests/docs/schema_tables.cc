@@ -46,7 +46,7 @@ void add_keys(const ordered_json& node, const std::string& around, Rows& rows) {
 }
 
 Rows names_in_database(std::string_view type) {
-    auto store = store::Store::in_memory().value();
+    auto store = store::Store::temporary().value();
     auto row = store.impl().database.prepare(
         "SELECT name FROM sqlite_schema WHERE sql IS NOT NULL AND type = ? ORDER BY rowid");
     row.bind(1, type);
@@ -189,7 +189,7 @@ Rows promoted_dtypes() {
 }
 
 std::string database_schema() {
-    auto store = store::Store::in_memory().value();
+    auto store = store::Store::temporary().value();
     auto row = store.impl().database.prepare(
         "SELECT sql, type FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type = 'view', rowid");
     std::string text =

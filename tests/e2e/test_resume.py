@@ -1,4 +1,4 @@
-"""Tests interrupted and combined runs: resume after SIGKILL and Ctrl-C, rerun, merge, -x, repeat."""
+"""Tests interrupted runs: resume after SIGKILL and Ctrl-C, rerun, -x, repeat."""
 import json
 import pathlib
 import re
@@ -196,56 +196,6 @@ def test_retries_tell_flaky_from_failing(runner, python, tmp_path):
     assert runner(*words).code == 0
     (suite / "once").unlink()
     assert runner(*words, "--flaky-fails").code == 1
-
-
-def test_merge_combines_shards(runner, python, tmp_path):
-    suite = make_suite(tmp_path / "parts", {"test_%d.py" % i: (
-        "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertNotEqual(%d, 3)\n" % i) for i in range(5)})
-    for i in (1, 2):
-        result = runner(suite, "--python", python, "--shim", "off", "--shard", "%d/2" % i, "--results", "r%d" % i)
-        assert result.code in (0, 1), result.err
-    missing = runner("merge", "r1", "--results", "merged")
-    assert missing.code == 2 and "2/2" in missing.err
-    merged = runner("merge", "r1", "r2/runner.db", "--results", "merged")
-    assert merged.code == 1, merged.err
-    report = json.loads((tmp_path / "merged/latest/report.json").read_text())
-    assert states(report) == {"tests/test_%d.py::A::test_a" % i: "failed" if i == 3 else "passed" for i in range(5)}
-    logs = [pathlib.Path(tmp_path, "merged/latest", m["log"]) for m in report["modules"]]
-    assert len(logs) == 5 and all(log.is_file() for log in logs)
-    other = runner(suite, "test_1.py", "--python", python, "--shim", "off", "--shard", "2/2", "--results", "r3")
-    assert other.code in (0, 1)
-    stranger = runner("merge", "r1", "r3", "--results", "wrong")
-    assert stranger.code == 2 and "another plan" in stranger.err
-
-
-def test_a_killed_merge_stores_a_whole_run_or_none(runner, program, python, tmp_path):
-    many = "import unittest\n\n\nclass A(unittest.TestCase):\n    pass\n\n\nfor i in range(500):\n    setattr(A, 'test_%d' % i, lambda self: None)\n"
-    suite = make_suite(tmp_path / "parts", {"test_%d.py" % i: many for i in range(6)})
-    for i in (1, 2):
-        assert runner(suite, "--python", python, "--shim", "off", "--shard", "%d/2" % i, "--results", "r%d" % i).code == 0
-    merge = ["merge", "r1", "r2", "--results", "merged"]
-    assert runner(*merge).code == 0
-    database = tmp_path / "merged/runner.db"
-    for number in range(12):
-        folders = set((tmp_path / "merged/runs").iterdir())
-        lock = sqlite3.connect(database, isolation_level=None)
-        lock.execute("begin immediate")  # holds the merge up where it begins to write
-        process = subprocess.Popen([program, *merge], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while len([f for new in set((tmp_path / "merged/runs").iterdir()) - folders for f in new.rglob("1.log")]) < 6:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        lock.execute("rollback")
-        lock.close()
-        time.sleep(0.02 * number)
-        process.kill()
-        process.wait()
-        listed = runner("runs", "--results", "merged")
-        assert listed.code == 0 and "interrupted" not in listed.out, listed.out
-        assert all("3000 passed" in line for line in listed.out.splitlines())
-        resumed = runner("resume", "--results", "merged")
-        assert resumed.code == 2 and "this run is complete" in resumed.err, resumed.err
-    assert runner(*merge).code == 0
 
 
 def test_repeat_lists_tests_whose_results_differ(runner, python, tmp_path):

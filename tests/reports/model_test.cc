@@ -167,7 +167,7 @@ TEST_F(ModelTest, ARunThatWasKilledShowsWhatIsStored) {
 }
 
 TEST_F(ModelTest, WhatComesFromTheStoreBuildsTheSameModel) {
-    auto store = store::Store::in_memory();
+    auto store = store::Store::temporary();
     ASSERT_TRUE(store);
     const std::string& id = stored.info.id;
     ASSERT_TRUE(store->begin_run(stored.info));

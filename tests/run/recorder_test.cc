@@ -120,7 +120,7 @@ class RecorderTest : public testing::Test {
 
     test::TempTree tree;
     std::string message = "no hub";  // of every failure
-    store::Store store = *store::Store::in_memory();
+    store::Store store = *store::Store::temporary();
     std::vector<archive::PlannedModule> modules;
 };
 

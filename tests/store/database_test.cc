@@ -344,7 +344,7 @@ TEST(Migrations, RunFromEveryVersionToTheLast) {
                                     {2, "ALTER TABLE a ADD y; UPDATE a SET y = x + 1;"},
                                     {3, "UPDATE a SET y = y * 10;"}};
     for (size_t from = 0; from <= std::size(kSteps); ++from) {
-        Database database = Database::in_memory();
+        Database database = Database::temporary();
         if (from > 0) {
             ASSERT_TRUE(migrate(database, std::span(kSteps).first(from)));
         }
@@ -440,7 +440,7 @@ TEST_F(FileTest, RunsOfOlderVersionsAreReadAsTheyWere) {
 TEST(Migrations, AStepThatFailsLeavesTheVersionBeforeIt) {
     constexpr Migration kSteps[] = {{1, "CREATE TABLE a (x);"},
                                     {2, "CREATE TABLE b (x); CREATE TABLE a (x);"}};
-    Database database = Database::in_memory();
+    Database database = Database::temporary();
     EXPECT_THROW(static_cast<void>(migrate(database, kSteps)), SqlError);
     EXPECT_TRUE(check_version(database, std::span(kSteps).first(1)));
     EXPECT_FALSE(check_version(database, kSteps));

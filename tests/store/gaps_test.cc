@@ -106,7 +106,7 @@ class GapLogTest : public testing::Test {
         return words;
     }
 
-    Store store = std::move(*Store::in_memory());
+    Store store = std::move(*Store::temporary());
     GapLog log{store};
     int second = 0;
 };

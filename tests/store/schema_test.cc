@@ -27,7 +27,7 @@ class SchemaTest : public testing::Test {
     }
     Statement rows(const std::string& sql) { return store.impl().database.prepare(sql); }
 
-    Store store = std::move(*Store::in_memory());
+    Store store = std::move(*Store::temporary());
 };
 
 TEST_F(SchemaTest, ViewsReadWell) {

@@ -18,7 +18,7 @@ using testing::Pair;
 
 class StoreTest : public testing::Test {
   protected:
-    Store store = std::move(*Store::in_memory());
+    Store store = std::move(*Store::temporary());
 
     void begin(const std::string& id, std::int64_t second, const std::string& suite = "alpha") {
         ASSERT_TRUE(store.begin_run(samples::run(id, second, suite)));

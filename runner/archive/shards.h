@@ -1,0 +1,37 @@
+// Shards: runs of `--shard I/N`. Their folders are all that is stored of them until `merge` stores
+// them as one run. Not here: merging (runner/run/merge.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "runner/store/store.h"
+
+namespace compat::archive {
+
+struct ShardFolder {
+    std::filesystem::path folder;
+    store::RunInfo info;
+};
+
+// The shards under `results`/runs, newest first. Folders without a readable record are left out.
+[[nodiscard]] std::vector<ShardFolder> shard_folders(const std::filesystem::path& results);
+
+// The shard that a run's name means (Store::find_run). Errors: usage, naming the candidates.
+[[nodiscard]] Expected<ShardFolder> find_shard(const std::filesystem::path& results,
+                                               std::string_view name);
+
+// A temporary database that holds the shard alone, read from its folder. Errors: usage, where
+// files are gone.
+[[nodiscard]] Expected<store::Store> load_shard(const std::filesystem::path& folder);
+
+// The id of a run in the database. Errors: those of Store::find_run; usage, where `name` means a
+// shard that only has a folder.
+[[nodiscard]] Expected<std::string> find_run(const store::Store& store,
+                                             const std::filesystem::path& results,
+                                             std::string_view name);
+
+}  // namespace compat::archive

@@ -24,7 +24,7 @@ struct SettingsFile {
     std::string_view section;
 };
 
-// In pytest's own order: the first that has its section counts.
+// In the order of pytest: the first file with its section counts.
 constexpr std::array<SettingsFile, 5> kSettings{{
     {"pytest.ini", "pytest"},
     {".pytest.ini", "pytest"},
@@ -47,7 +47,7 @@ std::optional<PytestSettings> pytest_settings(const fs::path& root) {
         const fs::path path = root / candidate.file;
         if (!fs::is_regular_file(path, error)) continue;
         auto section = read_section(contents(path), candidate.section);
-        // An empty pytest.ini is a configuration too.
+        // pytest accepts an empty pytest.ini.
         if (!section && !candidate.file.ends_with("pytest.ini")) continue;
         PytestSettings settings;
         settings.where = fmt::format("{} [{}]", candidate.file, candidate.section);
@@ -78,7 +78,7 @@ std::vector<TreeFile> under(const std::vector<TreeFile>& files, std::string_view
     return inside;
 }
 
-// The deepest folder that holds all of them.
+// The deepest folder that contains all folders.
 std::string common_folder(const std::vector<std::string>& folders) {
     std::string common = folders.front();
     for (const std::string& folder : folders)
@@ -89,8 +89,8 @@ std::string common_folder(const std::vector<std::string>& folders) {
     return common.empty() ? "." : common;
 }
 
-// Where the test modules lie: what pytest is told, else tests/ or test/, else the folders of those
-// names inside the packages, else everywhere.
+// The folder of the test modules: from `testpaths`, else tests/ or test/, else the folders of those
+// names inside packages, else the root.
 std::string tests_folder(const std::vector<TreeFile>& modules,
                          const std::optional<PytestSettings>& settings) {
     if (settings) {
@@ -115,7 +115,7 @@ std::string tests_folder(const std::vector<TreeFile>& modules,
 
 struct Style {
     std::size_t test_cases = 0;  // modules with unittest classes
-    std::size_t functions = 0;   // modules that need pytest: it is imported, or tests are functions
+    std::size_t functions = 0;   // modules that import pytest or have test functions
 };
 
 bool needs_pytest(std::string_view line) {
@@ -164,7 +164,7 @@ bool has_package_under_src(const std::vector<TreeFile>& files) {
     });
 }
 
-// Tests that are no Python: a build folder of CMake's, or executables that are named like tests.
+// Tests in C++: a build folder of CMake, or executables with names of tests.
 bool find_programs(Suite& suite, const std::vector<TreeFile>& files) {
     suite.layout.tests = ".";
     for (const Framework framework : {Framework::ctest, Framework::gtest}) {
@@ -178,7 +178,7 @@ bool find_programs(Suite& suite, const std::vector<TreeFile>& files) {
         suite.layout.modules = globs;
         suite.found.push_back(
             framework == Framework::ctest
-                ? std::string("ctest: CTestTestfile.cmake, of a build folder")
+                ? std::string("ctest: CTestTestfile.cmake in a build folder")
                 : fmt::format("gtest: {} ({})",
                               counted(static_cast<std::size_t>(found), "executable"),
                               quoted_list(globs)));
@@ -193,7 +193,7 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
     std::vector<TreeFile> files = list_tree(folder);
     const auto unreadable = std::find_if(files.begin(), files.end(),
                                          [](const TreeFile& file) { return file.unreadable != 0; });
-    const std::string closed = unreadable == files.end() ? "" : unreadable->path;
+    const std::string unreadable_folder = unreadable == files.end() ? "" : unreadable->path;
     std::erase_if(files, [](const TreeFile& file) { return file.unreadable != 0; });
     const auto settings = pytest_settings(folder);
 
@@ -210,13 +210,13 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
     for (const TreeFile& file : files)
         if (matches_any(globs, file.path)) modules.push_back(file);
     if (modules.empty() && find_programs(suite, files)) return suite;
-    if (modules.empty() && !closed.empty())
-        return fail(ErrorKind::suite, "no test module found, and this folder cannot be read",
-                    "make it readable", (folder / closed).string());
+    if (modules.empty() && !unreadable_folder.empty())
+        return fail(ErrorKind::suite, "found no test module, and cannot read this folder",
+                    "make it readable", (folder / unreadable_folder).string());
     if (modules.empty())
         return fail(ErrorKind::suite,
-                    fmt::format("no suite.json and no test module ({}) in it", quoted_list(globs)),
-                    "name another folder, or write a suite.json (docs/reference/suite-format.md)",
+                    fmt::format("found no suite.json and no test module ({})", quoted_list(globs)),
+                    "choose another folder or write a suite.json (docs/reference/suite-format.md)",
                     folder.string());
 
     suite.layout.tests = tests_folder(modules, settings);
@@ -228,7 +228,7 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
     const bool src = has_package_under_src(files);
     suite.layout.pythonpath = {src ? "src" : "."};
     suite.found.push_back(src ? "src layout: src/ is on PYTHONPATH"
-                              : "flat layout: the project's folder is on PYTHONPATH");
+                              : "flat layout: the project folder is on PYTHONPATH");
 
     const auto conftest = std::find_if(files.begin(), files.end(), [](const TreeFile& file) {
         return file.path == "conftest.py" || file.path.ends_with("/conftest.py");
@@ -246,8 +246,9 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
                                           counted(style.functions, "module")));
     } else {
         suite.framework = Framework::unittest;
-        suite.found.push_back(fmt::format("unittest: {} with unittest classes, no sign of pytest",
-                                          counted(style.test_cases, "module")));
+        suite.found.push_back(
+            fmt::format("unittest: {} with unittest classes, none that needs pytest",
+                        counted(style.test_cases, "module")));
     }
     return suite;
 }

@@ -1,5 +1,5 @@
-// A project without suite.json, as a suite: what its folders and its configuration say about where
-// its tests lie and what drives them. Reads the tree; imports and runs nothing of it.
+// Detects the suite of a project without suite.json: its test modules and its framework, from
+// folders and configuration files. Reads files only; imports and runs no code of the project.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace compat::suites {
 
-// The project in `folder`: its name is the folder's, `found` says what was found and from what.
-// Errors (suite): no test module in it.
+// The suite takes the name of the folder; `found` lists what was detected and where.
+// Errors (suite): no test module.
 [[nodiscard]] Expected<Suite> find_by_convention(const std::filesystem::path& folder);
 
 }  // namespace compat::suites

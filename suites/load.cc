@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::ordered_json;  // keeps the order of `env` and `groups`
 
-// The readers below run on a document that the schema has let through.
+// The functions below read a document that the schema has validated.
 
 void read(const ordered_json& at, const char* key, std::string& to) {
     if (at.contains(key)) to = at[key].get<std::string>();
@@ -47,16 +47,17 @@ void read(const ordered_json& at, const char* key, std::uint64_t& to) {
     to = *value;
 }
 
-// As a flag would give it: "on" for true.
+// The text that a flag would have: "on" for true.
 std::string flag_text(const ordered_json& value) {
     if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-void note_given(const ordered_json& at, const std::string& before, decltype(Suite::given)& given) {
+void collect_settings(const ordered_json& at, const std::string& before,
+                      decltype(Suite::given)& given) {
     for (const auto& [key, value] : at.items())
         if (value.is_object())
-            note_given(value, before + key + ".", given);
+            collect_settings(value, before + key + ".", given);
         else if (!value.is_array())
             given.emplace(before + key, flag_text(value));
 }
@@ -117,11 +118,11 @@ Suite suite_of(const ordered_json& at) {
         suite.groups.push_back(std::move(group));
     }
     read(section(at, "links"), "base", suite.links_base);
-    note_given(at, "", suite.given);
+    collect_settings(at, "", suite.given);
     return suite;
 }
 
-// Keys that the format keeps for what is not built yet; nothing may seem to act on them.
+// Keys reserved for later versions; accepting them would suggest that they have an effect.
 struct ReservedKey {
     const char *pointer, *name;
 };
@@ -135,7 +136,7 @@ tl::unexpected<Error> refuse(const fs::path& file, Position at, std::string mess
                 fmt::format("{}:{}:{}", file.string(), at.line, at.column));
 }
 
-// "suites/einop" and "einop" both mean the shipped "suites/einops".
+// "suites/einop" and "einop" both suggest the shipped "suites/einops".
 std::vector<std::string> nearest_suites(const fs::path& folder,
                                         std::span<const std::string> shipped) {
     std::vector<std::string> names;
@@ -158,7 +159,7 @@ Expected<Suite> parse_suite(std::string_view text, const fs::path& file) {
     if (document.is_object() && document.contains("format") &&
         document["format"].is_number_integer() && document["format"] > kFormat)
         return refuse(file, positions.of("/format"),
-                      fmt::format("format {} is newer than this runner knows (format {})",
+                      fmt::format("format {} is newer than this runner supports (format {})",
                                   document["format"].dump(), kFormat),
                       "update the runner");
     for (const ReservedKey& key : kReservedKeys)
@@ -176,7 +177,7 @@ Expected<Suite> parse_suite(std::string_view text, const fs::path& file) {
                 return refuse(file, positions.of("/env"),
                               fmt::format("the variable \"{}\" contains a NUL byte",
                                           name.substr(0, name.find('\0'))),
-                              "no environment can hold one: remove it");
+                              "remove it");
 
     Suite suite = suite_of(document);
     suite.folder = file.parent_path();
@@ -188,12 +189,12 @@ Expected<Suite> load_suite(const fs::path& folder, std::span<const std::string> 
     const fs::file_status status = fs::status(folder, error);
     if (!fs::exists(status)) {
         std::string advice = did_you_mean(nearest_suites(folder, shipped));
-        if (advice.empty()) advice = "give the folder of a suite or of a project with tests";
+        if (advice.empty()) advice = "name the folder of a suite or of a project with tests";
         return fail(ErrorKind::suite, "no such suite folder", std::move(advice), folder.string());
     }
     if (!fs::is_directory(status))
         return fail(ErrorKind::suite, "not a folder",
-                    "give the folder of a suite or of a project with tests", folder.string());
+                    "name the folder of a suite or of a project with tests", folder.string());
     const fs::path file = folder / "suite.json";
     if (!fs::exists(file, error)) return find_by_convention(folder);
     const auto text = read_file(file);

@@ -1,7 +1,7 @@
-// From a folder to a Suite: suite.json (JSON with comments, suite.schema.json,
-// docs/reference/suite-format.md), or, where there is none, what convention finds
-// (suites/convention.h). Reads the folder, writes nothing. Not here: whether the files that a suite
-// names exist for a run (runner/prepare).
+// Loads the suite of a folder: from suite.json (JSON with comments, suite.schema.json,
+// docs/reference/suite-format.md), or detected without one (convention.h).
+// Reads the folder and writes nothing.
+// Not here: whether the files that a suite names exist (runner/prepare).
 #pragma once
 
 #include <filesystem>
@@ -16,13 +16,13 @@ namespace compat::suites {
 
 inline constexpr int kFormat = 1;
 
-// `shipped`: the suites that a mistyped folder may have meant, as the user would write them.
-// Errors (suite): no such folder, no test in it, or suite.json refused at file:line:column.
+// `shipped`: suites to suggest for a mistyped folder, as the user would write them.
+// Errors (suite): no such folder, no tests, or an invalid suite.json, with file:line:column.
 [[nodiscard]] Expected<Suite> load_suite(const std::filesystem::path& folder,
                                          std::span<const std::string> shipped = {});
 
-// The text of one suite.json; `file` is its name in errors, and the folder it lies in is the
-// suite's.
+// Parses the text of a suite.json. `file` is its name in errors, and its folder is the folder of
+// the suite.
 [[nodiscard]] Expected<Suite> parse_suite(std::string_view text, const std::filesystem::path& file);
 
 }  // namespace compat::suites

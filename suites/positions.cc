@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxDepth = 32;
 
-// An iterator over the text that tells, outside the parser, how much of it has been read.
+// An iterator over the text that exports how much of it the parser has read.
 class CountingIterator {
   public:
     using iterator_category = std::input_iterator_tag;
@@ -49,7 +49,7 @@ class Finder final : public nlohmann::json_sax<json> {
   public:
     Finder(std::string_view text, Positions& out) : text_(text), out_(out) {}
 
-    std::size_t read = 0;  // bytes that the parser has taken
+    std::size_t read = 0;  // bytes that the parser has read
 
     bool null() override { return scalar(read); }
     bool boolean(bool) override { return scalar(read); }
@@ -74,8 +74,8 @@ class Finder final : public nlohmann::json_sax<json> {
 
     bool parse_error(std::size_t byte, const std::string&,
                      const nlohmann::detail::exception& error) override {
-        // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error …": what
-        // stands behind the place, which we give ourselves.
+        // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error …": keep
+        // only the text after the position.
         std::string message = error.what();
         message.erase(0, message.find("] ") + 2);
         if (message.starts_with("parse error at")) message.erase(0, message.find(": ") + 2);
@@ -91,7 +91,7 @@ class Finder final : public nlohmann::json_sax<json> {
         std::set<std::string> seen;
     };
 
-    // The lexer reads one byte past a number, to see its end.
+    // The lexer reads one byte past a number to find its end.
     [[nodiscard]] std::size_t end_of_number() const {
         const bool digit_last =
             read > 0 && read == text_.size() &&
@@ -110,8 +110,8 @@ class Finder final : public nlohmann::json_sax<json> {
         return text;
     }
 
-    // The start of the token that ends at byte `end`: the first byte behind the token before it
-    // that is no space, comma, colon or comment. Lets go of all of it.
+    // Consumes the text up to byte `end` and returns the start of the token that ends there: the
+    // first byte after the previous token that is no space, comma, colon or comment.
     Position take(std::size_t end) {
         std::size_t i = taken_;
         while (i < end) {

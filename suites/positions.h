@@ -1,6 +1,6 @@
-// Where the values of a JSON text stand in it: from JSON pointers to lines and columns, by one SAX
-// pass. Also finds what a tree of values cannot show: syntax errors and keys that appear twice. Not
-// a validator (suites/load.cc).
+// Maps JSON pointers to lines and columns of a JSON text, in one SAX pass.
+// Also reports syntax errors and repeated keys, which a parsed document does not show.
+// Not a validator (schema.h).
 #pragma once
 
 #include <map>
@@ -22,17 +22,17 @@ struct Positions {
         std::string message;
     };
 
-    std::map<std::string, Position> values;  // by JSON pointer: "/limits/memory", "" the whole
-    std::map<std::string, Position> keys;    // of the key before that value
+    std::map<std::string, Position> values;  // key: JSON pointer, "/limits/memory"; "" is the whole
+    std::map<std::string, Position> keys;    // of the key before the value
     std::optional<Problem> problem;  // the first: bad syntax, a repeated key, nesting too deep
 
-    // Of the value; where the pointer is unknown, of the nearest value around it.
+    // The position of the value; of the innermost enclosing value if the pointer is unknown.
     [[nodiscard]] Position of(const std::string& pointer) const;
-    // Of the key before the value; of the value where it has none.
+    // The position of the key before the value; of the value if it has no key.
     [[nodiscard]] Position of_key(const std::string& pointer) const;
 };
 
-// Comments are allowed (// and /* */), a byte order mark too. Deeper than 32 levels is a problem.
+// Allows comments (// and /* */) and a byte order mark. More than 32 levels are a problem.
 [[nodiscard]] Positions find_positions(std::string_view text);
 
 // A reference token of a JSON pointer: "a/b" -> "a~1b".

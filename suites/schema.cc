@@ -40,14 +40,14 @@ const json* member(const json& node, const char* key) {
     return found == node.end() ? nullptr : &*found;
 }
 
-// A `$ref` beside other words: ours hold only notes (default, description), so the target decides.
+// The target of a `$ref`; in our schema its siblings are only notes (default, description).
 const json& resolved(const json& node) {
     const json* reference = member(node, "$ref");
     if (!reference) return node;
     return schema().at(json::json_pointer(reference->get<std::string>().substr(1)));
 }
 
-// Of `patternProperties`, the schema that takes this key; nothing where none does.
+// The schema in `patternProperties` that matches this key; null: none.
 const json* by_pattern(const json& node, const std::string& key) {
     if (const json* patterns = member(node, "patternProperties"))
         for (const auto& [pattern, schema] : patterns->items())
@@ -55,7 +55,7 @@ const json* by_pattern(const json& node, const std::string& key) {
     return nullptr;
 }
 
-// The schema of the value that stands under `token` in a value of schema `node`.
+// The schema of the value at `token` in a value with schema `node`.
 const json* child(const json& node, const std::string& token) {
     if (const json* items = member(node, "items")) return items;
     if (const json* properties = member(node, "properties"))
@@ -82,7 +82,7 @@ std::string comma_list(const std::vector<std::string>& words) {
     return text;
 }
 
-// A value as it stands in the file, cut where it is long.
+// A value as in the file, truncated.
 std::string shown(const json& value) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
     constexpr std::size_t kMost = 40;
@@ -97,15 +97,15 @@ std::optional<Violation> explain_object(const json& node, const json& value,
                                         const std::string& pointer) {
     for (const auto& [key, ignored] : value.items()) {
         if (child(node, key)) continue;
-        const std::string refused = "\"" + key + "\"";
+        const std::string quoted = "\"" + key + "\"";
         if (const json* expected = member(node, "expectedKey"))
             return Violation{under(pointer, key), true,
-                             refused + ": expected " + expected->get<std::string>()};
+                             quoted + ": expected " + expected->get<std::string>()};
         std::vector<std::string> names;
         for (const auto& [name, inner] : node.at("properties").items()) names.push_back(name);
         const std::string guess = did_you_mean(nearest(key, names, 1));
         return Violation{under(pointer, key), true,
-                         "unknown key " + refused + (guess.empty() ? "" : "; " + guess) +
+                         "unknown key " + quoted + (guess.empty() ? "" : "; " + guess) +
                              " (allowed: " + comma_list(names) + ")"};
     }
     if (const json* required = member(node, "required"))
@@ -122,9 +122,9 @@ std::optional<Violation> explain_object(const json& node, const json& value,
     return std::nullopt;
 }
 
-// The words for a value that the validator has refused.
+// The error for a value that the validator has rejected.
 Violation explain(const json& node, const json& value, const std::string& pointer,
-                  const std::string& said) {
+                  const std::string& description) {
     if (const json* type = member(node, "type"); type && !has_type(value, type->get<std::string>()))
         return {pointer, false,
                 shown(value) + " is " + article(value.type_name()) + "; expected " +
@@ -145,10 +145,10 @@ Violation explain(const json& node, const json& value, const std::string& pointe
         if (auto violation = explain_object(node, value, pointer)) return *violation;
     if (const json* expected = member(node, "expected"))
         return {pointer, false, shown(value) + ": expected " + expected->get<std::string>()};
-    return {pointer, false, shown(value) + ": " + said};
+    return {pointer, false, shown(value) + ": " + description};
 }
 
-// valijson names places as {"<root>", "[key]", "[0]", …}.
+// valijson writes paths as {"<root>", "[key]", "[0]", …}.
 std::vector<std::string> tokens_of(const std::vector<std::string>& context) {
     std::vector<std::string> tokens;
     for (std::size_t i = 1; i < context.size(); ++i)
@@ -165,7 +165,7 @@ std::optional<Violation> find_violation(const json& document) {
                            &results))
         return std::nullopt;
 
-    // Those around a refused value are refused too; the deepest one is the cause.
+    // The values that contain an invalid value are invalid too; the deepest one is the cause.
     const auto deepest = std::max_element(
         results.begin(), results.end(),
         [](const auto& a, const auto& b) { return a.context.size() < b.context.size(); });

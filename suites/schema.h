@@ -1,5 +1,5 @@
-// suite.schema.json, built into the library, and what it says about a document. The schema is the
-// one source of what a suite file may hold: valijson decides, the same schema words the error.
+// Validates a suite.json against suite.schema.json, which is compiled into the library. valijson
+// decides; the schema also provides the text of the errors. Not here: reading values (load.cc).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,15 +12,15 @@ namespace compat::suites {
 // The text of suites/suite.schema.json.
 [[nodiscard]] std::string_view schema_text();
 
-// What is wrong, and where: the value at `pointer`, or its key.
+// An error at the value at `pointer`, or at its key.
 struct Violation {
     std::string pointer;
     bool key = false;
     std::string message;
 };
 
-// Nothing where the document fits; else its deepest violation: of several as deep, the first that
-// the validator met.
+// Nothing: the document is valid. Otherwise the deepest violation, the first of several at one
+// depth.
 [[nodiscard]] std::optional<Violation> find_violation(const nlohmann::json& document);
 
 }  // namespace compat::suites

@@ -28,8 +28,8 @@ std::optional<std::map<std::string, std::vector<std::string>>> read_section(
     std::string_view text, std::string_view section) {
     std::optional<std::map<std::string, std::vector<std::string>>> found;
     bool inside = false;
-    std::vector<std::string>* value = nullptr;  // of the key that following lines go on with
-    bool list = false;                          // that value is a TOML list still open
+    std::vector<std::string>* value = nullptr;  // of the key that the next lines continue
+    bool list = false;                          // the value is an open TOML list
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));

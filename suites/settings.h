@@ -1,6 +1,6 @@
-// The few settings of pytest that say where a project's tests lie. Reads sections of INI and TOML
-// files only as far as that takes: names of sections, and values that are a word or a list of
-// words.
+// Reads settings of pytest from INI and TOML files. Supports only what these need:
+// section names, and values that are a word or a list of words.
+// Not a parser for either format.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace compat::suites {
 
-// Keys of `[section]` with their words: `testpaths = ["a", "b"]`, `testpaths = a b`, and lists over
-// several lines all give {"a", "b"}. Nothing where the text has no such section.
+// The keys of `[section]` with their words: `testpaths = ["a", "b"]`, `testpaths = a b` and lists
+// over several lines all give {"a", "b"}. Nothing: no such section.
 [[nodiscard]] std::optional<std::map<std::string, std::vector<std::string>>> read_section(
     std::string_view text, std::string_view section);
 

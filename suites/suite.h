@@ -1,5 +1,5 @@
-// What to run: a suite as a validated value. Loading: suites/load.h. Not here: which of its modules
-// a command selects (runner/plan), where its sources and environment lie (runner/prepare).
+// A suite as a validated value: what to run. Not here: loading (load.h), selecting modules
+// (runner/plan), and the folders of sources and environments (runner/prepare).
 #pragma once
 
 #include <cstdint>
@@ -32,47 +32,47 @@ struct Layout {
     std::vector<std::string> exclude;     // globs on paths relative to the root
 };
 
-// A named part of a suite; a TARGET may be its name. Where `by_default` is false, a run without
-// targets leaves it out (and says so).
+// A named part of a suite, usable as a TARGET. A run without targets skips a group, with a note, if
+// `by_default` is false.
 struct Group {
     std::string name;
     std::vector<std::string> paths;  // folders or globs relative to the root
     bool by_default = true;
 };
 
-// Time limits are settings (Suite::given).
+// Timeouts are in Suite::given.
 struct Limits {
     std::uint64_t log_bytes = 64ull << 20;
-    std::uint64_t events_bytes = 16ull << 20;  // of the text of failures in an events file
+    std::uint64_t events_bytes = 16ull << 20;  // bound on the text of failures in an events file
     std::uint64_t memory_bytes = 0;            // 0: no limit
     int restarts = 20;
 };
 
 struct Suite {
-    std::filesystem::path folder;  // where suite.json lies; the project itself where there is none
-    bool by_convention = false;    // no suite.json: layout and framework were found, not read
-    std::vector<std::string> found;  // by_convention: what was found and from what, for people
+    std::filesystem::path folder;    // of suite.json, or of the project without one
+    bool by_convention = false;      // no suite.json: layout and framework were detected
+    std::vector<std::string> found;  // by_convention: what was detected and where, for people
 
     std::string name;
     Source source;
     Layout layout;
     Framework framework = Framework::unittest;
     std::string requirements;  // file name relative to `folder`; empty: none
-    std::vector<std::pair<std::string, std::string>> env;  // in the file's order
+    std::vector<std::pair<std::string, std::string>> env;  // in the order of the file
     std::vector<std::string> system_packages;
     std::vector<std::string> preload;
     Limits limits;
     std::vector<Group> groups;
     std::string links_base;  // "https://…/blob/{commit}/{path}#L{line}"; empty: none
 
-    // The single values that suite.json gives, as a flag would give them, by their keys: "retries",
-    // "limits.module_timeout". What a user may override is read from here (runner/config).
+    // The scalar values in suite.json as text of a flag; key: "retries", "limits.module_timeout".
+    // runner/config reads the settings that users may override from here.
     std::map<std::string, std::string, std::less<>> given;
 };
 
 [[nodiscard]] std::string_view name_of(SourceKind kind);
 
-// Globs on file names where a suite gives none: the framework's own.
+// The globs of the framework, for a suite without globs.
 [[nodiscard]] std::vector<std::string> default_modules(Framework framework);
 
 }  // namespace compat::suites

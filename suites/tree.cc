@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_left_out(const fs::path& folder, bool at_root) {
+bool is_skipped(const fs::path& folder, bool at_root) {
     const std::string name = folder.filename().string();
     if (name.starts_with('.') || name.ends_with(".egg-info")) return true;
     if (name == "__pycache__" || name == "node_modules") return true;
@@ -35,7 +35,7 @@ void walk(const fs::path& root, const fs::path& canonical_root, const fs::path& 
         const fs::path inner = relative / entry->path().filename();
         const bool link = entry->is_symlink(unreadable);
         if (entry->is_directory(unreadable)) {
-            if (!link && !is_left_out(entry->path(), relative.empty()))
+            if (!link && !is_skipped(entry->path(), relative.empty()))
                 walk(root, canonical_root, inner, files);
         } else if (entry->is_regular_file(unreadable)) {
             if (link && !is_inside(entry->path(), canonical_root)) continue;

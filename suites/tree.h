@@ -1,6 +1,6 @@
-// The files of a source tree that may be tests or configuration. What is no source is left out:
-// hidden folders (.git, .venv, .tox), __pycache__, node_modules, virtual environments, *.egg-info,
-// and `build` and `dist` at the tree's root.
+// Lists the files of a source tree, for tests and configuration. Skips hidden folders (.git, .venv,
+// .tox), __pycache__, node_modules, virtual environments, *.egg-info, and `build` and `dist` at the
+// root.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 namespace compat::suites {
 
 struct TreeFile {
-    std::string path;  // relative to the root, '/' separated
+    std::string path;  // relative to the root, separated by '/'
     std::uintmax_t bytes = 0;
-    bool executable = false;  // by its owner
-    int unreadable = 0;       // errno of a folder whose files cannot be listed; 0: a file
+    bool executable = false;  // for its owner
+    int unreadable = 0;       // errno of an unreadable folder; 0: a file
 };
 
-// The regular files, and the folders that cannot be read, in `folder` (relative to `root`; "" or
-// ".": all of it) and below, sorted by path. Folders that are symbolic links are not entered, files
-// that are links to outside the root are left out; a file that cannot be read is taken as empty.
+// All regular files and unreadable folders below `folder` (relative to `root`; "" or "." is the
+// root), sorted by path. Does not enter symbolic links to folders and skips links to files outside
+// the root; an unreadable file has size 0.
 [[nodiscard]] std::vector<TreeFile> list_tree(const std::filesystem::path& root,
                                               const std::filesystem::path& folder = {});
 

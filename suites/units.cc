@@ -12,18 +12,18 @@ struct Unit {
     std::uint64_t factor;
 };
 
-// Largest first: a text goes through them in this order.
+// Largest first, the order in which text must have them.
 constexpr std::array<Unit, 4> kTimes{{{"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
 constexpr std::array<Unit, 4> kSizes{
     {{"GiB", 1ull << 30}, {"MiB", 1ull << 20}, {"KiB", 1ull << 10}, {"B", 1}}};
 
-// With nine digits at most, no sum of these units overflows 64 bits.
+// With at most nine digits, no sum overflows 64 bits.
 constexpr std::size_t kMaxDigits = 9;
 
 std::optional<std::uint64_t> sum(std::string_view text, const std::array<Unit, 4>& units,
                                  bool several) {
     std::uint64_t total = 0;
-    std::size_t next = 0;  // the first unit that may still come
+    std::size_t next = 0;  // the first unit that may follow
     while (!text.empty()) {
         const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
         if (digits == 0 || digits > kMaxDigits) return std::nullopt;

@@ -1,5 +1,5 @@
-// What the planner, the store and the reports share of an attempt at a module: its kind and its
-// cost. Not here: which attempt comes next (runner/plan/retry_policy.h).
+// The kind and the cost of an attempt at a module, for the planner, the store and the reports.
+// Not here: which attempt comes next (runner/plan/retry_policy.h).
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace compat {
 
 enum class AttemptKind {
-    whole,  // all that was asked of the module
-    rest,   // what is left after its process died
-    alone,  // one test in a process of its own
-    again,  // what failed, together
+    whole,  // every selected test of the module
+    rest,   // the remaining tests after its process died
+    alone,  // one test by itself in a process
+    again,  // the failed tests together
 };
 
 inline constexpr std::array<std::string_view, 4> kAttemptKindNames{"whole", "rest", "alone",
@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 4> kAttemptKindNames{"whole", "res
     return kAttemptKindNames[static_cast<size_t>(kind)];
 }
 
-// Whether it runs tests again that an attempt before it has run, without those around them.
+// Whether the attempt repeats some tests of an earlier attempt, without the others.
 [[nodiscard]] constexpr bool is_of_some(AttemptKind kind) {
     return kind == AttemptKind::alone || kind == AttemptKind::again;
 }
@@ -35,24 +35,24 @@ inline constexpr std::array<std::string_view, 4> kAttemptKindNames{"whole", "res
     return std::nullopt;
 }
 
-// What an attempt cost, or all attempts at a module together.
+// The cost of one attempt, or of all attempts at a module.
 struct AttemptCost {
     double duration_s = 0;  // wall
     double user_s = 0;      // CPU, children included
     double system_s = 0;
-    std::int64_t max_rss_bytes = 0;   // of its largest process
-    std::int64_t peak_rss_bytes = 0;  // the largest sum over its processes
+    std::int64_t max_rss_bytes = 0;   // of the largest process
+    std::int64_t peak_rss_bytes = 0;  // maximum of the sum over its processes
     std::int64_t read_bytes = 0;      // from and to storage
     std::int64_t written_bytes = 0;
-    std::int64_t dropped_log_bytes = 0;  // cut from the middle of the log
+    std::int64_t dropped_log_bytes = 0;  // from the middle of the log
 
     friend bool operator==(const AttemptCost&, const AttemptCost&) = default;
 };
 
-// What becomes of a figure where attempts are taken together.
+// How the values of several attempts combine.
 enum class Together { sum, largest };
 
-// Its fields by the name that they have in the database, in record.jsonl and in report.json.
+// Each field with its name in the database, in record.jsonl and in report.json.
 template <class Field>
 void each_cost(Field field) {
     field("duration_s", &AttemptCost::duration_s, Together::sum);
@@ -68,7 +68,7 @@ void each_cost(Field field) {
 inline void add_cost(AttemptCost& total, const AttemptCost& one) {
     each_cost([&](const char*, auto member, Together how) {
         total.*member = how == Together::sum ? total.*member + one.*member
-                                             : std::max(total.*member, one.*member);
+                                              : std::max(total.*member, one.*member);
     });
 }
 

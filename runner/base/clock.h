@@ -1,4 +1,4 @@
-// Time, injectable. Durations come from `steady`, dates from `wall`.
+// Injectable clock and text of times. Durations come from `steady`, dates from `wall`.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class SystemClock final : public Clock {
 
 // "2026-11-21T02:15:30Z": UTC, whole seconds.
 [[nodiscard]] std::string iso8601(WallTime time);
-// "20261121-021530": UTC, for names of runs.
+// "20261121-021530": UTC, for run ids.
 [[nodiscard]] std::string compact(WallTime time);
 // "0.8s", "12.3s", "4m 05s", "2h 03m": for people.
 [[nodiscard]] std::string human(std::chrono::duration<double> duration);

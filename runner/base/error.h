@@ -1,6 +1,6 @@
-// Errors as values. For what the user or the machine got wrong: a bad suite file, a missing Python,
-// a full disk. Not for what a suite does: a failing test, a crash, a hang or an unreadable log are
-// data (parsers/record.h), and not for our own bugs: those are assertions.
+// Errors as values, for mistakes of the user and failures of the machine: a bad suite file, a
+// missing Python, a full disk. Not for results: a failing test, a crash, a hang or an unreadable
+// log is data (parsers/record.h). Not for our own bugs: those are assertions.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ namespace compat {
 enum class ErrorKind {
     usage,        // the command line: unknown option, unknown target, unknown run
     suite,        // suite.json or the suite's folder
-    environment,  // no Python, no torch, a source out of reach
+    environment,  // no Python, no torch, an unavailable source
     nothing_selected,
     io,           // unwritable folder, full disk
-    database,     // damaged, or newer than this runner
-    busy,         // the database, held by another process: the same call may succeed later
+    database,     // damaged or newer than this runner
+    busy,         // the database is locked by another process; try again later
     spawn,        // a child could not be started
-    interrupted,  // by a signal, where it was waited for something
+    interrupted,  // by a signal during a wait
 };
 
-// `message` is one sentence for a person; `advice` says what to do, empty where nothing can be
-// said. `where` is "file:line:column" or a path, empty where the error has no place.
+// `message` says what happened, in one sentence; `advice` says what to do, or is empty.
+// `where` is "file:line:column" or a path, or empty.
 struct Error {
     ErrorKind kind;
     std::string message;
@@ -32,7 +32,7 @@ struct Error {
     std::string where;
 };
 
-// "where: message: advice", leaving out what is empty. One line, for the terminal.
+// "where: message: advice" without empty parts. One line, for the terminal.
 [[nodiscard]] std::string to_line(const Error& error);
 
 template <class T>

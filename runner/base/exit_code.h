@@ -1,4 +1,4 @@
-// The one table of exit codes (docs/reference/exit-codes.md is checked against it by a test).
+// The only table of exit codes; a test compares docs/reference/exit-codes.md with it.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct ExitCodeRow {
     std::string_view meaning;
 };
 
-// Highest priority first: where several apply, the first of them in this table is the exit code.
+// Highest priority first: of several codes that apply, the first in this table is the exit code.
 inline constexpr std::array<ExitCodeRow, 7> kExitCodes{{
     {ExitCode::interrupted, "interrupted (SIGINT, SIGTERM, SIGHUP); what had finished is stored"},
     {ExitCode::infrastructure,

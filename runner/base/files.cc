@@ -32,14 +32,14 @@ tl::unexpected<Error> io_error(const char* verb, const fs::path& path, int error
 }  // namespace
 
 Expected<std::string> read_file(const fs::path& path, std::uint64_t most) {
-    // A suite may have put a pipe in the place of a file: neither opening nor reading may wait.
+    // A suite may have replaced the file with a pipe: neither open nor read may block.
     const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (fd.value < 0) return io_error("read", path, errno);
     std::string bytes;
     struct stat status {};
     if (::fstat(fd.value, &status) != 0) return io_error("read", path, errno);
     if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))
-        return fail(ErrorKind::io, "this is no file", {}, path.string());
+        return fail(ErrorKind::io, "not a regular file", {}, path.string());
     const auto size = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size));
     if (size > most && ::lseek(fd.value, -static_cast<off_t>(most), SEEK_END) < 0)
         return io_error("read", path, errno);
@@ -55,14 +55,14 @@ Expected<std::string> read_file(const fs::path& path, std::uint64_t most) {
 }
 
 Expected<NewFile> NewFile::create(const fs::path& path) {
-    fs::path beside = path.string() + fmt::format(".tmp{}", ::getpid());
-    const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fs::path temp_path = path.string() + fmt::format(".tmp{}", ::getpid());
+    const int fd = ::open(temp_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) return io_error("write", path, errno);
-    return NewFile(path, std::move(beside), fd);
+    return NewFile(path, std::move(temp_path), fd);
 }
 
-NewFile::NewFile(fs::path path, fs::path beside, int fd)
-    : path_(std::move(path)), beside_(std::move(beside)), fd_(fd) {}
+NewFile::NewFile(fs::path path, fs::path temp_path, int fd)
+    : path_(std::move(path)), beside_(std::move(temp_path)), fd_(fd) {}
 
 NewFile::NewFile(NewFile&& other) noexcept
     : path_(std::move(other.path_)),
@@ -127,8 +127,8 @@ Expected<void> make_directories(const fs::path& path) {
     std::error_code ec;
     fs::create_directories(path, ec);
     if (ec)
-        return fail(ErrorKind::io, fmt::format("cannot make the folder: {}", ec.message()),
-                    "name a folder that can be written", path.string());
+        return fail(ErrorKind::io, fmt::format("cannot create the folder: {}", ec.message()),
+                    "choose a writable folder", path.string());
     return {};
 }
 

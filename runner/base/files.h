@@ -1,5 +1,5 @@
-// Files that are read whole, and files that appear whole. Not for logs and databases, which are
-// streamed by their owners.
+// Reads whole files and writes files atomically. Not for logs and databases, which their owners
+// stream.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace compat {
 
-// Of a file with more than `most` bytes, the last of them.
+// The last `most` bytes of a larger file.
 [[nodiscard]] Expected<std::string> read_file(
     const std::filesystem::path& path,
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
-// Written beside and renamed over `path`: a reader sees the old file or the new one, never half.
+// Writes a temporary file and renames it to `path`: readers see the old or the new file, whole.
 class NewFile {
   public:
     [[nodiscard]] static Expected<NewFile> create(const std::filesystem::path& path);
     NewFile(NewFile&& other) noexcept;
     NewFile& operator=(NewFile&&) = delete;
-    ~NewFile();  // what was not committed is gone
+    ~NewFile();  // removes an uncommitted file
 
-    // What goes wrong is told by `commit`.
+    // `commit` returns the first error.
     void write(std::string_view bytes);
     [[nodiscard]] Expected<void> commit();
 
@@ -37,15 +37,15 @@ class NewFile {
     int failed_ = 0;  // errno
 };
 
-// A NewFile of these bytes.
+// Writes `bytes` through an AtomicFile.
 [[nodiscard]] Expected<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 
-// One line more at a file's end, which is made where there is none: all of it or nothing. A line
-// that somebody before left unfinished is closed first. `sync`: on the disk when it returns.
+// Appends one whole line or nothing, creating a missing file. Ends an unfinished last line first.
+// `sync`: the line is on disk on return.
 [[nodiscard]] Expected<void> append_line(const std::filesystem::path& path, std::string_view line,
                                          bool sync = false);
 
-// As std::filesystem::create_directories, with our error.
+// std::filesystem::create_directories with our Error.
 [[nodiscard]] Expected<void> make_directories(const std::filesystem::path& path);
 
 }  // namespace compat

@@ -1,5 +1,5 @@
-// The test frameworks, one row each: what sets them apart for the runner. Code asks this table and
-// compares no names. Not here: how a framework's output is read (parsers), how it is driven
+// The differences between the test frameworks, one row each. Code reads this table instead of
+// comparing names. Not here: reading a framework's output (parsers) and driving a framework
 // (runner/harness).
 #pragma once
 
@@ -15,16 +15,16 @@ struct FrameworkTraits {
     Framework framework;
     std::string_view name;                    // in suite.json, the database and reports
     std::array<std::string_view, 4> modules;  // globs on file names of test modules; "": none
-    std::string_view package;                 // what pip must install to run it; empty: nothing
-    bool in_python;                           // tests run in a Python of the suite's environment
+    std::string_view package;                 // what pip installs to run it; empty: nothing
+    bool in_python;                           // tests run in the Python environment of the suite
     bool warm_start;                // its modules may be forked from a process that imported torch
     bool modules_are_programs;      // modules are executable files
-    bool modules_contain_others;    // a module holds the modules in folders below its own
-    bool selects_without_instance;  // "Suite.Test" selects "Instance/Suite.Test/0" as well
-    bool fails_on_xpassed;          // an unexpected success is a failure in its eyes
-    bool counts_tests_begun;        // its totals count each test that began once, and no fixture
-    int exit_code_broken;           // some test failed
-    int exit_code_nothing;          // no test to run; unittest since Python 3.12
+    bool modules_contain_others;    // a module includes the modules of its subfolders
+    bool selects_without_instance;  // "Suite.Test" also selects "Instance/Suite.Test/0"
+    bool fails_on_xpassed;          // it counts an unexpected success as a failure
+    bool counts_tests_begun;      // its totals count each started test once, and no fixtures
+    int exit_code_broken;           // a test failed
+    int exit_code_nothing;         // no test ran; unittest since Python 3.12
 };
 
 inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
@@ -90,7 +90,7 @@ inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
     return traits_of(framework).name;
 }
 
-// Null: a name of none of these, as of results that were imported from elsewhere ("junit").
+// Null: another name, as of imported results ("junit").
 [[nodiscard]] constexpr const FrameworkTraits* traits_of(std::string_view name) {
     for (const FrameworkTraits& row : kFrameworks)
         if (row.name == name) return &row;
@@ -102,7 +102,7 @@ inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
     return row ? std::optional(row->framework) : std::nullopt;
 }
 
-// Whether records that name their framework name this one.
+// Whether a record's framework name is this framework.
 [[nodiscard]] constexpr bool is_framework(std::string_view name, Framework framework) {
     return name == name_of(framework);
 }

@@ -1,6 +1,6 @@
-// A gap of the API gap log: what code written for CUDA wants and another device does not have, one
-// symbol or operator and kind each. Values only, for those who find gaps (runner/analysis), keep
-// them (runner/store) and show them (reports, runner/cli).
+// A gap of the API gap log: a symbol or operator that code for CUDA uses and another device lacks.
+// Values only. Not here: finding gaps (runner/analysis), storing them (runner/store) and showing
+// them (reports, runner/cli).
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 namespace compat {
 
 enum class GapKind {
-    missing_symbol,     // a name of CUDA's API that the device has no counterpart of
-    signature_differs,  // there is one, called otherwise
+    missing_symbol,     // a CUDA API without a counterpart on the device
+    signature_differs,  // the counterpart has other parameters
     op_unsupported,     // an operator without a kernel
-    dtype_unsupported,  // a kernel, or the device, without this dtype
-    fallback,           // an operator that ran on the CPU instead
-    behaviour_differs,  // set by hand
-    stubbed,            // answered by the redirection, without its effect
-    shim_defect         // the redirection answers for CUDA and lacks what torch then asks for
+    dtype_unsupported,  // the kernel or the device lacks this dtype
+    fallback,           // an operator ran on the CPU instead
+    behaviour_differs,  // set manually
+    stubbed,            // the redirection accepts the call without its effect
+    shim_defect         // the redirection lacks something that torch needs from CUDA
 };
 inline constexpr std::array<std::string_view, 8> kGapKindNames{
     "missing_symbol", "signature_differs", "op_unsupported", "dtype_unsupported",
@@ -36,11 +36,11 @@ inline constexpr std::array<std::string_view, 4> kSeverityNames{"blocker", "majo
     return kSeverityNames[static_cast<size_t>(s)];
 }
 
-// Of these only open and fixed are ever set by a run or a scan.
+// Runs and scans set only open and fixed.
 inline constexpr std::array<std::string_view, 5> kGapStatusNames{"open", "planned", "fixed",
                                                                  "wontfix", "upstream"};
 
-// Which gap: at most one of these is in the log.
+// Identifies a gap; unique in the log.
 struct GapKey {
     std::string symbol;  // "torch.cuda.CUDAGraph", "aten::_fft_r2c", "float64"
     GapKind kind = GapKind::missing_symbol;
@@ -50,10 +50,10 @@ struct GapKey {
     friend auto operator<=>(const GapKey&, const GapKey&) = default;
 };
 
-// What is known of a gap from torch itself or from its first hit.
+// Facts about a gap, from torch itself or from its first hit.
 struct GapFacts {
     GapKey key;
-    std::string equivalent;  // what to call instead; empty: nothing is known
+    std::string equivalent;  // what to call instead; empty: unknown
     std::string description;
     Severity severity = Severity::minor;
     std::string action;
@@ -64,21 +64,21 @@ struct GapFacts {
 // Where a run met a gap.
 struct GapHit {
     GapKey key;
-    std::string test;  // case id; empty: outside any test
-    std::string file;  // absolute as the child saw it; empty: unknown
+    std::string test;  // case id; empty: outside a test
+    std::string file;  // absolute in the child; empty: unknown
     int line = 0;
-    std::int64_t count = 1;  // 0: the test, which it had blocked, passed without it
-    bool blocks = false;     // the test failed of it
+    std::int64_t count = 1;  // 0: the test it blocked passed without it
+    bool blocks = false;     // the test failed because of it
 
     friend bool operator==(const GapHit&, const GapHit&) = default;
 };
 
-// A test that failed of a gap and has not passed since.
+// A test that failed because of a gap and has not passed since.
 struct BlockedTest {
     GapKey gap;
     std::string suite;
     std::string test;  // case id
-    // In a run on the device of the run that is asked about, simulated or not as that.
+    // Failed on the same device as the run in question, and equally simulated or not.
     bool same_target = true;
 
     friend bool operator==(const BlockedTest&, const BlockedTest&) = default;

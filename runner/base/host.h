@@ -1,5 +1,5 @@
-// What only the system itself can say or do for us, where POSIX has no word for it. One folder a
-// system implements it (linux/). Not for other processes: exec/process_table.h.
+// Information about this host and process that POSIX does not offer. Each system implements it in a
+// folder (linux/). Not for other processes (runner/exec/process_table.h).
 #pragma once
 
 #include <filesystem>
@@ -8,19 +8,19 @@
 
 namespace compat {
 
-// Of this process; empty: not known.
+// The executable of this process; empty: unknown.
 [[nodiscard]] std::filesystem::path program_path();
 
-// "AMD EPYC 7763 64-Core Processor"; empty: not known.
+// "AMD EPYC 7763 64-Core Processor"; empty: unknown.
 [[nodiscard]] std::string cpu_model();
 
-// The processes that hold a flock(2) on this file, as far as the system tells.
+// Processes that hold a flock(2) on this file; empty if unknown.
 [[nodiscard]] std::vector<int> lock_holders(const std::filesystem::path& file);
 
-// Between fork and exec: should the parent end, this process gets `signal`.
+// Call between fork and exec: the system sends `signal` when the parent dies.
 void end_with_parent(int signal);
 
-// "SIGSEGV"; "signal 99" where the number has no name.
+// "SIGSEGV"; "signal 99" for a number without a name.
 [[nodiscard]] std::string signal_name(int signal);
 
 }  // namespace compat

@@ -1,4 +1,4 @@
-// A process that a child left running. Not here: finding and ending it (runner/exec).
+// A process that a child left running. Not here: finding and killing it (runner/exec).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace compat {
 struct LeakedProcess {
     std::int64_t pid = 0;
     std::vector<std::string> argv;
-    bool killed = true;  // false: it could not be
+    bool killed = true;  // false: SIGKILL did not end it
 
     friend bool operator==(const LeakedProcess&, const LeakedProcess&) = default;
 };

@@ -29,7 +29,7 @@ void LineSplitter::visit_line(std::string_view text, bool complete, const LineVi
 void LineSplitter::feed(std::string_view bytes, const LineVisitor& visit) {
     for (std::size_t end; (end = bytes.find('\n')) != std::string_view::npos;
          bytes.remove_prefix(end + 1)) {
-        // Nearly every line lies in one piece, and is not copied.
+        // Nearly every line is in one piece and needs no copy.
         if (partial_.empty() && end <= line_bytes_) {
             visit_line(bytes.substr(0, end), true, visit);
             continue;
@@ -51,7 +51,7 @@ Expected<bool> LineReader::read(const LineVisitor& visit) {
     const auto cannot = [&](const char* why) {
         return fail(ErrorKind::io, fmt::format("cannot read: {}", why), {}, path_.string());
     };
-    // Nobody waits for the other end of a pipe that has taken the file's place.
+    // O_NONBLOCK: a pipe in the place of the file must not block.
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return cannot(std::strerror(errno));
     const struct Closing {
@@ -60,7 +60,7 @@ Expected<bool> LineReader::read(const LineVisitor& visit) {
     } closing{fd};
     struct stat file {};
     if (::fstat(fd, &file) != 0) return cannot(std::strerror(errno));
-    if (!S_ISREG(file.st_mode)) return cannot("it is not a regular file");
+    if (!S_ISREG(file.st_mode)) return cannot("not a regular file");
     if (file.st_ino != inode_ || file.st_dev != device_ ||
         file.st_size < static_cast<off_t>(offset_)) {
         offset_ = 0;

@@ -1,6 +1,6 @@
-// Lines of a file that a test may have damaged, replaced or filled: regular files only, lines of a
-// bounded length, a bounded number of bytes at a time, so that no content costs more memory or time
-// than these bounds. Not for what the lines mean: whoever reads them says that.
+// Reads lines of a file that a test may have damaged, replaced or filled. Bounds the length of a
+// line and the bytes of a call, so that no content costs more memory or time. Reads regular files
+// only. Not for the meaning of the lines.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 namespace compat {
 
 struct LineLimits {
-    std::size_t line_bytes = 1 << 20;  // what a line has beyond is cut
-    std::size_t read_bytes = 4 << 20;  // of one call of LineReader::read
+    std::size_t line_bytes = 1 << 20;  // the rest of a longer line is cut
+    std::size_t read_bytes = 4 << 20;  // per call of LineReader::read
 };
 
 struct Line {
     std::string_view text;  // without its newline; valid during the call
     std::uint64_t offset = 0;
-    std::uint64_t cut_bytes = 0;  // of its end, that `text` lacks
+    std::uint64_t cut_bytes = 0;  // removed from its end
     bool complete = true;         // false: the input ends without a newline
 };
 
@@ -35,7 +35,7 @@ class LineSplitter {
         : line_bytes_(line_bytes) {}
     // Visits each line that `bytes` completes.
     void feed(std::string_view bytes, const LineVisitor& visit);
-    // At the end of the input: visits the line that has no newline, where there is one.
+    // At the end of the input: visits a last line without a newline.
     void finish(const LineVisitor& visit);
     [[nodiscard]] std::uint64_t cut_lines() const { return cut_lines_; }
 
@@ -44,7 +44,7 @@ class LineSplitter {
     void visit_line(std::string_view text, bool complete, const LineVisitor& visit);
 
     std::size_t line_bytes_;
-    std::string partial_;          // the head of the line that is not complete yet
+    std::string partial_;          // the head of the incomplete line
     std::uint64_t cut_bytes_ = 0;  // of that line
     std::uint64_t cut_lines_ = 0;
     std::uint64_t offset_ = 0;  // of that line
@@ -56,11 +56,11 @@ class LineReader {
     explicit LineReader(std::filesystem::path path, LineLimits limits = {})
         : path_(std::move(path)), limits_(limits), lines_(limits.line_bytes) {}
 
-    // Visits what was added since the last call, at most `read_bytes` of it. True: there may be
-    // more to read now. A file that is another one now, or shorter, is read from its beginning.
-    // An error: there is no such file yet, it cannot be read, or it is not a regular file.
+    // Visits lines added since the last call, at most `read_bytes`. True: there may be more now.
+    // Starts again at the beginning of a replaced or shortened file.
+    // An error: the file is missing, unreadable or not a regular file.
     [[nodiscard]] Expected<bool> read(const LineVisitor& visit);
-    // Nothing will be added: visits the line that has no newline, where there is one.
+    // At the end of the file: visits a last line without a newline.
     void finish(const LineVisitor& visit) { lines_.finish(visit); }
     [[nodiscard]] std::uint64_t cut_lines() const { return lines_.cut_lines(); }
 
@@ -72,8 +72,8 @@ class LineReader {
     std::uint64_t device_ = 0, inode_ = 0;
 };
 
-// Our formats nest 4 deep. A parser needs up to a hundred bytes for each bracket that it opens, so
-// a line of brackets is refused before it is parsed. Also for a line that was cut.
+// Our formats nest 4 deep. A parser needs up to a hundred bytes per open bracket, so a line of
+// brackets is rejected before parsing. Works on a cut line too.
 inline constexpr int kJsonDepth = 64;
 [[nodiscard]] bool json_nests_deeper(std::string_view line, int depth = kJsonDepth);
 

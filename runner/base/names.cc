@@ -14,10 +14,10 @@ const std::string_view kVersion = COMPAT_VERSION;
 namespace {
 constexpr std::string_view kPlain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-// Longest file name most file systems take, less the longest suffix we add to one.
+// The limit of most file systems, less our longest suffix.
 constexpr size_t kLongestComponent = 200;
 
-// Whether a byte of UTF-8 goes on with a character that began before.
+// Whether the byte continues a UTF-8 character.
 bool inside_character(std::string_view text, size_t at) {
     return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u;
 }
@@ -39,7 +39,7 @@ std::string escaped_component(std::string_view name) {
             out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
     if (out.size() > kLongestComponent) {
-        // Cut, and keep what was cut apart by a hash (FNV-1a) of the whole name.
+        // Truncate, and keep names distinct by a hash (FNV-1a) of the whole name.
         std::uint64_t hash = 14695981039346656037ull;
         for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
         out = fmt::format("{}%{:016x}", out.substr(0, kLongestComponent - 17), hash);

@@ -1,4 +1,4 @@
-// Known words that a mistyped one may have meant, for error messages. Not a search.
+// Suggestions for a mistyped word, for error messages. Not a search.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace compat {
 // Insertions, deletions, substitutions and swaps of neighbours (bytes) from one word to the other.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// At most `max` of `known` that are near `wanted`: differing in at most a third of its bytes (one
-// byte at least) and by at most two more than the nearest. Nearest first, then in the order given.
-// Case does not count.
+// At most `max` words of `known` near `wanted`, nearest first, ignoring case. Near: the distance is
+// at most a third of its bytes (at least one) and at most two more than the nearest distance. Equal
+// distances keep their order.
 [[nodiscard]] std::vector<std::string> nearest(std::string_view wanted,
                                                std::span<const std::string> known, std::size_t max);
 

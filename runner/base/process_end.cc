@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-ProcessEnd made(ProcessEnd::Kind kind, int code, std::string detail) {
+ProcessEnd make_end(ProcessEnd::Kind kind, int code, std::string detail) {
     ProcessEnd end;
     end.kind = kind;
     end.code = code;
@@ -22,44 +22,44 @@ ProcessEnd made(ProcessEnd::Kind kind, int code, std::string detail) {
 }
 
 // Between a signal's name and the evidence in its detail.
-constexpr std::string_view kLikely = ", likely out of memory: ";
+constexpr std::string_view kLikelyOutOfMemory = ", likely out of memory: ";
 
 }  // namespace
 
-ProcessEnd ProcessEnd::exited(int code) { return made(Kind::exited, code, {}); }
+ProcessEnd ProcessEnd::exited(int code) { return make_end(Kind::exited, code, {}); }
 
 ProcessEnd ProcessEnd::signaled(int signal, std::string_view evidence) {
     std::string detail = signal_name(signal);
-    if (!evidence.empty()) detail.append(kLikely).append(evidence);
-    return made(Kind::signaled, signal, std::move(detail));
+    if (!evidence.empty()) detail.append(kLikelyOutOfMemory).append(evidence);
+    return make_end(Kind::signaled, signal, std::move(detail));
 }
 
 ProcessEnd ProcessEnd::timed_out(Milliseconds limit, bool of_test) {
     const std::chrono::duration<double> seconds(limit);
-    ProcessEnd end =
-        made(Kind::timed_out, 0,
-             fmt::format("{} after {}", of_test ? "test timed out" : "timed out", human(seconds)));
+    ProcessEnd end = make_end(
+        Kind::timed_out, 0,
+        fmt::format("{} after {}", of_test ? "test timed out" : "timed out", human(seconds)));
     end.of_test = of_test;
     end.limit_s = seconds.count();
     return end;
 }
 
-ProcessEnd ProcessEnd::out_of_memory(std::uint64_t limit, std::uint64_t seen) {
+ProcessEnd ProcessEnd::out_of_memory(std::uint64_t limit, std::uint64_t peak) {
     ProcessEnd end =
-        made(Kind::out_of_memory, SIGKILL,
-             fmt::format("grew to {:.0f} MiB, past its limit of {:.0f} MiB",
-                         static_cast<double>(seen) / kMiB, static_cast<double>(limit) / kMiB));
+        make_end(Kind::out_of_memory, SIGKILL,
+                 fmt::format("grew to {:.0f} MiB, past its limit of {:.0f} MiB",
+                             static_cast<double>(peak) / kMiB, static_cast<double>(limit) / kMiB));
     end.limit_bytes = limit;
-    end.peak_rss_bytes = seen;
+    end.peak_rss_bytes = peak;
     return end;
 }
 
 ProcessEnd ProcessEnd::stopped(std::string reason) {
-    return made(Kind::stopped, 0, std::move(reason));
+    return make_end(Kind::stopped, 0, std::move(reason));
 }
 
 ProcessEnd ProcessEnd::spawn_failed(std::string error) {
-    return made(Kind::spawn_failed, 0, std::move(error));
+    return make_end(Kind::spawn_failed, 0, std::move(error));
 }
 
 std::optional<ProcessEnd::Kind> end_kind_of(std::string_view name) {
@@ -76,7 +76,8 @@ std::string name_of_end(const ProcessEnd& end) {
         case Kind::exited:
             return or_else(fmt::format("exit code {}", end.code));
         case Kind::signaled:
-            return or_else(fmt::format("signal {}", end.code)).substr(0, end.detail.find(kLikely));
+            return or_else(fmt::format("signal {}", end.code))
+                .substr(0, end.detail.find(kLikelyOutOfMemory));
         case Kind::timed_out:
             return "timed out";
         case Kind::out_of_memory:

@@ -1,6 +1,6 @@
 // How a process ended: one value from the event loop through the parsers and the store to the
-// reports, one table of its kinds and one place that turns it into words. Not here: what that means
-// for the tests that ran in it (parsers/ending.h).
+// reports, its kinds and its text. Not here: the consequences for the tests that ran in it
+// (parsers).
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct ProcessEnd {
         exited,
         signaled,
         timed_out,
-        out_of_memory,  // stopped by the runner for growing past its limit
+        out_of_memory,  // killed by the runner at its memory limit
         stopped,        // by the runner, for the reason in `detail`
         spawn_failed,
         not_run
@@ -30,13 +30,13 @@ struct ProcessEnd {
     // "SIGSEGV", "SIGKILL, likely out of memory: EVIDENCE", "timed out after 30m", "grew to 6.2
     // GiB, past its limit of 6 GiB", "interrupted by SIGINT", strerror
     std::string detail;
-    std::uint64_t peak_rss_bytes = 0;  // of all its processes together; 0: unknown
-    bool of_test = false;              // timed_out: by the limit of one test
+    std::uint64_t peak_rss_bytes = 0;  // sum over its processes; 0: unknown
+    bool of_test = false;              // timed_out: by the test timeout
     double limit_s = 0;                // timed_out: that limit; 0: unknown
     std::uint64_t limit_bytes = 0;     // out_of_memory: that limit; 0: unknown; not stored
 
     [[nodiscard]] static ProcessEnd exited(int code);
-    // `evidence` that memory ran out: of a SIGKILL that the runner did not send; empty: none.
+    // `evidence`: why a SIGKILL not sent by the runner was for lack of memory; empty: none.
     [[nodiscard]] static ProcessEnd signaled(int signal, std::string_view evidence = {});
     [[nodiscard]] static ProcessEnd timed_out(Milliseconds limit, bool of_test);
     [[nodiscard]] static ProcessEnd out_of_memory(std::uint64_t limit, std::uint64_t seen);
@@ -55,7 +55,7 @@ struct ProcessEnd {
 [[nodiscard]] std::string name_of_end(const ProcessEnd& end);
 // One line: "exit code 1", "SIGSEGV", "timed out after 30m 00s".
 [[nodiscard]] std::string describe(const ProcessEnd& end);
-// One line with what explains it: the setting that set its limit, who killed it.
+// One line with an explanation: the setting that limited it, or the sender of SIGKILL.
 [[nodiscard]] std::string words_for(const ProcessEnd& end);
 
 }  // namespace compat

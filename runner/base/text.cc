@@ -12,7 +12,7 @@ std::string printable(std::string_view text) {
         const auto byte = static_cast<unsigned char>(text[i]);
         const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0u;
         if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-            // U+0080 to U+009F: control characters, too; some terminals obey them.
+            // U+0080 to U+009F are control characters, which some terminals obey.
             out += fmt::format("\\u{:04x}", next);
             ++i;
         } else if (byte < 0x20 || byte == 0x7f) {

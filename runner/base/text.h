@@ -1,5 +1,5 @@
-// Text for people: counts in words, and bytes from outside made safe for a terminal. Not for names
-// on disk (names.h).
+// Text for people: counts, control characters and short paths. Not for names on disk
+// (names.h).
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace compat {
 // "1 module", "2 modules".
 [[nodiscard]] std::string counted(long n, std::string_view noun);
 
-// `text` with control characters made visible, so that what comes from a suite cannot write to the
+// Escapes control characters, so that text from a suite cannot control the
 // terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
-// A path for people: "~/x" for one in the home folder.
+// "~/x" for a path in the home folder.
 [[nodiscard]] std::string from_home(std::string_view path);
 
 }  // namespace compat

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Held while an entry is looked at or made; the kernel lets go of it should we die.
+// Held while an entry is checked or created; the kernel releases it when the process ends.
 class Lock {
   public:
     explicit Lock(const fs::path& file)
@@ -81,13 +81,13 @@ Expected<Cache::Entry> Cache::get(std::string_view kind, std::string_view name,
     const fs::path complete = shelf / (base + ".complete");
     std::error_code error;
 
-    // Without the lock first.
+    // A complete entry needs no lock.
     if (auto entry = find(kind, name, key)) return *entry;
     if (auto made = make_directories(shelf); !made) return tl::unexpected(made.error());
     const Lock lock(shelf / (base + ".lock"));
     if (!lock.ok())
         return fail(ErrorKind::io, fmt::format("cannot lock the cache: {}", std::strerror(errno)),
-                    "set COMPAT_CACHE to a folder that can be written", shelf.string());
+                    "set COMPAT_CACHE to a writable folder", shelf.string());
     if (auto entry = find(kind, name, key)) return *entry;
     Entry entry{shelf / base, {}, true};
     fs::remove(complete, error);

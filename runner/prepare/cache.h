@@ -1,6 +1,6 @@
-// Things that cost minutes to make and are kept: sources, environments, shims. Each lies under a
-// key made from what went into it, is made under a lock by one process while others wait, and is
-// complete or absent.
+// A cache for sources, environments and shims, which take minutes to create. An entry's key is a
+// hash of its inputs; one process creates it under a lock while others wait; it is complete or
+// absent. Not here: the content of entries (environment.cc, source.cc, shim.cc).
 #pragma once
 
 #include <filesystem>
@@ -14,10 +14,10 @@
 
 namespace compat::prepare {
 
-// A stable name for what `inputs` say, in their order: 32 hex digits.
+// A hash of `inputs` in their order: 32 hex digits.
 [[nodiscard]] std::string content_key(const std::vector<std::string_view>& inputs);
 
-// The folder's name of an entry: "name-key", of bounded length.
+// The folder of an entry: "name-key", with a bounded length.
 [[nodiscard]] std::string entry_name(std::string_view name, std::string_view key);
 
 class Cache {
@@ -31,17 +31,17 @@ class Cache {
                                                      const std::filesystem::path& log)>;
     struct Entry {
         std::filesystem::path folder;
-        std::string note;   // what `make` returned when the entry was made
+        std::string note;      // what `make` returned
         bool made = false;  // by this call
     };
 
-    // The entry `kind/name-key` where it is complete.
+    // The entry `kind/name-key` if it is complete.
     [[nodiscard]] std::optional<Entry> find(std::string_view kind, std::string_view name,
                                             std::string_view key) const;
 
-    // The entry `kind/name-key`. Where it is absent or half-made, `make` fills its empty folder and
-    // returns a note to keep with it; `log` beside the folder takes the output of what it runs.
-    // What `make` leaves behind when it fails is thrown away by the next call.
+    // The entry `kind/name-key`. If it is absent or incomplete, `make` fills its empty folder and
+    // returns a note to store with it; `log`, beside the folder, is for the output of tools. A
+    // failed `make` leaves no entry.
     [[nodiscard]] Expected<Entry> get(std::string_view kind, std::string_view name,
                                       std::string_view key, const Make& make) const;
     [[nodiscard]] const std::filesystem::path& root() const { return root_; }

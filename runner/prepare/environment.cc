@@ -1,5 +1,5 @@
-// Python environments: made once for a set of requirements, with torch pinned so that nothing pulls
-// another build of it.
+// Creates a Python environment once per set of requirements. Pins torch, so that no requirement
+// installs another build. Not here: the shim and the source.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,14 +18,14 @@ namespace fs = std::filesystem;
 namespace {
 
 Expected<Environment> parse_probe(const std::string& text, const fs::path& python) {
-    // The last line: what starts with every Python there (sitecustomize) may print before it.
+    // Only the last line: a sitecustomize of that Python may print before it.
     const size_t before = text.find_last_of('\n', text.find_last_not_of('\n'));
     const auto json =
         nlohmann::json::parse(before == std::string::npos ? text : text.substr(before + 1), nullptr,
                               /*allow_exceptions=*/false);
     if (!json.is_object())
-        return fail(ErrorKind::environment, "cannot probe this Python",
-                    "name another with --python", python.string());
+        return fail(ErrorKind::environment, "cannot read the packages of this Python",
+                    "choose another with --python", python.string());
     Environment environment;
     environment.python = python;
     environment.version = json.value("version", "");
@@ -44,15 +44,15 @@ Expected<std::string> probe_text(const fs::path& python, const Share& share) {
     return output_of({{python.string(), "-I", (share.prepare / "probe.py").string()}, ".", {}});
 }
 
-// So that children which read no PYTHONPATH (-E, -s, -I) have the shim, too: the files of
-// shim/python/site in the environment's site-packages. They name no place, so the environment
-// outlives a moved runner; one that an older runner made gets today's.
+// Copies shim/python/site into site-packages, so that children that ignore PYTHONPATH (-E, -I) have
+// the shim too. The files contain no paths, so a moved runner can use the environment; files of an
+// older runner are replaced.
 Expected<void> add_activation(const fs::path& environment, const Share& share) {
     std::error_code error;
     for (const auto& version : fs::directory_iterator(environment / "lib", error)) {
         const fs::path packages = version.path() / "site-packages";
         if (!fs::is_directory(packages, error)) continue;
-        // The module before the .pth that imports it.
+        // The module first: the .pth imports it.
         for (const char* name : {"_compat_shim_site.py", "compat_shim.pth"}) {
             const auto text = read_file(share.shim / "python" / "site" / name);
             if (!text) return tl::unexpected(text.error());
@@ -63,7 +63,7 @@ Expected<void> add_activation(const fs::path& environment, const Share& share) {
     return {};
 }
 
-// What an environment of our own is made from, and the key that it is kept under.
+// The inputs of an environment, and its key in the cache.
 struct Recipe {
     std::string python;
     std::string key;
@@ -72,9 +72,9 @@ struct Recipe {
 Expected<std::string> base_python(const Options& options) {
     const fs::path base = find_program(options.base_python);
     if (base.empty() && ::access(options.base_python.c_str(), X_OK) != 0)
-        return fail(
-            ErrorKind::environment, fmt::format("no Python named {}", options.base_python),
-            "install python3 and python3-venv, or name one by COMPAT_BASE_PYTHON or --python");
+        return fail(ErrorKind::environment,
+                    fmt::format("cannot find the Python {}", options.base_python),
+                    "install python3 and python3-venv, or set COMPAT_BASE_PYTHON or --python");
     return base.empty() ? options.base_python : base.string();
 }
 
@@ -89,8 +89,8 @@ Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
     if (!suite.requirements.empty()) {
         auto text = read_file(suite.folder / suite.requirements);
         if (!text)
-            return fail(ErrorKind::suite, "cannot read the suite's requirements",
-                        "add the file or take \"requirements\" out of suite.json",
+            return fail(ErrorKind::suite, "cannot read the requirements of the suite",
+                        "add the file or remove \"requirements\" from suite.json",
                         (suite.folder / suite.requirements).string());
         requirements = std::move(*text);
     }
@@ -98,14 +98,13 @@ Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
                                        options.torch_requirement, requirements})};
 }
 
-// The interpreter that `given`, itself or the folder of its environment, names.
+// `given` is an interpreter or the folder of an environment.
 Expected<fs::path> interpreter_of(const fs::path& given) {
     std::error_code error;
     const fs::path python = fs::is_directory(given, error) ? given / "bin" / "python" : given;
     if (!fs::exists(python, error))
         return fail(ErrorKind::environment, "no Python at this path",
-                    "name the interpreter of an environment: --python DIR/bin/python",
-                    python.string());
+                    "name an interpreter: --python DIR/bin/python", python.string());
     return fs::absolute(python);
 }
 
@@ -133,8 +132,7 @@ Expected<Environment> probe(const fs::path& given, const Share& share,
 
 namespace {
 
-// What runs the harness where the tests are programs: any Python does, and what is installed in it
-// is none of theirs.
+// Runs the harness for tests that are programs: any Python will do, and its packages do not matter.
 Expected<Environment> harness_python(const Options& options, const Share& share) {
     return base_python(options)
         .and_then([&](const std::string& python) { return probe(python, share); })
@@ -175,11 +173,11 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
     auto entry = cache.get(
         "environments", suite.name, recipe->key,
         [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
-            say(fmt::format("making the Python environment of {} in {}", suite.name,
+            say(fmt::format("creating the Python environment of {} in {}", suite.name,
                             folder.string()));
             const std::string own = (folder / "bin" / "python").string();
             const std::string constraint = (folder / "constraints.txt").string();
-            // PIP_CONSTRAINT reaches pip's isolated build environments, too.
+            // Unlike -c, PIP_CONSTRAINT also applies to the isolated build environments of pip.
             const std::vector<std::pair<std::string, std::string>> pinned{
                 {"PIP_CONSTRAINT", constraint}};
             const auto pip = [&](std::vector<std::string> arguments) {
@@ -203,7 +201,7 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                 })
                 .and_then([&] { return probe_text(own, share); })
                 .and_then([&](const std::string& text) -> Expected<std::string> {
-                    // A suite that does not pin its framework gets the latest.
+                    // The latest framework, unless the suite pins one.
                     const std::string package(traits_of(suite.framework).package);
                     if (package.empty() || parse_probe(text, own)->packages.contains(package))
                         return text;
@@ -221,9 +219,9 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                 });
         });
     if (!entry) return tl::unexpected(entry.error());
-    // A cache that others keep may be read-only: what it lacks is the shim of few children.
+    // A shared cache may be read-only.
     if (const auto added = add_activation(entry->folder, share); !added)
-        say(fmt::format("children that are started with -I or -E run without the shim: {}",
+        say(fmt::format("Python children with -I or -E run without the shim: {}",
                         to_line(added.error())));
     auto environment = parse_probe(entry->note, entry->folder / "bin" / "python");
     if (environment && entry->made)
@@ -233,14 +231,14 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
 }
 
 Expected<std::string> accelerator_of(const Environment& environment) {
-    // A CPU build finds none, and importing torch to hear so takes seconds.
+    // A CPU build finds none; importing torch would take seconds.
     if (environment.torch_version.empty() || environment.torch_version.ends_with("+cpu"))
         return "cpu";
-    constexpr const char* kAsk =
+    constexpr const char* kScript =
         "import torch; print('mps' if torch.backends.mps.is_available() else "
         "'cuda' if torch.cuda.is_available() else 'cpu', end='')";
     return output_of(
-        {{environment.python.string(), "-c", kAsk}, ".", {{"ACTIVATE_TORCH_DEVICE", "0"}}});
+        {{environment.python.string(), "-c", kScript}, ".", {{"ACTIVATE_TORCH_DEVICE", "0"}}});
 }
 
 }  // namespace compat::prepare

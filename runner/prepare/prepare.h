@@ -1,6 +1,6 @@
-// From a suite to something that can run: its source tree, a Python environment, and the shim built
-// for that environment's torch. Everything it makes lies in the cache; a Python environment or
-// checkout that it did not make is never changed. Not here: which modules run (runner/plan).
+// Prepares a suite to run: its source tree, a Python environment, and the shim built for the torch
+// of that environment. Writes only to the cache, and never changes an environment or a checkout
+// that it did not create. Not here: which modules run (runner/plan).
 #pragma once
 
 #include <filesystem>
@@ -18,10 +18,10 @@
 
 namespace compat::prepare {
 
-// A Python that can run a suite, as probe.py describes it.
+// A Python environment, as probe.py describes it.
 struct Environment {
     std::filesystem::path
-        python;                 // absolute; not resolved, so that a virtual environment stays one
+        python;                 // absolute, symbolic links kept: they make it a virtual environment
     std::string version;        // "3.11.7"
     std::string soabi;          // "cpython-311-x86_64-linux-gnu"
     std::string torch_version;  // "2.13.0+cpu"; empty: no torch in it
@@ -32,57 +32,57 @@ struct Environment {
 
 struct Source {
     std::filesystem::path root;  // absolute
-    std::string commit;          // of a git checkout, or the release's version; may be empty
+    std::string commit;          // or the version of a release; may be empty
     bool dirty = false;
-    std::string remote;  // of a git checkout: its origin; may be empty
-    std::string hash;    // sha256 of the archive it came from; may be empty
+    std::string remote;  // "origin" of a git checkout; may be empty
+    std::string hash;    // sha256 of the archive; may be empty
 };
 
-// What pip is given for torch where nobody says otherwise: the line of torch.txt.
+// The default requirement for torch: the line of torch.txt.
 extern const std::string_view kTorchRequirement;
 
 struct Options {
-    std::filesystem::path root;    // --root: a checkout to use instead of the suite's source
-    std::filesystem::path python;  // --python: an environment to use instead of making one
+    std::filesystem::path root;    // --root: a checkout instead of the suite's source
+    std::filesystem::path python;  // --python: an existing environment
     bool shim = true;
-    // The source alone: no shim, and an environment only where the source cannot be had without
-    // one.
+    // Only the source: no shim, and an environment only for sources from PyPI,
+    // which need pip.
     bool source_only = false;
     std::string torch_requirement = std::string(kTorchRequirement);  // COMPAT_TORCH_REQUIREMENT
-    std::string base_python = "python3";  // COMPAT_BASE_PYTHON: makes the environments
+    std::string base_python = "python3";  // COMPAT_BASE_PYTHON: creates environments
 };
 
-// What the runner brings along (share/runner of an installed tree).
+// The runner's own data files (share/runner of an installation).
 struct Share {
     std::filesystem::path harness;
-    std::filesystem::path shim;     // shim's sources and its Python
+    std::filesystem::path shim;     // sources of the shim
     std::filesystem::path suites;   // shipped suites
     std::filesystem::path prepare;  // probe.py, unpack.py
-    std::filesystem::path shims;    // libraries that were built with this runner; may be missing
+    std::filesystem::path shims;    // prebuilt shims; may be missing
 };
 
 struct Prepared {
     Environment environment;
     Source source;
     std::filesystem::path shim_library;  // empty: shim off
-    std::string accelerator;             // what torch finds on this host: cuda, mps, cpu
+    std::string accelerator;             // that torch finds on this host: cuda, mps or cpu
 };
 
 using Say = std::function<void(std::string_view)>;
 
-// The environment of this interpreter, or of the one in this environment's folder, by itself: what
-// PYTHONPATH and the user's own site-packages add is not in it.
+// The environment of an interpreter or of an environment's folder, without packages from PYTHONPATH
+// and the user's site-packages.
 [[nodiscard]] Expected<Environment> probe(const std::filesystem::path& given, const Share& share);
-// As a program finds it that is started with these variables, with what they add. The shim is not
-// active in it, whatever they say.
+// The environment that a program started with these variables sees.
+// The shim is inactive in it.
 [[nodiscard]] Expected<Environment> probe(
     const std::filesystem::path& given, const Share& share,
     const std::vector<std::pair<std::string, std::string>>& variables);
 [[nodiscard]] Expected<Environment> make_environment(const suites::Suite& suite,
                                                      const Options& options, const Share& share,
                                                      const Cache& cache, const Say& say);
-// The environment that make_environment would make, where it has been made or is given; nothing is
-// made. An error: it is given and is none.
+// The environment that make_environment would return, if it exists; creates nothing. An error:
+// --python names no Python.
 [[nodiscard]] Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,
                                                                     const Options& options,
                                                                     const Share& share,
@@ -95,23 +95,23 @@ using Say = std::function<void(std::string_view)>;
                                                        const Share& share, const Cache& cache,
                                                        const Say& say);
 
-// The library that get_shim would return, where it has been built; empty: it has not.
+// The library that get_shim would return; empty: not built yet.
 [[nodiscard]] Expected<std::filesystem::path> find_shim(const Environment& environment,
                                                         const Share& share, const Cache& cache);
 
-// The devices that this environment's torch finds on this host, as the device-probe beside the
-// shim's library prints them (docs/reference/file-formats.md). Takes 20 s at most.
+// The devices that this torch finds on this host, as printed by the device-probe beside the shim's
+// library (docs/reference/file-formats.md). Takes at most 20 s.
 [[nodiscard]] Expected<std::string> probe_devices(const Environment& environment,
                                                   const std::filesystem::path& shim_library);
 
-// "cuda", "mps" or "cpu": the accelerator that this environment's torch finds on this host.
+// "cuda", "mps" or "cpu": the accelerator that this torch finds on this host.
 [[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment);
 
-// The four above in their order; what is not asked for stays empty.
+// All of the above; parts that `options` exclude stay empty.
 [[nodiscard]] Expected<Prepared> prepare(const suites::Suite& suite, const Options& options,
                                          const Share& share, const Cache& cache, const Say& say);
 
-// Of `packages`, those that dpkg does not know as installed; empty where there is no dpkg.
+// The `packages` that dpkg does not list as installed; empty without dpkg.
 [[nodiscard]] std::vector<std::string> missing_system_packages(
     const std::vector<std::string>& packages);
 

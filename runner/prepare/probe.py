@@ -1,4 +1,4 @@
-"""Prints, as one JSON object, what the runner must know of this Python. Imports no third-party package."""
+"""Prints one JSON object that describes this Python: version, ABI, torch and packages. Imports the standard library only."""
 import importlib.metadata
 import importlib.util
 import json
@@ -8,7 +8,7 @@ import sys
 import sysconfig
 
 
-# Started without -I, this file's own folder comes first; the program's path does not have it.
+# Without -I, Python puts the folder of this file on sys.path.
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:] = [path for path in sys.path if os.path.realpath(path) != HERE]
 
@@ -18,7 +18,7 @@ def torch():
     if spec is None or not spec.origin:
         return None
     scope = {}
-    # Read, not imported: importing torch takes seconds.
+    # Importing torch would take seconds.
     with open(os.path.join(os.path.dirname(spec.origin), "version.py"), encoding="utf-8") as file:
         exec(compile(file.read(), "version.py", "exec"), scope)
     return {"version": str(scope["__version__"]), "git": scope.get("git_version") or "",

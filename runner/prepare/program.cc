@@ -14,10 +14,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The kernel looks at 256 bytes; pip's two-line form may be longer.
+// The kernel reads 256 bytes; the two-line form of pip may be longer.
 constexpr std::streamsize kHeadBytes = 4096;
 constexpr std::string_view kBlanks = " \t\r";
-// "python3.13t" is one; "python-config" and "pythonista" are not.
+// "python3.13t" is a Python; "python-config" and "pythonista" are not.
 constexpr std::array<std::string_view, 2> kStems{"python", "pypy"};
 constexpr std::array<std::string_view, 5> kEndings{"", "d", "t", "w", "-dbg"};
 
@@ -34,7 +34,7 @@ bool is_python_name(const fs::path& path) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// Takes the first word off `text`; one in quotes is one word.
+// Removes and returns the first word of `text`, without its quotes.
 std::string take_word(std::string_view& text) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
     if (text.empty()) return {};
@@ -48,7 +48,7 @@ std::string take_word(std::string_view& text) {
     return word;
 }
 
-// What env(1) is told to start: the first word that is neither an option nor NAME=VALUE.
+// The program that env(1) starts: the first word that is neither an option nor NAME=VALUE.
 std::string started_by_env(std::string_view words) {
     for (std::string word = take_word(words); !word.empty(); word = take_word(words))
         if (!word.starts_with('-') && word.find('=') == std::string::npos) return word;
@@ -63,12 +63,12 @@ std::string head_of(const fs::path& file) {
     return head;
 }
 
-// Empty: not there.
+// Empty: not found.
 fs::path look_up(const std::string& name, std::string_view search_path) {
     std::error_code error;
     while (!name.empty()) {
         const size_t colon = search_path.find(':');
-        // As a shell: an empty entry is the working folder.
+        // As in a shell, an empty entry is the current folder.
         const fs::path folder(colon == 0 || search_path.empty() ? "."
                                                                 : search_path.substr(0, colon));
         const fs::path file = folder / name;
@@ -91,21 +91,22 @@ Expected<fs::path> find_command(const std::string& word, std::string_view search
     std::error_code error;
     const fs::path file = found(word, search_path);
     if (file.empty() && word.find('/') != std::string::npos)
-        return fail(ErrorKind::usage, "no program at this path", {}, word);
+        return fail(ErrorKind::usage, "no such program", "check the path", word);
     if (file.empty())
         return fail(ErrorKind::usage, fmt::format("no program {} on the PATH", word),
-                    fs::exists(word, error) ? fmt::format("for the file here write ./{}", word)
-                                            : "check its spelling, or give its path");
+                    fs::exists(word, error)
+                        ? fmt::format("write ./{} for the file in this folder", word)
+                        : "check the spelling or give a path");
     if (fs::is_directory(file, error))
-        return fail(ErrorKind::usage, "this is a folder, not a program", {}, word);
+        return fail(ErrorKind::usage, "not a program but a folder", "name a file in it", word);
     const std::string head = head_of(file);
     if (std::string_view line = head; line.starts_with("#!")) {
         line = first_line(line.substr(2));
         const std::string interpreter = take_word(line);
         if (!fs::exists(interpreter, error))
             return fail(ErrorKind::usage,
-                        fmt::format("its first line names {}, which is not there", interpreter),
-                        "fix that line, or start the file with its interpreter", file.string());
+                        fmt::format("its first line names {}, which does not exist", interpreter),
+                        "fix that line or start the file with its interpreter", file.string());
     }
     return file;
 }

@@ -1,5 +1,5 @@
-// A command line of the user's own: which file it starts, and which Python that will use. Looks at
-// files, starts nothing. Not here: what that Python has in it (prepare.h).
+// For `runner exec`: finds the file that a command starts and the Python that it will use. Reads
+// files, starts no process. Not here: the packages of that Python (prepare.h).
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,19 @@
 
 namespace compat::prepare {
 
-// The file that `word` starts, as a shell finds it: a word with a slash is a path and stays as it
-// is written, any other is looked up in `search_path` (as PATH). Errors: usage.
+// The file that a shell would start for `word`: a word with a slash is returned unchanged, any
+// other is looked up in `search_path` (the value of PATH). Errors: usage.
 [[nodiscard]] Expected<std::filesystem::path> find_command(const std::string& word,
                                                            std::string_view search_path);
 
-// The program that a script's first lines name: the interpreter of "#!", the program that env(1)
-// looks up, what the two-line form starts that pip writes where "#!" cannot hold the path. `head`
-// is the file's beginning; empty: it is no script.
+// The interpreter of a script: from "#!", from the arguments of env(1), or from the second line
+// that pip writes if the path is too long for "#!". `head` is the beginning of the file. Empty: no
+// script.
 [[nodiscard]] std::string interpreter_named_in(std::string_view head);
 
-// The Python that `program` is, or is a script of; else, for programs that may start one later (a
-// shell script, make, a launcher), the active environment's, else the first on the path. Empty:
-// there is none. Not resolved, so that a virtual environment stays one.
+// The Python of `program`: the program itself or the interpreter of its script. For programs that
+// may start a Python later (a shell script, make, a launcher): the one of the active environment,
+// else the first on the path. Empty: none. Keeps symbolic links, which make a virtual environment.
 [[nodiscard]] std::filesystem::path python_of(const std::filesystem::path& program,
                                               std::string_view search_path,
                                               const std::string& virtual_env);

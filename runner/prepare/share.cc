@@ -14,7 +14,7 @@ Expected<Share> find_share() {
     const fs::path program = program_path();
     const fs::path share = program.parent_path().parent_path() / "share" / "runner";
     if (!fs::is_directory(share / "harness", error))
-        return fail(ErrorKind::environment, "the runner's own files are missing",
+        return fail(ErrorKind::environment, "the data files of the runner are missing",
                     "reinstall the runner", share.string());
     return Share{share / "harness", share / "shim", share / "suites", share / "prepare",
                  share / "shims"};

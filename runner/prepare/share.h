@@ -1,4 +1,4 @@
-// Where the runner's own files lie: beside the program, wherever it was installed.
+// Finds the runner's own data files, relative to the program. Not for files of users.
 #pragma once
 
 #include "runner/base/error.h"
@@ -6,12 +6,12 @@
 
 namespace compat::prepare {
 
-// <prefix>/share/runner of the <prefix>/bin/runner that runs. Errors: environment, where it is not
-// there.
+// <prefix>/share/runner of the running <prefix>/bin/runner.
+// Errors (environment): missing.
 [[nodiscard]] Expected<Share> find_share();
 
-// The folder that a person means by `name`: a path, or else the shipped suite of that name
-// ("einops", "suites/einops"). A path that does not exist is returned as it is: the loader says so.
+// The folder for `name`: an existing path, or the shipped suite of that name ("einops",
+// "suites/einops"), or `name` itself, for which the loader reports an error.
 [[nodiscard]] std::filesystem::path find_suite(const std::string& name, const Share& share);
 
 // Names of the shipped suites, sorted.

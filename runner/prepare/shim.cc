@@ -1,5 +1,5 @@
-// The shim's library for one torch: there is no stable ABI that reaches as deep as the shim does,
-// so it is built for each (torch version, git, Python ABI), once.
+// Builds the shim's library once per (torch version, git, Python ABI): the shim uses parts of torch
+// that have no stable ABI. Not here: the shim itself (shim/).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Every source file of the shim by name and content, so that a changed shim is built anew.
+// A hash of the names and contents of all sources: a changed shim is rebuilt.
 Expected<std::string> sources_key(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code error;
@@ -26,8 +26,8 @@ Expected<std::string> sources_key(const fs::path& folder) {
             files.push_back(entry.path());
     }
     if (files.empty())
-        return fail(ErrorKind::environment, "the shim's sources are not here",
-                    "install the runner again, or run with --shim off", folder.string());
+        return fail(ErrorKind::environment, "the sources of the shim are missing",
+                    "reinstall the runner or use --shim off", folder.string());
     std::sort(files.begin(), files.end());
     std::string all;
     for (const auto& file : files) {
@@ -45,7 +45,7 @@ fs::path library_in(const fs::path& folder) {
     return {};
 }
 
-// What a library is kept under.
+// The place of a library in the cache.
 struct Names {
     std::string name, key;
 };
@@ -53,7 +53,7 @@ struct Names {
 Expected<Names> names_of(const Environment& environment, const Share& share) {
     if (environment.torch_version.empty())
         return fail(ErrorKind::environment, "this Python has no torch",
-                    "install torch in it, or run with --shim off", environment.python.string());
+                    "install torch or use --shim off", environment.python.string());
     return sources_key(share.shim).map([&](const std::string& sources) {
         return Names{fmt::format("{}-{}", environment.torch_version, environment.soabi),
                      content_key({"shim 1", environment.torch_version, environment.torch_git,
@@ -62,7 +62,7 @@ Expected<Names> names_of(const Environment& environment, const Share& share) {
 }
 
 fs::path find_library(const Names& names, const Share& share, const Cache& cache) {
-    // An installed runner brings the libraries that were built with it.
+    // An installed runner may include prebuilt libraries.
     if (auto built = library_in(share.shims / entry_name(names.name, names.key)); !built.empty())
         return built;
     const auto entry = cache.find("shims", names.name, names.key);
@@ -88,7 +88,7 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
     auto entry =
         cache.get("shims", name, key,
                   [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
-                      say(fmt::format("building the shim for torch {} (once for each torch)",
+                      say(fmt::format("building the shim for torch {} (once per version of torch)",
                                       environment.torch_version));
                       const std::string build = folder.string() + ".build";
                       std::error_code error;
@@ -109,7 +109,7 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
                               });
                       if (!done) {
                           Error error_with_advice = done.error();
-                          error_with_advice.advice += "; or run with --shim off";
+                          error_with_advice.advice += ", or use --shim off";
                           return tl::unexpected(error_with_advice);
                       }
                       fs::remove_all(build, error);
@@ -118,14 +118,14 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
     if (!entry) return tl::unexpected(entry.error());
     auto library = library_in(entry->folder);
     if (library.empty())
-        return fail(ErrorKind::environment, "the shim was built but its library is not here",
+        return fail(ErrorKind::environment, "the built shim has no library",
                     "delete this folder and run again", entry->folder.string());
     return library;
 }
 
 Expected<std::string> probe_devices(const Environment& environment, const fs::path& shim_library) {
     constexpr unsigned kLimit = 20;
-    // Built for this torch and tied to no environment, as the library is.
+    // The program has no run path, so it needs the folder of torch's libraries.
     std::string libraries = (environment.torch_folder / "lib").string();
     if (const char* theirs = std::getenv("LD_LIBRARY_PATH"); theirs && *theirs)
         libraries += std::string(":") + theirs;

@@ -1,4 +1,5 @@
-// Source trees: from PyPI, git, a folder, or a Debian package; and what is known of a checkout.
+// Gets a source tree from PyPI, git, a folder or a Debian package, and describes a checkout. Not
+// here: the Python environment.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ std::string version_of(const std::string& requirement) {
     return at == std::string::npos ? std::string() : requirement.substr(at + 2);
 }
 
-// A remote as it may be stored: without the user and password that it may hold.
+// Removes user and password from a remote, for storage.
 std::string without_credentials(const std::string& remote) {
     const size_t scheme = remote.find("://");
     if (scheme == std::string::npos) return remote;
@@ -35,7 +36,7 @@ std::string without_credentials(const std::string& remote) {
     return remote.substr(0, host) + remote.substr(at + 1);
 }
 
-// Commit, remote and dirty flag, where `root` is the top of a git checkout or inside one.
+// Sets commit, remote and dirty flag if `root` is inside a git checkout.
 void describe_checkout(Source& source) {
     const auto commit = output_of(git(source.root, {"rev-parse", "HEAD"}));
     if (!commit) return;
@@ -47,11 +48,11 @@ void describe_checkout(Source& source) {
     source.dirty = status && !trimmed(*status).empty();
 }
 
-Error out_of_reach(const suites::Suite& suite, const Error& error) {
+Error unavailable(const suites::Suite& suite, const Error& error) {
     return {ErrorKind::environment,
-            fmt::format("the source of {} ({} {}) cannot be had: {}", suite.name,
+            fmt::format("cannot get the source of {} ({} {}): {}", suite.name,
                         name_of(suite.source.kind), suite.source.what, error.message),
-            "run again with --root DIR, a folder that holds it", error.where};
+            "use a local copy with --root DIR", error.where};
 }
 
 Expected<std::string> fetch_pypi(const suites::Suite& suite, const Environment& environment,
@@ -76,7 +77,8 @@ Expected<std::string> fetch_pypi(const suites::Suite& suite, const Environment& 
         fs::remove_all(archive, error);
         return hash.map(trimmed);
     }
-    return fail(ErrorKind::environment, "pip downloaded nothing", {}, archive.string());
+    return fail(ErrorKind::environment, "pip downloaded no file",
+                "use a local copy with --root DIR", archive.string());
 }
 
 Expected<std::string> fetch_git(const suites::Suite& suite, const fs::path& folder,
@@ -93,7 +95,7 @@ Expected<std::string> fetch_git(const suites::Suite& suite, const fs::path& fold
     return std::string();
 }
 
-// The deepest folder that holds all of the package's files, its documentation aside.
+// The deepest folder with all files of the package outside /usr/share.
 Expected<fs::path> folder_of_package(const std::string& package) {
     const auto listed = output_of({{"dpkg", "-L", package}, ".", {}});
     if (!listed) return tl::unexpected(listed.error());
@@ -110,7 +112,7 @@ Expected<fs::path> folder_of_package(const std::string& package) {
             common = common.parent_path();
     }
     if (common.empty())
-        return fail(ErrorKind::environment, "the Debian package holds no files outside /usr/share",
+        return fail(ErrorKind::environment, "the Debian package has no files outside /usr/share",
                     "name the folder of its tests with --root DIR", package);
     return common;
 }
@@ -119,7 +121,7 @@ Expected<Source> installed_debian(const suites::Suite& suite) {
     if (!missing_system_packages({suite.source.what}).empty())
         return fail(ErrorKind::environment,
                     fmt::format("the Debian package {} is not installed", suite.source.what),
-                    fmt::format("apt-get install {}", suite.source.what));
+                    fmt::format("install it: apt-get install {}", suite.source.what));
     const auto folder = folder_of_package(suite.source.what);
     if (!folder) return tl::unexpected(folder.error());
     Source source;
@@ -152,8 +154,8 @@ Expected<Source> get_source(const suites::Suite& suite, const Options& options,
             options.root.empty() ? suite.folder / suite.source.what : options.root;
         std::error_code error;
         if (!fs::is_directory(root, error))
-            return fail(ErrorKind::environment, "the suite's source is not a folder",
-                        "name an existing one with --root DIR", root.string());
+            return fail(ErrorKind::environment, "the source of the suite is not a folder",
+                        "choose an existing folder with --root DIR", root.string());
         source.root = fs::canonical(root, error);
         describe_checkout(source);
         return source;
@@ -164,12 +166,12 @@ Expected<Source> get_source(const suites::Suite& suite, const Options& options,
         content_key({"source 1", name_of(suite.source.kind), suite.source.what, suite.source.rev});
     auto entry =
         cache.get("sources", suite.name, key, [&](const fs::path& folder, const fs::path& log) {
-            say(fmt::format("getting the source of {}: {} {}", suite.name,
+            say(fmt::format("fetching the source of {}: {} {}", suite.name,
                             name_of(suite.source.kind), suite.source.what));
             auto hash = suite.source.kind == SourceKind::git
                             ? fetch_git(suite, folder, log)
                             : fetch_pypi(suite, environment, share, folder, log);
-            return hash.map_error([&](const Error& error) { return out_of_reach(suite, error); });
+            return hash.map_error([&](const Error& error) { return unavailable(suite, error); });
         });
     if (!entry) return tl::unexpected(entry.error());
     source.root = entry->folder;

@@ -39,9 +39,9 @@ bp::environment environment_of(const Tool& tool) {
     return env;
 }
 
-// Between fork and exec, in the tool. It must not go on making an entry of the cache whose maker,
-// and its lock, are gone; an alarm outlives exec.
-void bound(const Tool& tool) {
+// Runs in the tool between fork and exec. The tool ends with the runner, which holds the lock on
+// the cache entry; alarm(2) survives exec.
+void limit_tool(const Tool& tool) {
     end_with_parent(SIGTERM);
     ::alarm(tool.limit_s);
 }
@@ -60,8 +60,8 @@ std::vector<std::string> arguments(const Tool& tool) {
     return {tool.argv.begin() + 1, tool.argv.end()};
 }
 
-// The line a person wants to see: the last that speaks of an error, else the last.
-std::string telling_line(const std::string& text) {
+// The last line that mentions an error, else the last line.
+std::string relevant_line(const std::string& text) {
     std::string last, error;
     size_t begin = 0;
     while (begin < text.size()) {
@@ -79,11 +79,11 @@ std::string telling_line(const std::string& text) {
 
 std::string end_of(const Tool& tool, int status) {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && tool.limit_s > 0)
-        return fmt::format("did not end in {} s", tool.limit_s);
+        return fmt::format("timed out after {} s", tool.limit_s);
     if (WIFSIGNALED(status))
-        return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
+        return fmt::format("was killed by signal {} ({})", WTERMSIG(status),
                            ::strsignal(WTERMSIG(status)));
-    return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+    return fmt::format("failed with exit code {}", WEXITSTATUS(status));
 }
 
 tl::unexpected<Error> failed(const Tool& tool, int status, const std::string& line,
@@ -100,7 +100,7 @@ Tool git(const fs::path& folder, std::vector<std::string> arguments) {
     Tool tool;
     tool.argv = {"git", "-C", folder.string()};
     tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
-    // Never waits for a password that nobody will type.
+    // Never prompts for a password.
     tool.env = {{"GIT_TERMINAL_PROMPT", "0"}};
     // `git rev-parse --local-env-vars` lists them.
     tool.unset = {"GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -129,14 +129,16 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     if (!program) return tl::unexpected(program.error());
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(log.c_str(), "ae"),
                                                                &std::fclose);
-    if (!file) return fail(ErrorKind::io, "cannot write the log", {}, log.string());
+    if (!file)
+        return fail(ErrorKind::io, "cannot write the log", "choose a writable folder",
+                    log.string());
     std::fseek(file.get(), 0, SEEK_END);
     const long before = std::ftell(file.get());
     std::error_code error;
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), (bp::std_out & bp::std_err) > file.get(), bp::std_in < bp::null,
-        bp::extend::on_exec_setup = [&](auto&) { bound(tool); }, error);
+        bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
@@ -145,8 +147,8 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     if (status == 0) return {};
     const std::string text = read_file(log).value_or("");
     return failed(tool, status,
-                  telling_line(text.substr(std::min(text.size(), static_cast<size_t>(before)))),
-                  fmt::format("its whole output is in {}", log.string()));
+                  relevant_line(text.substr(std::min(text.size(), static_cast<size_t>(before)))),
+                  fmt::format("see the output in {}", log.string()));
 }
 
 Expected<std::string> output_of(const Tool& tool) {
@@ -157,7 +159,7 @@ Expected<std::string> output_of(const Tool& tool) {
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), bp::std_out > stream, bp::std_err > bp::null, bp::std_in < bp::null,
-        bp::extend::on_exec_setup = [&](auto&) { bound(tool); }, error);
+        bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
@@ -165,7 +167,7 @@ Expected<std::string> output_of(const Tool& tool) {
     child.wait(error);
     const int status = child.native_exit_code();
     if (status == 0) return text;
-    return failed(tool, status, telling_line(text), {});
+    return failed(tool, status, relevant_line(text), {});
 }
 
 }  // namespace compat::prepare

@@ -1,5 +1,5 @@
-// Runs a tool (pip, git, cmake) to its end with its output in a file. Not for suites' tests: those
-// are runner/exec's, with time-outs, sessions and events.
+// Runs a tool (pip, git, cmake) and waits for it. Not for the tests of suites, which need limits,
+// sessions and events (runner/exec).
 #pragma once
 
 #include <filesystem>
@@ -12,24 +12,24 @@
 namespace compat::prepare {
 
 struct Tool {
-    std::vector<std::string> argv;  // argv[0]: a name that is looked up on PATH, or a path
+    std::vector<std::string> argv;  // argv[0]: a path or a name on PATH
     std::filesystem::path cwd = ".";
-    std::vector<std::pair<std::string, std::string>> env = {};  // added to ours
-    std::vector<std::string> unset = {};                        // taken from ours
-    unsigned limit_s = 0;                                       // killed after it; 0: none
+    std::vector<std::pair<std::string, std::string>> env = {};  // added to our environment
+    std::vector<std::string> unset = {};                        // removed from it
+    unsigned limit_s = 0;                                       // time limit; 0: none
 };
 
-// Appends stdout and stderr to `log`. An exit code other than 0, or a signal, is an error that
-// names the command, its last line of output, and the log.
+// Appends stdout and stderr to `log`. A signal or an exit code other than 0 is an error that names
+// the command, the relevant line of its output, and the log.
 [[nodiscard]] Expected<void> run_tool(const Tool& tool, const std::filesystem::path& log);
 
-// The tool's stdout; stderr is dropped. As for run_tool, a bad exit code is an error.
+// Returns stdout and discards stderr. Errors as for run_tool.
 [[nodiscard]] Expected<std::string> output_of(const Tool& tool);
 
-// git in `folder`, deaf to variables that would point it at another repository (hooks set them).
+// git in `folder`, without variables that select another repository (git hooks set them).
 [[nodiscard]] Tool git(const std::filesystem::path& folder, std::vector<std::string> arguments);
 
-// Absolute path of a program on PATH; empty where there is none.
+// Absolute path of a program on PATH; empty: not found.
 [[nodiscard]] std::filesystem::path find_program(const std::string& name);
 
 }  // namespace compat::prepare

@@ -1,6 +1,6 @@
 """unpack.py ARCHIVE FOLDER: unpacks a wheel or sdist into FOLDER and prints the archive's sha256.
 
-The one top-level folder of an sdist is left out, so that FOLDER is the project's root.
+Drops the top-level folder of an sdist, so that FOLDER is the root of the project.
 """
 import hashlib
 import os
@@ -20,9 +20,9 @@ def unpack(archive, folder):
     entries = os.listdir(folder)
     if len(entries) == 1:
         top = os.path.join(folder, entries[0])
-        # Moved aside first: the top folder may hold an entry of its own name.
+        # First rename the top folder: it may contain an entry of the same name.
         aside = folder.rstrip("/") + ".top"
-        shutil.rmtree(aside, ignore_errors=True)  # of an unpacking that was cut short
+        shutil.rmtree(aside, ignore_errors=True)  # left by an interrupted run
         os.rename(top, aside)
         for name in os.listdir(aside):
             shutil.move(os.path.join(aside, name), os.path.join(folder, name))

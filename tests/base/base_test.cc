@@ -1,3 +1,4 @@
+// Exit codes, names, clock, files, errors and versions of runner/base.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@
 namespace compat {
 namespace {
 
-TEST(ExitCodes, ThePriorityIsTheTablesOrder) {
+TEST(ExitCodes, HaveThePriorityOfTheirTable) {
     std::vector<int> order;
     for (const auto& row : kExitCodes) order.push_back(static_cast<int>(row.code));
     EXPECT_THAT(order, ::testing::ElementsAre(130, 4, 3, 2, 5, 1, 0));
@@ -25,7 +26,7 @@ TEST(ExitCodes, ThePriorityIsTheTablesOrder) {
     EXPECT_EQ(worst({}), ExitCode::ok);
 }
 
-TEST(Names, NothingFromOutsideLeavesTheFolder) {
+TEST(Names, NeverLeaveTheirFolder) {
     const std::vector<std::pair<std::string, std::string>> table{
         {"tests/test_ops.py", "tests/test_ops.py"},
         {"../../etc/passwd", "%2E%2E/%2E%2E/etc/passwd"},
@@ -40,35 +41,35 @@ TEST(Names, NothingFromOutsideLeavesTheFolder) {
         EXPECT_TRUE(seen.insert(escaped_path(name).string()).second) << name;
 }
 
-TEST(Names, LongOnesStayApartAndFitAFile) {
+TEST(Names, StayDistinctAndShortWhenTruncated) {
     const std::string one(5000, 'x'), other = std::string(4999, 'x') + "y";
     EXPECT_LE(escaped_component(one).size(), 200u);
     EXPECT_NE(escaped_component(one), escaped_component(other));
 }
 
-TEST(Names, ARunsName) {
+TEST(Names, FormARunId) {
     EXPECT_EQ(make_run_id("my/series", WallTime(std::chrono::seconds(1'790'000'000)), 0x1abcd),
               "my%2Fseries_20260921-141320-abcd");
 }
 
-TEST(Names, WhatIsQuotedIsOneWordForAShell) {
+TEST(Names, QuotesAWordForAShell) {
     EXPECT_EQ(shell_quoted("plain/path-1.0"), "plain/path-1.0");
     EXPECT_EQ(shell_quoted(""), "''");
     EXPECT_EQ(shell_quoted("a b"), "'a b'");
     EXPECT_EQ(shell_quoted("it's $HOME"), "'it'\\''s $HOME'");
 }
 
-TEST(Names, Utf8) {
+TEST(Names, ValidatesUtf8) {
     for (const char* good :
          {"", "abc", "\u00fc\u20ac", "\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"})
         EXPECT_TRUE(is_utf8(good)) << good;
-    // Cut off, alone, overlong, a surrogate, above U+10FFFF.
+    // Truncated, a lone byte, overlong, a surrogate, above U+10FFFF.
     for (const char* bad : {"\xff", "\xc3", "\x80", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80",
                             "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "a\xe2\x82"})
         EXPECT_FALSE(is_utf8(bad));
 }
 
-TEST(Names, TextIsCutBetweenCharacters) {
+TEST(Names, CutsTextBetweenCharacters) {
     const std::string text = "aé€😀";  // 1, 2, 3 and 4 bytes
     std::vector<size_t> first, last;
     for (size_t bytes = 0; bytes <= 11; ++bytes) {
@@ -83,7 +84,7 @@ TEST(Names, TextIsCutBetweenCharacters) {
     EXPECT_EQ(last_bytes("", 3), "");
 }
 
-TEST(Clock, Durations) {
+TEST(Clock, FormatsDurationsAndDates) {
     using S = std::chrono::duration<double>;
     EXPECT_EQ(human(S(0.04)), "0.0s");
     EXPECT_EQ(human(S(59.96)), "60.0s");
@@ -92,7 +93,7 @@ TEST(Clock, Durations) {
     EXPECT_EQ(iso8601(WallTime(std::chrono::seconds(0))), "1970-01-01T00:00:00Z");
 }
 
-TEST(Files, ALineIsAppendedBehindOneThatWasLeftUnfinished) {
+TEST(Files, AppendsAfterAnUnfinishedLine) {
     const test::TempTree tree;
     const auto path = tree.root() / "lines";
     ASSERT_TRUE(append_line(path, "one"));
@@ -104,7 +105,7 @@ TEST(Files, ALineIsAppendedBehindOneThatWasLeftUnfinished) {
     EXPECT_FALSE(append_line(tree.root() / "missing/file", "x"));
 }
 
-TEST(Files, AWriteIsWholeOrNotAtAll) {
+TEST(Files, WritesAtomically) {
     const test::TempTree tree;
     const auto path = tree.root() / "file";
     ASSERT_TRUE(write_file(path, "one"));
@@ -117,12 +118,12 @@ TEST(Files, AWriteIsWholeOrNotAtAll) {
     EXPECT_FALSE(read_file(tree.root() / "missing"));
 }
 
-TEST(Errors, AreOneLine) {
+TEST(Errors, FormatAsOneLine) {
     EXPECT_EQ(to_line({ErrorKind::io, "cannot\nwrite", "try", "/x"}), "/x: cannot write: try");
     EXPECT_EQ(to_line({ErrorKind::io, "m", "", ""}), "m");
 }
 
-TEST(Versions, AreComparedByTheirNumbers) {
+TEST(Versions, CompareByNumbers) {
     EXPECT_TRUE(is_older("2.9.1", "2.13.0+cpu"));
     EXPECT_TRUE(is_older("2.13", "2.13.1"));
     EXPECT_TRUE(is_older("", "2.13.0"));

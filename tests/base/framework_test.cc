@@ -5,7 +5,7 @@
 namespace compat {
 namespace {
 
-TEST(Framework, EachRowStandsWhereItsFrameworkIsLookedUp) {
+TEST(Framework, FindsEachRowByItsFrameworkAndName) {
     for (std::size_t i = 0; i < kFrameworks.size(); ++i) {
         const FrameworkTraits& row = kFrameworks[i];
         EXPECT_EQ(static_cast<std::size_t>(row.framework), i);
@@ -18,7 +18,7 @@ TEST(Framework, EachRowStandsWhereItsFrameworkIsLookedUp) {
     }
 }
 
-TEST(Framework, ANameFromElsewhereIsNoneOfThese) {
+TEST(Framework, FindsNoRowForOtherNames) {
     for (const char* name : {"", "junit", "pytest+unittest", "Pytest"}) {
         EXPECT_EQ(traits_of(name), nullptr);
         EXPECT_EQ(framework_of(name), std::nullopt);

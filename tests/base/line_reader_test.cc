@@ -36,7 +36,7 @@ struct Collected {
     }
 };
 
-TEST(LineSplitter, GivesTheSameLinesHoweverTheInputIsCut) {
+TEST(LineSplitter, GivesTheSameLinesForAnyPieces) {
     const std::string input = "one\n\n123456789\n12345\nlast";
     const std::vector<Seen> expected{{"one", 0, 0, true},
                                      {"", 4, 0, true},
@@ -65,9 +65,9 @@ class LineReaderTest : public testing::Test {
     Collected seen;
 };
 
-TEST_F(LineReaderTest, FollowsAFileThatGrows) {
+TEST_F(LineReaderTest, FollowsAGrowingFile) {
     LineReader reader(path);
-    EXPECT_FALSE(reader.read(seen.visitor())) << "there is none yet";
+    EXPECT_FALSE(reader.read(seen.visitor())) << "no file yet";
     write("one\ntw");
     EXPECT_EQ(reader.read(seen.visitor()), false);
     EXPECT_THAT(seen.lines, ElementsAre(Seen{"one", 0, 0, true}));
@@ -78,7 +78,7 @@ TEST_F(LineReaderTest, FollowsAFileThatGrows) {
                                         Seen{"three", 8, 0, false}));
 }
 
-TEST_F(LineReaderTest, BeginsAnewWhereTheFileIsShorterOrAnotherOne) {
+TEST_F(LineReaderTest, RestartsOnATruncatedOrReplacedFile) {
     LineReader reader(path);
     write("one\ntwo\nhalf");
     EXPECT_TRUE(reader.read(seen.visitor()));
@@ -93,7 +93,7 @@ TEST_F(LineReaderTest, BeginsAnewWhereTheFileIsShorterOrAnotherOne) {
     EXPECT_THAT(seen.lines, ElementsAre(Seen{"another and longer", 0, 0, true}));
 }
 
-TEST_F(LineReaderTest, ReadsABoundedNumberOfBytesAtATime) {
+TEST_F(LineReaderTest, BoundsTheBytesOfACall) {
     write("1234567\n1234567\n1234567\n");
     LineReader reader(path, {.line_bytes = 100, .read_bytes = 10});
     EXPECT_EQ(reader.read(seen.visitor()), true);
@@ -104,7 +104,7 @@ TEST_F(LineReaderTest, ReadsABoundedNumberOfBytesAtATime) {
     EXPECT_EQ(seen.lines.size(), 3u);
 }
 
-TEST_F(LineReaderTest, KeepsTheHeadOfALineWithoutEnd) {
+TEST_F(LineReaderTest, KeepsTheHeadOfAnEndlessLine) {
     { std::ofstream(path) << "x"; }
     fs::resize_file(path, 64 << 20);  // sparse
     LineReader reader(path, {.line_bytes = 1 << 10, .read_bytes = 1 << 30});
@@ -116,7 +116,7 @@ TEST_F(LineReaderTest, KeepsTheHeadOfALineWithoutEnd) {
     EXPECT_EQ(reader.cut_lines(), 1u);
 }
 
-TEST_F(LineReaderTest, RefusesWhatIsNotARegularFile) {
+TEST_F(LineReaderTest, RejectsAnythingButARegularFile) {
     const auto why = [&] {
         LineReader reader(path);
         const auto read = reader.read(seen.visitor());
@@ -133,9 +133,9 @@ TEST_F(LineReaderTest, RefusesWhatIsNotARegularFile) {
     EXPECT_THAT(seen.lines, IsEmpty());
 }
 
-TEST(JsonDepth, CountsTheBracketsThatAreNotInStrings) {
+TEST(JsonDepth, IgnoresBracketsInStrings) {
     EXPECT_FALSE(json_nests_deeper("{[]}[]", 2));
-    EXPECT_TRUE(json_nests_deeper("{[{", 2)) << "a line that was cut";
+    EXPECT_TRUE(json_nests_deeper("{[{", 2)) << "a truncated line";
     EXPECT_FALSE(json_nests_deeper(R"({"[[[\"[[[": 1})", 1));
     EXPECT_TRUE(json_nests_deeper(std::string(1 << 20, '[')));
 }

@@ -8,7 +8,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(EditDistance, CountsEachKindOfSlip) {
+TEST(EditDistance, CountsEachKindOfTypo) {
     EXPECT_EQ(edit_distance("", ""), 0u);
     EXPECT_EQ(edit_distance("ops", "ops"), 0u);
     EXPECT_EQ(edit_distance("ops", "op"), 1u);
@@ -18,7 +18,7 @@ TEST(EditDistance, CountsEachKindOfSlip) {
     EXPECT_EQ(edit_distance("", "abc"), 3u);
 }
 
-TEST(Nearest, OrdersByDistanceAndLeavesStrangersOut) {
+TEST(Nearest, OrdersByDistanceAndOmitsDistantWords) {
     const std::vector<std::string> known{"pipelines", "pipeline", "models", "generation"};
     EXPECT_THAT(nearest("piplines", known, 5), ElementsAre("pipelines", "pipeline"));
     EXPECT_THAT(nearest("piplines", known, 1), ElementsAre("pipelines"));
@@ -26,7 +26,7 @@ TEST(Nearest, OrdersByDistanceAndLeavesStrangersOut) {
     EXPECT_THAT(nearest("xyz", known, 5), IsEmpty());
 }
 
-TEST(Nearest, WhatIsMuchFartherThanTheNearestIsLeftOut) {
+TEST(Nearest, OmitsWordsMuchFartherThanTheNearest) {
     const std::vector<std::string> known{"generation/test_utils.py",
                                          "generation/test_streamers.py"};
     EXPECT_THAT(nearest("generation/test_util.py", known, 5),
@@ -35,7 +35,7 @@ TEST(Nearest, WhatIsMuchFartherThanTheNearestIsLeftOut) {
                 ElementsAre("generation/test_utils.py"));
 }
 
-TEST(Nearest, ShortWordsMayDifferByOne) {
+TEST(Nearest, AllowsOneTypoInShortWords) {
     const std::vector<std::string> known{"cpu", "mps"};
     EXPECT_THAT(nearest("cpi", known, 5), ElementsAre("cpu"));
     EXPECT_THAT(nearest("abc", known, 5), IsEmpty());

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = ProcessEnd::Kind;
 
-TEST(ProcessEnd, EachKindHasItsNameAndIsFoundByIt) {
+TEST(ProcessEnd, FindsEachKindByItsName) {
     for (size_t i = 0; i < ProcessEnd::kKindNames.size(); ++i) {
         const auto kind = static_cast<Kind>(i);
         EXPECT_EQ(end_kind_of(name_of(kind)), kind);
@@ -17,7 +17,7 @@ TEST(ProcessEnd, EachKindHasItsNameAndIsFoundByIt) {
     EXPECT_FALSE(end_kind_of("ended"));
 }
 
-TEST(ProcessEnd, IsToldInWords) {
+TEST(ProcessEnd, DescribesEachEnd) {
     struct Row {
         ProcessEnd end;
         std::string name, line, words;
@@ -45,7 +45,7 @@ TEST(ProcessEnd, IsToldInWords) {
     }
 }
 
-TEST(ProcessEnd, AKillIsForWantOfMemoryOnlyWhereSomethingSaysSo) {
+TEST(ProcessEnd, BlamesMemoryForAKillOnlyWithEvidence) {
     ProcessEnd kill = ProcessEnd::signaled(SIGKILL);
     kill.peak_rss_bytes = 14 << 20;
     EXPECT_EQ(words_for(kill), "killed by SIGKILL, not sent by the runner");

@@ -8,18 +8,18 @@
 namespace compat {
 namespace {
 
-TEST(Text, NothingFromASuiteReachesTheTerminalRaw) {
+TEST(Text, EscapesControlCharacters) {
     EXPECT_EQ(printable("a\033[31mb\r\nc\td\x7f"), "a\\x1b[31mb\\x0d c d\\x7f");
     EXPECT_EQ(printable("übertragen"), "übertragen");
 }
 
-TEST(Text, ANounFollowsItsNumber) {
+TEST(Text, UsesThePluralUnlessTheCountIsOne) {
     EXPECT_EQ(counted(0, "module"), "0 modules");
     EXPECT_EQ(counted(1, "module"), "1 module");
     EXPECT_EQ(counted(2, "module"), "2 modules");
 }
 
-TEST(Text, APathInTheHomeFolderIsShort) {
+TEST(Text, ShortensAPathInTheHomeFolder) {
     const char* before = std::getenv("HOME");
     ::setenv("HOME", "/home/me/", 1);
     EXPECT_EQ(from_home("/home/me/p/.venv/bin/python"), "~/p/.venv/bin/python");

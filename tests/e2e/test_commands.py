@@ -25,8 +25,8 @@ STATES = SUITES / "unittest_states"
     ([STATES, "--shim", "maybe"], 2, 'use one of on|off'),
     ([STATES, "--no-such-option"], 2, "--no-such-option"),
     ([STATES, "--python", "/nonexistent/python"], 2, "/nonexistent/python: no Python at this path"),
-    ([STATES, "--python", "/bin/true"], 2, "cannot probe this Python"),
-    ([STATES, "--root", "/nonexistent"], 2, "/nonexistent: the suite's source is not a folder"),
+    ([STATES, "--python", "/bin/true"], 2, "cannot read the packages of this Python"),
+    ([STATES, "--root", "/nonexistent"], 2, "/nonexistent: the source of the suite is not a folder"),
     ([STATES, "--results", ""], 2, "--results: the value is empty"),
     ([STATES, "--shim", ""], 2, "--shim: the value is empty"),
     ([STATES, "--env", "NOEQUALS"], 2, "--env NOEQUALS is not NAME=VALUE"),
@@ -72,7 +72,7 @@ def test_without_torch_the_suite_runs_without_the_shim_and_the_runner_says_so(ru
 def test_a_missing_python_is_reported_with_advice(runner, tmp_path):
     result = runner(STATES, "--shim", "off", env={"COMPAT_BASE_PYTHON": "/nonexistent/python3", "COMPAT_CACHE": str(tmp_path / "c")})
     assert result.code == 2 and result.err.count("\n") == 1, result.err
-    assert "no Python named /nonexistent/python3" in result.err and "COMPAT_BASE_PYTHON" in result.err
+    assert "cannot find the Python /nonexistent/python3" in result.err and "COMPAT_BASE_PYTHON" in result.err
 
 
 def test_a_count_that_differs_from_the_frameworks_is_exit_3_and_printed_first(runner, python, tmp_path):

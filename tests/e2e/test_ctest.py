@@ -90,7 +90,7 @@ def test_the_plain_command_reproduces_a_failure(runner, project):
 
 def test_a_build_folder_needs_no_suite_json(runner, project):
     result = runner(project / "out", "CTestTestfile.cmake::passes")
-    assert "ctest: CTestTestfile.cmake, of a build folder" in result.out
+    assert "ctest: CTestTestfile.cmake in a build folder" in result.out
     assert result.code == 0 and result.report["totals"]["passed"] == 1
 
 

@@ -1,4 +1,5 @@
-// Real tools, real files: what is made once, under a lock, whole or not at all.
+// The cache, tools, sources and probes, with real tools and files. Not here: programs of `runner
+// exec` (program_test.cc).
 #include "runner/prepare/prepare.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-TEST(ContentKey, DependsOnEveryInputAndOnItsBounds) {
+TEST(ContentKey, DependsOnEveryInputAndItsLength) {
     const auto key = content_key({"a", "bc"});
     EXPECT_EQ(key.size(), 32u);
     EXPECT_EQ(key, content_key({"a", "bc"}));
@@ -33,7 +34,7 @@ class CacheTest : public ::testing::Test {
     Cache cache{tree.root() / "cache"};
 };
 
-TEST_F(CacheTest, IsMadeOnceAndKept) {
+TEST_F(CacheTest, CreatesAnEntryOnce) {
     int made = 0;
     const auto make = [&](const fs::path& folder, const fs::path&) -> Expected<std::string> {
         ++made;
@@ -52,7 +53,7 @@ TEST_F(CacheTest, IsMadeOnceAndKept) {
     EXPECT_EQ(made, 2);
 }
 
-TEST_F(CacheTest, WhatFailsLeavesNothingAndMayBeTriedAgain) {
+TEST_F(CacheTest, LeavesNoEntryAfterAFailureAndRetries) {
     const auto bad = [&](const fs::path& folder, const fs::path&) -> Expected<std::string> {
         std::ofstream(folder / "half") << "made";
         return fail(ErrorKind::environment, "no luck");
@@ -67,7 +68,7 @@ TEST_F(CacheTest, WhatFailsLeavesNothingAndMayBeTriedAgain) {
     EXPECT_TRUE(cache.get("kind", "name", content_key({"x"}), good));
 }
 
-TEST_F(CacheTest, WhatADeadProcessLeftHalfMadeIsThrownAway) {
+TEST_F(CacheTest, DiscardsTheIncompleteEntryOfADeadProcess) {
     const auto key = content_key({"x"});
     tree.write(fs::path("cache/kind") / entry_name("name", key) / "half", "made");
     const auto entry = cache.get("kind", "name", key, [&](const fs::path& folder, const fs::path&) {
@@ -77,7 +78,7 @@ TEST_F(CacheTest, WhatADeadProcessLeftHalfMadeIsThrownAway) {
     EXPECT_TRUE(entry && entry->made);
 }
 
-TEST_F(CacheTest, OneMakesWhileOthersWait) {
+TEST_F(CacheTest, LetsOtherThreadsWaitForTheCreator) {
     std::atomic<int> made{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; ++i)
@@ -94,7 +95,7 @@ TEST_F(CacheTest, OneMakesWhileOthersWait) {
     EXPECT_EQ(made, 1);
 }
 
-TEST(Tool, ABadEndNamesTheCommandTheTellingLineAndTheLog) {
+TEST(Tool, NamesTheErrorLineAndTheLogOfAFailure) {
     const test::TempTree tree;
     const auto done = run_tool(
         {{"python3", "-c", "print('fine'); raise SystemExit('an error: no space')"}, ".", {}},
@@ -105,7 +106,7 @@ TEST(Tool, ABadEndNamesTheCommandTheTellingLineAndTheLog) {
     EXPECT_THAT(read_file(tree.root() / "log").value(), HasSubstr("fine\n"));
 }
 
-TEST(Tool, AProgramThatIsNotThereSaysHowToGetIt) {
+TEST(Tool, SaysHowToInstallAMissingProgram) {
     const auto done = output_of({{"no-such-program"}, ".", {}});
     ASSERT_FALSE(done);
     EXPECT_EQ(to_line(done.error()),
@@ -113,7 +114,7 @@ TEST(Tool, AProgramThatIsNotThereSaysHowToGetIt) {
               "no-such-program)");
 }
 
-TEST(Tool, ArgumentsReachTheProgramAsTheyAre) {
+TEST(Tool, PassesArgumentsUnchanged) {
     EXPECT_EQ(
         output_of(
             {{"python3", "-c", "import sys; print(sys.argv[1:])", "a b", "$HOME", "'"}, ".", {}})
@@ -142,7 +143,7 @@ class SourceTest : public ::testing::Test {
     Environment environment;
 };
 
-TEST_F(SourceTest, AGitSourceIsClonedAtItsRevision) {
+TEST_F(SourceTest, ClonesAGitSourceAtItsRevision) {
     const fs::path origin = tree.root() / "origin";
     tree.write("origin/file", "one");
     const auto git = [&](std::vector<std::string> words) {
@@ -166,7 +167,7 @@ TEST_F(SourceTest, AGitSourceIsClonedAtItsRevision) {
     EXPECT_TRUE(get()->dirty);
 }
 
-TEST_F(SourceTest, ASourceOutOfReachOffersRoot) {
+TEST_F(SourceTest, SuggestsRootForAnUnavailableSource) {
     suite.source = {suites::SourceKind::git, "file:///nonexistent", "v1"};
     const auto source = get();
     ASSERT_FALSE(source);
@@ -176,7 +177,7 @@ TEST_F(SourceTest, ASourceOutOfReachOffersRoot) {
     EXPECT_EQ(get()->root, fs::canonical(tree.root()));
 }
 
-TEST_F(SourceTest, ADebianSourceThatIsNotInstalledSaysHow) {
+TEST_F(SourceTest, SaysHowToInstallADebianSource) {
     suite.source = {suites::SourceKind::debian, "no-such-package-anywhere", ""};
     const auto source = get();
     ASSERT_FALSE(source);
@@ -185,22 +186,22 @@ TEST_F(SourceTest, ADebianSourceThatIsNotInstalledSaysHow) {
     EXPECT_EQ(get()->root, "/");
 }
 
-TEST(Tool, HowItEndedIsSaid) {
+TEST(Tool, ReportsHowAToolEnded) {
     const auto said = [](std::vector<std::string> words, unsigned limit = 0) {
         words.insert(words.begin(), {"python3", "-c"});
         return output_of({std::move(words), ".", {}, {}, limit}).error().message;
     };
-    EXPECT_THAT(said({"raise SystemExit(3)"}), ::testing::EndsWith("ended with exit code 3"));
+    EXPECT_THAT(said({"raise SystemExit(3)"}), ::testing::EndsWith("failed with exit code 3"));
     EXPECT_THAT(said({"print('an error'); raise SystemExit(3)"}),
-                ::testing::EndsWith("ended with exit code 3: an error"));
+                ::testing::EndsWith("failed with exit code 3: an error"));
     EXPECT_THAT(said({"import os; os.kill(os.getpid(), 11)"}),
-                ::testing::EndsWith("was ended by signal 11 (Segmentation fault)"));
+                ::testing::EndsWith("was killed by signal 11 (Segmentation fault)"));
     EXPECT_THAT(said({"import time; time.sleep(60)"}, 1),
-                ::testing::EndsWith("did not end in 1 s"));
+                ::testing::EndsWith("timed out after 1 s"));
     EXPECT_EQ(output_of({{"python3", "-c", "print(7)"}, ".", {}, {}, 60}).value(), "7\n");
 }
 
-TEST_F(CacheTest, WhatIsThereIsFoundAndNothingIsMade) {
+TEST_F(CacheTest, FindsCompleteEntriesWithoutCreatingAny) {
     EXPECT_FALSE(cache.find("kind", "name", "key"));
     EXPECT_FALSE(fs::exists(tree.root() / "cache"));
     tree.write(fs::path("cache/kind") / entry_name("name", "key") / "half", "made");
@@ -225,7 +226,7 @@ TEST(Probe, DescribesARealPython) {
     EXPECT_THAT(environment->soabi, HasSubstr("cpython"));
 }
 
-TEST(Probe, WhatPythonpathAddsIsTheProgramsAndNotTheEnvironments) {
+TEST(Probe, IncludesPythonpathOnlyForPrograms) {
     const test::TempTree tree;
     tree.write("torch/__init__.py", "");
     tree.write("torch/version.py", "__version__ = '9.9.9+none'");
@@ -244,7 +245,7 @@ TEST(Probe, WhatPythonpathAddsIsTheProgramsAndNotTheEnvironments) {
     EXPECT_NE(alone->torch_version, "9.9.9+none");
 }
 
-TEST(Unpack, AnSdistLosesItsTopFolderAndAWheelHasNone) {
+TEST(Unpack, DropsTheTopFolderOfAnSdistOnly) {
     const test::TempTree tree;
     tree.write("p-1.0/p-1.0/inner.py", "1");
     tree.write("p-1.0/setup.py", "2");

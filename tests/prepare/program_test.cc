@@ -1,4 +1,5 @@
-// Which file a command line starts and which Python it will use: by files in a folder of its own.
+// Finding the file that a command starts and its Python, with files in a temporary folder. Not
+// here: starting programs.
 #include "runner/prepare/program.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-TEST(InterpreterNamedIn, EachFormOfTheFirstLines) {
+TEST(InterpreterOfScript, ReadsEachFormOfTheFirstLines) {
     struct Row {
         const char *head, *interpreter;
     };
@@ -55,10 +56,10 @@ class ProgramTest : public ::testing::Test {
     test::TempTree tree;
 };
 
-TEST_F(ProgramTest, IsFoundAsAShellFindsIt) {
+TEST_F(ProgramTest, FindsACommandLikeAShell) {
     const auto tool = program("bin/tool");
     tree.write("bin/text", "not executable");
-    fs::create_directories(tree.root() / "empty/tool");  // a folder is no program
+    fs::create_directories(tree.root() / "empty/tool");  // a folder is not a program
     EXPECT_EQ(find_command("tool", path()).value(), tool);
     EXPECT_EQ(find_command(tool.string(), "").value(), tool);
     EXPECT_THAT(find_command("text", path()).error().message,
@@ -69,10 +70,10 @@ TEST_F(ProgramTest, IsFoundAsAShellFindsIt) {
     EXPECT_EQ(folder.error().kind, ErrorKind::usage);
     const auto broken = program("bin/broken", "#!/nowhere/python -u\n");
     EXPECT_EQ(find_command("broken", path()).error().message,
-              "its first line names /nowhere/python, which is not there");
+              "its first line names /nowhere/python, which does not exist");
 }
 
-TEST_F(ProgramTest, ItsPythonIsTheOneThatRunsIt) {
+TEST_F(ProgramTest, FindsThePythonThatRunsAScript) {
     const auto first = program("bin/python3");
     const auto of_venv = program("venv/bin/python");
     const auto other = program("o ther/bin/python3.11");
@@ -80,7 +81,7 @@ TEST_F(ProgramTest, ItsPythonIsTheOneThatRunsIt) {
     const auto python = [&](const fs::path& file, const std::string& active) {
         return python_of(file, path(), active);
     };
-    EXPECT_EQ(python(other, venv), other) << "an interpreter is itself";
+    EXPECT_EQ(python(other, venv), other) << "an interpreter is its own Python";
     EXPECT_EQ(python(program("s/a", "#!" + of_venv.string() + "\n"), ""), of_venv);
     EXPECT_EQ(python(program("s/b", "#!/usr/bin/env python3\n"), venv), first);
     EXPECT_EQ(
@@ -90,7 +91,7 @@ TEST_F(ProgramTest, ItsPythonIsTheOneThatRunsIt) {
     EXPECT_EQ(python(tree.root() / "s/py", venv), tree.root() / "s/py");
 }
 
-TEST_F(ProgramTest, WhatMayStartAPythonLaterMeansTheActiveOne) {
+TEST_F(ProgramTest, UsesTheActivePythonForOtherPrograms) {
     const auto first = program("bin/python3");
     const auto of_venv = program("venv/bin/python");
     for (const char* text : {"\x7f"

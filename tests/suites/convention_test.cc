@@ -109,7 +109,7 @@ const Case kCases[] = {
      "unittest: 1 module"},
 };
 
-TEST(Convention, Table) {
+TEST(Convention, DetectsLayoutAndFramework) {
     for (const Case& c : kCases) {
         SCOPED_TRACE(c.what);
         const test::TempTree tree;
@@ -126,7 +126,7 @@ TEST(Convention, Table) {
     }
 }
 
-TEST(Convention, SaysWhatItFound) {
+TEST(Convention, ListsWhatItDetected) {
     const test::TempTree tree;
     tree.write("src/pkg/__init__.py");
     tree.write("tests/test_a.py", kUnittest);
@@ -135,10 +135,10 @@ TEST(Convention, SaysWhatItFound) {
     EXPECT_THAT(suite->found,
                 ElementsAre("1 test module in tests/ (test_*.py, *_test.py)",
                             "src layout: src/ is on PYTHONPATH",
-                            "unittest: 1 module with unittest classes, no sign of pytest"));
+                            "unittest: 1 module with unittest classes, none that needs pytest"));
 }
 
-TEST(Convention, AFolderEndingInASlashHasAName) {
+TEST(Convention, NamesAFolderEndingInASlash) {
     const test::TempTree tree;
     tree.write("proj/tests/test_a.py", kUnittest);
     const auto suite = find_by_convention(tree.root() / "proj/");
@@ -146,7 +146,7 @@ TEST(Convention, AFolderEndingInASlashHasAName) {
     EXPECT_EQ(suite->name, "proj");
 }
 
-TEST(Convention, NoTestsIsAnError) {
+TEST(Convention, RejectsAFolderWithoutTests) {
     const test::TempTree tree;
     tree.write("pkg/code.py");
     tree.write(".venv/tests/test_a.py", kUnittest);
@@ -155,8 +155,8 @@ TEST(Convention, NoTestsIsAnError) {
     EXPECT_EQ(suite.error().kind, ErrorKind::suite);
     EXPECT_EQ(to_line(suite.error()),
               tree.root().string() +
-                  ": no suite.json and no test module (test_*.py, *_test.py) in it: "
-                  "name another folder, or write a suite.json (docs/reference/suite-format.md)");
+                  ": found no suite.json and no test module (test_*.py, *_test.py): "
+                  "choose another folder or write a suite.json (docs/reference/suite-format.md)");
 }
 
 }  // namespace

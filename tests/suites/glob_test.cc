@@ -32,7 +32,7 @@ constexpr Case kCases[] = {
     {"", "a", false, false},
 };
 
-TEST(Glob, Table) {
+TEST(Glob, MatchesAndCoversPaths) {
     for (const Case& c : kCases) {
         EXPECT_EQ(glob_matches(c.glob, c.path), c.matches) << c.glob << " on " << c.path;
         EXPECT_EQ(glob_covers(c.glob, c.path), c.covers) << c.glob << " over " << c.path;

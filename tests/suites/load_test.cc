@@ -30,7 +30,7 @@ constexpr std::string_view kAll = R"(// A comment before all.
   "links": {"base": "https://example.org/blob/{commit}/{path}#L{line}"}
 })";
 
-TEST(LoadSuite, EveryKeyArrives) {
+TEST(LoadSuite, ReadsEveryKey) {
     const auto suite = parse_suite(kAll, "suites/all/suite.json");
     ASSERT_TRUE(suite.has_value()) << to_line(suite.error());
     EXPECT_EQ(suite->folder, "suites/all");
@@ -73,7 +73,7 @@ struct SourceCase {
     const char* what;
 };
 
-TEST(LoadSuite, EveryKindOfSource) {
+TEST(LoadSuite, ReadsEveryKindOfSource) {
     for (const SourceCase& c : std::initializer_list<SourceCase>{
              {R"({"pypi": "a==1", "kind": "wheel"})", SourceKind::pypi_wheel, "a==1"},
              {R"({"pypi": "a==1", "kind": "sdist"})", SourceKind::pypi_sdist, "a==1"},
@@ -93,9 +93,9 @@ TEST(LoadSuite, EveryKindOfSource) {
 
 constexpr std::string_view kLeast = R"({"format": 1, "name": "a", "framework": "unittest"})";
 
-// The schema states the defaults for people and editors; the struct holds those that count. Those
-// of settings are tested with their table (tests/config).
-TEST(LoadSuite, DefaultsAreThoseOfTheSchema) {
+// The schema documents the defaults for people and editors; the struct applies them. tests/config
+// compares those of settings.
+TEST(LoadSuite, HasTheDefaultsOfTheSchema) {
     const auto suite = parse_suite(kLeast, "a/suite.json");
     ASSERT_TRUE(suite.has_value()) << to_line(suite.error());
     const auto all = nlohmann::json::parse(schema_text())["properties"];
@@ -120,18 +120,18 @@ TEST(LoadSuite, DefaultsAreThoseOfTheSchema) {
     EXPECT_EQ(suite->links_base, given("links", "base"));
 }
 
-TEST(LoadSuite, ModulesAreTheFrameworksOwnByDefault) {
+TEST(LoadSuite, UsesTheGlobsOfTheFrameworkByDefault) {
     EXPECT_THAT(parse_suite(kLeast, "suite.json")->layout.modules, ElementsAre("test*.py"));
     EXPECT_THAT(parse_suite(R"({"format": 1, "name": "a", "framework": "pytest"})", "suite.json")
                     ->layout.modules,
                 ElementsAre("test_*.py", "*_test.py"));
 }
 
-TEST(LoadSuite, AByteOrderMarkIsTolerated) {
+TEST(LoadSuite, AcceptsAByteOrderMark) {
     EXPECT_TRUE(parse_suite("\xEF\xBB\xBF" + std::string(kLeast), "suite.json").has_value());
 }
 
-// A whole document, or one key put into a good one (at line 2, column 3).
+// A whole document, or one key added to a valid one at line 2, column 3.
 struct ErrorCase {
     const char* text;
     const char* line;  // what to_line gives
@@ -139,7 +139,7 @@ struct ErrorCase {
 };
 
 const ErrorCase kErrors[] = {
-    // Words of an enumeration.
+    // Values of an enumeration.
     {R"("framework": "nose")",
      R"(s.json:2:16: "nose": expected one of "unittest", "pytest", "gtest", "ctest")"},
     {R"("framework": "unitest")",
@@ -207,7 +207,7 @@ const ErrorCase kErrors[] = {
      R"(s.json:2:22: "einops": expected a package and its exact version, such as "einops==0.8.2")"},
     {R"("source": {"pypi": "einops>=0.8"})",
      R"(s.json:2:22: "einops>=0.8": expected a package and its exact version, such as "einops==0.8.2")"},
-    // Kept for later versions.
+    // Reserved keys.
     {R"("device": {"preferred": "mps"})",
      R"(s.json:2:14: "device.preferred" is not supported yet: remove it)"},
     {R"("device": {"fallback_enabled": true, "precision": "auto"})",
@@ -216,18 +216,19 @@ const ErrorCase kErrors[] = {
      R"(s.json:2:3: "expectations" is not supported yet: remove it)"},
     // Versions.
     {R"({"format": 2, "new": true})",
-     "s.json:1:12: format 2 is newer than this runner knows (format 1): update the runner", true},
+     "s.json:1:12: format 2 is newer than this runner supports (format 1): update the runner",
+     true},
     {R"({"format": 0, "name": "a", "framework": "pytest"})", R"(s.json:1:12: 0: expected 1)", true},
     {R"({"format": "1", "name": "a", "framework": "pytest"})", R"(s.json:1:12: "1": expected 1)",
      true},
     {R"("env": {"A": "b", "NUL": "x\u0000y"})",
-     R"(s.json:2:10: the variable "NUL" contains a NUL byte: no environment can hold one: remove it)"},
-    // The deepest cause, not what is around it.
+     R"(s.json:2:10: the variable "NUL" contains a NUL byte: remove it)"},
+    // The deepest violation.
     {R"("groups": {"good": {"paths": ["x"]}, "bad": {"paths": ["x", 7]}})",
      R"(s.json:2:63: 7 is a number; expected a string)"},
 };
 
-TEST(LoadSuite, ErrorsNameThePlaceAndWhatIsExpected) {
+TEST(LoadSuite, NamesThePositionAndTheExpectedValueOfAnError) {
     for (const ErrorCase& c : kErrors) {
         std::string text = c.text;
         if (!c.whole) {
@@ -263,7 +264,7 @@ const SyntaxCase kSyntax[] = {
     {"/* never closed", "s.json:1:"},
 };
 
-TEST(LoadSuite, BrokenSyntaxIsOneClearLine) {
+TEST(LoadSuite, ReportsBrokenSyntaxInOneLine) {
     for (const SyntaxCase& c : kSyntax) {
         const auto suite = parse_suite(c.text, "s.json");
         ASSERT_FALSE(suite.has_value()) << c.text;
@@ -274,8 +275,8 @@ TEST(LoadSuite, BrokenSyntaxIsOneClearLine) {
     }
 }
 
-// No cut and no changed byte of a good file may do more than have it refused.
-TEST(LoadSuite, NoDamageToAGoodFileThrows) {
+// Truncating a valid file or changing a byte must not throw.
+TEST(LoadSuite, NeverThrowsOnADamagedFile) {
     constexpr std::string_view kBytes{
         "\0\"{\xFF"
         "9",
@@ -288,7 +289,7 @@ TEST(LoadSuite, NoDamageToAGoodFileThrows) {
     }
 }
 
-TEST(LoadSuite, ReadsTheFolder) {
+TEST(LoadSuite, ReadsSuiteJsonOrDetectsTheSuite) {
     const test::TempTree tree;
     tree.write("mine/suite.json", kLeast);
     const auto suite = load_suite(tree.root() / "mine");
@@ -301,7 +302,7 @@ TEST(LoadSuite, ReadsTheFolder) {
     EXPECT_EQ(bad.error().where, (tree.root() / "bad/suite.json").string() + ":3:3");
 }
 
-TEST(LoadSuite, AMissingFolderNamesTheNearestShipped) {
+TEST(LoadSuite, SuggestsAShippedSuiteForAMissingFolder) {
     const std::vector<std::string> shipped{"suites/einops", "suites/gpytorch"};
     const auto near = load_suite("suites/einop", shipped);
     ASSERT_FALSE(near.has_value());
@@ -315,11 +316,11 @@ TEST(LoadSuite, AMissingFolderNamesTheNearestShipped) {
     ASSERT_FALSE(none.has_value());
     EXPECT_EQ(to_line(none.error()),
               "/no/such/place: no such suite folder: "
-              "give the folder of a suite or of a project with tests");
+              "name the folder of a suite or of a project with tests");
     EXPECT_EQ(none.error().kind, ErrorKind::suite);
 }
 
-TEST(LoadSuite, AFileIsNotAFolder) {
+TEST(LoadSuite, RejectsAFile) {
     const test::TempTree tree;
     const auto file = tree.write("suite.json", kLeast);
     const auto suite = load_suite(file);

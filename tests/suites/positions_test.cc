@@ -9,7 +9,7 @@ std::string at(Position position) {
     return std::to_string(position.line) + ":" + std::to_string(position.column);
 }
 
-TEST(Positions, EveryKindOfValueAndItsKey) {
+TEST(Positions, FindsEveryKindOfValueAndItsKey) {
     const Positions found = find_positions(R"({
   // a comment, with "quotes" and {braces}
   "a": 12, "b":-1.5e3,
@@ -36,7 +36,7 @@ TEST(Positions, EveryKindOfValueAndItsKey) {
     EXPECT_EQ(at(found.of("/last")), "6:21");
 }
 
-TEST(Positions, NumbersBeforeEveryKindOfEnd) {
+TEST(Positions, FindsNumbersBeforeEveryDelimiter) {
     for (const char* text : {"[1,22]", "[1 ,22 ]", "[1\n,22]", "[1/**/,22//x\n]"}) {
         const Positions found = find_positions(text);
         ASSERT_FALSE(found.problem.has_value()) << text;
@@ -48,25 +48,25 @@ TEST(Positions, NumbersBeforeEveryKindOfEnd) {
     EXPECT_EQ(at(alone.of("")), "1:3");
 }
 
-TEST(Positions, KeysWithSlashesAreTokens) {
+TEST(Positions, EscapesSlashesInKeys) {
     const Positions found = find_positions(R"({"a/b": {"~": 1}})");
     EXPECT_EQ(at(found.of("/a~1b/~0")), "1:15");
 }
 
-TEST(Positions, UnknownPointersGiveWhatIsAround) {
+TEST(Positions, FindsTheEnclosingValueOfAnUnknownPointer) {
     const Positions found = find_positions(R"({"a": {"b": 1}})");
     EXPECT_EQ(at(found.of("/a/zzz")), "1:7");
     EXPECT_EQ(at(found.of("/zzz/y")), "1:1");
 }
 
-TEST(Positions, AByteOrderMarkIsNoColumn) {
+TEST(Positions, DoesNotCountAByteOrderMark) {
     const Positions found = find_positions("\xEF\xBB\xBF{\"a\": 1}");
     ASSERT_FALSE(found.problem.has_value()) << found.problem->message;
     EXPECT_EQ(at(found.of("")), "1:1");
     EXPECT_EQ(at(found.of("/a")), "1:7");
 }
 
-TEST(Positions, DeepNestingIsRefusedNotFollowed) {
+TEST(Positions, RejectsDeepNesting) {
     const Positions found = find_positions(std::string(1'000'000, '['));
     ASSERT_TRUE(found.problem.has_value());
     EXPECT_EQ(found.problem->message, "nested deeper than 32 levels");

@@ -8,7 +8,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(Settings, IniWithListsOverLines) {
+TEST(Settings, ReadsIniListsOverSeveralLines) {
     const auto section = read_section(R"([metadata]
 testpaths = wrong
 [tool:pytest]
@@ -27,7 +27,7 @@ testpaths = wrong
     EXPECT_THAT(section->at("python_files"), ElementsAre("test_*.py", "check_*.py"));
 }
 
-TEST(Settings, TomlWithLists) {
+TEST(Settings, ReadsTomlLists) {
     const auto section = read_section(R"([tool.pytest.ini_options]
 minversion = "7"
 testpaths = [
@@ -47,13 +47,13 @@ line-length = 100
     EXPECT_FALSE(section->contains("line-length"));
 }
 
-TEST(Settings, AnEmptySectionIsThere) {
+TEST(Settings, FindsAnEmptySection) {
     EXPECT_THAT(read_section("[pytest]", "pytest"), ::testing::Optional(IsEmpty()));
     EXPECT_EQ(read_section("[pytester]\na = b\n", "pytest"), std::nullopt);
     EXPECT_EQ(read_section("", "pytest"), std::nullopt);
 }
 
-TEST(Settings, BrokenTextIsReadAsFarAsItGoes) {
+TEST(Settings, ReadsBrokenText) {
     EXPECT_NO_FATAL_FAILURE({
         const auto open = read_section("[pytest\ntestpaths = [\"a\",", "pytest");
         (void)open;

@@ -19,7 +19,7 @@ std::vector<std::string> paths(const std::vector<TreeFile>& files) {
     return all;
 }
 
-TEST(Tree, LeavesOutWhatIsNoSource) {
+TEST(Tree, SkipsFoldersWithoutSources) {
     const test::TempTree tree;
     for (const char* path :
          {"a.py", "pkg/b.py", "pkg/build/c.py", ".git/d.py", ".venv/e.py", "pkg/.hidden/f.py",
@@ -31,7 +31,7 @@ TEST(Tree, LeavesOutWhatIsNoSource) {
     EXPECT_EQ(files[0].bytes, 5u);
 }
 
-TEST(Tree, StaysInsideAndEndsInSpiteOfLinks) {
+TEST(Tree, StaysInsideTheRootDespiteLinks) {
     const test::TempTree outside;
     outside.write("secret.py");
     const test::TempTree tree;
@@ -44,7 +44,7 @@ TEST(Tree, StaysInsideAndEndsInSpiteOfLinks) {
     EXPECT_THAT(paths(list_tree(tree.root())), ElementsAre("tests/a.py", "tests/c.py"));
 }
 
-TEST(Tree, OneFolderOfIt) {
+TEST(Tree, ListsOneFolder) {
     const test::TempTree tree;
     tree.write("a.py");
     tree.write("tests/b.py");
@@ -57,8 +57,8 @@ TEST(Tree, OneFolderOfIt) {
     EXPECT_THAT(list_tree(tree.root() / "none"), IsEmpty());
 }
 
-// A path that is too long cannot be read by anybody, root included.
-TEST(Tree, NamesAFolderThatCannotBeRead) {
+// A path that is too long is unreadable even for root.
+TEST(Tree, ReportsAnUnreadableFolder) {
     const test::TempTree tree;
     tree.write("a.py");
     const fs::path before = fs::current_path();

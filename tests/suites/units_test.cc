@@ -51,21 +51,21 @@ constexpr SizeCase kSizes[] = {
     {"", std::nullopt},     {"1.5GiB", std::nullopt},   {"9999999999B", std::nullopt},
 };
 
-// The schema words the same grammar as a pattern: whoever passes it must be readable, and no more.
+// The schema has the same grammar as a pattern: both accept the same text.
 bool schema_takes(const char* definition, std::string_view text) {
     const auto schema = nlohmann::json::parse(schema_text());
     const std::regex pattern(schema["definitions"][definition]["pattern"].get<std::string>());
     return std::regex_search(std::string(text), pattern);
 }
 
-TEST(Units, Durations) {
+TEST(Units, ParsesDurations) {
     for (const auto& [text, value] : kDurations) {
         EXPECT_EQ(parse_duration(text), value) << text;
         EXPECT_EQ(schema_takes("duration", text), value.has_value()) << text;
     }
 }
 
-TEST(Units, Sizes) {
+TEST(Units, ParsesSizes) {
     for (const auto& [text, value] : kSizes) {
         EXPECT_EQ(parse_size(text), value) << text;
         EXPECT_EQ(schema_takes("size", text), value.has_value()) << text;

@@ -1,5 +1,5 @@
-// Failures for tests and benchmarks of the rules: those of a corpus, and others made of them that
-// are never the same twice. Not for what the store holds (runner/store).
+// Failures for tests and benchmarks of the diagnosis rules: those of a corpus and random variations
+// of them. Not for stored failures (runner/store).
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,22 @@ namespace compat::test {
 struct Sample {
     parsers::Failure failure;
     parsers::State state = parsers::State::errored;
-    std::string cause;  // as it should be, "a|b": either; empty: nobody says
+    std::string cause;  // the expected cause; "a|b": either; empty: unknown
 
     [[nodiscard]] bool agrees(parsers::Cause found) const;
 };
 
-// One failure a line: {"traceback": "text" or ["line", …], "status": "FAIL"|"ERROR"|a state,
-// "cause": as above}; "type", "message" and "frames" ([[file, line, function], …]) where they are
-// known apart, as the store has them.
+// One failure per line: {"traceback": "text" or ["line", …], "status": "FAIL"|"ERROR"|a state,
+// "cause": as above}, and optionally "type", "message" and "frames" ([[file, line, function], …])
+// as in the store.
 [[nodiscard]] std::vector<Sample> read_failures(const std::filesystem::path& jsonl);
 
-// Failures like the samples in which everything differs that may: numbers, names, parts of paths,
-// what is quoted, shapes, words (invented, or another sample's: so what one rule looks for stands
-// among another's), how deep the traceback is and what is chained to it. No two are equal; the same
-// seed makes the same ones.
+// Random variations of the samples: of numbers, names, parts of paths, quoted text, shapes, words
+// (invented or from other samples, so that rules meet words of other rules), the depth of the
+// traceback and chained exceptions. All differ; the same seed gives the same sequence.
 class VariedFailures {
   public:
-    // `samples` outlive it and are not empty.
+    // `samples` must not be empty and must outlive this object.
     VariedFailures(const std::vector<Sample>& samples, std::uint64_t seed);
     [[nodiscard]] Sample next();
 

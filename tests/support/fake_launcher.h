@@ -1,4 +1,4 @@
-// A launcher and a clock that tests drive by hand: no process, no waiting.
+// A launcher and a clock that a test controls: no processes, no waiting.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// A folder of its own for a test, gone with it.
+// A temporary folder for one test, removed with it.
 #pragma once
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ class TempTree {
 
     [[nodiscard]] const std::filesystem::path& root() const { return root_; }
 
-    // Makes the folders around it; returns where it lies.
+    // Creates parent folders; returns the whole path.
     std::filesystem::path write(const std::filesystem::path& path,
                                 std::string_view text = {}) const {
         const std::filesystem::path whole = root_ / path;

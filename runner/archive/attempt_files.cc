@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "runner/base/files.h"
 #include "runner/base/line_reader.h"
@@ -11,6 +13,23 @@
 namespace compat::archive {
 
 namespace fs = std::filesystem;
+using parsers::CaseRecord;
+using parsers::ModuleRecord;
+using parsers::State;
+
+namespace {
+
+void keep_reasons(const ModuleRecord& stored, ModuleRecord& record) {
+    std::map<std::string_view, const CaseRecord*> not_run;
+    for (const CaseRecord& test : stored.cases)
+        if (test.state == State::not_run) not_run.emplace(test.id, &test);
+    for (CaseRecord& test : record.cases)
+        if (const auto at = not_run.find(test.id);
+            at != not_run.end() && test.state == State::not_run)
+            test.reason = at->second->reason;
+}
+
+}  // namespace
 
 parsers::LineSource lines_of(fs::path file, std::uint64_t most) {
     return parsers::LineSource::Read(
@@ -49,6 +68,23 @@ bool has_files(const fs::path& folder, const std::vector<std::string>& names) {
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
         return name.empty() || ::access((folder / name).c_str(), R_OK) == 0;
     });
+}
+
+std::optional<ModuleRecord> read_attempt_again(const store::JobResult& stored,
+                                               const std::string& framework, const fs::path& folder,
+                                               AttemptSource source) {
+    if (!stored.ended) return std::nullopt;
+    const std::string events = source == AttemptSource::log_text ? "" : stored.events;
+    std::vector<std::string> needed{events, stored.devices};
+    // A process that could not be started leaves no log.
+    if (stored.ended->kind != ProcessEnd::Kind::spawn_failed) needed.push_back(stored.log);
+    if (!has_files(folder, needed)) return std::nullopt;
+    ModuleRecord record =
+        parsers::read_attempt(files_of(folder, stored.log, events, stored.devices), framework,
+                              stored.record.path, *stored.ended);
+    record.forked = stored.record.forked;
+    keep_reasons(stored.record, record);
+    return record;
 }
 
 }  // namespace compat::archive

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "parsers/attempt.h"
+#include "runner/store/store.h"
 
 namespace compat::archive {
 
@@ -31,5 +33,14 @@ inline constexpr std::uint64_t kMostLogBytes = 128ull << 20;
 // Whether each of the names that is not empty is a file that can be read.
 [[nodiscard]] bool has_files(const std::filesystem::path& folder,
                              const std::vector<std::string>& names);
+
+enum class AttemptSource { files, log_text };  // log_text: without the events
+
+// The record of a stored attempt, read from its files by today's parsers. Only the run knows why a
+// test did not run, so the stored reasons are kept. Empty if a file is gone, or if an older runner
+// did not store how the process ended.
+[[nodiscard]] std::optional<parsers::ModuleRecord> read_attempt_again(
+    const store::JobResult& stored, const std::string& framework,
+    const std::filesystem::path& folder, AttemptSource source = AttemptSource::files);
 
 }  // namespace compat::archive

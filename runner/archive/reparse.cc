@@ -38,18 +38,6 @@ void count(const Difference& difference, int attempt, ReparseCounts& counts,
     see(difference, attempt);
 }
 
-// Nothing where the attempt's files cannot be read again.
-std::optional<ModuleRecord> read_again(const store::JobResult& job, const fs::path& folder,
-                                       bool text) {
-    if (!job.ended) return std::nullopt;
-    const std::string events = text ? "" : job.events;
-    if (job.log.empty() || !has_files(folder, {job.log, events, job.devices})) return std::nullopt;
-    ModuleRecord record = parsers::read_attempt(files_of(folder, job.log, events, job.devices),
-                                                job.record.framework, job.record.path, *job.ended);
-    record.forked = job.record.forked;
-    return record;
-}
-
 std::int64_t other_causes(const ModuleRecord& before, const ModuleRecord& after) {
     std::map<std::string_view, const CaseRecord*> known;
     for (const CaseRecord& test : before.cases) known.emplace(test.id, &test);
@@ -63,15 +51,16 @@ std::int64_t other_causes(const ModuleRecord& before, const ModuleRecord& after)
     return count;
 }
 
-Expected<ReparseCounts> compare_attempts(const store::Store& store, const std::string& run,
+Expected<ReparseCounts> compare_attempts(const store::Store& store, const store::RunInfo& run,
                                          const fs::path& folder, bool text,
                                          const SeeDifference& see) {
     ReparseCounts counts;
+    const auto source = text ? AttemptSource::log_text : AttemptSource::files;
     const auto read =
-        store.each_module(run, [&](const store::StoredModule& module) -> Expected<void> {
+        store.each_module(run.id, [&](const store::StoredModule& module) -> Expected<void> {
             for (const auto& job : module.attempts) {
                 ++counts.attempts;
-                const auto again = read_again(job, folder, text);
+                const auto again = read_attempt_again(job, run.framework, folder, source);
                 if (!again) {
                     ++counts.unread;
                     continue;
@@ -169,10 +158,8 @@ class Applying {
   private:
     void attempt_again(store::StoredModule& module) {
         for (auto& job : module.attempts) {
-            if (auto again = read_again(job, folder_, false)) {
-                keep_reasons(job.record, *again);
+            if (auto again = read_attempt_again(job, run_.info.framework, folder_))
                 job.record = std::move(*again);
-            }
             for (const auto& mismatch : analysis::account(job.record).mismatches)
                 mismatches_.push_back({module.path, mismatch.text()});
         }
@@ -199,7 +186,7 @@ Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& resul
         return fail(ErrorKind::usage, "an imported run has no events: its text cannot be compared",
                     {}, run.info.id);
     if (auto there = copies_are_there(*imported); !there) return tl::unexpected(there.error());
-    if (imported->empty()) return compare_attempts(store, run.info.id, folder, text, see);
+    if (imported->empty()) return compare_attempts(store, run.info, folder, text, see);
     return compare_imported(store, run.info.id, *imported, see);
 }
 

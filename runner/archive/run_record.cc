@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "parsers/attempt.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
 #include "runner/store/attempt_fields.h"
@@ -264,34 +263,19 @@ Expected<RunRecord> read_record(const fs::path& folder) {
     return record;
 }
 
-std::optional<store::JobResult> read_recorded(const store::JobResult& known,
-                                              const store::RunInfo& info, const fs::path& folder) {
-    if (!known.ended) return std::nullopt;
-    // A process that could not be started has left no log.
-    const bool may_lack_log = known.ended->kind == ProcessEnd::Kind::spawn_failed;
-    const auto files = files_of(folder, known.log, known.events, known.devices);
-    if (!(has_files(folder, {known.events, known.devices}) &&
-          (may_lack_log || has_files(folder, {known.log}))))
-        return std::nullopt;
-    store::JobResult job = known;
-    job.record = parsers::read_attempt(files, info.framework, known.record.path, *known.ended);
-    job.record.forked = known.record.forked;
-    keep_reasons(known.record, job.record);
-    return job;
-}
-
 Expected<void> each_recorded_module(const RunRecord& record, const fs::path& folder,
                                     const OnGone& on_gone, const store::SeeModule& see) {
     for (const std::string& path : record.modules) {
         store::StoredModule module{path, {}, {}, {}};
         for (const store::JobResult& known : record.attempts.at(path)) {
-            auto job = read_recorded(known, record.info, folder);
-            if (!job) {
+            auto again = read_attempt_again(known, record.info.framework, folder);
+            if (!again) {
                 // Nobody could tell what the attempts after it were made for.
                 if (auto accepted = on_gone(known); !accepted) return accepted;
                 break;
             }
-            module.attempts.push_back(std::move(*job));
+            module.attempts.push_back(known);
+            module.attempts.back().record = std::move(*again);
         }
         if (auto seen = see(std::move(module)); !seen) return seen;
     }
@@ -312,20 +296,13 @@ Expected<void> store_recorded(store::Store& store, const fs::path& folder) {
     for (const auto& [path, attempts] : record->attempts)
         for (const store::JobResult& known : attempts) {
             if (static_cast<size_t>(known.attempt) <= stored[path]) continue;
-            const auto job = read_recorded(known, record->info, folder);
-            if (!job) break;
-            if (auto saved = store.save_job(record->info.id, *job); !saved) return saved;
+            auto again = read_attempt_again(known, record->info.framework, folder);
+            if (!again) break;
+            store::JobResult job = known;
+            job.record = std::move(*again);
+            if (auto saved = store.save_job(record->info.id, job); !saved) return saved;
         }
     return {};
-}
-
-void keep_reasons(const parsers::ModuleRecord& before, parsers::ModuleRecord& after) {
-    std::map<std::string_view, const CaseRecord*> known;
-    for (const CaseRecord& test : before.cases)
-        if (test.state == State::not_run) known.emplace(test.id, &test);
-    for (CaseRecord& test : after.cases)
-        if (const auto at = known.find(test.id); at != known.end() && test.state == State::not_run)
-            test.reason = at->second->reason;
 }
 
 }  // namespace compat::archive

@@ -45,10 +45,6 @@ struct RunRecord {
 // Only how the run began. Errors: as read_record's.
 [[nodiscard]] Expected<store::RunInfo> read_run_info(const std::filesystem::path& folder);
 
-// A recorded attempt with what its files say; nothing where one is gone.
-[[nodiscard]] std::optional<store::JobResult> read_recorded(const store::JobResult& known,
-                                                            const store::RunInfo& info,
-                                                            const std::filesystem::path& folder);
 // Called with the first attempt of a module whose files are gone. Its error ends the reading;
 // without one the module keeps the attempts before it.
 using OnGone = std::function<Expected<void>(const store::JobResult&)>;
@@ -61,9 +57,5 @@ using OnGone = std::function<Expected<void>(const store::JobResult&)>;
 // Stores the attempts that were recorded and that the store lacks: it was busy until the end.
 [[nodiscard]] Expected<void> store_recorded(store::Store& store,
                                             const std::filesystem::path& folder);
-
-// Why a test of `after` did not run is what `before` says of it, where it knows the test as not
-// run.
-void keep_reasons(const parsers::ModuleRecord& before, parsers::ModuleRecord& after);
 
 }  // namespace compat::archive

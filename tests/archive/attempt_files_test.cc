@@ -67,5 +67,64 @@ TEST_F(AttemptFilesTest, OfAStoredAttemptMustBeThere) {
     EXPECT_FALSE(has_files(tree_.root(), {"log", "events"}));
 }
 
+class ReadAttemptAgainTest : public AttemptFilesTest {
+  protected:
+    ReadAttemptAgainTest() {
+        stored_.record.path = "m.py";
+        stored_.record.forked = true;
+        stored_.log = "log";
+        stored_.events = "events";
+        stored_.ended = ProcessEnd::exited(0);
+        tree_.write("log", "");
+        tree_.write("events", kSession +
+                                  R"({"event":"collected","pid":7,"seq":1,"id":"m.py::A::a"})"
+                                  "\n");
+    }
+    [[nodiscard]] std::optional<parsers::ModuleRecord> read_again(
+        AttemptSource source = AttemptSource::files) const {
+        return read_attempt_again(stored_, "unittest", tree_.root(), source);
+    }
+
+    store::JobResult stored_;
+};
+
+TEST_F(ReadAttemptAgainTest, ReadsTheEventsOrOnlyTheLog) {
+    const auto again = read_again();
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->cases.at(0).id, "m.py::A::a");
+    EXPECT_TRUE(again->forked) << "only the run knows it";
+    EXPECT_EQ(again->framework, "unittest");
+    EXPECT_NE(read_again(AttemptSource::log_text)->cases.at(0).id, "m.py::A::a");
+}
+
+TEST_F(ReadAttemptAgainTest, KeepsWhyATestDidNotRun) {
+    parsers::CaseRecord& test = stored_.record.cases.emplace_back();
+    test.id = "m.py::A::a";
+    test.state = parsers::State::not_run;
+    test.reason = "the restarts are used up";
+    EXPECT_EQ(read_again()->cases.at(0).reason, "the restarts are used up");
+}
+
+TEST_F(ReadAttemptAgainTest, NeedsEveryFileThatItNames) {
+    fs::remove(tree_.root() / "events");
+    EXPECT_FALSE(read_again());
+    EXPECT_TRUE(read_again(AttemptSource::log_text)) << "needs no events";
+    fs::remove(tree_.root() / "log");
+    EXPECT_FALSE(read_again(AttemptSource::log_text));
+}
+
+TEST_F(ReadAttemptAgainTest, NeedsNoLogOfAProcessThatWasNotStarted) {
+    fs::remove(tree_.root() / "log");
+    stored_.events.clear();
+    stored_.ended = ProcessEnd{ProcessEnd::Kind::spawn_failed, 0, "no such file"};
+    ASSERT_TRUE(read_again());
+    EXPECT_EQ(read_again()->outcome, parsers::ModuleOutcome::spawn_failed);
+}
+
+TEST_F(ReadAttemptAgainTest, NeedsTheEndOfItsProcess) {
+    stored_.ended.reset();
+    EXPECT_FALSE(read_again());
+}
+
 }  // namespace
 }  // namespace compat::archive

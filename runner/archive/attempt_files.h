@@ -1,5 +1,5 @@
-// Reads the files that an attempt left: as a parser asks for them, and within bounds, for a test
-// may have put anything in their place. Not for which files an attempt has (run_folder.h).
+// Reads an attempt's files within bounds, because a test may have replaced them. Not for the files'
+// names (run_folder.h).
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace compat::archive {
 
-// Of events and devices. A million tests take a third of it.
-inline constexpr std::uint64_t kMostEventBytes = 1ull << 30;
+// Of events and devices. A million tests need a third of it.
+inline constexpr std::uint64_t kMaxEventBytes = 1ull << 30;
 // Of a log: twice the default of limits.log_bytes. Of a longer one the end is read.
-inline constexpr std::uint64_t kMostLogBytes = 128ull << 20;
+inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 
 // A file that is not there is empty: its child never wrote it. One that cannot be read, or has more
 // than `most` bytes, is a diagnostic.
 [[nodiscard]] parsers::LineSource lines_of(std::filesystem::path file,
-                                           std::uint64_t most = kMostEventBytes);
+                                           std::uint64_t most = kMaxEventBytes);
 // What can be read of it.
 [[nodiscard]] parsers::TextSource text_of(std::filesystem::path file,
-                                          std::uint64_t most = kMostLogBytes);
+                                          std::uint64_t most = kMaxLogBytes);
 
 // Those of a stored attempt, named relative to the run's folder; an empty name is no file.
 [[nodiscard]] parsers::AttemptFiles files_of(const std::filesystem::path& folder,

@@ -15,8 +15,8 @@ namespace compat::archive {
 
 namespace {
 
-void look_at(const store::StoredModule& module, const analysis::Target& target,
-             analysis::LaterRun& seen) {
+void collect_hits(const store::StoredModule& module, const analysis::Target& target,
+                  analysis::LaterRun& seen) {
     if (module.attempts.empty()) return;
     const parsers::ModuleRecord record = analysis::verdicts_of_jobs(module.attempts).record;
     auto hits = analysis::gap_hits(record, target);
@@ -30,20 +30,20 @@ void look_at(const store::StoredModule& module, const analysis::Target& target,
     }
 }
 
-bool of_operators(GapKind kind) {
+bool is_operator_gap(GapKind kind) {
     return kind == GapKind::op_unsupported || kind == GapKind::fallback;
 }
 
 // Gaps of which a pass in this run, of a test that failed of them on its device, says that they are
 // no more.
-Expected<std::set<GapKey>> provable(const store::GapLog& log, const store::RunInfo& run) {
+Expected<std::set<GapKey>> closable_gaps(const store::GapLog& log, const store::RunInfo& run) {
     const auto known = log.gaps();
     if (!known) return tl::unexpected(known.error());
     std::set<GapKey> keys;
     for (const store::StoredGap& gap : *known) {
         const GapKey& key = gap.facts.key;
         // With fallback on, an operator without a kernel passes, too.
-        if (!(run.fallback && of_operators(key.kind)) && !is_older(run.torch, gap.last_torch))
+        if (!(run.fallback && is_operator_gap(key.kind)) && !is_older(run.torch, gap.last_torch))
             keys.insert(key);
     }
     return keys;
@@ -59,12 +59,12 @@ Expected<void> log_gaps(const store::Store& store, const std::string& run) {
     analysis::LaterRun seen{info.suite, {}, {}};
     const auto read =
         store.each_module(run, [&](const store::StoredModule& module) -> Expected<void> {
-            look_at(module, target, seen);
+            collect_hits(module, target, seen);
             return {};
         });
     if (!read) return read;
     store::GapLog log(store);
-    const auto keys = provable(log, info);
+    const auto keys = closable_gaps(log, info);
     if (!keys) return tl::unexpected(keys.error());
     auto blocked = log.blocked_tests(run);
     if (!blocked) return tl::unexpected(blocked.error());

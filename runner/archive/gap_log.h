@@ -1,4 +1,4 @@
-// Brings a run into the gap log: its hits go in, gaps that it no longer meets are closed. Not here:
+// Updates the gap log from a run: adds its hits and closes gaps that it no longer meets. Not here:
 // reading the log (reports/gaps.h), and what scans and users write into it (gap_record.h).
 #pragma once
 

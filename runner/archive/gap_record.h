@@ -1,5 +1,5 @@
-// <results>/gaps.jsonl: what the gap log was told by scans and by hand, so that it can be built
-// anew with the database (rebuild.cc). What runs met is read from the runs.
+// <results>/gaps.jsonl: gaps from scans and fields that users set, to rebuild the gap log with the
+// database (rebuild.cc). Gaps that runs met are read from the runs.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace compat::archive {
 
-// Each tells the log of `store`, and the file in `results` before that.
+// Each appends to the file in `results`, then writes to the log of `store`.
 [[nodiscard]] Expected<void> put_scan(const store::Store& store,
                                       const std::filesystem::path& results,
                                       const std::vector<GapFacts>& gaps, std::string_view device,
@@ -22,7 +22,6 @@ namespace compat::archive {
                                      const std::filesystem::path& results, const GapKey& gap,
                                      std::string_view field, std::string_view value);
 
-// What the file says, oldest first.
 struct GapRecord {
     WallTime time{};
     std::string line;

@@ -166,8 +166,9 @@ class Reading {
 
 }  // namespace
 
-Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what, const fs::path& room,
-                                                 std::vector<std::string>& notes) {
+Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
+                                                      const fs::path& room,
+                                                      std::vector<std::string>& notes) {
     std::optional<parsers::Dialect> all;
     if (!what.dialect.empty()) {
         all = parsers::dialect_of(what.dialect);
@@ -261,8 +262,8 @@ Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
     return sums;
 }
 
-Expected<void> see_imported(const std::vector<ImportedFile>& files, WallTime started,
-                            const store::SeeModule& see) {
+Expected<void> each_imported_module(const std::vector<ImportedFile>& files, WallTime started,
+                                    const store::SeeModule& see) {
     return read_imported(files,
                          [&](store::JobResult job) {
                              store::StoredModule module;

@@ -1,5 +1,5 @@
-// Results that others made, from their files to attempts as the store keeps them. Not here: the
-// dialects (parsers/foreign.h), the commands about them (commands_import.cc, reparse.cc).
+// Reads result files of other tools as attempts that the store accepts. Not here: the dialects
+// (parsers/foreign.h), the command (run/import_results.h).
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 
 namespace compat::archive {
 
-// In a run's folder: the copies of what was imported.
+// The folder of the copies, in a run's folder.
 inline constexpr const char* kImportedFolder = "imported";
 
 struct ImportedFile {
@@ -39,9 +39,8 @@ struct WhatToImport {
 // `unread`. Nothing is taken twice. `room`: the folder for what must be made plain first
 // (intake.h), made where it is needed. Errors: io; usage, naming the file: not there, in no known
 // dialect, what plain_file refuses.
-[[nodiscard]] Expected<std::vector<ImportedFile>> find_foreign(const WhatToImport& what,
-                                                               const std::filesystem::path& room,
-                                                               std::vector<std::string>& notes);
+[[nodiscard]] Expected<std::vector<ImportedFile>> find_import_files(
+    const WhatToImport& what, const std::filesystem::path& room, std::vector<std::string>& notes);
 
 // As a run's fingerprint keeps them, and back from it: those of a run whose folder is `folder`,
 // none where it was not imported. Errors: usage, where it was and cannot be understood.
@@ -49,7 +48,7 @@ struct WhatToImport {
 [[nodiscard]] Expected<std::vector<ImportedFile>> described_files(
     const std::string& fingerprint, const std::filesystem::path& folder);
 
-// What the files said that concerns the run as a whole.
+// Facts about the run as a whole.
 struct ImportSums {
     std::set<std::string> frameworks;
     std::vector<store::StoredMismatch> mismatches;
@@ -65,7 +64,7 @@ struct ImportSums {
     const std::vector<ImportedFile>& files,
     const std::function<Expected<void>(store::JobResult)>& see);
 // The same, each as a module of a run that began at `started`.
-[[nodiscard]] Expected<void> see_imported(const std::vector<ImportedFile>& files, WallTime started,
-                                          const store::SeeModule& see);
+[[nodiscard]] Expected<void> each_imported_module(const std::vector<ImportedFile>& files,
+                                                  WallTime started, const store::SeeModule& see);
 
 }  // namespace compat::archive

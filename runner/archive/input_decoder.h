@@ -1,5 +1,5 @@
-// Files as people have them, on stdin, packed by gzip or in UTF-16, as plain files of UTF-8. Not
-// here: what they say (imported.h).
+// Turns stdin, gzip and UTF-16 into plain UTF-8 files. Not here: reading results from them
+// (importers.h).
 #pragma once
 
 #include <boost/interprocess/mapped_region.hpp>

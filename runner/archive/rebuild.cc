@@ -26,27 +26,27 @@ using store::Store;
 
 namespace {
 
-struct Known {
+struct RunStart {
     std::string id;
     WallTime begun{};
 };
 
-class Rebuilding {
+class Rebuilder {
   public:
-    Rebuilding(fs::path results, fs::path fresh_file, Store fresh, std::optional<Store> old)
+    Rebuilder(fs::path results, fs::path fresh_file, Store fresh, std::optional<Store> old)
         : results_(std::move(results)),
           fresh_file_(std::move(fresh_file)),
           fresh_(std::move(fresh)),
           old_(std::move(old)) {}
 
     Expected<void> run() {
-        for (const Known& known : known_runs())
+        for (const RunStart& known : known_runs())
             if (auto added = add(known.id); !added) return added;
-        if (auto told = tell_gaps(); !told) return told;
-        return take_over_gaps().and_then([&] { return fresh_.settle(); });
+        if (auto told = replay_gaps(); !told) return told;
+        return copy_old_gaps().and_then([&] { return fresh_.settle(); });
     }
 
-    [[nodiscard]] Rebuilt result() const {
+    [[nodiscard]] RebuildResult result() const {
         return {from_folders_, from_old_, gaps_from_old_, {}, lost_};
     }
 
@@ -70,28 +70,28 @@ class Rebuilding {
     }
 
     // In the order in which they began: of two runs the later one is that which was stored later.
-    std::vector<Known> known_runs() {
+    std::vector<RunStart> known_runs() {
         std::set<std::string> ids;
         std::error_code error;
         for (const auto& entry : fs::directory_iterator(results_ / "runs", error))
             if (entry.is_directory(error)) ids.insert(entry.path().filename().string());
         if (const auto stored = old_ ? old_->runs() : Expected<std::vector<store::RunSummary>>())
             for (const auto& run : *stored) ids.insert(run.id);
-        std::vector<Known> runs;
+        std::vector<RunStart> runs;
         for (const auto& id : ids) {
             const auto record = record_of(id);
             const auto run = in_old(id);
             if (record && !record->info.shard.empty() && !run) continue;  // no database holds it
             runs.push_back({id, record ? record->begun : run ? run->info.started : WallTime{}});
         }
-        std::sort(runs.begin(), runs.end(), [](const Known& a, const Known& b) {
+        std::sort(runs.begin(), runs.end(), [](const RunStart& a, const RunStart& b) {
             return std::tie(a.begun, a.id) < std::tie(b.begun, b.id);
         });
         return runs;
     }
 
-    // From its folder, where that holds the run whole; else rather from the old database. Only what
-    // would stop every other run as well is an error.
+    // From its folder if that is complete, else from the old database if possible. Only errors that
+    // would stop every other run too are returned.
     Expected<void> add(const std::string& id) {
         const auto record = record_of(id);
         const auto add_record = [&]() -> Expected<void> {
@@ -125,7 +125,7 @@ class Rebuilding {
         return {};
     }
 
-    // Nothing of it is missing, as far as can be seen, nor is anything that the old database has.
+    // The folder lacks no file, and nothing that the old database has.
     [[nodiscard]] bool is_whole(const RunRecord& record) const {
         const auto imported = described_files(record.info.fingerprint, folder_of(record.info.id));
         if (!imported || record.unreadable > 0 || !has_all_files(record, *imported)) return false;
@@ -173,7 +173,7 @@ class Rebuilding {
             {record.info, record.end, 0}, [&](const store::SeeModule& see) -> Expected<void> {
                 if (imported->empty())
                     return each_recorded_module(record, folder_of(id), note_gone, see);
-                return see_imported(*imported, record.info.started, see);
+                return each_imported_module(*imported, record.info.started, see);
             });
         if (!added) return added;
         ++from_folders_;
@@ -185,8 +185,8 @@ class Rebuilding {
         return {};
     }
 
-    // As it was told: by runs as they ended, by scans and by hand.
-    Expected<void> tell_gaps() {
+    // In their order: ends of runs, scans, and fields that users set.
+    Expected<void> replay_gaps() {
         const auto records = read_gap_records(results_);
         std::stable_sort(ends_.begin(), ends_.end());
         store::GapLog log(fresh_);
@@ -205,7 +205,7 @@ class Rebuilding {
         return {};
     }
 
-    Expected<void> take_over_gaps() {
+    Expected<void> copy_old_gaps() {
         store::GapLog log(fresh_);
         if (old_) {
             auto taken = log.take_over(store::GapLog(*old_));
@@ -279,7 +279,7 @@ fs::path name_aside(const fs::path& database) {
 
 }  // namespace
 
-Expected<Rebuilt> rebuild(const fs::path& results, std::function<void(bool)> on_interrupt) {
+Expected<RebuildResult> rebuild(const fs::path& results, std::function<void(bool)> on_interrupt) {
     const fs::path database = results / "runner.db", room = results / "rebuilding";
     std::error_code error;
     if (!fs::is_directory(results / "runs", error))
@@ -288,19 +288,19 @@ Expected<Rebuilt> rebuild(const fs::path& results, std::function<void(bool)> on_
     if (const auto existing = existing_results(results);
         !existing && existing.error().kind == ErrorKind::usage && !shard_folders(results).empty())
         return tl::unexpected(existing.error());
-    const auto lock = ResultsLock::take_alone(results);
+    const auto lock = ResultsLock::acquire_exclusive(results);
     if (!lock) return tl::unexpected(lock.error());
     fs::remove_all(room, error);  // of one that was killed
     TempOutput made(room, std::move(on_interrupt));
     if (auto there = make_directories(room); !there) return tl::unexpected(there.error());
 
-    Rebuilt rebuilt;
+    RebuildResult rebuilt;
     {
         auto fresh = Store::open(room / "runner.db");
         if (!fresh) return tl::unexpected(fresh.error());
         auto old = open_old(database, room);
         if (!old) return tl::unexpected(old.error());
-        Rebuilding rebuilding(results, room / "runner.db", std::move(*fresh), std::move(*old));
+        Rebuilder rebuilding(results, room / "runner.db", std::move(*fresh), std::move(*old));
         if (auto done = rebuilding.run(); !done) return tl::unexpected(done.error());
         rebuilt = rebuilding.result();
     }

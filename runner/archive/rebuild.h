@@ -1,4 +1,4 @@
-// The database made anew from the runs' folders. Not for one run's files read again (reparse.h).
+// Rebuilds the database from the runs' folders. Not for re-parsing one run (reparse.h).
 #pragma once
 
 #include <filesystem>
@@ -10,18 +10,18 @@
 
 namespace compat::archive {
 
-struct Rebuilt {
+struct RebuildResult {
     long runs_from_folders = 0;
     long runs_from_old = 0;  // taken from the old database, as are these gaps
     long gaps_from_old = 0;
     std::filesystem::path old_database;  // where it is kept; empty: there was none
-    std::vector<std::string> lost;       // what neither folders nor the old database tell
+    std::vector<std::string> lost;       // in neither the folders nor the old database
 };
 
-// In a fresh file, which takes the old one's place when all is done; the old one is kept beside it.
-// What the folders do not tell is taken from the old database, as far as it can be read.
+// Writes a new file, which replaces the old one at the end; the old one is kept beside it. What the
+// folders lack is copied from the old database, as far as it can be read.
 // `on_interrupt` as TempOutput's. Errors: usage, where there are no folders of runs; io.
-[[nodiscard]] Expected<Rebuilt> rebuild(const std::filesystem::path& results,
-                                        std::function<void(bool kept)> on_interrupt);
+[[nodiscard]] Expected<RebuildResult> rebuild(const std::filesystem::path& results,
+                                              std::function<void(bool kept)> on_interrupt);
 
 }  // namespace compat::archive

@@ -1,5 +1,3 @@
-// The files of a run read again, by today's parsers or by the logs' text alone, against what is
-// stored of it.
 #include "runner/archive/reparse.h"
 
 #include <fmt/format.h>
@@ -29,7 +27,7 @@ using parsers::State;
 namespace {
 
 void count(const Difference& difference, int attempt, ReparseCounts& counts,
-           const SeeDifference& see) {
+           const OnDifference& see) {
     if (difference.reason) {
         ++counts.text_limits[static_cast<size_t>(*difference.reason)];
         return;
@@ -53,7 +51,7 @@ std::int64_t other_causes(const ModuleRecord& before, const ModuleRecord& after)
 
 Expected<ReparseCounts> compare_attempts(const store::Store& store, const store::RunInfo& run,
                                          const fs::path& folder, bool text,
-                                         const SeeDifference& see) {
+                                         const OnDifference& see) {
     ReparseCounts counts;
     const auto source = text ? AttemptSource::log_text : AttemptSource::files;
     const auto read =
@@ -79,7 +77,7 @@ Expected<ReparseCounts> compare_attempts(const store::Store& store, const store:
     return counts;
 }
 
-Expected<void> copies_are_there(const std::vector<ImportedFile>& files) {
+Expected<void> check_copies(const std::vector<ImportedFile>& files) {
     std::error_code error;
     for (const ImportedFile& file : files)
         if (file.unread.empty() && !fs::exists(file.file, error))
@@ -92,10 +90,10 @@ Expected<void> copies_are_there(const std::vector<ImportedFile>& files) {
     return {};
 }
 
-// Of an imported run each test's last word, as the store keeps it.
+// Compares each test's last result: the store keeps no other of an imported run.
 Expected<ReparseCounts> compare_imported(const store::Store& store, const std::string& run,
                                          const std::vector<ImportedFile>& files,
-                                         const SeeDifference& see) {
+                                         const OnDifference& see) {
     const auto stored = store.verdicts(run);
     if (!stored) return tl::unexpected(stored.error());
     ReparseCounts counts;
@@ -116,17 +114,17 @@ Expected<ReparseCounts> compare_imported(const store::Store& store, const std::s
     return counts;
 }
 
-// Reads a run's modules and hands them on as they are by today's parsers.
-class Applying {
+// A run's modules as today's parsers read them.
+class ReparsedModules {
   public:
-    Applying(const store::Store& store, const store::StoredRun& run, fs::path folder,
-             std::vector<ImportedFile> imported)
+    ReparsedModules(const store::Store& store, const store::StoredRun& run, fs::path folder,
+                    std::vector<ImportedFile> imported)
         : store_(store), run_(run), folder_(std::move(folder)), imported_(std::move(imported)) {}
 
     Expected<void> read(const store::SeeModule& see) {
         if (imported_.empty())
             return store_.each_module(run_.info.id, [&](store::StoredModule module) {
-                return attempt_again(module), see(std::move(module));
+                return reparse_attempts(module), see(std::move(module));
             });
         const auto sums = read_imported(imported_, [&](store::JobResult job) {
             store::StoredModule module;
@@ -142,7 +140,7 @@ class Applying {
         return {};
     }
 
-    // What the run would have ended with. A code of another kind than its results' stays.
+    // An exit code that does not come from test results is kept.
     [[nodiscard]] store::RunEnd end() {
         store::RunEnd end = *run_.end;
         facts_.unaccounted = !mismatches_.empty();
@@ -156,7 +154,7 @@ class Applying {
     }
 
   private:
-    void attempt_again(store::StoredModule& module) {
+    void reparse_attempts(store::StoredModule& module) {
         for (auto& job : module.attempts) {
             if (auto again = read_attempt_again(job, run_.info.framework, folder_))
                 job.record = std::move(*again);
@@ -178,14 +176,14 @@ class Applying {
 }  // namespace
 
 Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& results,
-                                const store::StoredRun& run, bool text, const SeeDifference& see) {
+                                const store::StoredRun& run, bool text, const OnDifference& see) {
     const fs::path folder = results / run.info.folder;
     const auto imported = described_files(run.info.fingerprint, folder);
     if (!imported) return tl::unexpected(imported.error());
     if (text && !imported->empty())
         return fail(ErrorKind::usage, "an imported run has no events: its text cannot be compared",
                     {}, run.info.id);
-    if (auto there = copies_are_there(*imported); !there) return tl::unexpected(there.error());
+    if (auto there = check_copies(*imported); !there) return tl::unexpected(there.error());
     if (imported->empty()) return compare_attempts(store, run.info, folder, text, see);
     return compare_imported(store, run.info.id, *imported, see);
 }
@@ -200,7 +198,7 @@ Expected<void> apply_reparse(const fs::path& results, const store::StoredRun& ru
     const fs::path folder = results / run.info.folder;
     auto imported = described_files(run.info.fingerprint, folder);
     if (!imported) return tl::unexpected(imported.error());
-    Applying applying(*from, run, folder, std::move(*imported));
+    ReparsedModules applying(*from, run, folder, std::move(*imported));
     return store
         ->replace_modules(
             run.info.id, [&](const store::SeeModule& see) { return applying.read(see); },

@@ -1,5 +1,5 @@
-// A run's files read again by today's parsers, and what differs from the stored results. Not for
-// the database as a whole (rebuild.h).
+// Re-parses a stored run's files and compares or replaces its stored results. Not for the database
+// as a whole (rebuild.h).
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ struct ReparseCounts {
     std::int64_t other_causes = 0;
 };
 
-using SeeDifference = std::function<void(const analysis::Difference&, int attempt)>;
+using OnDifference = std::function<void(const analysis::Difference&, int attempt)>;
 
 // Changes nothing. `text`: by the logs' text alone, without the events. Calls `see` for each test
 // that differs for no known reason. Errors: usage, where an imported run's copies are gone, or its
@@ -29,7 +29,7 @@ using SeeDifference = std::function<void(const analysis::Difference&, int attemp
 [[nodiscard]] Expected<ReparseCounts> reparse(const store::Store& store,
                                               const std::filesystem::path& results,
                                               const store::StoredRun& run, bool text,
-                                              const SeeDifference& see);
+                                              const OnDifference& see);
 
 // Stores what today's parsers read. The run has its end.
 [[nodiscard]] Expected<void> apply_reparse(const std::filesystem::path& results,

@@ -55,9 +55,9 @@ std::vector<std::string> holders_of(const fs::path& file) {
 
 }  // namespace
 
-HeldLock::HeldLock(HeldLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+FileLock::FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
-HeldLock::~HeldLock() {
+FileLock::~FileLock() {
     if (fd_ >= 0) ::close(fd_);
 }
 
@@ -78,11 +78,11 @@ Expected<ResultsLock> ResultsLock::take(const fs::path& results, int how) {
 
 Expected<ResultsLock> ResultsLock::share(const fs::path& results) { return take(results, LOCK_SH); }
 
-Expected<ResultsLock> ResultsLock::take_alone(const fs::path& results) {
+Expected<ResultsLock> ResultsLock::acquire_exclusive(const fs::path& results) {
     return take(results, LOCK_EX);
 }
 
-std::string name_of_processes(const RunFolder& run) {
+std::string process_name_prefix(const RunFolder& run) {
     struct stat folder {};
     ::stat(run.folder.c_str(), &folder);
     return fmt::format("{}.{:x}-{:x}", run.id, folder.st_dev, folder.st_ino);

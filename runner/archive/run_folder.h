@@ -1,6 +1,5 @@
-// The folder of a run, and what makes it possible to go on with it: its plan, and the locks by
-// which others see that a runner is at work in it, or in the results as a whole. Not here: the
-// attempts' files (recorder.h), reports.
+// A run's folder: its plan, which `resume` needs, and the locks on the folder and on the results as
+// a whole. Not here: reading the attempts' files (attempt_files.h), reports.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ struct RunFolder {
 
 // "<run>.<device>-<inode>" of its folder: what its processes are known by (exec/processes.h). The
 // run in a copy of the folder is another one, in a folder that was moved the same.
-[[nodiscard]] std::string name_of_processes(const RunFolder& run);
+[[nodiscard]] std::string process_name_prefix(const RunFolder& run);
 
 struct PlannedModule {
     std::string path;
@@ -49,19 +48,19 @@ struct RunPlan {
 [[nodiscard]] Expected<void> write_plan(const RunFolder& run, const RunPlan& plan);
 [[nodiscard]] Expected<RunPlan> read_plan(const RunFolder& run);
 
-// A lock on a file: let go where this ends, or the process, however it goes.
-class HeldLock {
+// A lock on a file, released by the destructor or when the process ends.
+class FileLock {
   public:
-    explicit HeldLock(int fd) : fd_(fd) {}
-    HeldLock(HeldLock&& other) noexcept;
-    HeldLock& operator=(HeldLock&&) = delete;
-    ~HeldLock();
+    explicit FileLock(int fd) : fd_(fd) {}
+    FileLock(FileLock&& other) noexcept;
+    FileLock& operator=(FileLock&&) = delete;
+    ~FileLock();
 
   private:
     int fd_ = -1;
 };
 
-// Held by the runner that works in a run's folder.
+// Held by the runner that executes the run.
 class RunLock {
   public:
     // Errors: usage, where another runner holds it; io.
@@ -71,21 +70,22 @@ class RunLock {
 
   private:
     explicit RunLock(int fd) : lock_(fd) {}
-    HeldLock lock_;
+    FileLock lock_;
 };
 
-// Held on a folder of results: shared by all commands that have its database open to write, alone
-// by that which makes the database anew.
+// On a results folder: shared by commands that have its database open to write, exclusive for the
+// command that rebuilds it.
 class ResultsLock {
   public:
     // Errors: usage, naming the command that holds it; io.
     [[nodiscard]] static Expected<ResultsLock> share(const std::filesystem::path& results);
-    [[nodiscard]] static Expected<ResultsLock> take_alone(const std::filesystem::path& results);
+    [[nodiscard]] static Expected<ResultsLock> acquire_exclusive(
+        const std::filesystem::path& results);
 
   private:
     explicit ResultsLock(int fd) : lock_(fd) {}
     [[nodiscard]] static Expected<ResultsLock> take(const std::filesystem::path& results, int how);
-    HeldLock lock_;
+    FileLock lock_;
 };
 
 // results/latest -> runs/<run>; replaced in one step.

@@ -66,7 +66,7 @@ void fields_of_end(End& end, Field field) {
     field("not_run_reason", end.not_run_reason);
 }
 
-struct Put {
+struct JsonWriter {
     Json& to;
     template <class T>
     void operator()(const char* key, const T& value) const {
@@ -82,7 +82,7 @@ struct Put {
     }
 };
 
-struct Take {
+struct JsonReader {
     const Json& from;
     template <class T>
     void operator()(const char* key, T& value) const {
@@ -102,7 +102,7 @@ struct Take {
 
 Expected<void> append(const fs::path& folder, const char* event, Json json, bool sync = false) {
     Json line{{"event", event}};
-    Put{line}("time_ms", SystemClock().wall());
+    JsonWriter{line}("time_ms", SystemClock().wall());
     line.update(json);
     return append_line(file_of(folder), line.dump(-1, ' ', false, Json::error_handler_t::replace),
                        sync);
@@ -111,7 +111,7 @@ Expected<void> append(const fs::path& folder, const char* event, Json json, bool
 Json json_of(const store::JobResult& job) {
     Json json;
     store::attempt_fields(job, [&](const char*, const char* key, const auto& value) {
-        if (key) Put{json}(key, value);
+        if (key) JsonWriter{json}(key, value);
     });
     json["leaked"] = Json::array();
     for (const auto& process : job.leaked)
@@ -127,7 +127,7 @@ store::JobResult job_of(const Json& json) {
     store::JobResult job;
     store::attempt_fields(job, [&](const char*, const char* key, auto& value) {
         // What was not yet known of an attempt when it was recorded keeps its default.
-        if (key && json.contains(key)) Take{json}(key, value);
+        if (key && json.contains(key)) JsonReader{json}(key, value);
     });
     for (const Json& process : json.at("leaked"))
         job.leaked.push_back({process.at("pid"), process.at("argv"), process.at("killed")});
@@ -147,13 +147,12 @@ std::vector<store::JobResult>& add_module(const std::string& path, RunRecord& to
     return at->second;
 }
 
-// Takes in one line.
-void take(const Json& line, RunRecord& into) {
+void apply_line(const Json& line, RunRecord& into) {
     const auto event = line.at("event").get<std::string>();
     WallTime time;
-    Take{line}("time_ms", time);
+    JsonReader{line}("time_ms", time);
     if (event == "run") {
-        fields_of_run(into.info, Take{line});
+        fields_of_run(into.info, JsonReader{line});
         into.begun = time;
     } else if (event == "planned") {
         for (const Json& path : line.at("modules")) add_module(path.get<std::string>(), into);
@@ -164,7 +163,7 @@ void take(const Json& line, RunRecord& into) {
         jobs.push_back(std::move(job));
     } else if (event == "end") {
         store::RunEnd& end = into.end.emplace();
-        fields_of_end(end, Take{line});
+        fields_of_end(end, JsonReader{line});
         for (const Json& mismatch : line.at("mismatches"))
             end.mismatches.push_back({mismatch.at(0), mismatch.at(1)});
         into.ends.push_back(time);
@@ -197,7 +196,7 @@ Error no_start(const fs::path& folder) {
 
 Expected<void> record_run(const fs::path& folder, const store::RunInfo& info) {
     Json json{{"format", kRecordFormat}};
-    fields_of_run(info, Put{json});
+    fields_of_run(info, JsonWriter{json});
     return append(folder, "run", std::move(json));
 }
 
@@ -211,7 +210,7 @@ Expected<void> record_attempt(const fs::path& folder, const store::JobResult& jo
 
 Expected<void> record_end(const fs::path& folder, const store::RunEnd& end) {
     Json json;
-    fields_of_end(end, Put{json});
+    fields_of_end(end, JsonWriter{json});
     json["mismatches"] = Json::array();
     for (const auto& mismatch : end.mismatches)
         json["mismatches"].push_back(Json::array({mismatch.module, mismatch.message}));
@@ -236,7 +235,7 @@ Expected<store::RunInfo> read_run_info(const fs::path& folder) {
     if (is_newer(json)) return tl::unexpected(newer_record(folder));
     RunRecord record;
     try {
-        take(json, record);
+        apply_line(json, record);
     } catch (const std::exception&) {  // of JSON: the line is incomplete
     }
     if (record.info.id.empty()) return tl::unexpected(no_start(folder));
@@ -254,7 +253,7 @@ Expected<RunRecord> read_record(const fs::path& folder) {
         begin = end + 1;
         if (is_newer(line)) return tl::unexpected(newer_record(folder));
         try {
-            take(line, record);
+            apply_line(line, record);
         } catch (const std::exception&) {  // of JSON, or a word that is none of ours
             ++record.unreadable;
         }

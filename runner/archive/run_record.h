@@ -1,6 +1,6 @@
-// <run>/record.jsonl: what the other files of a run do not tell of it, so that the database can be
-// built anew from the runs' folders (rebuild.cc). Not for going on with a run (run_folder.h), nor
-// for what its attempts' own files say, which are read again.
+// <run>/record.jsonl: the facts of a run that its other files lack, so that shards can be merged
+// and the database rebuilt from folders. Not for the plan (run_folder.h) or the tests' results,
+// which the attempts' own files hold.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@
 
 namespace compat::archive {
 
-// Each appends what it says before the database takes it in; the later word counts.
+// Each appends a line before the database stores the same; the last line counts.
 [[nodiscard]] Expected<void> record_run(const std::filesystem::path& folder,
                                         const store::RunInfo& info);
 [[nodiscard]] Expected<void> record_plan(const std::filesystem::path& folder,
@@ -31,12 +31,12 @@ namespace compat::archive {
 struct RunRecord {
     store::RunInfo info;
     std::vector<std::string> modules;  // planned, then those that were not
-    // Oldest first, without what their files say; of their tests those that did not run, for why
-    // they did not is known to the run alone.
+    // Oldest first, without what their files hold. Their tests are those that did not run: only the
+    // run knows why.
     std::map<std::string, std::vector<store::JobResult>> attempts;  // by module
     std::optional<store::RunEnd> end;
     WallTime begun{};
-    std::vector<WallTime> ends;  // when each sitting was over: there may be several
+    std::vector<WallTime> ends;  // of each sitting: a resumed run has several
     int unreadable = 0;          // lines
 };
 // Errors: usage, where there is no such file, none that says how the run began, or a newer format.

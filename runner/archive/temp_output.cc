@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kOver = SIGUSR1;  // from us to the watcher; from elsewhere it ends us all the same
 
-// A script ignores for what it starts what is not meant for it: `trap '' INT`, `nohup`, `&`.
+// Ignored signals stay ignored: `trap '' INT`, `nohup` and `&` ask for that.
 sigset_t ending_signals() {
     sigset_t set;
     sigemptyset(&set);
@@ -62,7 +62,7 @@ void TempOutput::watch() {
     ::_exit(static_cast<int>(ExitCode::interrupted));
 }
 
-// Where another thread is still at work in a folder, one time may not be enough.
+// Repeated, because another thread may still write to the folder.
 void TempOutput::remove() const {
     std::error_code error;
     for (int i = 0; i < 100; ++i) {

@@ -1,5 +1,5 @@
-// Output that a command must not leave unfinished: removed where the command fails or is
-// interrupted. Not for a run that is interrupted: its folder stays, and `resume` continues it.
+// Output that is removed if its command fails or is interrupted. Not for a run that is interrupted:
+// its folder stays, and `resume` continues it.
 #pragma once
 
 #include <csignal>
@@ -21,7 +21,7 @@ class TempOutput {
     TempOutput(const TempOutput&) = delete;
     TempOutput& operator=(const TempOutput&) = delete;
 
-    // From here on an interruption waits until it is known whether it is to be kept.
+    // From here on an interruption waits for `keep` or the destructor.
     void hold();
     void keep();
 

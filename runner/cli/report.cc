@@ -34,7 +34,7 @@ Expected<ExitCode> render_report(const ReportRequest& request,
             return run::write_reports(results->store, results->folder, id,
                                       {out, *formats, {request.max_bytes}});
         })
-        .map([](const run::Reported& reported) {
+        .map([](const run::WrittenReports& reported) {
             for (const auto& file : reported.files) print("{}\n", file.path.string());
             return ExitCode::ok;
         });

@@ -1,4 +1,4 @@
-// From a planned module to the child that runs it: argv and environment. Pure. Not here: starting
+// Makes argv and environment of the child that runs a module. Pure. Not here: starting
 // it (runner/exec), making what it names (runner/prepare).
 #pragma once
 
@@ -15,7 +15,7 @@ namespace compat::plan {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// What every child of a run has in common.
+// Settings that all children of a run share.
 struct ChildSettings {
     std::filesystem::path python;        // the environment's interpreter
     std::filesystem::path root;          // the suite's source, the child's working folder
@@ -28,7 +28,7 @@ struct ChildSettings {
     bool fallback = true;
     int threads = 1;           // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
     std::string keyword;       // -k EXPR; empty: none
-    std::int64_t maxfail = 0;  // a child stops after so many failed tests; 0: never
+    std::int64_t maxfail = 0;  // a child stops after this many failed tests; 0: never
     bool collect_only = false;
     std::vector<std::string> options;  // for pytest, as they are
     Variables inherited;               // the runner's own environment

@@ -6,7 +6,7 @@
 
 namespace compat::plan {
 
-void Confirmations::learn(const std::set<std::string>& forked, const std::set<std::string>& fresh) {
+void Confirmations::add_result(const std::set<std::string>& forked, const std::set<std::string>& fresh) {
     for (const std::string& signature : forked)
         (fresh.contains(signature) ? confirmed_ : refuted_).insert(signature);
 }

@@ -27,7 +27,7 @@ class Confirmations {
     // A test failed in a fork with some signatures, and a fresh process has run it. `fresh` is
     // empty if it did not fail there. A signature that once did not come back is never believed
     // again.
-    void learn(const std::set<std::string>& forked, const std::set<std::string>& fresh);
+    void add_result(const std::set<std::string>& forked, const std::set<std::string>& fresh);
 
     // For each module the ids that its fresh process must run, none if other modules confirm its
     // failures. Few modules are chosen: those with most signatures first, then by path.

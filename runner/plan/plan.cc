@@ -208,10 +208,10 @@ Expected<Shard> parse_shard(std::string_view text) {
     const std::size_t slash = text.find('/');
     if (slash != std::string_view::npos && parse_number(text.substr(0, slash), shard.index) &&
         parse_number(text.substr(slash + 1), shard.count) && shard.index >= 1 &&
-        shard.index <= shard.count && shard.count <= kMostShards)
+        shard.index <= shard.count && shard.count <= kMaxShards)
         return shard;
     return fail(ErrorKind::usage, fmt::format("\"{}\" is no shard", text),
-                fmt::format("write it as 2/5: the second of five; at most {} shards", kMostShards),
+                fmt::format("write it as 2/5: the second of five; at most {} shards", kMaxShards),
                 "--shard");
 }
 

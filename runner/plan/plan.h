@@ -26,7 +26,7 @@ struct Ordering {
     std::uint64_t seed = 0;  // of random
 };
 
-// One part of a plan that is cut for several machines.
+// One of several parts of a plan.
 struct Shard {
     std::size_t index = 1;  // from 1
     std::size_t count = 1;
@@ -34,12 +34,11 @@ struct Shard {
 
 // "longest-first", "failed-first", "as-listed", "random:7". Errors: usage.
 [[nodiscard]] Expected<Ordering> parse_ordering(std::string_view text);
-// More are a mistake: no suite has as many modules.
-inline constexpr std::size_t kMostShards = 10'000;
+// A larger number is a mistake: no suite has that many modules.
+inline constexpr std::size_t kMaxShards = 10'000;
 // "2/5". Errors: usage.
 [[nodiscard]] Expected<Shard> parse_shard(std::string_view text);
 
-// What the command line asks for.
 struct Selection {
     std::vector<std::string>
         targets;            // folder, file, glob, dotted module, group, path::Class::test
@@ -49,7 +48,7 @@ struct Selection {
     std::vector<std::string> options{};  // for the framework; as the keyword
 };
 
-// What earlier runs say of modules, by path.
+// Facts from earlier runs, by module path.
 struct Past {
     std::map<std::string, double> seconds;     // that they took
     std::set<std::string> failed;              // those that had failures

@@ -14,8 +14,7 @@
 //  - Tests that failed run again together: once where only a forked process has said so and the
 //    failure is not deferred, and as often as retries say. Where one passes then that had failed in
 //    a fork, the whole module runs once more in a fresh process: what ran before a test may be why
-//    it failed. Elsewhere it runs once more alone, and that is its verdict; so many of them as
-//    there are restarts.
+//    it failed. Elsewhere it runs once more alone, which decides; restarts limit their number.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@
 
 namespace compat::plan {
 
-// How far one test came in one attempt.
+// A test's result in one attempt.
 enum class Fate {
     good,  // passed, skipped, or failed as expected
     bad,   // failed
@@ -67,11 +66,11 @@ struct AttemptRequest {
     friend bool operator==(const AttemptRequest&, const AttemptRequest&) = default;
 };
 
-// Nothing: the module is done. `not_run_reasons` says why tests were given up.
+// Empty: the module is done.
 [[nodiscard]] std::optional<AttemptRequest> next_attempt(const std::vector<Attempt>& attempts,
                                                          const AttemptLimits& limits);
 
-// Why tests that were never reached will not be.
+// Why tests will never run.
 class NotRunReasons {
   public:
     NotRunReasons(std::string why, std::vector<std::string> lost)

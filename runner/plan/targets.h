@@ -1,4 +1,4 @@
-// What a TARGET of the command line means: which of a suite's modules, and what of them. Pure.
+// Resolves a TARGET of the command line to modules and tests of a suite. Pure.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A folder that is gone when it goes out of scope.
+// A temporary folder, removed by the destructor.
 class ScratchFolder {
   public:
     ScratchFolder() {
@@ -72,8 +72,7 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
                        const auto& job = files[done->job];
                        records[done->job] = parsers::read_attempt(
                            {archive::lines_of(job.events), archive::text_of(job.log), ""},
-                           std::string(name_of(ready.suite.framework)), job.name,
-                           done->end);
+                           std::string(name_of(ready.suite.framework)), job.name, done->end);
                        return {};
                    });
     return records;

@@ -12,7 +12,7 @@ namespace compat::run {
 
 namespace {
 
-// Those that are not ignored, kept back while it lives.
+// Blocks SIGINT, SIGTERM and SIGHUP, except ignored ones, for its lifetime.
 class Signals {
   public:
     Signals() {
@@ -28,7 +28,7 @@ class Signals {
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
 
-    // Whether one has come. It is taken: it does not end the process afterwards.
+    // Whether a signal is pending. Removes it, so that it does not end the process later.
     [[nodiscard]] bool take() const {
         sigset_t pending;
         ::sigpending(&pending);
@@ -47,7 +47,7 @@ class Signals {
 
 }  // namespace
 
-Expected<void> when_free(store::Store& store, const std::function<Expected<void>()>& write) {
+Expected<void> retry_while_busy(store::Store& store, const std::function<Expected<void>()>& write) {
     constexpr std::chrono::milliseconds kOnce{200};
     store.set_patience(kOnce);
     auto written = write();

@@ -1,5 +1,5 @@
-// Waiting for another process that holds the database. Not for a run that is under way: it goes on
-// and stores later (recorder.h).
+// Waits for another process that has locked the database. Not for the event loop of a run, which
+// must not wait (recorder.h).
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace compat::run {
 
-// Calls `write` until it is not refused because the database is busy, and says that it waits.
+// Calls `write` again while the database is busy, and prints once that it waits.
 // Errors: those of `write`; interrupted, after SIGINT, SIGTERM or SIGHUP while it waits.
-[[nodiscard]] Expected<void> when_free(store::Store& store,
-                                       const std::function<Expected<void>()>& write);
+[[nodiscard]] Expected<void> retry_while_busy(store::Store& store,
+                                              const std::function<Expected<void>()>& write);
 
 }  // namespace compat::run

@@ -48,7 +48,7 @@ display::DisplayOptions display_options(int verbosity, const config::Settings& s
     return options;
 }
 
-display::DisplayedRun displayed(const Ready& ready, const Execution& execution) {
+display::DisplayedRun displayed_run(const Ready& ready, const Execution& execution) {
     display::DisplayedRun run{execution.run.id,
                               {},
                               execution.seconds,
@@ -62,13 +62,13 @@ plan::AttemptLimits attempt_limits(const Ready& ready, const archive::RunPlan& p
     return {ready.suite.limits.restarts, ready.settings.retries(), plan.maxfail};
 }
 
-// Keeps which attempt each job of the executor is, and makes jobs of attempts.
+// Makes the executor's jobs from attempts, and knows the attempt of each job.
 class Jobs {
   public:
     Jobs(const Ready& ready, const Execution& execution)
         : ready_(ready),
           execution_(execution),
-          processes_(archive::name_of_processes(execution.run)),
+          processes_(archive::process_name_prefix(execution.run)),
           common_(
               std::make_shared<exec::Variables>(plan::child_variables(ready.suite, ready.child))) {}
 
@@ -102,7 +102,7 @@ class Jobs {
     std::vector<Assignment> assignments_;  // by job
 };
 
-// What is to be done first: for a new run every module, else what each still lacks.
+// For a new run every module, else the attempt that each module still lacks.
 Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
                                             display::Display& display, const store::Store& store,
                                             const Execution& execution) {
@@ -114,22 +114,22 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
             first.push_back(std::move(job));
         });
     };
-    const auto take_up = [&](size_t module, std::vector<store::JobResult> found) {
-        return take(recorder.take_up(module, std::move(found)));
+    const auto resume_module = [&](size_t module, std::vector<store::JobResult> found) {
+        return take(recorder.resume_module(module, std::move(found)));
     };
     std::map<std::string_view, size_t> places;
     for (size_t i = 0; i < execution.plan.modules.size(); ++i)
         if (execution.resumed)
             places.emplace(execution.plan.modules[i].path, i);
-        else if (auto taken = take_up(i, {}); !taken)
+        else if (auto taken = resume_module(i, {}); !taken)
             return tl::unexpected(taken.error());
     if (execution.resumed)
         if (auto seen = store.each_module(execution.run.id,
                                           [&](store::StoredModule module) -> Expected<void> {
                                               const auto place = places.find(module.path);
                                               if (place == places.end()) return {};
-                                              return take_up(place->second,
-                                                             std::move(module.attempts));
+                                              return resume_module(place->second,
+                                                                   std::move(module.attempts));
                                           });
             !seen)
             return tl::unexpected(seen.error());
@@ -138,7 +138,7 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
     return first;
 }
 
-// Children until all is done or the run is stopped; the record of each in the store as it ends.
+// Runs children until all are done or the run is stopped, and stores each when it ends.
 exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const Ready& ready,
                                const Clock& clock, display::Display& display, Recorder& recorder,
                                std::optional<exec::Zygote> zygote) {
@@ -167,13 +167,13 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
                     if (next)
                         reply.next.push_back(std::move(*next));
                     else
-                        recorder.cannot_start(next.error());
+                        recorder.note_start_failure(next.error());
                 }
                 reply.stop = recorder.stop();
             } else if (const auto* end = std::get_if<exec::RunFinished>(&event)) {
                 finished = *end;
             } else if (std::holds_alternative<exec::Tick>(event)) {
-                static_cast<void>(recorder.save_what_waits());
+                static_cast<void>(recorder.save_pending());
             }
             return reply;
         },
@@ -181,8 +181,8 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
     return finished;
 }
 
-// For each test that was asked for and is not there, what is known instead.
-void name_unmatched(const std::vector<std::string>& ids, const Ready& ready) {
+// For each requested id that no test has, the nearest ids or how to list them.
+void print_unmatched_ids(const std::vector<std::string>& ids, const Ready& ready) {
     if (ids.empty()) return;
     const auto words = meant_by(ids, ready);
     for (size_t i = 0; i < ids.size(); ++i)
@@ -191,66 +191,67 @@ void name_unmatched(const std::vector<std::string>& ids, const Ready& ready) {
                                : printable(words[i]));
 }
 
-// What is not in the database is in the run's folder, and `resume` stores it.
-tl::unexpected<Error> unfinished(Error error, const Execution& execution) {
+// The results that the database lacks are in the run's folder.
+tl::unexpected<Error> with_resume_advice(Error error, const Execution& execution) {
     error.advice = fmt::format("`runner resume {}` stores what is missing", execution.run.id);
     return tl::unexpected(std::move(error));
 }
 
-void name_keyword(const std::string& keyword) {
+void print_unmatched_keyword(const std::string& keyword) {
     if (!keyword.empty())
         print(stderr, "runner: -k {} matches no test: `runner list --cases SUITE` prints the ids\n",
               printable(keyword));
 }
 
-// A run that selected no test tells nothing: it would only stand before those that do.
-Expected<Executed> forget_run(store::Store& store, const archive::RunFolder& run,
-                              const std::string& keyword) {
-    return store.delete_run(run.id).and_then([&]() -> Expected<Executed> {
+// A run without tests would only hide the earlier ones behind `latest`.
+Expected<ExecutionResult> delete_empty_run(store::Store& store, const archive::RunFolder& run,
+                                           const std::string& keyword) {
+    return store.delete_run(run.id).and_then([&]() -> Expected<ExecutionResult> {
         std::error_code error;
         fs::remove_all(run.folder, error);
         if (error)
             return fail(ErrorKind::io, "cannot remove the run's folder: " + error.message(), {},
                         run.folder.string());
         print("no test was selected: the run is not stored\n");
-        name_keyword(keyword);
-        return Executed{ExitCode::nothing_selected, false};
+        print_unmatched_keyword(keyword);
+        return ExecutionResult{ExitCode::nothing_selected, false};
     });
 }
 
-Expected<Executed> close_run(store::Store& store, const Ready& ready, const Execution& execution,
-                             const Clock& clock, SteadyTime since,
-                             const exec::RunFinished& finished, Recorder& recorder) {
+Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
+                                    const Execution& execution, const Clock& clock,
+                                    SteadyTime since, const exec::RunFinished& finished,
+                                    Recorder& recorder) {
     const archive::RunFolder& run = execution.run;
-    const auto saved = when_free(store, [&] { return recorder.save_what_waits(); });
-    if (!saved) return unfinished(saved.error(), execution);
+    const auto saved = retry_while_busy(store, [&] { return recorder.save_pending(); });
+    if (!saved) return with_resume_advice(saved.error(), execution);
     analysis::RunFacts facts = recorder.facts();
-    const bool enough = recorder.enough_failures();
+    const bool enough = recorder.reached_maxfail();
     facts.interrupted = finished.stopped && !recorder.trouble() && !enough;
     facts.unexpected = facts.unexpected || !finished.not_started.empty();
     facts.nothing_to_do = execution.plan.modules.empty();
     const ExitCode code = analysis::exit_code(facts);
     const std::chrono::duration<double> took = clock.steady() - since;
-    // That the last failure of a run was one too many leaves nothing out.
+    // --maxfail leaves nothing out if the run's last test reached it.
     const bool complete = !recorder.could_not_start() &&
-                          (!finished.stopped ||
-                           (enough && finished.not_started.empty() && !recorder.left_something()));
+                          (!finished.stopped || (enough && finished.not_started.empty() &&
+                                                 !recorder.has_tests_to_resume()));
     if (code == ExitCode::nothing_selected && complete && !execution.keep_empty)
-        return forget_run(store, run, execution.plan.keyword);
+        return delete_empty_run(store, run, execution.plan.keyword);
     const store::RunEnd run_end{
         clock.wall(),           execution.seconds_before + took.count(), complete,
         static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),
         finished.reason};
     const auto closed = archive::record_end(run.folder, run_end).and_then([&] {
-        return when_free(store, [&] { return store.finish_run(run.id, run_end); });
+        return retry_while_busy(store, [&] { return store.finish_run(run.id, run_end); });
     });
     if (!closed && closed.error().kind == ErrorKind::interrupted)
-        return unfinished(closed.error(), execution);
+        return with_resume_advice(closed.error(), execution);
     if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
 
     if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
-    if (!finished.stopped) name_unmatched(recorder.unmatched(), ready);
-    if (code == ExitCode::nothing_selected) name_keyword(execution.plan.keyword);
+    if (!finished.stopped) print_unmatched_ids(recorder.unmatched(), ready);
+    if (code == ExitCode::nothing_selected) print_unmatched_keyword(execution.plan.keyword);
     if (!complete) {
         std::error_code error;
         const bool usual = fs::equivalent(run.results, fs::current_path() / "results", error);
@@ -261,19 +262,19 @@ Expected<Executed> close_run(store::Store& store, const Ready& ready, const Exec
         print("shard {}: `runner merge FOLDER...` makes one run of all shards; this one is {}\n",
               execution.shard, run.folder.string());
     if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
-    return Executed{code, true};
+    return ExecutionResult{code, true};
 }
 
 }  // namespace
 
-Expected<Executed> execute_run(const Ready& ready, store::Store& store,
-                               const Execution& execution) {
+Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
+                                      const Execution& execution) {
     const SystemClock clock;
     const SteadyTime since = clock.steady();
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
         std::fopen((execution.run.folder / "run.log").c_str(), "ae"), &std::fclose);
     display::Display display(display_options(execution.verbosity, ready.settings, run_log.get()),
-                             displayed(ready, execution));
+                             displayed_run(ready, execution));
     display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
                             counted(static_cast<long>(execution.plan.modules.size()), "module"),
                             ready.settings.jobs(), settings_words(ready)));
@@ -284,15 +285,15 @@ Expected<Executed> execute_run(const Ready& ready, store::Store& store,
                        execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all"},
                       execution.plan.modules);
     Jobs jobs(ready, execution);
-    // The event loop must not wait: what cannot be stored at once is stored at a later tick.
-    constexpr std::chrono::milliseconds kPatienceOfALoop{20};
-    store.set_patience(kPatienceOfALoop);
+    // The event loop must not wait: a later tick stores what a busy database refuses.
+    constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};
+    store.set_patience(kEventLoopBusyTimeout);
     auto first = first_jobs(jobs, recorder, display, store, execution);
     if (!first) return tl::unexpected(first.error());
     auto zygote = zygote_for(ready, execution.run, jobs.common_env(), first->size());
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
-    for (const auto& done : recorder.cut_short()) display.module_done(done);
+    for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);
     display.finish();
     return close_run(store, ready, execution, clock, since, finished, recorder);
 }

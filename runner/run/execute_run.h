@@ -1,6 +1,5 @@
-// A run from the moment when everything is ready until its reports lie there: the children, one
-// attempt after the other, and the closing. Not here: getting ready (ready.h), what a new run is
-// (pipeline.cc) and what an old one still lacks (resume.cc).
+// Executes a prepared run: starts the children, stores their results, writes the reports. Not here:
+// preparing (ready.h), making a new run (run_suite.cc) or loading an interrupted one (resume.cc).
 #pragma once
 
 #include <map>
@@ -21,19 +20,19 @@ struct Execution {
     std::vector<std::string> notes;         // for people, before the first child
     std::map<std::string, double> seconds;  // that modules took before, by path
     int verbosity = 0;
-    bool resumed = false;  // it was interrupted, and a part of it is stored
+    bool resumed = false;  // interrupted before; a part of it is stored
     double seconds_before = 0;
-    bool keep_empty = true;  // stored although it selected no test
+    bool keep_empty = true;  // store it even if it selected no test
     std::string shard;       // "2/5"; empty: the run is whole
 };
 
-struct Executed {
+struct ExecutionResult {
     ExitCode code = ExitCode::ok;
-    bool stored = true;  // false: it selected no test, and nothing is left of it
+    bool stored = true;  // false: it selected no test, and it was deleted
 };
 
 // The run is in the store and its plan is written.
-[[nodiscard]] Expected<Executed> execute_run(const Ready& ready, store::Store& store,
-                                             const Execution& execution);
+[[nodiscard]] Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
+                                                    const Execution& execution);
 
 }  // namespace compat::run

@@ -1,4 +1,4 @@
-// What a run's results depend on besides the suite's code: host, Python, torch, packages, settings.
+// The environment that a run's results depend on: host, Python, torch, packages, settings.
 #pragma once
 
 #include <string>

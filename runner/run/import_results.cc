@@ -1,4 +1,3 @@
-// `import`: results that others made become a run like any other, with a copy of their files.
 #include "runner/run/import_results.h"
 
 #include <fmt/format.h>
@@ -26,8 +25,8 @@ using display::print;
 
 namespace {
 
-// Read from the copies, so that what is stored is what was read. What was made plain lies in `room`
-// and becomes its own copy.
+// The copies are read, so that they hold exactly what is stored. Unpacked files in `room` are moved
+// instead of copied.
 Expected<void> copy_into(const fs::path& folder, const fs::path& room,
                          std::vector<archive::ImportedFile>& files) {
     if (auto made = make_directories(folder / archive::kImportedFolder); !made) return made;
@@ -52,8 +51,8 @@ Expected<void> copy_into(const fs::path& folder, const fs::path& room,
     return {};
 }
 
-// Of the first file that could not be read.
-std::string unread_of(const std::vector<archive::ImportedFile>& files) {
+// The first file that could not be read, and why.
+std::string first_unread(const std::vector<archive::ImportedFile>& files) {
     for (const auto& file : files)
         if (!file.unread.empty()) return file.name + ": " + file.unread;
     return {};
@@ -109,15 +108,15 @@ Expected<ExitCode> import_results(const ImportRequest& request,
         store.emplace(std::move(*opened));
         return {};
     };
-    // Before stdin is read, which can be read but once. A new folder is made when there is
-    // something for it.
+    // Before stdin is read, which cannot be repeated. A new folder is made only once there are
+    // results.
     std::error_code error;
     if (fs::exists(run.results / "runner.db", error) || fs::exists(run.results / "runs", error))
         if (auto opened = open(); !opened) return tl::unexpected(opened.error());
     archive::TempOutput made(run.folder, report_interruption(run.id));
     const fs::path room = run.folder / "incoming";
     std::vector<std::string> notes;
-    auto files = archive::find_foreign(
+    auto files = archive::find_import_files(
         {request.files, request.dialect, request.stdin_name, run.results}, room, notes);
     if (!files) return tl::unexpected(files.error());
     if (!store)
@@ -125,13 +124,13 @@ Expected<ExitCode> import_results(const ImportRequest& request,
     if (auto copied = copy_into(run.folder, room, *files); !copied)
         return tl::unexpected(copied.error());
 
-    // Once to see what they are, and that there is anything; once to store it.
+    // The first pass finds frameworks and totals; the second stores the modules.
     const auto look =
         archive::read_imported(*files, [](const store::JobResult&) { return Expected<void>(); });
     if (!look) return tl::unexpected(look.error());
     if (look->frameworks.empty())
         return fail(ErrorKind::usage, "no results in these files",
-                    look->notes.empty() ? unread_of(*files) : look->notes.front());
+                    look->notes.empty() ? first_unread(*files) : look->notes.front());
     print_notes(notes);
     print_notes(look->notes);
     for (const auto& file : *files)
@@ -158,7 +157,7 @@ Expected<ExitCode> import_results(const ImportRequest& request,
     });
     if (!recorded) return tl::unexpected(recorded.error());
     const auto added = store->add_run(stored, [&](const store::SeeModule& see) {
-        return archive::see_imported(*files, run.started, see).map([&] { made.hold(); });
+        return archive::each_imported_module(*files, run.started, see).map([&] { made.hold(); });
     });
     if (!added) return tl::unexpected(added.error());
     made.keep();

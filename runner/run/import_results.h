@@ -1,5 +1,5 @@
-// Results that others made as a run like any other, with a copy of their files. Not here: reading
-// those files (archive/importers.h).
+// Stores results of other tools as a run, with copies of their files. Not here: reading those files
+// (archive/importers.h).
 #pragma once
 
 #include <string>

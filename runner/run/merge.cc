@@ -57,7 +57,7 @@ Expected<void> read_shards(const std::string& name, std::vector<ShardRun>& into)
 }
 
 // The newest of each shard of the plan of the newest of all.
-Expected<std::vector<ShardRun>> one_plan(std::vector<ShardRun> shards) {
+Expected<std::vector<ShardRun>> newest_plan(std::vector<ShardRun> shards) {
     std::stable_sort(shards.begin(), shards.end(), [](const ShardRun& a, const ShardRun& b) {
         return a.info.started > b.info.started;
     });
@@ -165,7 +165,7 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
     std::vector<ShardRun> found;
     for (const auto& name : folders)
         if (auto read = read_shards(name, found); !read) return tl::unexpected(read.error());
-    const auto shards = one_plan(std::move(found));
+    const auto shards = newest_plan(std::move(found));
     if (!shards) return tl::unexpected(shards.error());
     const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());

@@ -1,5 +1,5 @@
-// A suite made ready: loaded, its settings resolved, its source and environment there. What `run`,
-// `list` and `prepare` begin with. Not here: running it (run_suite.h).
+// Loads a suite, resolves its settings and prepares its source and environment: the first step of
+// `run`, `list` and `prepare`. Not here: running it (run_suite.h).
 #pragma once
 
 #include <map>
@@ -21,22 +21,21 @@ struct Ready {
     plan::ChildSettings child;
 };
 
-// Reads the suite and resolves the settings; makes and starts nothing, so that what is wrong with
-// them is known before anything is written.
+// Reads the suite and resolves the settings. Writes and starts nothing, so that their errors come
+// first.
 [[nodiscard]] Expected<Ready> open_suite(const std::string& name,
                                          const config::Invocation& invocation,
                                          const prepare::Say& say);
 
-// What the settings say of source and environment.
 [[nodiscard]] prepare::Options prepare_options(const config::Settings& settings);
 
-// What a command needs of a suite: its modules' names, or all that it takes to start them.
+// children: also the environment and the shim, to start processes.
 enum class Need { modules, children };
 
-// Makes what is missing; `say` tells a person what takes time.
+// Fetches and builds what is missing; `say` prints each slow step.
 [[nodiscard]] Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say);
 
-// The modules to run, from what lies under the source's root.
+// Plans the modules found under the source's root.
 [[nodiscard]] Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,
                                             const plan::Past& past = {});
 
@@ -47,7 +46,7 @@ enum class Need { modules, children };
 [[nodiscard]] exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
                                   const plan::Job& planned, const plan::AttemptPaths& paths);
 
-// Writes the ids that were asked for beside the attempt's other files, whose folder it makes.
+// Makes the attempt's folder and writes the requested ids there.
 [[nodiscard]] Expected<void> write_attempt(const plan::Job& planned,
                                            const plan::AttemptPaths& paths);
 

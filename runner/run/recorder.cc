@@ -29,21 +29,21 @@ namespace {
 
 // Of the ids that were asked for of a module that was collected in order, those that are no test's
 // nor a class's or function's of tests.
-std::vector<std::string> without_tests(const std::vector<std::string>& asked,
-                                       const ModuleRecord& record) {
-    std::vector<std::string> nobody;
+std::vector<std::string> ids_without_tests(const std::vector<std::string>& asked,
+                                           const ModuleRecord& record) {
+    std::vector<std::string> unmatched;
     if (asked.empty() ||
         (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests))
-        return nobody;
+        return unmatched;
     std::set<std::string> ids;
     for (const auto& test : record.cases) {
-        if (test.pseudo) return nobody;
+        if (test.pseudo) return unmatched;
         const auto framework = framework_of(record.framework).value_or(Framework::unittest);
         for (auto& id : plan::selecting_ids(test.id, framework)) ids.insert(std::move(id));
     }
     for (const std::string& id : asked)
-        if (!ids.contains(id)) nobody.push_back(id);
-    return nobody;
+        if (!ids.contains(id)) unmatched.push_back(id);
+    return unmatched;
 }
 
 plan::Fate fate_of(parsers::State state, const ModuleRecord& record) {
@@ -65,7 +65,7 @@ bool others_may_confirm(const ModuleRecord& record) {
     });
 }
 
-plan::Attempt for_planner(const store::JobResult& job, bool defer) {
+plan::Attempt to_planner_attempt(const store::JobResult& job, bool defer) {
     const ModuleRecord& record = job.record;
     plan::Attempt attempt;
     attempt.kind = job.kind;
@@ -117,7 +117,7 @@ void Recorder::save(size_t module, store::JobResult result) {
 
     auto& jobs = open_[module];
     jobs.push_back(std::move(result));
-    learn(module);
+    add_result(module);
     store::JobResult& job = jobs.back();
     // What will never run says why that is the end of it.
     const plan::NotRunReasons left =
@@ -142,9 +142,10 @@ plan::AttemptLimits Recorder::limits_now() const {
     plan::AttemptLimits limits = settings_.limits;
     if (limits.maxfail == 0) return limits;
     // What is taken up was decided with fewer failures known: in the same order, and to go on.
-    limits.maxfail = failed_before_
-                         ? std::max<std::int64_t>(1, limits.maxfail - (failed_ - *failed_before_))
-                         : std::numeric_limits<std::int64_t>::max();
+    limits.maxfail =
+        failed_before_start_
+            ? std::max<std::int64_t>(1, limits.maxfail - (failed_ - *failed_before_start_))
+            : std::numeric_limits<std::int64_t>::max();
     return limits;
 }
 
@@ -157,15 +158,15 @@ std::vector<plan::Attempt> Recorder::history(size_t module, Deferring deferring)
     std::vector<plan::Attempt> attempts;
     const auto jobs = open_.find(module);
     if (jobs == open_.end()) return attempts;
-    const bool defer = deferring == Deferring::what_others_confirm && confirms_once() &&
+    const bool defer = deferring == Deferring::confirmable_by_others && confirms_once() &&
                        others_may_confirm(jobs->second.front().record);
     std::transform(jobs->second.begin(), jobs->second.end(), std::back_inserter(attempts),
-                   [&](const store::JobResult& job) { return for_planner(job, defer); });
+                   [&](const store::JobResult& job) { return to_planner_attempt(job, defer); });
     return attempts;
 }
 
 // What the module's last attempt says of failures in its forked process.
-void Recorder::learn(size_t module) {
+void Recorder::add_result(size_t module) {
     const auto& jobs = open_.at(module);
     const ModuleRecord& forked = jobs.front().record;
     const ModuleRecord& fresh = jobs.back().record;
@@ -176,8 +177,8 @@ void Recorder::learn(size_t module) {
     for (const auto& test : fresh.cases)
         if (const auto before = failed.find(test.id);
             before != failed.end() && test.state != parsers::State::not_run)
-            confirmations_.learn(analysis::signatures_of(*before->second),
-                                 analysis::signatures_of(test));
+            confirmations_.add_result(analysis::signatures_of(*before->second),
+                                      analysis::signatures_of(test));
 }
 
 Assignment Recorder::assign(size_t module, plan::AttemptRequest request) {
@@ -194,7 +195,7 @@ Assignment Recorder::assign(size_t module, plan::AttemptRequest request) {
 
 Step Recorder::decide(size_t module) {
     const plan::AttemptLimits limits = limits_now();
-    auto next = plan::next_attempt(history(module, Deferring::what_others_confirm), limits);
+    auto next = plan::next_attempt(history(module, Deferring::confirmable_by_others), limits);
     if (next) return {assign(module, std::move(*next)), {}};
     if (!plan::next_attempt(history(module, Deferring::nothing), limits))
         return {{}, close(module)};
@@ -212,7 +213,7 @@ plan::UnconfirmedModule Recorder::unconfirmed(size_t module) const {
     return made;
 }
 
-std::vector<Step> Recorder::settle() {
+std::vector<Step> Recorder::assign_confirmations() {
     std::vector<Step> steps;
     if (under_way_ > 0 || trouble_) return steps;
     const std::vector<size_t> waiting(waiting_.begin(), waiting_.end());
@@ -233,15 +234,15 @@ std::vector<Step> Recorder::settle() {
 }
 
 std::vector<Step> Recorder::begin() {
-    failed_before_ = failed_;
-    return settle();
+    failed_before_start_ = failed_;
+    return assign_confirmations();
 }
 
-Step Recorder::take_up(size_t module, std::vector<store::JobResult> found) {
+Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found) {
     for (auto& job : found) {
         account(module, job.record);
         open_[module].push_back(std::move(job));
-        learn(module);
+        add_result(module);
     }
     const int number = static_cast<int>(open_.contains(module) ? open_[module].size() : 0) + 1;
     // Only plain whole attempts have no file that names their tests.
@@ -307,13 +308,13 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
                       finished.end.kind == ProcessEnd::Kind::spawn_failed;
     std::vector<Step> steps;
     if (ours || trouble_) {
-        left_something_ = true;
+        has_tests_to_resume_ = true;
         could_not_start_ |= finished.end.kind == ProcessEnd::Kind::spawn_failed;
         steps.push_back({{}, close(module)});
     } else {
         steps.push_back(decide(module));
     }
-    auto others = settle();
+    auto others = assign_confirmations();
     std::move(others.begin(), others.end(), std::back_inserter(steps));
     return steps;
 }
@@ -337,13 +338,13 @@ display::ModuleDone Recorder::close(size_t module) {
     const ModuleRecord& record = done.verdicts.record;
     // Under `maxfail` tests are left that the planner would have run.
     if (settings_.limits.maxfail > 0)
-        left_something_ =
-            left_something_ || record.outcome == ModuleOutcome::interrupted ||
+        has_tests_to_resume_ =
+            has_tests_to_resume_ || record.outcome == ModuleOutcome::interrupted ||
             std::any_of(record.cases.begin(), record.cases.end(),
                         [](const auto& test) { return test.state == parsers::State::not_run; });
     add(facts_, record);
-    const auto nobody = without_tests(modules_[module].only, record);
-    unmatched_.insert(unmatched_.end(), nobody.begin(), nobody.end());
+    const auto unmatched = ids_without_tests(modules_[module].only, record);
+    unmatched_.insert(unmatched_.end(), unmatched.begin(), unmatched.end());
     facts_.usage = facts_.usage || !unmatched_.empty();
     for (const auto& verdict : done.verdicts.of)
         facts_.unexpected = facts_.unexpected || (settings_.flaky_fails && verdict.flaky);
@@ -355,28 +356,28 @@ display::ModuleDone Recorder::close(size_t module) {
     return done;
 }
 
-std::vector<display::ModuleDone> Recorder::cut_short() {
+std::vector<display::ModuleDone> Recorder::close_unfinished_modules() {
     std::vector<display::ModuleDone> all;
-    left_something_ = left_something_ || !open_.empty();
+    has_tests_to_resume_ = has_tests_to_resume_ || !open_.empty();
     waiting_.clear();
     while (!open_.empty()) all.push_back(close(open_.begin()->first));
     return all;
 }
 
-void Recorder::cannot_start(Error error) {
+void Recorder::note_start_failure(Error error) {
     if (!trouble_) trouble_ = std::move(error);
     facts_.infrastructure = true;
 }
 
-bool Recorder::enough_failures() const {
+bool Recorder::reached_maxfail() const {
     return settings_.limits.maxfail > 0 &&
-           failed_ - failed_before_.value_or(0) >= settings_.limits.maxfail;
+           failed_ - failed_before_start_.value_or(0) >= settings_.limits.maxfail;
 }
 
 std::string Recorder::stop() const {
     // A store or disk that takes no more: hours of work would be lost.
     if (trouble_) return to_line(*trouble_);
-    if (enough_failures()) return fmt::format("stopped by --maxfail {}", settings_.limits.maxfail);
+    if (reached_maxfail()) return fmt::format("stopped by --maxfail {}", settings_.limits.maxfail);
     return {};
 }
 
@@ -387,7 +388,7 @@ bool Recorder::try_to_save(const store::JobResult& job) {
     return saved.has_value();
 }
 
-Expected<void> Recorder::save_what_waits() {
+Expected<void> Recorder::save_pending() {
     is_busy_ = false;
     // What the store refuses does not keep it from taking the rest.
     std::erase_if(unsaved_, [&](const auto& job) { return !is_busy_ && try_to_save(job); });

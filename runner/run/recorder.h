@@ -1,6 +1,6 @@
-// From a finished job to rows in the store, and from those to the module's next attempt: reads the
-// attempt's files, parses, accounts, saves, asks the planner. The one place where what the executor
-// says meets what the parsers say. Not here: display, reports, starting anything.
+// Records finished jobs: reads and parses the attempt's files, checks the sums, saves the result
+// and asks the planner for the module's next attempt. Not here: display, reports, starting
+// processes.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@
 
 namespace compat::run {
 
-// One attempt that is to be made, or was.
+// One planned or finished attempt.
 struct Assignment {
     size_t module = 0;  // index into the run's modules
     int number = 1;     // counts from 1
@@ -31,8 +31,8 @@ struct Assignment {
     std::vector<std::string> only;  // ids; of a whole attempt, the module's own
 };
 
-// What follows for a module: one of the two, or neither while other modules may confirm what failed
-// in its forked process.
+// A module's next attempt, or its result. Neither while other modules may confirm the failures of
+// its forked process.
 struct Step {
     std::optional<Assignment> next;
     std::optional<display::ModuleDone> done;
@@ -51,32 +51,32 @@ class Recorder {
 
     [[nodiscard]] const std::vector<archive::PlannedModule>& modules() const { return modules_; }
 
-    // Takes in what is stored of a module, and the files of an attempt that was never stored.
-    // `found`: the module's attempts in order; empty: it never began.
-    Step take_up(size_t module, std::vector<store::JobResult> found);
-    // All that is stored was taken up: from here on failures count for `maxfail`. The steps are
-    // those of modules that waited.
+    // Continues a module from its stored attempts, and from the files of an attempt that was never
+    // stored. `found`: in order; empty: it never began.
+    Step resume_module(size_t module, std::vector<store::JobResult> found);
+    // Called after the stored modules were resumed: later failures count for `maxfail`. The steps
+    // are those of modules that waited.
     std::vector<Step> begin();
-    // Stores what a job left, or keeps it while another process holds the database. After a first
-    // other failure of the store, `trouble` holds it. The first step is of the job's module, the
-    // others are of modules that waited.
+    // Stores a job's result, or keeps it while another process has locked the database. `trouble`
+    // holds the store's first other error. The first step is of the job's module, the others are of
+    // modules that waited.
     std::vector<Step> job_finished(const Assignment& assignment, const exec::JobFinished& finished);
-    // What became of the modules that were under way when the run was stopped.
-    [[nodiscard]] std::vector<display::ModuleDone> cut_short();
-    // What keeps an attempt from being made is no fault of the suite.
-    void cannot_start(Error error);
-    // Stores what waits for another process that holds the database. Call it now and then. Errors:
-    // busy, where something still waits; all others are `trouble`.
-    Expected<void> save_what_waits();
+    // The results of the modules that were running when the run was stopped.
+    [[nodiscard]] std::vector<display::ModuleDone> close_unfinished_modules();
+    // Not counted as a failure of the suite.
+    void note_start_failure(Error error);
+    // Stores the results that a locked database refused. Call it regularly. Errors: busy, if some
+    // are still refused; all others are `trouble`.
+    Expected<void> save_pending();
 
-    // Why the run must stop; empty: it goes on.
+    // Why the run must stop; empty: it continues.
     [[nodiscard]] std::string stop() const;
-    [[nodiscard]] bool enough_failures() const;
+    [[nodiscard]] bool reached_maxfail() const;
     // Whether a module was closed with tests that `resume` would run.
-    [[nodiscard]] bool left_something() const { return left_something_; }
+    [[nodiscard]] bool has_tests_to_resume() const { return has_tests_to_resume_; }
     // Whether a module has no result because its process could not be started.
     [[nodiscard]] bool could_not_start() const { return could_not_start_; }
-    // Ids that were asked for and that no test has.
+    // Requested ids that no test has.
     [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
     [[nodiscard]] const analysis::RunFacts& facts() const { return facts_; }
     [[nodiscard]] const std::vector<store::StoredMismatch>& mismatches() const {
@@ -87,17 +87,17 @@ class Recorder {
   private:
     [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
                                              const ProcessEnd& end) const;
-    enum class Deferring { nothing, what_others_confirm };
+    enum class Deferring { nothing, confirmable_by_others };
     [[nodiscard]] std::vector<plan::Attempt> history(size_t module, Deferring deferring) const;
     [[nodiscard]] plan::AttemptLimits limits_now() const;
     [[nodiscard]] bool confirms_once() const;
     [[nodiscard]] Assignment assign(size_t module, plan::AttemptRequest request);
     [[nodiscard]] Step decide(size_t module);
-    // What the modules that wait are to do, once no attempt is under way: only then the choice does
-    // not depend on which module ended first.
-    [[nodiscard]] std::vector<Step> settle();
+    // The steps of waiting modules once no attempt runs: only then does the choice not depend on
+    // which module ended first.
+    [[nodiscard]] std::vector<Step> assign_confirmations();
     [[nodiscard]] plan::UnconfirmedModule unconfirmed(size_t module) const;
-    void learn(size_t module);
+    void add_result(size_t module);
     void save(size_t module, store::JobResult result);
     bool try_to_save(const store::JobResult& job);
     void account(size_t module, const parsers::ModuleRecord& record);
@@ -114,8 +114,8 @@ class Recorder {
     plan::Confirmations confirmations_;
     analysis::RunFacts facts_;
     std::int64_t failed_ = 0;
-    std::optional<std::int64_t> failed_before_;  // this sitting; empty: it has not begun
-    bool left_something_ = false;
+    std::optional<std::int64_t> failed_before_start_;  // this sitting; empty: it has not begun
+    bool has_tests_to_resume_ = false;
     bool could_not_start_ = false;
     std::vector<store::StoredMismatch> mismatches_;
     std::vector<std::string> unmatched_;

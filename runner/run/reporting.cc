@@ -14,15 +14,15 @@ using display::print;
 
 namespace {
 
-// The gap log sums up runs: where it fails, the run and its reports are none the worse.
+// A failure of the gap log affects neither the run nor its reports.
 void note_gap_log(const Error& error) {
     print(stderr, "note: the gap log: {}\n", printable(to_line(error)));
 }
 
 }  // namespace
 
-Expected<Reported> write_reports(const store::Store& store, const fs::path& results,
-                                 const std::string& id, const WhichReports& which) {
+Expected<WrittenReports> write_reports(const store::Store& store, const fs::path& results,
+                                       const std::string& id, const ReportOptions& which) {
     const auto run = store.load_run(id);
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = results / run->info.folder;
@@ -36,7 +36,7 @@ Expected<Reported> write_reports(const store::Store& store, const fs::path& resu
             return {};
         });
     if (!seen) return tl::unexpected(seen.error());
-    Reported reported{model.finish(), {}};
+    WrittenReports reported{model.finish(), {}};
     auto gaps = reports::gaps_of_run(store, id, results, out);
     if (gaps)
         reported.model.gaps = std::move(*gaps);
@@ -52,7 +52,7 @@ Expected<void> report_run(const store::Store& store, const archive::RunFolder& r
     if (auto logged = archive::log_gaps(store, run.id); !logged) note_gap_log(logged.error());
     const auto reported = write_reports(store, run.results, run.id, {});
     if (!reported) return tl::unexpected(reported.error());
-    // One that was asked for what is not there hides no other.
+    // A run that selected no test because of a wrong name must not hide earlier runs.
     const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
     const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
     const auto stored = store.load_run(run.id);

@@ -1,5 +1,5 @@
-// From the store to a run's reports. Not here: what they say (reports/), and the lines on the
-// terminal (summary.h).
+// Writes a stored run's reports. Not here: their contents (reports/), and the lines on the
+// terminal (display/closing_summary.h).
 #pragma once
 
 #include <filesystem>
@@ -14,28 +14,29 @@
 
 namespace compat::run {
 
-struct WhichReports {
+struct ReportOptions {
     std::filesystem::path out;  // empty: the run's folder
     std::vector<reports::Format> formats{reports::Format::markdown, reports::Format::json};
     reports::RenderOptions options{};
 };
 
-struct Reported {
+struct WrittenReports {
     reports::ReportModel model;
     std::vector<reports::RenderedFile> files;
 };
 
 // Holds one module of the run at a time. `results`: the folder of the store.
-[[nodiscard]] Expected<Reported> write_reports(const store::Store& store,
-                                               const std::filesystem::path& results,
-                                               const std::string& run, const WhichReports& which);
+[[nodiscard]] Expected<WrittenReports> write_reports(const store::Store& store,
+                                                     const std::filesystem::path& results,
+                                                     const std::string& run,
+                                                     const ReportOptions& which);
 
 // Brings a run that has its end into the gap log, writes its reports, makes it the latest and
 // prints the closing lines. In a folder with a database `latest` is a run of that database, so a
 // shard is not made the latest there.
 [[nodiscard]] Expected<void> report_run(const store::Store& store, const archive::RunFolder& run);
 
-// What an interruption says while a run is stored that was not made here (archive/temp_output.h).
+// Reports an interruption of `merge` or `import` (archive/temp_output.h).
 [[nodiscard]] std::function<void(bool kept)> report_interruption(const std::string& run);
 
 }  // namespace compat::run

@@ -1,4 +1,3 @@
-// Commands that take up a stored run: `resume` continues it, `rerun` runs a part of it again.
 #include "runner/run/resume.h"
 
 #include <fmt/format.h>
@@ -27,22 +26,23 @@ using display::print;
 
 namespace {
 
-// A stored run, and the command that made it, with the flags of the new command laid over it.
-struct Taken {
+// A stored run and the command that made it. The new command's flags override the old ones.
+struct LoadedRun {
     archive::RunFolder run;
     store::StoredRun stored;
     config::Invocation invocation;
     RunRequest request;
 };
 
-Expected<Taken> take(const store::Store& store, const fs::path& results, const std::string& id,
-                     const config::Invocation& now, int verbosity, const ParseCommand& parse) {
+Expected<LoadedRun> load_with_command(const store::Store& store, const fs::path& results,
+                                      const std::string& id, const config::Invocation& now,
+                                      int verbosity, const ParseCommand& parse) {
     auto loaded = store.load_run(id);
     if (!loaded) return tl::unexpected(loaded.error());
-    Taken taken;
-    taken.stored = std::move(*loaded);
-    const store::RunInfo& info = taken.stored.info;
-    taken.run = {id, results, results / info.folder, info.started};
+    LoadedRun loaded_run;
+    loaded_run.stored = std::move(*loaded);
+    const store::RunInfo& info = loaded_run.stored.info;
+    loaded_run.run = {id, results, results / info.folder, info.started};
     if (info.rerun_argv.empty())
         return fail(ErrorKind::usage, "this run was imported: there is no command to run again", {},
                     id);
@@ -56,16 +56,16 @@ Expected<Taken> take(const store::Store& store, const fs::path& results, const s
                 "note: {} was set for that run, and its value is not stored: where --env gave it, "
                 "set it in the environment\n",
                 printable(name));
-    taken.invocation = {std::move(before->flags), now.argv, std::move(before->passed_on), {}};
-    for (const auto& word : taken.invocation.passed_on)
+    loaded_run.invocation = {std::move(before->flags), now.argv, std::move(before->passed_on), {}};
+    for (const auto& word : loaded_run.invocation.passed_on)
         if (word.find(kMasked) != std::string::npos)
             return fail(ErrorKind::usage,
                         fmt::format("the argument {} was a secret and is not stored", word),
                         "run the suite again instead", id);
-    for (const auto& [setting, text] : now.flags) taken.invocation.flags[setting] = text;
-    taken.request = std::move(before->request);
-    taken.request.verbosity = verbosity;
-    return taken;
+    for (const auto& [setting, text] : now.flags) loaded_run.invocation.flags[setting] = text;
+    loaded_run.request = std::move(before->request);
+    loaded_run.request.verbosity = verbosity;
+    return loaded_run;
 }
 
 // A run that no other runner changes.
@@ -75,7 +75,7 @@ struct OpenRun {
     archive::OpenResults store;
 };
 
-// The lock is taken before the store is read: a runner at work on the run may be about to end.
+// The lock is loaded_run before the store is read: a runner at work on the run may be about to end.
 Expected<OpenRun> open_stored(archive::OpenResults store, const fs::path& results,
                               const std::string& id) {
     return archive::RunLock::take(results / "runs" / id).map([&](archive::RunLock&& lock) {
@@ -106,7 +106,7 @@ Expected<OpenRun> open_run(const fs::path& results, const std::string& name) {
 }
 
 void end_survivors(const archive::RunFolder& run) {
-    for (const auto& left : exec::end_survivors(archive::name_of_processes(run))) {
+    for (const auto& left : exec::end_survivors(archive::process_name_prefix(run))) {
         std::string command;
         for (const auto& word : left.argv) command += word + " ";
         print("ended process {}, which that run had left: {}\n", left.pid, printable(command));
@@ -125,18 +125,19 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     auto opened = open_run(*results, request.run);
     if (!opened) return tl::unexpected(opened.error());
     store::Store* const store = &opened->store;
-    auto taken = take(*store, *results, opened->id, invocation, request.verbosity, parse);
-    if (!taken) return tl::unexpected(taken.error());
-    if (taken->stored.end && taken->stored.end->complete)
+    auto loaded_run =
+        load_with_command(*store, *results, opened->id, invocation, request.verbosity, parse);
+    if (!loaded_run) return tl::unexpected(loaded_run.error());
+    if (loaded_run->stored.end && loaded_run->stored.end->complete)
         return fail(ErrorKind::usage, "this run is complete: there is nothing to resume",
-                    "run a part of it again with `runner rerun`", taken->run.id);
-    auto plan = archive::read_plan(taken->run);
+                    "run a part of it again with `runner rerun`", loaded_run->run.id);
+    auto plan = archive::read_plan(loaded_run->run);
     if (!plan) return tl::unexpected(plan.error());
-    end_survivors(taken->run);
+    end_survivors(loaded_run->run);
 
-    auto from_user = parse_variables(taken->request.env);
+    auto from_user = parse_variables(loaded_run->request.env);
     if (!from_user) return tl::unexpected(from_user.error());
-    auto ready = open_suite(taken->request.suite, taken->invocation, say);
+    auto ready = open_suite(loaded_run->request.suite, loaded_run->invocation, say);
     if (!ready) return tl::unexpected(ready.error());
     ready->child.from_user = std::move(*from_user);
     ready->child.keyword = plan->keyword;
@@ -145,13 +146,13 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
         return tl::unexpected(made.error());
 
     Execution execution;
-    execution.run = taken->run;
+    execution.run = loaded_run->run;
     execution.plan = std::move(*plan);
     execution.verbosity = request.verbosity;
     execution.resumed = true;
-    execution.shard = taken->stored.info.shard;
-    execution.seconds_before = taken->stored.duration_s;
-    const store::RunInfo& info = taken->stored.info;
+    execution.shard = loaded_run->stored.info.shard;
+    execution.seconds_before = loaded_run->stored.duration_s;
+    const store::RunInfo& info = loaded_run->stored.info;
     execution.notes.push_back("resuming " + info.id);
     if (info.torch != ready->prepared.environment.torch_version ||
         info.commit != ready->prepared.source.commit)
@@ -166,7 +167,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
             .and_then([&] { return store->plan_modules(execution.run.id, modules); })
             .and_then([&] { return archive::store_recorded(*store, execution.run.folder); });
     if (!reopened) return tl::unexpected(reopened.error());
-    return execute_run(*ready, *store, execution).map([](const Executed& executed) {
+    return execute_run(*ready, *store, execution).map([](const ExecutionResult& executed) {
         return executed.code;
     });
 }
@@ -182,11 +183,12 @@ Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& 
     if (!store) return tl::unexpected(store.error());
     const auto id = archive::find_run(*store, *results, request.run);
     if (!id) return tl::unexpected(id.error());
-    auto taken = take(*store, *results, *id, invocation, request.verbosity, parse);
-    if (!taken) return tl::unexpected(taken.error());
+    auto loaded_run =
+        load_with_command(*store, *results, *id, invocation, request.verbosity, parse);
+    if (!loaded_run) return tl::unexpected(loaded_run.error());
 
     std::set<std::string> targets;
-    const auto look_at = [&](const store::StoredModule& module) -> Expected<void> {
+    const auto add_targets = [&](const store::StoredModule& module) -> Expected<void> {
         if (module.attempts.empty()) {
             if (request.not_run) targets.insert(module.path);
             return {};
@@ -203,11 +205,13 @@ Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& 
         }
         return {};
     };
-    if (auto seen = store->each_module(*id, look_at); !seen) return tl::unexpected(seen.error());
+    if (auto seen = store->each_module(*id, add_targets); !seen)
+        return tl::unexpected(seen.error());
     if (targets.empty())
-        return fail(ErrorKind::nothing_selected, "that run has no such tests", {}, taken->run.id);
-    taken->request.targets.assign(targets.begin(), targets.end());
-    return run_suite(taken->request, taken->invocation);
+        return fail(ErrorKind::nothing_selected, "that run has no such tests", {},
+                    loaded_run->run.id);
+    loaded_run->request.targets.assign(targets.begin(), targets.end());
+    return run_suite(loaded_run->request, loaded_run->invocation);
 }
 
 }  // namespace compat::run

@@ -1,4 +1,4 @@
-// Stored runs taken up: `resume` continues one, `rerun` runs a part of it again as a new run.
+// `resume` continues a stored run; `rerun` runs a part of it again as a new run.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct RerunRequest {
     int verbosity = 0;
 };
 
-// The command that made a stored run, understood again.
+// The parsed command line of a stored run.
 struct StoredCommand {
     RunRequest request;
     config::Flags flags;

@@ -1,5 +1,4 @@
-// What a command asks of a run. Values only; the settings that every command shares are
-// config/settings.h.
+// The options of a run. Settings that all commands share are in config/settings.h.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,8 @@ struct RunRequest {
     std::string order;      // empty: longest first
     std::string shard;      // "2/5"; empty: all
     int repeat = 1;         // runs, one after the other
-    std::string repeat_of;  // the first of those; empty: this one
-    // Stored although it selected no test: others are compared with it, or joined.
+    std::string repeat_of;  // the first of them; empty: this run
+    // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
 };
 

@@ -194,9 +194,11 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
         archive::write_plan(run, execution.plan)
             .and_then([&] { return archive::record_run(run.folder, info); })
             .and_then([&] { return archive::record_plan(run.folder, modules); })
-            .and_then([&] { return when_free(*store, [&] { return store->begin_run(info); }); })
+            .and_then(
+                [&] { return retry_while_busy(*store, [&] { return store->begin_run(info); }); })
             .and_then([&] {
-                return when_free(*store, [&] { return store->plan_modules(run.id, modules); });
+                return retry_while_busy(*store,
+                                        [&] { return store->plan_modules(run.id, modules); });
             });
     if (!begun) return tl::unexpected(begun.error());
     execution.keep_empty = request.keep_empty || is_shard;

@@ -1,4 +1,4 @@
-// The main job, as a list of steps: suite, source and environment, plan, children, store, reports.
+// Runs a suite: loads it, prepares its environment, plans, executes, stores and reports.
 #pragma once
 
 #include <optional>

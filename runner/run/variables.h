@@ -1,5 +1,5 @@
-// Environment variables as they come to the runner: its own, and those of --env. Not for what a
-// child gets of them (plan/command.h).
+// Environment variables of the runner: its own, and those of --env. Not for a child's environment
+// (plan/command.h).
 #pragma once
 
 #include <string>

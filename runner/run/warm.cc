@@ -14,7 +14,7 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
     exec::Zygote zygote;
     zygote.job.name = "warm start";
     // As long as the longest name of a job: forked processes write theirs in its place.
-    zygote.job.id = archive::name_of_processes(run) + "/zygote-of-the-run";
+    zygote.job.id = archive::process_name_prefix(run) + "/zygote-of-the-run";
     zygote.job.argv = plan::zygote_argv(suite, ready.child, exec::kInheritedFd);
     zygote.job.cwd = ready.child.root;
     zygote.job.common_env = std::move(common);

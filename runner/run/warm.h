@@ -1,5 +1,5 @@
-// Which process a run's modules are forked from, if any. Not here: forking (runner/exec), and what
-// is believed of a module that was forked (runner/plan).
+// The zygote from which a run's modules are forked. Not here: forking (runner/exec), and confirming
+// the failures of forked modules (runner/plan).
 #pragma once
 
 #include <memory>

@@ -16,12 +16,12 @@ namespace fs = std::filesystem;
 
 class AttemptFilesTest : public ::testing::Test {
   protected:
-    parsers::ModuleRecord read(std::uint64_t most = kMostEventBytes) const {
+    parsers::ModuleRecord read(std::uint64_t most = kMaxEventBytes) const {
         return parsers::read_attempt(
             {lines_of(tree_.root() / "events", most), text_of(tree_.root() / "log", 8), ""},
             "unittest", "m.py", {ProcessEnd::Kind::exited, 0, {}});
     }
-    std::string first_diagnostic(std::uint64_t most = kMostEventBytes) const {
+    std::string first_diagnostic(std::uint64_t most = kMaxEventBytes) const {
         const auto record = read(most);
         return record.diagnostics.empty() ? "" : record.diagnostics.front().message;
     }
@@ -33,19 +33,19 @@ const std::string kSession =
     R"({"event":"session","pid":7,"seq":0,"format":1,"framework":"unittest"})"
     "\n";
 
-TEST_F(AttemptFilesTest, ThatTheChildNeverWroteAreEmpty) {
+TEST_F(AttemptFilesTest, MissingFilesAreEmpty) {
     EXPECT_EQ(first_diagnostic(), "");
     EXPECT_EQ(text_of(tree_.root() / "log").text(), "");
 }
 
-TEST_F(AttemptFilesTest, ThatAreDevicesAreNotRead) {
+TEST_F(AttemptFilesTest, DeviceFilesAreNotRead) {
     fs::create_symlink("/dev/zero", tree_.root() / "events");
     fs::create_symlink("/dev/zero", tree_.root() / "log");
     EXPECT_NE(first_diagnostic().find("not a regular file"), std::string::npos);
     EXPECT_EQ(text_of(tree_.root() / "log").text(), "");
 }
 
-TEST_F(AttemptFilesTest, WithALineTooLongKeepTheOthers) {
+TEST_F(AttemptFilesTest, ATooLongLineIsSkipped) {
     tree_.write("events", kSession + "{\"event\":\"" + std::string(2 << 20, 'x') + "\"}\n" +
                               R"({"event":"collected","pid":7,"seq":1,"id":"m.py::a"})"
                               "\n");
@@ -53,7 +53,7 @@ TEST_F(AttemptFilesTest, WithALineTooLongKeepTheOthers) {
     EXPECT_EQ(read().cases.at(0).id, "m.py::a");
 }
 
-TEST_F(AttemptFilesTest, AreReadUpToALimit) {
+TEST_F(AttemptFilesTest, FilesAreReadUpToALimit) {
     tree_.write("events", kSession);
     fs::resize_file(tree_.root() / "events", 1ull << 40);  // sparse
     EXPECT_EQ(first_diagnostic(8 << 20), "the file has more than 8 MiB; the rest was not read");
@@ -61,7 +61,7 @@ TEST_F(AttemptFilesTest, AreReadUpToALimit) {
     EXPECT_EQ(text_of(tree_.root() / "log", 4).text(), "6789");
 }
 
-TEST_F(AttemptFilesTest, OfAStoredAttemptMustBeThere) {
+TEST_F(AttemptFilesTest, StoredFilesMustExist) {
     tree_.write("log", "");
     EXPECT_TRUE(has_files(tree_.root(), {"log", ""}));
     EXPECT_FALSE(has_files(tree_.root(), {"log", "events"}));

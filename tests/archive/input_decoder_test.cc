@@ -40,7 +40,7 @@ class InputDecoderTest : public ::testing::Test {
     fs::path folder;
 };
 
-TEST_F(InputDecoderTest, APlainFileStaysWhereItIs) {
+TEST_F(InputDecoderTest, PlainFilesAreNotCopied) {
     const std::string name = made("ci.log", "OK\n");
     const auto file = plain(name);
     ASSERT_TRUE(file);
@@ -49,7 +49,7 @@ TEST_F(InputDecoderTest, APlainFileStaysWhereItIs) {
     EXPECT_FALSE(fs::exists(folder / "room"));
 }
 
-TEST_F(InputDecoderTest, WhatGzipPackedIsUnpackedUpToABound) {
+TEST_F(InputDecoderTest, GzipIsUnpackedUpToALimit) {
     const std::string text(1 << 20, 'x');
     const std::string name = packed("ci.log.gz", text);
     const auto file = plain(name, text.size());
@@ -63,7 +63,7 @@ TEST_F(InputDecoderTest, WhatGzipPackedIsUnpackedUpToABound) {
     EXPECT_THAT(to_line(refused.error()), HasSubstr("more than"));
 }
 
-TEST_F(InputDecoderTest, PackedFilesOneBehindTheOtherAreOne) {
+TEST_F(InputDecoderTest, ConcatenatedGzipFilesAreOneFile) {
     const std::string first = read_file(packed("1.gz", "one\n")).value_or("");
     const std::string second = read_file(packed("2.gz", "two\n")).value_or("");
     const auto file = plain(made("both.gz", first + second));
@@ -71,7 +71,7 @@ TEST_F(InputDecoderTest, PackedFilesOneBehindTheOtherAreOne) {
     EXPECT_EQ(read_file(file->file).value_or(""), "one\ntwo\n");
 }
 
-TEST_F(InputDecoderTest, APackedFileThatIsNotWholeIsRefused) {
+TEST_F(InputDecoderTest, TruncatedGzipIsRefused) {
     std::string text;
     for (int i = 0; i < 100'000; ++i) text += std::to_string(i * 7919);
     const std::string bytes = read_file(packed("whole.gz", text)).value_or("");
@@ -115,7 +115,7 @@ TEST_F(InputDecoderTest, Utf16BecomesUtf8) {
     }
 }
 
-TEST_F(InputDecoderTest, WhatIsPackedOtherwiseIsNamedWithItsCommand) {
+TEST_F(InputDecoderTest, OtherArchivesAreRefusedWithTheirCommand) {
     const auto zip = plain(made("logs.zip", "PK\x03\x04 and more"));
     ASSERT_FALSE(zip);
     EXPECT_EQ(zip.error().kind, ErrorKind::usage);

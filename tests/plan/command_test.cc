@@ -42,7 +42,7 @@ class CommandTest : public ::testing::Test {
     AttemptPaths paths{"/r/1.log", "/r/1.events.jsonl", "/r/1.devices.jsonl", "/r/1.only", "r/1"};
 };
 
-TEST_F(CommandTest, ArgvIsWordsAndNoShellString) {
+TEST_F(CommandTest, ArgvNeedsNoShell) {
     EXPECT_THAT(child_command(suite, settings, job, paths).argv,
                 ElementsAre("/env/bin/python", "/share/harness/main.py", "--framework", "pytest",
                             "--module", "tests/test_a b.py", "--root", "/root dir", "--events",
@@ -58,14 +58,14 @@ TEST_F(CommandTest, ArgvIsWordsAndNoShellString) {
                             "--option", "no:cacheprovider", "--collect-only", "--maxfail", "3"));
 }
 
-TEST_F(CommandTest, TheZygotesArgvBeginsAsAChilds) {
+TEST_F(CommandTest, ZygoteAndChildShareTheBeginningOfArgv) {
     suite.preload = {"torch", "a.b"};
     EXPECT_THAT(zygote_argv(suite, settings, 3),
                 ElementsAre("/env/bin/python", "/share/harness/main.py", "--zygote", "3", "pytest",
                             "/root dir", "torch", "a.b"));
 }
 
-TEST_F(CommandTest, TheChildsEnvironmentWhole) {
+TEST_F(CommandTest, CompleteEnvironmentOfAChild) {
     const std::map<std::string, std::string> expected{
         {"ACTIVATE_TORCH_DEVICE", "1"},
         {"BOTH", "user"},
@@ -86,7 +86,7 @@ TEST_F(CommandTest, TheChildsEnvironmentWhole) {
     EXPECT_EQ(env(), expected);
 }
 
-TEST_F(CommandTest, WithoutTheShimNothingOfItIsThere) {
+TEST_F(CommandTest, ShimOffSetsNoShimVariables) {
     settings.shim_library.clear();
     settings.fallback = false;
     const auto seen = env();
@@ -97,7 +97,7 @@ TEST_F(CommandTest, WithoutTheShimNothingOfItIsThere) {
     EXPECT_EQ(seen.at("PYTORCH_ENABLE_MPS_FALLBACK"), "0");
 }
 
-TEST_F(CommandTest, WhatIsSetIsKeptAndSearchPathsAreJoined) {
+TEST_F(CommandTest, KeepsSetVariablesAndJoinsSearchPaths) {
     settings.inherited.emplace_back("OMP_NUM_THREADS", "7");
     settings.inherited.emplace_back("PYTHONHASHSEED", "random");
     settings.from_user = {{"PYTHONPATH", "/theirs"}, {"PATH", "/tools"}};
@@ -108,7 +108,7 @@ TEST_F(CommandTest, WhatIsSetIsKeptAndSearchPathsAreJoined) {
     EXPECT_EQ(seen.at("PATH"), "/env/bin:/tools");
 }
 
-TEST_F(CommandTest, AProgramOfOnesOwnKeepsPathAndThreads) {
+TEST_F(CommandTest, ExecKeepsPathAndThreads) {
     settings.python.clear();
     settings.threads = 0;
     const auto variables = [&](const char* record) {
@@ -138,7 +138,7 @@ TEST_F(CommandTest, AProgramOfOnesOwnKeepsPathAndThreads) {
     EXPECT_FALSE(variables("/r").contains("TORCHDEVICE_RECORD"));
 }
 
-TEST_F(CommandTest, ForTheRecordOnlyWhatIsAdded) {
+TEST_F(CommandTest, TheRecordHoldsOnlyAddedVariables) {
     const auto added = added_variables(suite, settings);
     for (const auto& [name, value] : added) EXPECT_NE(name, "HOME");
     EXPECT_THAT(added, ::testing::Contains(::testing::Pair("BOTH", "user")));

@@ -32,24 +32,24 @@ TEST(Confirmation, AModuleWithMoreSignaturesIsChosenFirst) {
                 ElementsAre(IsEmpty(), ElementsAre("b.py::0", "b.py::1")));
 }
 
-TEST(Confirmation, WhatIsConfirmedIsNotRunAgain) {
+TEST(Confirmation, ConfirmedSignaturesAreNotRunAgain) {
     Confirmations known;
-    known.learn({"S"}, {"S", "more"});
+    known.add_result({"S"}, {"S", "more"});
     EXPECT_THAT(known.choose({module("a.py", {{"S"}}), module("b.py", {{"S"}, {"T"}})}),
                 ElementsAre(IsEmpty(), ElementsAre("b.py::1")));
 }
 
 TEST(Confirmation, ATestWithSeveralFailuresIsConfirmedWhenAllAre) {
     Confirmations known;
-    known.learn({"S"}, {"S"});
+    known.add_result({"S"}, {"S"});
     EXPECT_THAT(known.choose({module("a.py", {{"S", "T"}})}), ElementsAre(ElementsAre("a.py::0")));
 }
 
-TEST(Confirmation, ASignatureThatDidNotComeBackIsConfirmedByEveryModule) {
+TEST(Confirmation, EveryModuleConfirmsARefutedSignature) {
     Confirmations known;
-    known.learn({"S"}, {"S"});
-    known.learn({"S"}, {"other"});  // in whatever order
-    known.learn({"S"}, {"S"});
+    known.add_result({"S"}, {"S"});
+    known.add_result({"S"}, {"other"});  // in whatever order
+    known.add_result({"S"}, {"S"});
     EXPECT_THAT(known.choose({module("a.py", {{"S"}}), module("b.py", {{"S"}, {"T"}})}),
                 ElementsAre(ElementsAre("a.py::0"), ElementsAre("b.py::0", "b.py::1")));
 }

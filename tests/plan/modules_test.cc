@@ -20,7 +20,7 @@ suites::Suite suite() {
     return s;
 }
 
-TEST(ListModules, TakesModulesInOrderAndMarksTheExcluded) {
+TEST(ListModules, ListsModulesInOrderAndMarksExcludedOnes) {
     const test::TempTree tree;
     for (const char* path : {"tests/test_b.py", "tests/a/test_a.py", "tests/x_check.py",
                              "tests/old/test_c.py", "tests/a/b/test_slow_1.py"})
@@ -54,7 +54,7 @@ TEST(ListModules, StaysInsideTheRoot) {
     EXPECT_EQ(modules->front().path, "tests/test_a.py");
 }
 
-TEST(ListModules, WhatIsMissingIsNamed) {
+TEST(ListModules, ErrorsNameMissingFolders) {
     const test::TempTree tree;
     const auto no_root = list_modules(suite(), tree.root() / "none");
     ASSERT_FALSE(no_root.has_value());

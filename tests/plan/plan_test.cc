@@ -35,7 +35,7 @@ std::vector<std::string> names(const Plan& plan) {
     return all;
 }
 
-TEST(MakePlan, EverythingByDefaultLargestFirstAndSaysWhatIsLeftOut) {
+TEST(MakePlan, DefaultIsEveryModuleLargestFirstWithNotes) {
     const auto plan = make_plan(suite(), kModules, {});
     ASSERT_TRUE(plan.has_value()) << to_line(plan.error());
     EXPECT_THAT(names(*plan), ElementsAre("test/test_b.py", "test/test_a.py", "test/test_c.py"));
@@ -52,7 +52,7 @@ TEST(MakePlan, ANamedGroupRuns) {
     EXPECT_THAT(plan->notes, IsEmpty());
 }
 
-TEST(MakePlan, TheSameModuleTwiceIsOneJob) {
+TEST(MakePlan, RepeatedTargetsMakeOneJob) {
     const auto plan =
         make_plan(suite(), kModules,
                   {{"test_a.py::A::test_x", "test.test_a.B", "test/test_a.py::A::test_x",
@@ -114,7 +114,7 @@ TEST(MakePlan, ShardsAreBalancedAndHoldEveryModuleOnce) {
         << "the known duration makes the others small and cuts otherwise";
 }
 
-TEST(MakePlan, AShardMayHaveNothingToDo) {
+TEST(MakePlan, AShardMayBeEmpty) {
     Selection selection;
     selection.shard = {50, 50};
     const auto plan = make_plan(suite(), forty(), selection);
@@ -122,7 +122,7 @@ TEST(MakePlan, AShardMayHaveNothingToDo) {
     EXPECT_THAT(plan->jobs, IsEmpty());
 }
 
-TEST(MakePlan, OrdersAsAsked) {
+TEST(MakePlan, FollowsTheRequestedOrder) {
     const auto files = forty();
     const auto first_two = [&](const char* order) {
         Selection selection;
@@ -144,10 +144,10 @@ TEST(MakePlan, OrdersAsAsked) {
     for (const char* wrong : {"", "3", "0/3", "4/3", "1/", "/2", "1/2/3", "-1/2", "1/10001"})
         EXPECT_FALSE(parse_shard(wrong)) << wrong;
     EXPECT_EQ(parse_shard("2/5")->count, 5u);
-    EXPECT_EQ(parse_shard("1/10000")->count, kMostShards);
+    EXPECT_EQ(parse_shard("1/10000")->count, kMaxShards);
 }
 
-TEST(MakePlan, KnownDurationsComeFirstOthersByTheirRate) {
+TEST(MakePlan, UnknownDurationsAreEstimatedFromSize) {
     // 2 s for 20 bytes: the unknown test_b (300 bytes) counts as 30 s.
     const auto plan =
         make_plan(suite(), kModules, {},
@@ -161,7 +161,7 @@ TEST(MakePlan, KnownDurationsComeFirstOthersByTheirRate) {
     EXPECT_THAT(names(*slow_a), ElementsAre("test/test_a.py", "test/test_c.py", "test/test_b.py"));
 }
 
-TEST(MakePlan, IsTheSameForTheSameInput) {
+TEST(MakePlan, IsDeterministic) {
     std::vector<ModuleFile> modules;
     for (int i = 0; i < 200; ++i)
         modules.push_back({"test/test_" + std::to_string(i) + ".py", i % 7u});
@@ -172,7 +172,7 @@ TEST(MakePlan, IsTheSameForTheSameInput) {
     EXPECT_EQ(names(*sorted), names(*shuffled));
 }
 
-TEST(MakePlan, NothingLeftIsAnError) {
+TEST(MakePlan, AnEmptyPlanIsAnError) {
     const std::vector<ModuleFile> only_examples{{"test/examples/test_long.py", 900}};
     const auto plan = make_plan(suite(), only_examples, {});
     ASSERT_FALSE(plan.has_value());
@@ -181,13 +181,13 @@ TEST(MakePlan, NothingLeftIsAnError) {
               "no test module selected: group examples left out (1 module): name it to run it");
 }
 
-TEST(MakePlan, OneBadTargetSpoilsTheCommand) {
+TEST(MakePlan, OneUnknownTargetIsAnError) {
     const auto plan = make_plan(suite(), kModules, {{"test_a.py", "test_aa.py"}});
     ASSERT_FALSE(plan.has_value());
     EXPECT_EQ(plan.error().kind, ErrorKind::usage);
 }
 
-TEST(MakePlan, RefusesAFolderThatCannotBeReadUnlessItIsNotAskedFor) {
+TEST(MakePlan, RefusesASelectedFolderThatCannotBeRead) {
     suites::Suite suite;
     suite.layout.tests = "tests";
     std::vector<ModuleFile> modules{{"tests/locked", 0, false, EACCES},

@@ -35,13 +35,13 @@ Attempt unknown(Attempt of) {
     return of;
 }
 
-TEST(RetryPolicy, BeginsWithTheWholeAndEndsWhereNothingIsLeft) {
+TEST(RetryPolicy, StartsWithTheWholeModule) {
     EXPECT_EQ(next_attempt({}, {}), (AttemptRequest{whole, {}}));
     EXPECT_EQ(next_attempt({attempt(whole, {{"m::a", good}, {"m::b", bad}})}, {}), std::nullopt);
     EXPECT_EQ(next_attempt({attempt(whole, {})}, {}), std::nullopt);
 }
 
-TEST(RetryPolicy, AfterADeathTheRestRunsAndThenTheCulpritAlone) {
+TEST(RetryPolicy, AfterACrashTheRestRunsThenTheCrashedTestAlone) {
     std::vector<Attempt> so_far{
         attempt(whole, {{"m::a", good}, {"m::b", died}, {"m::c", unreached}, {"m::d", unreached}})};
     EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::c", "m::d"}}));
@@ -63,7 +63,7 @@ TEST(RetryPolicy, StopsAfterTheRestartsAndSaysSo) {
     EXPECT_EQ(not_run_reasons(so_far, {.restarts = 1}).reason_for("m::other"), "");
 }
 
-TEST(RetryPolicy, AFixtureInWhichProcessesDieTwiceTakesItsTestsAlong) {
+TEST(RetryPolicy, AFixtureThatCrashesTwiceEndsItsTests) {
     const Row fixture{"m::B::<setUpClass>", died, true};
     std::vector<Attempt> so_far{attempt(
         whole, {{"m::A::x", good}, {"m::B::x", unreached}, {"m::C::x", unreached}, fixture})};
@@ -79,7 +79,7 @@ TEST(RetryPolicy, AFixtureInWhichProcessesDieTwiceTakesItsTestsAlong) {
               "its fixture ended the process twice");
 }
 
-TEST(RetryPolicy, AModuleFixtureTakesAll) {
+TEST(RetryPolicy, AModuleFixtureThatCrashesTwiceEndsTheModule) {
     const Row fixture{"m::<setUpModule>", died, true};
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", unreached}, fixture})};
     EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{rest, {"m::a"}}));
@@ -87,7 +87,7 @@ TEST(RetryPolicy, AModuleFixtureTakesAll) {
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
 }
 
-TEST(RetryPolicy, DeathsBetweenTestsGoOnAsLongAsTestsEnd) {
+TEST(RetryPolicy, CrashesBetweenTestsContinueWhileTestsEnd) {
     const Row death{"m::<module>", died, true};
     std::vector<Attempt> so_far{
         attempt(whole, {{"m::a", good}, {"m::b", unreached}, {"m::c", unreached}, death}),
@@ -101,7 +101,7 @@ TEST(RetryPolicy, DeathsBetweenTestsGoOnAsLongAsTestsEnd) {
               "the process died twice before any test");
 }
 
-TEST(RetryPolicy, WhatIsNotCollectedAgainIsNotTriedForEver) {
+TEST(RetryPolicy, TestsThatAreNotCollectedAgainAreGivenUp) {
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", died}, {"m::b[1]", unreached}}),
                                 attempt(rest, {})};
     EXPECT_EQ(next_attempt(so_far, {})->kind, alone);
@@ -116,7 +116,7 @@ TEST(RetryPolicy, AFailedCollectionIsFinal) {
     EXPECT_EQ(next_attempt({broken, broken}, {.retries = 1}), std::nullopt);
 }
 
-TEST(RetryPolicy, WhatAForkSaysOfFailuresIsConfirmed) {
+TEST(RetryPolicy, ForkedFailuresAreConfirmed) {
     std::vector<Attempt> so_far{
         forked(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}, {"m::d", died}}))};
     EXPECT_EQ(next_attempt(so_far, {}), (AttemptRequest{alone, {"m::d"}}));
@@ -126,7 +126,7 @@ TEST(RetryPolicy, WhatAForkSaysOfFailuresIsConfirmed) {
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
 }
 
-TEST(RetryPolicy, WhatIsDeferredWaitsAndHoldsUpNothing) {
+TEST(RetryPolicy, DeferredFailuresDoNotBlockOthers) {
     Row deferred{"m::b", bad};
     deferred.deferred = true;
     std::vector<Attempt> so_far{forked(attempt(whole, {deferred, {"m::c", bad}, {"m::d", died}}))};
@@ -140,7 +140,7 @@ TEST(RetryPolicy, WhatIsDeferredWaitsAndHoldsUpNothing) {
     EXPECT_EQ(next_attempt(so_far, {}), std::nullopt);
 }
 
-TEST(RetryPolicy, WhatFailsInAForkAndPassesApartIsDecidedByTheWholeModule) {
+TEST(RetryPolicy, TheWholeModuleDecidesWhenForkAndFreshProcessDiffer) {
     std::vector<Attempt> so_far{
         forked(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}})),
         attempt(again, {{"m::b", bad}, {"m::c", good}})};
@@ -155,7 +155,7 @@ TEST(RetryPolicy, WhatFailsInAForkAndPassesApartIsDecidedByTheWholeModule) {
     EXPECT_EQ(next_attempt(depends_on_the_fork, {}), std::nullopt);
 }
 
-TEST(RetryPolicy, AForkThatBrokeOutsideOfItsTestsIsNotBelieved) {
+TEST(RetryPolicy, AForkThatFailedOutsideItsTestsIsRepeated) {
     for (const Fate fate : {bad, died}) {
         const auto fork =
             forked(attempt(whole, {{"m::a", good}, {"m::A::<tearDownClass>", fate, true}}));
@@ -165,7 +165,7 @@ TEST(RetryPolicy, AForkThatBrokeOutsideOfItsTestsIsNotBelieved) {
     EXPECT_EQ(next_attempt({forked(unknown(attempt(whole, {})))}, {}), (AttemptRequest{whole, {}}));
 }
 
-TEST(RetryPolicy, RetriesAreCountedAndAlone) {
+TEST(RetryPolicy, RetriesAreLimitedAndRunAlone) {
     const AttemptLimits twice{.retries = 2};
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", bad}, {"m::b", bad}})};
     EXPECT_EQ(next_attempt(so_far, twice), (AttemptRequest{again, {"m::a", "m::b"}}));
@@ -177,7 +177,7 @@ TEST(RetryPolicy, RetriesAreCountedAndAlone) {
     EXPECT_EQ(next_attempt(so_far, twice), std::nullopt);
 }
 
-TEST(RetryPolicy, AStoppedAttemptIsTakenUpWhereItStopped) {
+TEST(RetryPolicy, AStoppedAttemptContinuesWhereItStopped) {
     EXPECT_EQ(next_attempt({stopped(unknown(attempt(whole, {{"m::a", unreached}})))}, {}),
               (AttemptRequest{whole, {}}));
     std::vector<Attempt> so_far{
@@ -191,7 +191,7 @@ TEST(RetryPolicy, AStoppedAttemptIsTakenUpWhereItStopped) {
     EXPECT_EQ(next_attempt(so_far, {.restarts = 1}), (AttemptRequest{alone, {"m::c"}}));
 }
 
-TEST(RetryPolicy, UnderMaxfailFailuresAreTriedAgainBeforeTheRest) {
+TEST(RetryPolicy, WithMaxfailFailuresAreRepeatedBeforeTheRest) {
     const AttemptLimits first{.retries = 1, .maxfail = 1};
     std::vector<Attempt> so_far{attempt(whole, {{"m::a", bad}, {"m::b", unreached}})};
     EXPECT_EQ(next_attempt(so_far, first), (AttemptRequest{again, {"m::a"}}));
@@ -207,7 +207,7 @@ TEST(RetryPolicy, UnderMaxfailFailuresAreTriedAgainBeforeTheRest) {
 
 // Whatever a module does, the planner ends, no test runs alone more than once, and each test is
 // reached or its being left is explained.
-TEST(RetryPolicy, EndsForEveryBehaviour) {
+TEST(RetryPolicy, TerminatesForAnyBehaviour) {
     const std::vector<Fate> fates{good, bad, died, unreached};
     for (unsigned seed = 0; seed < 2000; ++seed) {
         unsigned state = seed * 2654435761u + 1;

@@ -94,14 +94,14 @@ TEST(Targets, Table) {
     }
 }
 
-TEST(Targets, TheWholeSuiteWithoutWhatItExcludes) {
+TEST(Targets, NoTargetSelectsAllButExcludedModules) {
     const auto all = resolve(suite(), kModules, ".");
     ASSERT_TRUE(all.has_value()) << to_line(all.error());
     EXPECT_EQ(all->modules.size(), kModules.size() - 1);
     EXPECT_EQ(resolve(suite(), kModules, "tests")->modules, all->modules);
 }
 
-TEST(Targets, FromTheRootWhereTestsAreTheRoot) {
+TEST(Targets, TargetsStartAtTheRootIfItHoldsTheTests) {
     suites::Suite flat = suite();
     flat.layout.tests = ".";
     const std::vector<ModuleFile> modules{{"a_test.py", 1}, {"pkg/b_test.py", 1}};
@@ -143,7 +143,7 @@ TEST(Targets, ErrorsNameTheNearest) {
     }
 }
 
-TEST(Targets, DottedSlipsGetDottedNames) {
+TEST(Targets, MisspelledDottedNamesGetDottedSuggestions) {
     const auto match = resolve(suite(), kModules, "tests.generation.test_logit_process");
     ASSERT_FALSE(match.has_value());
     EXPECT_THAT(match.error().advice,
@@ -160,7 +160,7 @@ TEST(Targets, AtMostFiveSuggestions) {
     EXPECT_EQ(std::count(advice.begin(), advice.end(), '"'), 10);
 }
 
-TEST(SelectingIds, AreTheTestsOwnAndThoseOfWhatItIsPartOf) {
+TEST(SelectingIds, AreTheTestsOwnAndItsParents) {
     using testing::UnorderedElementsAre;
     EXPECT_THAT(
         selecting_ids("a.py::A::B::t[x::y]", Framework::pytest),

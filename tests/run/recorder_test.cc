@@ -44,7 +44,7 @@ class RecorderTest : public testing::Test {
     Recorder confirming_once(plan::AttemptLimits limits = {}) {
         auto made = recorder({Framework::unittest, limits, false, false});
         for (size_t module = 0; module < modules.size(); ++module)
-            EXPECT_TRUE(made.take_up(module, {}).next);
+            EXPECT_TRUE(made.resume_module(module, {}).next);
         EXPECT_TRUE(made.begin().empty());
         return made;
     }
@@ -131,7 +131,7 @@ std::string states(const display::ModuleDone& done) {
     return all;
 }
 
-TEST_F(RecorderTest, EachModuleConfirmsWhatItsForkSays) {
+TEST_F(RecorderTest, EachModuleConfirmsItsForkedFailures) {
     auto r = recorder();
     for (size_t module = 0; module < 2; ++module) {
         const Step step = ended(r, first(module), {{"x", State::errored}, {"y", State::passed}});
@@ -172,10 +172,10 @@ TEST_F(RecorderTest, OneModuleConfirmsASignatureForAll) {
     }
     EXPECT_EQ(confirmed[0].done->attempts, 2);
     EXPECT_EQ(confirmed[1].done->attempts, 1) << "believed";
-    EXPECT_TRUE(r.cut_short().empty());
+    EXPECT_TRUE(r.close_unfinished_modules().empty());
 }
 
-TEST_F(RecorderTest, AConfirmationThatDiffersLetsEveryModuleConfirm) {
+TEST_F(RecorderTest, AfterADifferentResultEveryModuleConfirms) {
     auto r = confirming_once();
     (void)ended(r, first(0), kFails);
     (void)ended(r, first(1), kFails);
@@ -197,7 +197,7 @@ TEST_F(RecorderTest, AConfirmationThatDiffersLetsEveryModuleConfirm) {
     }
 }
 
-TEST_F(RecorderTest, WhatAForkMayCauseIsConfirmedByItsOwnModuleAtOnce) {
+TEST_F(RecorderTest, FailuresThatAForkMayCauseAreConfirmedByTheirOwnModule) {
     message = "database is locked";
     auto r = confirming_once();
     for (size_t module = 0; module < 2; ++module) {
@@ -208,21 +208,21 @@ TEST_F(RecorderTest, WhatAForkMayCauseIsConfirmedByItsOwnModuleAtOnce) {
     }
 }
 
-TEST_F(RecorderTest, WhereFailuresAreRetriedEachIsConfirmedAtOnce) {
+TEST_F(RecorderTest, WithRetriesEveryModuleConfirmsAtOnce) {
     auto r = confirming_once({.retries = 1});
     const Step step = ended(r, first(0), kFails);
     ASSERT_TRUE(step.next);
     EXPECT_EQ(step.next->kind, again);
 }
 
-TEST_F(RecorderTest, WhereFailuresEndTheRunEachIsConfirmedAtOnce) {
+TEST_F(RecorderTest, WithMaxfailEveryModuleConfirmsAtOnce) {
     auto r = confirming_once({.maxfail = 2});
     const Step step = ended(r, first(0), kFails);
     ASSERT_TRUE(step.next);
     EXPECT_EQ(step.next->kind, again);
 }
 
-TEST_F(RecorderTest, AModuleThatCouldNotConfirmLeavesItToAnother) {
+TEST_F(RecorderTest, AnotherModuleConfirmsWhenTheFirstCannot) {
     auto r = confirming_once();
     (void)ended(r, first(0), kFails);
     (void)ended(r, first(1), kFails);
@@ -235,15 +235,15 @@ TEST_F(RecorderTest, AModuleThatCouldNotConfirmLeavesItToAnother) {
     EXPECT_EQ(nothing[1].next->module, 1u);
 }
 
-TEST_F(RecorderTest, ModulesThatWaitWhenARunStopsAreConfirmedByAResume) {
+TEST_F(RecorderTest, ResumeConfirmsModulesThatWaitedWhenTheRunStopped) {
     auto r = confirming_once();
     (void)ended(r, first(0), kFails);
     (void)ended(r, first(1), kFails);
-    EXPECT_EQ(r.cut_short().size(), 2u);
-    EXPECT_TRUE(r.left_something());
+    EXPECT_EQ(r.close_unfinished_modules().size(), 2u);
+    EXPECT_TRUE(r.has_tests_to_resume());
     auto resumed = recorder({Framework::unittest, {}, false, false});
     for (size_t module = 0; module < 2; ++module)
-        EXPECT_TRUE(waits(resumed.take_up(module, stored(module))));
+        EXPECT_TRUE(waits(resumed.resume_module(module, stored(module))));
     const auto steps = resumed.begin();
     ASSERT_EQ(steps.size(), 1u);
     ASSERT_TRUE(steps[0].next);
@@ -251,47 +251,47 @@ TEST_F(RecorderTest, ModulesThatWaitWhenARunStopsAreConfirmedByAResume) {
     EXPECT_EQ(all_steps(resumed, *steps[0].next, {{"x", State::errored}}).size(), 2u);
 
     auto later = recorder({Framework::unittest, {}, false, false});
-    EXPECT_TRUE(later.take_up(0, stored(0)).done);
-    EXPECT_TRUE(waits(later.take_up(1, stored(1))));
+    EXPECT_TRUE(later.resume_module(0, stored(0)).done);
+    EXPECT_TRUE(waits(later.resume_module(1, stored(1))));
     const auto known = later.begin();
     ASSERT_EQ(known.size(), 1u);
     EXPECT_TRUE(known[0].done) << "the stored attempt of the other has confirmed it";
 }
 
-TEST_F(RecorderTest, AConfirmationThatAStopCutsOffIsLeftForAResume) {
+TEST_F(RecorderTest, ResumeRepeatsAnInterruptedConfirmation) {
     auto r = recorder(1);
     r.begin();
     (void)ended(r, first(0), {{"x", State::errored}});
-    EXPECT_FALSE(r.left_something());
+    EXPECT_FALSE(r.has_tests_to_resume());
     const Step step = ended(r, {0, 2, again, {"a.py::x"}}, {{"x", State::not_run}},
                             ProcessEnd::stopped("by a user"));
     ASSERT_TRUE(step.done);
     EXPECT_EQ(states(*step.done), "x=errored ") << "until then it counts";
-    EXPECT_TRUE(r.left_something());
-    const Step resumed = recorder().take_up(0, stored(0));
+    EXPECT_TRUE(r.has_tests_to_resume());
+    const Step resumed = recorder().resume_module(0, stored(0));
     ASSERT_TRUE(resumed.next);
     EXPECT_EQ(resumed.next->kind, again);
 }
 
-TEST_F(RecorderTest, ModulesUnderWayWhenARunStopsCountWithWhatTheForkSaid) {
+TEST_F(RecorderTest, StoppedModulesKeepTheirForkedResults) {
     auto r = recorder(1);
     r.begin();
     (void)ended(r, first(0), {{"x", State::errored}, {"y", State::passed}});
-    EXPECT_FALSE(r.left_something());
-    const auto done = r.cut_short();
+    EXPECT_FALSE(r.has_tests_to_resume());
+    const auto done = r.close_unfinished_modules();
     ASSERT_EQ(done.size(), 1u);
     EXPECT_EQ(states(done[0]), "x=errored y=passed ");
-    EXPECT_TRUE(r.left_something()) << "a resume confirms it";
+    EXPECT_TRUE(r.has_tests_to_resume()) << "a resume confirms it";
     EXPECT_TRUE(r.facts().unexpected);
 }
 
-TEST_F(RecorderTest, AnAttemptThatWasNeverStoredIsWhatItWas) {
+TEST_F(RecorderTest, AnUnstoredAttemptIsReadFromItsFiles) {
     write(0, 1, false, {{"x", State::errored}}, false);
-    EXPECT_TRUE(recorder().take_up(0, {}).done);
+    EXPECT_TRUE(recorder().resume_module(0, {}).done);
     // It began under `--retries`: the planner would not ask for it now.
     write(0, 2, false, {{"x", State::passed}}, false);
     tree.write(archive::attempt_names("a.py", 2, again).only, "a.py::x\n");
-    const Step step = recorder().take_up(0, stored(0));
+    const Step step = recorder().resume_module(0, stored(0));
     ASSERT_EQ(stored(0).size(), 2u);
     EXPECT_EQ(stored(0)[1].kind, again);
     EXPECT_THAT(stored(0)[1].only, ElementsAre("a.py::x"));
@@ -319,17 +319,17 @@ class BusyDatabaseTest : public RecorderTest {
     std::optional<store::Transaction> lock;
 };
 
-TEST_F(BusyDatabaseTest, TheRunGoesOnAndStoresLater) {
+TEST_F(BusyDatabaseTest, TheRunContinuesAndStoresLater) {
     auto r = recorder();
     EXPECT_TRUE(ended(r, first(0), {{"x", State::passed}}, ProcessEnd::exited(0)).done);
     EXPECT_TRUE(ended(r, first(1), {{"x", State::errored}, {"y", State::passed}}).next);
     EXPECT_FALSE(r.trouble());
     EXPECT_EQ(r.stop(), "");
-    const auto waits = r.save_what_waits();
+    const auto waits = r.save_pending();
     ASSERT_FALSE(waits);
     EXPECT_EQ(waits.error().kind, ErrorKind::busy);
     lock.reset();
-    EXPECT_TRUE(r.save_what_waits());
+    EXPECT_TRUE(r.save_pending());
     EXPECT_EQ(stored(0).size(), 1u);
     EXPECT_EQ(stored(1).size(), 1u);
     ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}}, ProcessEnd::exited(0));
@@ -337,7 +337,7 @@ TEST_F(BusyDatabaseTest, TheRunGoesOnAndStoresLater) {
     EXPECT_FALSE(r.trouble());
 }
 
-TEST_F(BusyDatabaseTest, WhatWasNeverStoredIsStoredFromTheFolder) {
+TEST_F(BusyDatabaseTest, UnstoredAttemptsAreStoredFromTheFolder) {
     {
         auto r = recorder();
         ended(r, first(0), {{"x", State::passed}}, ProcessEnd::exited(0));
@@ -355,18 +355,18 @@ TEST_F(BusyDatabaseTest, WhatWasNeverStoredIsStoredFromTheFolder) {
     EXPECT_EQ(stored(1)[1].record.outcome, parsers::ModuleOutcome::completed);
 }
 
-TEST_F(RecorderTest, AFileOfIdsWithoutItsAttemptIsForgotten) {
+TEST_F(RecorderTest, AnIdFileWithoutItsAttemptIsRemoved) {
     const auto stale = tree.write(archive::attempt_names("a.py", 1, rest).only, "a.py::x\n");
-    EXPECT_EQ(recorder().take_up(0, {}).next->kind, whole);
+    EXPECT_EQ(recorder().resume_module(0, {}).next->kind, whole);
     EXPECT_FALSE(std::filesystem::exists(stale));
 }
 
-TEST_F(RecorderTest, WhetherAnAttemptThatWasNeverStoredWasForkedItsEventsSay) {
+TEST_F(RecorderTest, TheEventsOfAnUnstoredAttemptSayThatItWasForked) {
     write(0, 1, true, {{"x", State::errored}}, false);
     write(1, 1, false, {{"x", State::errored}}, false);
     auto r = recorder();
-    EXPECT_EQ(r.take_up(0, {}).next->kind, again);
-    EXPECT_TRUE(r.take_up(1, {}).done);
+    EXPECT_EQ(r.resume_module(0, {}).next->kind, again);
+    EXPECT_TRUE(r.resume_module(1, {}).done);
     EXPECT_TRUE(stored(0)[0].record.forked);
     EXPECT_FALSE(stored(1)[0].record.forked);
 }

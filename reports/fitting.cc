@@ -27,7 +27,7 @@ Section& Document::open(std::string title, std::string items_name, Usefulness us
 }
 
 bool Document::keep(Section::Part& part, size_t item, std::string text) {
-    // Once one was dropped, none that comes later can stay.
+    // After a dropped item, no later one is kept.
     if (part.kept.size() != part.total++) return false;
     kept_bytes_ += text.size();
     part.kept.emplace_back(item, std::move(text));

@@ -1,6 +1,5 @@
-// A page that is made to fit while it is filled: sections of items, of which the least useful go
-// first. Holds no more of them than the page can have. Knows nothing of what the sections say
-// (markdown.cc).
+// A Markdown page that stays within a size while it is filled: items of the least useful section
+// are dropped first. Keeps no more items than fit. Not for content (markdown.cc, porting_pages.cc).
 #pragma once
 
 #include <cstddef>
@@ -14,10 +13,10 @@ namespace compat::reports {
 
 struct Item {
     std::string text{};
-    std::string detail{};  // follows the text; goes before it where space is short
+    std::string detail{};  // follows the text; dropped first
 };
 
-// The lowest number goes first. Details are less useful than the items they belong to.
+// The lowest number is dropped first. Details are less useful than their items.
 struct Usefulness {
     int items = 0;
     int details = 0;
@@ -29,7 +28,7 @@ class Section {
 
   private:
     friend class Document;
-    struct Part {  // items or their details: what was added, and what is kept from the front
+    struct Part {            // items or details; the first of them are kept
         std::string name{};  // in "12 of 40 <name>"
         int usefulness = 0;
         std::size_t total = 0;
@@ -46,16 +45,14 @@ class Document {
 
     std::string head;
 
-    // Sections stand on the page in the order in which they are opened. Without a name for its
-    // items a section has none, only its intro; one that can have items and has none is left out
-    // altogether.
+    // Sections appear in the order in which they are opened. A section without `items_name` has
+    // only its intro. A section with `items_name` is left out if it has no items.
     Section& open(std::string title, std::string items_name = {}, Usefulness usefulness = {},
                   std::string details_name = {});
     void add(Section& section, Item item);
 
-    // The page, with at most `max_bytes` where that is possible: items go from the end of the least
-    // useful section, then from the next; a closing note says how many of each. What is not made of
-    // items stays.
+    // Writes at most `max_bytes` if the fixed parts fit: drops items from the end of the least
+    // useful section, then of the next. A note at the end counts them.
     void write(const Sink& sink);
 
   private:

@@ -14,7 +14,7 @@ namespace compat::reports {
 
 namespace {
 
-// A test's name over all suites.
+// Unique over all suites.
 std::string qualified(const store::CurrentHit& hit) {
     return hit.hit.test.empty() ? std::string{} : hit.suite + "\n" + hit.hit.test;
 }
@@ -85,12 +85,12 @@ std::vector<GapView> ranked_gaps(const GapSources& sources) {
             links.emplace(current.run, links_of(sources.runs.at(current.run), sources));
     }
     std::vector<std::vector<GapHit>> runs;
-    for (auto& [run, of_run] : hits) runs.push_back(std::move(of_run));
-    const auto blocked = analysis::blocked_by(runs);
+    for (auto& [run, hits_of_run] : hits) runs.push_back(std::move(hits_of_run));
+    const auto blocked = analysis::count_blocked(runs);
     std::vector<GapView> views;
-    std::map<std::string_view, int> grave;
+    std::map<std::string_view, int> severity_rank;
     for (size_t i = 0; i < kSeverityNames.size(); ++i)
-        grave[kSeverityNames[i]] = static_cast<int>(i);
+        severity_rank[kSeverityNames[i]] = static_cast<int>(i);
     for (const store::StoredGap& gap : sources.gaps) {
         GapView& view = views.emplace_back(view_of(gap));
         if (const auto at = blocked.find(view.key); at != blocked.end()) {
@@ -100,7 +100,7 @@ std::vector<GapView> ranked_gaps(const GapSources& sources) {
         const auto at = sites.find(view.key);
         if (at == sites.end()) continue;
         for (const auto& [key, site] : at->second) view.hits += site.count;
-        // What happened outside of any known place is counted and has no site.
+        // Hits without a place are counted but have no site.
         at->second.erase(at->second.begin(),
                          std::find_if(at->second.begin(), at->second.end(), [](const auto& entry) {
                              return !std::get<1>(entry.first).empty();
@@ -108,9 +108,9 @@ std::vector<GapView> ranked_gaps(const GapSources& sources) {
         view.sites = sites_of(at->second, links);
     }
     const auto rank = [&](const GapView& gap) {
-        return std::tuple(-gap.unblocked_alone, -gap.tests, -gap.hits, grave[gap.severity]);
+        return std::tuple(-gap.unblocked_alone, -gap.tests, -gap.hits, severity_rank[gap.severity]);
     };
-    // The log is in the order of its symbols, and so are those of one rank.
+    // Stable: gaps of one rank keep the order of their symbols.
     std::stable_sort(views.begin(), views.end(),
                      [&](const GapView& a, const GapView& b) { return rank(a) < rank(b); });
     return views;

@@ -1,4 +1,4 @@
-// A gap as part of a larger report. Not for a report of gaps alone (gaps.h).
+// A gap as a part of another report. Not for a report of gaps alone (gaps.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace compat::reports {
 inline constexpr std::string_view kGapTableHead =
     "| tests blocked | unblocked if fixed alone | gap | kind | device | severity | instead | for "
     "example |\n|---:|---:|---|---|---|---|---|---|\n";
-// A line of that table.
+// A row of that table.
 [[nodiscard]] std::string gap_row(const GapView& gap);
 [[nodiscard]] nlohmann::ordered_json gap_json(const GapView& gap);
 

@@ -1,5 +1,5 @@
-// The gap log as people and programs read it: ranked, with the places where runs met each gap. Not
-// for what is a gap (runner/analysis) nor for keeping them (runner/store/gaps.h).
+// The gap log as reports show it: ranked, with the places where runs met each gap. Not for finding
+// gaps (runner/analysis/gaps.h) nor for storing them (runner/store/gaps.h).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace compat::reports {
 struct GapSite {
     std::string file;  // relative to the suite's root where it is under it
     int line = 0;
-    std::string url;  // empty: there is none that works
+    std::string url;  // empty: it cannot be linked
     std::int64_t count = 0;
     std::int64_t tests = 0;
 };
@@ -33,15 +33,14 @@ struct GapView {
     GapKey key;
     std::string severity;
     std::string status;
-    std::string closed_by;  // a run; empty: open, or closed by hand
+    std::string closed_by;  // a run; empty: open, or set by a person
     std::string equivalent;
     std::string description;
     std::string action;
     std::string issue;
     std::string first_seen, first_torch, last_seen, last_torch;
-    std::int64_t tests = 0;  // that failed of it
-    std::int64_t unblocked_alone =
-        0;  // that would be left with no gap were it fixed alone: at most
+    std::int64_t tests = 0;            // that failed because of it
+    std::int64_t unblocked_alone = 0;  // at most: tests that meet no other gap
     std::int64_t hits = 0;
     std::vector<GapSite> sites;  // most frequent first, kGapSites at most
 };
@@ -53,21 +52,21 @@ inline constexpr std::size_t kGapSites = 20;
 struct GapSources {
     std::vector<store::StoredGap> gaps;
     std::vector<store::CurrentHit> hits;
-    std::map<std::string, store::RunInfo> runs;  // of the hits, by id
+    std::map<std::string, store::RunInfo> runs;  // by id
     std::filesystem::path results;               // absolute: folder of the runs' folders
     std::filesystem::path report_folder;         // relative links start here
 };
 
-// By tests unblocked, then tests blocked, then hits, then severity, then symbol. Reads the suites'
-// sources, to check links.
+// Sorts by tests unblocked, tests blocked, hits, severity and symbol. Reads the suites' sources to
+// check links.
 [[nodiscard]] std::vector<GapView> ranked_gaps(const GapSources& sources);
 
-// The log as it stands, ranked by what each test met when it last ran. `results`: the folder of the
-// store; relative links start at `report_folder`.
+// The whole log, ranked by the hits of each test's last run. `results`: the folder of the store;
+// relative links start at `report_folder`.
 [[nodiscard]] Expected<std::vector<GapView>> current_gaps(
     const store::Store& store, const std::filesystem::path& results,
     const std::filesystem::path& report_folder);
-// Of one run: what it met itself.
+// The gaps that one run met.
 [[nodiscard]] Expected<std::vector<GapView>> gaps_of_run(
     const store::Store& store, const std::string& run, const std::filesystem::path& results,
     const std::filesystem::path& report_folder);

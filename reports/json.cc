@@ -103,7 +103,7 @@ Json test(const CaseView& c) {
             {"reproduce", reproduce(c.reproduce)}};
 }
 
-// Without its cases: their text may be large, and they are written one by one.
+// Without its cases: they may be large and are written one by one.
 Json module(const ModuleView& m) {
     Json out{{"path", m.path},
              {"url", or_null(m.url)},
@@ -166,17 +166,25 @@ Json mismatch(const AccountingMismatch& m) {
     return {{"module", or_null(m.module)}, {"message", m.message}};
 }
 
+Json load_failure(const LoadFailureView& f) {
+    return {{"key_line", f.key_line},
+            {"type", f.type},
+            {"modules", f.modules},
+            {"example", f.module},
+            {"url", or_null(f.url)}};
+}
+
 Json leaked(const LeakedView& p) {
     return {{"module", p.module}, {"pid", p.pid}, {"command", p.command}, {"killed", p.killed}};
 }
 
-// `value` as it stands `depth` levels below the document, whose every level indents by one.
+// `value`, indented for `depth` levels below the document.
 std::string dumped(const Json& value, int depth) {
     const std::string text = value.dump(1, ' ', false, Json::error_handler_t::replace);
     std::string out;
     for (const char c : text) {
         out += c;
-        if (c == '\n') out.append(static_cast<size_t>(depth), ' ');  // in strings there is none
+        if (c == '\n') out.append(static_cast<size_t>(depth), ' ');  // strings have none: escaped
     }
     return out;
 }
@@ -189,17 +197,31 @@ std::string members(const Json& object) {
 
 class JsonReport : public Renderer {
   public:
-    JsonReport(const RunView& view, Sink sink) : sink_(std::move(sink)) {
+    JsonReport(const ReportModel& model, Sink sink) : sink_(std::move(sink)) {
         sink_("{" +
               members({{"format", kReportFormat},
                        {"generator", fmt::format("runner {}", kVersion)},
-                       {"run", run(view)}}) +
+                       {"run", run(model.run)},
+                       {"totals", totals(model.totals)},
+                       {"accounting",
+                        {{"closed", model.accounting.closed},
+                         {"mismatches", list_of(model.accounting.mismatches, mismatch)}}},
+                       {"links",
+                        {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
+                       {"causes", model.causes},
+                       {"load_failures", list_of(model.load_failures, load_failure)}}) +
+              ",\n \"clusters\": [");
+        for (size_t i = 0; i < model.clusters.size(); ++i) item(i > 0, cluster(model.clusters[i]));
+        sink_(std::string(model.clusters.empty() ? "]," : "\n ],") +
+              members({{"gaps", list_of(model.gaps, gap_json)},
+                       {"redirections", list_of(model.redirections, redirection)},
+                       {"leaked_processes", list_of(model.leaked_processes, leaked)}}) +
               ",\n \"modules\": [");
     }
 
     void add(const ModuleView& view) override {
-        std::string text = (any_ ? ",\n  " : "\n  ") + dumped(module(view), 2);
-        any_ = true;
+        std::string text = (has_module_ ? ",\n  " : "\n  ") + dumped(module(view), 2);
+        has_module_ = true;
         const std::string_view end = "]\n  }";
         text.resize(text.size() - end.size());
         sink_(text);
@@ -209,38 +231,22 @@ class JsonReport : public Renderer {
         sink_(end);
     }
 
-    void finish(const ReportModel& model) override {
-        sink_(std::string(any_ ? "\n ]," : "],") +
-              members({{"totals", totals(model.totals)},
-                       {"accounting",
-                        {{"closed", model.accounting.closed},
-                         {"mismatches", list_of(model.accounting.mismatches, mismatch)}}},
-                       {"links",
-                        {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
-                       {"causes", model.causes}}) +
-              ",\n \"clusters\": [");
-        for (size_t i = 0; i < model.clusters.size(); ++i) item(i > 0, cluster(model.clusters[i]));
-        sink_(std::string(model.clusters.empty() ? "]," : "\n ],") +
-              members({{"gaps", list_of(model.gaps, gap_json)},
-                       {"redirections", list_of(model.redirections, redirection)},
-                       {"leaked_processes", list_of(model.leaked_processes, leaked)}}) +
-              "\n}\n");
-    }
+    void finish() override { sink_(has_module_ ? "\n ]\n}\n" : "]\n}\n"); }
 
   private:
-    // Of a list that is too long to be held as a whole.
+    // An item of a list that may be too long for one string.
     void item(bool follows, const Json& value) {
         sink_((follows ? ",\n  " : "\n  ") + dumped(value, 2));
     }
 
     Sink sink_;
-    bool any_ = false;  // module
+    bool has_module_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Renderer> json_report(const RunView& run, Sink sink) {
-    return std::make_unique<JsonReport>(run, std::move(sink));
+std::unique_ptr<Renderer> json_report(const ReportModel& model, Sink sink) {
+    return std::make_unique<JsonReport>(model, std::move(sink));
 }
 
 }  // namespace compat::reports

@@ -1,5 +1,4 @@
-// The report for programs: everything the model holds, versioned (report.schema.json). Not for
-// people.
+// The report for programs: the whole model and every module (report.schema.json). Not for people.
 #pragma once
 
 #include <memory>
@@ -11,7 +10,7 @@ namespace compat::reports {
 // A key removed or re-typed raises this; a key added does not.
 inline constexpr int kReportFormat = 1;
 
-// Writes each module as it comes by; the totals stand after them.
-[[nodiscard]] std::unique_ptr<Renderer> json_report(const RunView& run, Sink sink);
+// Writes the model at once, then each module when it is added.
+[[nodiscard]] std::unique_ptr<Renderer> json_report(const ReportModel& model, Sink sink);
 
 }  // namespace compat::reports

@@ -51,7 +51,7 @@ bool is_web(std::string_view url) {
     return url.starts_with("https://") || url.starts_with("http://");
 }
 
-// Where `root` lies in the git work tree that holds it; empty at its top and outside of any.
+// The path of `root` in its git work tree; empty at the top or without a work tree.
 fs::path prefix_in_work_tree(const fs::path& root) {
     std::error_code error;
     for (fs::path top = root; top.has_relative_path(); top = top.parent_path())
@@ -62,7 +62,7 @@ fs::path prefix_in_work_tree(const fs::path& root) {
     return {};
 }
 
-// A link to a file as a whole: without the part that names the line.
+// Line 0: without the fragment that names the line.
 std::string filled(std::string text, std::string_view path, int line) {
     const size_t fragment = text.find('#');
     if (line == 0 && fragment != std::string::npos &&
@@ -129,7 +129,7 @@ fs::path LinkResolver::relative_to_root(const fs::path& file) const {
     const fs::path plain = (source_.root / file).lexically_normal();
     if (const fs::path relative = plain.lexically_relative(source_.root); inside(relative))
         return relative;
-    // The child may have seen the same place by another name.
+    // The child may have used another name of the root, as through a symbolic link.
     std::error_code error;
     const fs::path real = fs::weakly_canonical(plain, error);
     const fs::path relative = error ? fs::path{} : real.lexically_relative(canonical_root_);
@@ -139,7 +139,7 @@ fs::path LinkResolver::relative_to_root(const fs::path& file) const {
 std::int64_t LinkResolver::lines_of(const fs::path& relative) const {
     const fs::path original = source_.root / relative;
     const fs::path copy = source_.copies / relative;
-    // A copy shows the source as it was when the run was first reported.
+    // A copy keeps the source of the first report of the run.
     auto text = copied_ ? read_file(copy) : read_file(original);
     if (!text && copied_) {
         text = read_file(original);
@@ -161,7 +161,7 @@ const LinkResolver::Target& LinkResolver::target(const std::string& file) {
 }
 
 std::string LinkResolver::resolve(const parsers::Location& place) {
-    if (source_.root.empty()) return {};  // nobody said where the source lies
+    if (source_.root.empty()) return {};  // no source is known
     ++total_;
     target(place.file);
     Target& found = targets_.at(place.file);

@@ -1,5 +1,5 @@
-// From a place in a suite's source to a link that works, checked against the source itself. Not
-// here: what is linked (model.cc), how a link is written down (the renderers).
+// Links places in a suite's source and checks that they exist. Not for which places are linked
+// (model.cc) nor for the link's format (the renderers).
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace compat::reports {
 
-// Where links may lead, best first: `base`; the forge of `remote` at `commit`; copies of the linked
-// files under `copies`, made as they are linked.
+// Targets of links, best first: `base`; the forge of `remote` at `commit`; copies of the linked
+// files under `copies`, made on demand.
 struct LinkSource {
-    std::filesystem::path root;  // the suite's source
-    std::string base;            // "https://…/{commit}/{path}#L{line}"; empty: none
-    std::string remote;          // git remote, in any of git's forms; empty: none
-    std::string commit;          // empty: none
-    bool dirty = false;  // the source differs from `commit`: the forge's lines would not be ours
-    std::filesystem::path copies;         // folder of the copies: "<run folder>/source"
+    std::filesystem::path root;    // the suite's source
+    std::string base;              // "https://…/{commit}/{path}#L{line}"; empty: none
+    std::string remote;            // git remote, in any of git's forms; empty: none
+    std::string commit;            // empty: none
+    bool dirty = false;            // the source differs from `commit`, so the forge's lines may too
+    std::filesystem::path copies;  // folder of the copies: "<run folder>/source"
     std::filesystem::path report_folder;  // relative links start here
 };
 
-// A forge's permanent link for GitHub, GitLab and Gitea (Forgejo, Codeberg) remotes, with {path}
-// and {line} left open; empty for a host of another kind. A password in the remote is left out.
+// A permanent link on GitHub, GitLab or Gitea (Forgejo, Codeberg) with placeholders {path} and
+// {line}; empty for other hosts. Leaves out a password of the remote.
 [[nodiscard]] std::string forge_template(std::string_view remote, std::string_view commit);
 
 // Reads each linked file once, to count its lines.
@@ -34,14 +34,13 @@ class LinkResolver {
   public:
     explicit LinkResolver(LinkSource source);
 
-    // The link for `place`, or empty where the file is not under the root or has no such line. Line
-    // 0 links to the file as a whole. Each call is counted.
+    // The link for `place`; empty if the file is not under the root or lacks the line. Line 0 links
+    // to the whole file. Each call is counted.
     [[nodiscard]] std::string resolve(const parsers::Location& place);
 
-    // The next two are not counted. `file` as shown to people: relative to the root where it is
-    // under it, else as it is.
+    // Not counted. `file` as reports show it: relative to the root if it is under it.
     [[nodiscard]] std::string shown(const std::string& file);
-    // True where `file` belongs to the suite.
+    // Not counted. Whether `file` is under the root.
     [[nodiscard]] bool in_suite(const std::string& file);
 
     [[nodiscard]] std::int64_t total() const { return total_; }
@@ -52,12 +51,12 @@ class LinkResolver {
         bool in_suite = false;
         std::string shown;
         std::filesystem::path relative;     // to the root
-        std::optional<std::int64_t> lines;  // empty: not looked for; -1: no such file
-        std::string path;                   // what a link says, percent-encoded
+        std::optional<std::int64_t> lines;  // empty: not read yet; -1: no such file
+        std::string path;                   // in links, percent-encoded
     };
     const Target& target(const std::string& file);
     std::filesystem::path relative_to_root(const std::filesystem::path& file) const;
-    // Reads the file that links lead to; makes its copy where links lead to copies.
+    // Reads the target; first copies it if links lead to copies.
     std::int64_t lines_of(const std::filesystem::path& relative) const;
 
     LinkSource source_;

@@ -21,8 +21,8 @@ namespace {
 
 constexpr size_t kLongestCell = 200;
 constexpr size_t kSlowest = 10;
-constexpr double kSlow = 0.1;  // seconds: what is faster is not slow, even where nothing is slower
-// Of one traceback; the log and report.json have all of it.
+constexpr double kSlow = 0.1;  // seconds; faster tests are never listed
+// The limit of one traceback; the log and report.json have all of it.
 constexpr size_t kTracebackBytes = 16 * 1024;
 
 // "1 module", "2 modules".
@@ -61,23 +61,24 @@ std::string device_words(const RunView& run) {
 }
 
 // "4 tests to look at, 1 module without a result".
-std::string what_needs_attention(const ReportModel& model, size_t modules_without_result) {
+std::string attention_words(const ReportModel& model) {
     std::vector<std::string> parts;
     if (const size_t tests = bad_count(model.totals); tests > 0)
         parts.push_back(fmt::format("{} to look at", counted(tests, "test")));
-    if (modules_without_result > 0)
+    if (model.modules_without_result > 0)
         parts.push_back(
-            fmt::format("{} without a result", counted(modules_without_result, "module")));
+            fmt::format("{} without a result",
+                        counted(static_cast<size_t>(model.modules_without_result), "module")));
     if (!model.accounting.closed) parts.emplace_back("accounting not closed");
     return parts.empty() ? "nothing needs attention" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string headline(const ReportModel& model, size_t modules_without_result) {
+std::string headline(const ReportModel& model) {
     const RunView& run = model.run;
     return fmt::format(
         "# {}: {}, {}\n\nRun {}, started {}, {} after {}; {}, device {}, torch {}.\n",
         code(run.suite), counted(static_cast<size_t>(model.totals.collected), "test"),
-        what_needs_attention(model, modules_without_result), code(run.id), iso8601(run.started),
+        attention_words(model), code(run.id), iso8601(run.started),
         run.complete ? "complete" : "**not complete**", seconds(run.duration_s),
         run.imported ? "imported"
         : run.shim   ? "shim on"
@@ -115,7 +116,7 @@ std::string how_it_passed(const ReportModel& model) {
     if (model.run.imported) return "Devices were not recorded: the results were imported.\n";
     if (!model.run.shim) return "Devices were not recorded: the shim was off.\n";
     return fmt::format(
-        "Of {} tests that passed or failed, {} exercised a device (target: {}).\n\n"
+        "Of {} tests that passed or failed, {} used an accelerator (target: {}).\n\n"
         "| mark | tests | meaning |\n|---|---:|---|\n"
         "| device | {} | created or moved a tensor on the target accelerator |\n"
         "| fallback | {} | some operation went to the CPU |\n"
@@ -166,7 +167,7 @@ std::string cause_words(const FailureView& failure) {
     return words;
 }
 
-// A failing test: what went wrong stays when space is short; how, goes first.
+// If space is short, the traceback is dropped first.
 Item failing_test(const CaseView& test) {
     Item item;
     item.text = fmt::format("### {}: {}\n\n", name_of(test.state), linked_code(test.id, test.url));
@@ -196,7 +197,7 @@ Item failing_subtest(const CaseView& test, const SubtestView& sub) {
     return item;
 }
 
-// A test whose verdict depends on the process that it ran in.
+// A flaky or fork-sensitive test.
 Item unstable_test(const CaseView& test) {
     std::string states;
     for (const AttemptView& attempt : test.attempts)
@@ -204,8 +205,7 @@ Item unstable_test(const CaseView& test) {
     return {fmt::format("- {}: {}\n", linked_code(test.id, test.url), states)};
 }
 
-// A module that did not end as one should, or never ran.
-Item troubled_module(const ModuleView& module) {
+Item incomplete_module(const ModuleView& module) {
     std::string text =
         fmt::format("- **{}**: {}", name_of(module.outcome), linked_code(module.path, module.url));
     if (!module.reason.empty()) text += ": " + code(module.reason);
@@ -225,7 +225,7 @@ std::string module_row(const ModuleView& module) {
            "\n";
 }
 
-// A list too long for a table (installed packages) is folded away below it.
+// A long value, as the list of installed packages, is folded below the table.
 std::vector<Item> environment(const RunView& run) {
     std::vector<Item> rows, below;
     const auto add = [&](std::string_view name, const std::string& value) {
@@ -257,66 +257,59 @@ std::vector<Item> environment(const RunView& run) {
     return rows;
 }
 
-// Keeps of the modules what the page can show, and what it sums up: a row for each module, reasons,
-// the slowest.
+// A load failure with a known cause is a row of the model's load_failures.
+bool is_load_failure(const ModuleView& module) {
+    return module.outcome == ModuleOutcome::load_error &&
+           std::any_of(module.cases.begin(), module.cases.end(),
+                       [](const CaseView& test) { return test.failure.has_value(); });
+}
+
+// Keeps what the page can show, and of all modules a row, reasons of skips and the slowest tests.
 class MarkdownReport : public Renderer {
   public:
-    MarkdownReport(size_t max_bytes, Sink sink) : page_(max_bytes), sink_(std::move(sink)) {
+    MarkdownReport(const ReportModel& model, size_t max_bytes, Sink sink)
+        : page_(max_bytes), sink_(std::move(sink)) {
         not_run_.intro = "| tests | reason |\n|---:|---|\n";
         skips_.intro = "| tests | reason | for example |\n|---:|---|---|\n";
-        redirections_.intro =
-            "| times | tests | kind | operation | asked | given | where |\n"
-            "|---:|---:|---|---|---|---|---|\n";
-        gaps_.intro = kGapTableHead;
-        clusters_.intro = "| tests | cause | what went wrong | for example |\n|---:|---|---|---|\n";
         slowest_.intro = "| time | test |\n|---:|---|\n";
-        environment_.intro = "| | |\n|---|---|\n";
-        mismatches_.intro =
-            "These figures do not agree; the totals below cannot be relied upon.\n\n";
-    }
-
-    void add(const ModuleView& module) override {
-        const bool in_order =
-            module.outcome == ModuleOutcome::completed || module.outcome == ModuleOutcome::no_tests;
-        without_result_ += !in_order && module.cases.empty();
-        if (module.outcome != ModuleOutcome::completed)
-            page_.add(troubled_, troubled_module(module));
-        add_to_folder(module);
-        if (module.dropped_log_bytes > 0)
-            page_.add(findings_,
-                      {fmt::format("- {}: {} bytes from the middle of its log were dropped\n",
-                                   code(module.path), module.dropped_log_bytes)});
-        for (const std::string& diagnostic : module.diagnostics)
-            page_.add(findings_, {fmt::format("- {}: {}\n", code(module.path), code(diagnostic))});
-        for (const CaseView& test : module.cases) add(test);
-    }
-
-    void finish(const ReportModel& model) override {
-        page_.head = headline(model, without_result_);
-        for (const AccountingMismatch& m : model.accounting.mismatches)
-            page_.add(mismatches_,
-                      {fmt::format("- {}{}\n", m.module.empty() ? "" : code(m.module) + ": ",
-                                   code(m.message))});
+        page_.head = headline(model);
         totals_.intro = totals_words(model);
-        add_causes(model);
-        for (const GapView& gap : model.gaps) page_.add(gaps_, {gap_row(gap)});
         how_it_passed_.intro = how_it_passed(model);
-        for (const auto& [reason, count] : reasons_not_run_)
-            page_.add(not_run_, {row(count, code(reason)) + "\n"});
-        finish_skips();
-        finish_folders();
-        for (const RedirectionView& r : model.redirections)
-            page_.add(redirections_, {row(r.count, r.tests, code(r.kind), code(r.op), code(r.from),
-                                          code(r.to), linked_code(place(r.file, r.line), r.url)) +
-                                      "\n"});
-        for (const SlowTest& test : slow_tests_)
-            page_.add(slowest_,
-                      {row(seconds(test.duration_s), linked_code(test.id, test.url)) + "\n"});
+        add_mismatches(model);
+        add_causes(model);
+        add_gaps(model);
+        add_load_failures(model);
+        add_redirections(model);
         for (const LeakedView& p : model.leaked_processes)
             page_.add(leaked_,
                       {fmt::format("- {}: process {}, {}{}\n", code(p.module), p.pid,
                                    code(p.command), p.killed ? "" : " (it could not be killed)")});
+        environment_.intro = "| | |\n|---|---|\n";
         for (Item& line : environment(model.run)) page_.add(environment_, std::move(line));
+    }
+
+    void add(const ModuleView& module) override {
+        if (module.outcome != ModuleOutcome::completed && !is_load_failure(module))
+            page_.add(incomplete_, incomplete_module(module));
+        add_to_folder(module);
+        if (module.dropped_log_bytes > 0)
+            page_.add(diagnostics_,
+                      {fmt::format("- {}: {} bytes from the middle of its log were dropped\n",
+                                   code(module.path), module.dropped_log_bytes)});
+        for (const std::string& diagnostic : module.diagnostics)
+            page_.add(diagnostics_,
+                      {fmt::format("- {}: {}\n", code(module.path), code(diagnostic))});
+        for (const CaseView& test : module.cases) add(test);
+    }
+
+    void finish() override {
+        for (const auto& [reason, count] : reasons_not_run_)
+            page_.add(not_run_, {row(count, code(reason)) + "\n"});
+        finish_skips();
+        finish_folders();
+        for (const SlowTest& test : slow_tests_)
+            page_.add(slowest_,
+                      {row(seconds(test.duration_s), linked_code(test.id, test.url)) + "\n"});
         page_.write(sink_);
     }
 
@@ -356,6 +349,15 @@ class MarkdownReport : public Renderer {
         if (test.duration_s >= kSlow) add_slow(test);
     }
 
+    void add_mismatches(const ReportModel& model) {
+        mismatches_.intro =
+            "These figures do not agree; the totals below cannot be relied upon.\n\n";
+        for (const AccountingMismatch& m : model.accounting.mismatches)
+            page_.add(mismatches_,
+                      {fmt::format("- {}{}\n", m.module.empty() ? "" : code(m.module) + ": ",
+                                   code(m.message))});
+    }
+
     void add_causes(const ReportModel& model) {
         std::string causes;
         for (const auto& [cause, tests] : causes_by_tests(model))
@@ -363,12 +365,37 @@ class MarkdownReport : public Renderer {
         if (!causes.empty())
             clusters_.intro = fmt::format(
                 "| tests | cause | means |\n|---:|---|---|\n{}\nWhere to look first: "
-                "docs/reference/diagnosis.md.\n\n{}",
-                causes, clusters_.intro);
+                "docs/reference/diagnosis.md.\n\n",
+                causes);
+        clusters_.intro +=
+            "| tests | cause | what went wrong | for example |\n|---:|---|---|---|\n";
         for (const ClusterView& c : model.clusters)
             page_.add(clusters_, {row(c.tests, code(c.cause), code(c.key_line, kLongestCell),
                                       linked_code(c.example, c.url)) +
                                   "\n"});
+    }
+
+    void add_gaps(const ReportModel& model) {
+        gaps_.intro = kGapTableHead;
+        for (const GapView& gap : model.gaps) page_.add(gaps_, {gap_row(gap)});
+    }
+
+    void add_load_failures(const ReportModel& model) {
+        load_failures_.intro = "| modules | what went wrong | for example |\n|---:|---|---|\n";
+        for (const LoadFailureView& f : model.load_failures)
+            page_.add(load_failures_, {row(f.modules, code(f.key_line, kLongestCell),
+                                           linked_code(f.module, f.url)) +
+                                       "\n"});
+    }
+
+    void add_redirections(const ReportModel& model) {
+        redirections_.intro =
+            "| times | tests | kind | operation | asked | given | where |\n"
+            "|---:|---:|---|---|---|---|---|\n";
+        for (const RedirectionView& r : model.redirections)
+            page_.add(redirections_, {row(r.count, r.tests, code(r.kind), code(r.op), code(r.from),
+                                          code(r.to), linked_code(place(r.file, r.line), r.url)) +
+                                      "\n"});
     }
 
     void add_slow(const CaseView& test) {
@@ -402,7 +429,7 @@ class MarkdownReport : public Renderer {
     void finish_folders() {
         bool first = true;
         for (const auto& [name, folder] : folders_) {
-            // A folder's head goes with its first module.
+            // The head belongs to the first module, so that both are dropped together.
             std::string head = fmt::format(
                 "{}### {}: {}, {}\n\n| module | outcome | tests | states | time |\n"
                 "|---|---|---:|---|---:|\n",
@@ -415,8 +442,7 @@ class MarkdownReport : public Renderer {
 
     Document page_;
     Sink sink_;
-    // In the order of the page. The number says how useful a section's items are, and after it
-    // their details: where space is short, the lowest goes first.
+    // In the order of the page. The numbers rank items and details: the lowest is dropped first.
     Section& mismatches_ = page_.open("Accounting does not close", "mismatches", {.items = 100});
     Section& totals_ = page_.open("Totals");
     Section& clusters_ = page_.open("Failures by cause", "causes of failures", {.items = 88});
@@ -426,7 +452,9 @@ class MarkdownReport : public Renderer {
                                    "tracebacks and commands of tests that need attention");
     Section& subtests_ = page_.open("Sub-tests that failed", "failed sub-tests",
                                     {.items = 80, .details = 45}, "tracebacks of failed sub-tests");
-    Section& troubled_ =
+    Section& load_failures_ =
+        page_.open("Modules that could not be loaded", "causes of load failures", {.items = 87});
+    Section& incomplete_ =
         page_.open("Modules that did not complete", "modules that did not complete", {.items = 85});
     Section& not_run_ = page_.open("Tests not run", "reasons why tests did not run", {.items = 70});
     Section& flaky_ = page_.open("Flaky tests", "flaky tests", {.items = 75});
@@ -439,10 +467,9 @@ class MarkdownReport : public Renderer {
     Section& redirections_ = page_.open("Redirections", "sites of redirection", {.items = 30});
     Section& slowest_ = page_.open("Slowest tests", "slowest tests", {.items = 10});
     Section& leaked_ = page_.open("Leaked processes", "leaked processes", {.items = 60});
-    Section& findings_ =
+    Section& diagnostics_ =
         page_.open("Odd things in the files of this run", "odd things", {.items = 20});
     Section& environment_ = page_.open("Environment", "lines of the environment", {.items = 65});
-    size_t without_result_ = 0;
     std::map<std::string, std::int64_t> reasons_not_run_;
     std::map<std::string, Skips> reasons_of_skips_;
     std::map<std::string, Folder> folders_;
@@ -451,8 +478,8 @@ class MarkdownReport : public Renderer {
 
 }  // namespace
 
-std::unique_ptr<Renderer> markdown_report(size_t max_bytes, Sink sink) {
-    return std::make_unique<MarkdownReport>(max_bytes, std::move(sink));
+std::unique_ptr<Renderer> markdown_report(const ReportModel& model, size_t max_bytes, Sink sink) {
+    return std::make_unique<MarkdownReport>(model, max_bytes, std::move(sink));
 }
 
 }  // namespace compat::reports

@@ -8,12 +8,12 @@
 
 namespace compat::reports {
 
-// Where nobody says another bound: more than people read, less than what a viewer chokes on.
+// The default limit: more than people read, less than viewers fail on.
 inline constexpr std::size_t kMarkdownBytes = 8 << 20;
 
-// GitHub-flavoured Markdown. To stay within `max_bytes`, detail is dropped from the end of the
-// least useful section first, and the report says exactly what was left out; a report cannot get
-// smaller than its headline.
-[[nodiscard]] std::unique_ptr<Renderer> markdown_report(std::size_t max_bytes, Sink sink);
+// GitHub-flavoured Markdown. To stay within `max_bytes`, drops items from the end of the least
+// useful section first and lists what was left out. The headline always stays.
+[[nodiscard]] std::unique_ptr<Renderer> markdown_report(const ReportModel& model,
+                                                        std::size_t max_bytes, Sink sink);
 
 }  // namespace compat::reports

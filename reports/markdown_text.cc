@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";     // …
-// Stands for a bar that a backslash comes before: readers differ on what the two mean in a table.
+// Replaces a bar after a backslash: in tables, Markdown readers disagree on that pair.
 constexpr std::string_view kWideBar = "\xef\xbd\x9c";  // ｜
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// Length of the well-formed UTF-8 sequence at the start of `text`, 0 where there is none.
+// Length of the well-formed UTF-8 sequence at the start of `text`; 0: none.
 size_t sequence_length(std::string_view text) {
     const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char first = at(0);
@@ -25,7 +25,7 @@ size_t sequence_length(std::string_view text) {
     if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
     for (size_t i = 1; i < length; ++i)
         if (!is_continuation(text[i])) return 0;
-    // Overlong forms, surrogates, and what lies beyond Unicode.
+    // Overlong forms, surrogates, and code points beyond Unicode.
     if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) > 0x9f) ||
         (first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f))
         return 0;
@@ -173,7 +173,7 @@ std::string fenced(std::string_view language, std::string_view text, size_t max_
     std::string body = printable(text);
     while (body.ends_with('\n')) body.pop_back();
     if (body.size() > max_bytes) {
-        // A third for the head, the rest for the end, which says what went wrong.
+        // A third for the head, the rest for the end, which has the error.
         const size_t head = body.rfind('\n', max_bytes / 3);
         const size_t begin = head == std::string::npos ? 0 : head + 1;
         const size_t end =

@@ -1,5 +1,5 @@
-// Text from outside as Markdown: whatever it holds, it can neither end its place nor begin
-// something else. The rule is one: what comes from outside stands in a code span or a fence. Pure.
+// Escapes text from outside for Markdown: it stands in a code span or a fence and cannot end it.
+// Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,14 +13,14 @@ namespace compat::reports {
 // Valid UTF-8 without terminal escapes and control characters; line ends as "\n", tabs kept.
 [[nodiscard]] std::string printable(std::string_view text);
 
-// One line in a code span: line ends become spaces. At most `max_chars`
-// characters, the rest as "…". Empty for an empty text.
+// A code span of one line: line ends become spaces. Longer text is cut to `max_chars` characters
+// and "…". Empty for empty text.
 [[nodiscard]] std::string code(std::string_view text, std::size_t max_chars = 500);
 
-// Markdown as a table's cell, which bars would end, in a code span, too.
+// Markdown as a table cell: escapes bars, which end a cell even in a code span.
 [[nodiscard]] std::string cell(std::string_view markdown);
 
-// A table's row without its line end. Cells are Markdown already.
+// A table row without its line end. Cells are Markdown.
 template <class... Cells>
 [[nodiscard]] std::string row(const Cells&... cells) {
     std::string line = "|";
@@ -28,14 +28,14 @@ template <class... Cells>
     return line;
 }
 
-// A code span that leads to `url`; without one, the code span alone.
+// A linked code span; without `url` a plain one.
 [[nodiscard]] std::string linked_code(std::string_view text, std::string_view url);
 
-// As part of an HTML element, on one line.
+// Escaped for an HTML element, on one line.
 [[nodiscard]] std::string html(std::string_view text);
 
-// A fenced block; ends with a line end. Of more than `max_bytes` the middle lines are left out, and
-// the block says how many.
+// A fenced block that ends with a line end. If it exceeds `max_bytes`, a note replaces the middle
+// lines.
 [[nodiscard]] std::string fenced(std::string_view language, std::string_view text,
                                  std::size_t max_bytes = std::string_view::npos);
 

@@ -33,7 +33,7 @@ std::string quoted(const std::vector<std::string>& words) {
     return fmt::format("{}", fmt::join(out, " "));
 }
 
-// A regular expression of CTest's that matches `name` alone.
+// A regular expression for CTest that matches only `name`.
 std::string exact_pattern(std::string_view name) {
     std::string pattern = "^";
     for (const char c : name) {
@@ -45,7 +45,7 @@ std::string exact_pattern(std::string_view name) {
 
 struct ModuleVerdicts {
     analysis::Verdicts verdicts;
-    std::vector<std::vector<AttemptView>> attempts;  // of each case, where it had several
+    std::vector<std::vector<AttemptView>> attempts;  // by case; empty if it had one
 };
 
 ModuleVerdicts verdicts_of(const store::StoredModule& module) {
@@ -57,10 +57,10 @@ ModuleVerdicts verdicts_of(const store::StoredModule& module) {
         return all;
     }
     all.verdicts = analysis::verdicts_of_jobs(module.attempts);
-    for (const analysis::Verdict& verdict : all.verdicts.of) {
+    for (const analysis::Verdict& verdict : all.verdicts.tests) {
         auto& views = all.attempts.emplace_back();
-        if (verdict.tries.size() < 2) continue;
-        for (const analysis::Try& at : verdict.tries) {
+        if (verdict.attempts.size() < 2) continue;
+        for (const analysis::CaseAttempt& at : verdict.attempts) {
             const store::JobResult& job = module.attempts[at.attempt];
             const CaseRecord& test = job.record.cases[at.row];
             views.push_back({job.attempt, job.kind, job.record.forked, test.state, test.duration_s,
@@ -98,72 +98,40 @@ class ModelBuilder::Impl {
           options_(std::move(options)),
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
-        model_.run = run_view(run);
-        // What a file's totals are of is more than a module, often: they were compared as it was
-        // read.
+        model_.run = run_ = run_view(run);
+        // The totals of an imported file often cover several modules: import compared them.
         if (model_.run.imported && run.end)
             for (const store::StoredMismatch& mismatch : run.end->mismatches)
                 model_.accounting.mismatches.push_back({mismatch.module, mismatch.message});
     }
 
-    const RunView& run() const { return model_.run; }
+    const RunView& run() const { return run_; }
 
     ModuleView add(const store::StoredModule& module) {
         const ModuleVerdicts merged = verdicts_of(module);
         const ModuleRecord& record = merged.verdicts.record;
-        const std::string file = (fs::path(info_.root) / module.path).string();
-
-        ModuleView view;
-        view.path = module.path;
-        view.url = links_.resolve({file, 0});
-        view.outcome = record.outcome;
-        view.reason = record.reason;
-        view.attempts = static_cast<int>(module.attempts.size());
-        view.last_known_cases = module.last_known_cases;
-        for (const store::JobResult& job : module.attempts) {
-            add_cost(view, job);
-            for (const parsers::Diagnostic& d : job.record.diagnostics)
-                view.diagnostics.push_back(fmt::format(
-                    "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));
+        ModuleView view = view_of(module, merged);
+        std::int64_t flaky = 0;
+        for (const CaseView& test : view.cases) {
+            flaky += test.flaky;
+            if (needs_attention(test.state)) collect_causes(test);
+        }
+        const bool in_order =
+            record.outcome == ModuleOutcome::completed || record.outcome == ModuleOutcome::no_tests;
+        model_.modules_without_result += !in_order && view.cases.empty();
+        for (const store::JobResult& job : module.attempts)
             for (const LeakedProcess& process : job.leaked)
                 model_.leaked_processes.push_back(
                     {module.path, process.pid, quoted(process.argv), process.killed});
-        }
-        if (!module.attempts.empty()) {
-            view.log = module.attempts.back().log;
-            view.log_url = log_url(view.log);
-            view.process_end = module.attempts.back().process_end;
-        }
-        if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
-            view.reproduce = reproduce(module.path, module.path, {});
-
-        const auto marks = analysis::marks_of(record);
-        const auto used_accelerator = analysis::used_accelerator(record);
-        view.cases.reserve(record.cases.size());
-        std::int64_t flaky = 0;
-        for (size_t i = 0; i < record.cases.size(); ++i) {
-            CaseView test = case_view(record.cases[i], file, module.path);
-            for (const auto name : marks[i].names()) test.marks.emplace_back(name);
-            test.used_accelerator = used_accelerator[i];
-            if (!module.attempts.empty()) {
-                test.attempts = merged.attempts[i];
-                if (needs_attention(test.state)) {
-                    test.log = module.attempts[merged.verdicts.of[i].decisive.attempt].log;
-                    test.log_url = log_url(test.log);
-                }
-                test.flaky = merged.verdicts.of[i].flaky;
-                test.fork_sensitive = merged.verdicts.of[i].fork_sensitive;
-            }
-            flaky += test.flaky;
-            ++view.states[static_cast<size_t>(test.state)];
-            if (needs_attention(test.state)) collect_causes(test);
-            view.cases.push_back(std::move(test));
-        }
         analysis::add(totals_, record, flaky);
-        if (record.outcome == ModuleOutcome::load_error) collect_load_failure(record);
-        if (!model_.run.imported) add_mismatches(module);
+        if (record.outcome == ModuleOutcome::load_error) collect_load_failure(record, view.url);
+        if (!run_.imported) add_mismatches(module);
         collect_sites(record);
         return view;
+    }
+
+    ModuleView view(const store::StoredModule& module) {
+        return view_of(module, verdicts_of(module));
     }
 
     ReportModel finish() {
@@ -185,6 +153,53 @@ class ModelBuilder::Impl {
         std::int64_t count = 0;
         std::int64_t tests = 0;
     };
+
+    ModuleView view_of(const store::StoredModule& module, const ModuleVerdicts& merged) {
+        const ModuleRecord& record = merged.verdicts.record;
+        const std::string file = (fs::path(info_.root) / module.path).string();
+
+        ModuleView view;
+        view.path = module.path;
+        view.url = links_.resolve({file, 0});
+        view.outcome = record.outcome;
+        view.reason = record.reason;
+        view.attempts = static_cast<int>(module.attempts.size());
+        view.last_known_cases = module.last_known_cases;
+        for (const store::JobResult& job : module.attempts) {
+            add_cost(view, job);
+            for (const parsers::Diagnostic& d : job.record.diagnostics)
+                view.diagnostics.push_back(fmt::format(
+                    "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));
+        }
+        if (!module.attempts.empty()) {
+            view.log = module.attempts.back().log;
+            view.log_url = log_url(view.log);
+            view.process_end = module.attempts.back().process_end;
+        }
+        if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
+            view.reproduce = reproduce(module.path, module.path, {});
+
+        const auto marks = analysis::marks_of(record);
+        const auto used_accelerator = analysis::used_accelerator(record);
+        view.cases.reserve(record.cases.size());
+        for (size_t i = 0; i < record.cases.size(); ++i) {
+            CaseView test = case_view(record.cases[i], file, module.path);
+            for (const auto name : marks[i].names()) test.marks.emplace_back(name);
+            test.used_accelerator = used_accelerator[i];
+            if (!module.attempts.empty()) {
+                test.attempts = merged.attempts[i];
+                if (needs_attention(test.state)) {
+                    test.log = module.attempts[merged.verdicts.tests[i].decisive.attempt].log;
+                    test.log_url = log_url(test.log);
+                }
+                test.flaky = merged.verdicts.tests[i].flaky;
+                test.fork_sensitive = merged.verdicts.tests[i].fork_sensitive;
+            }
+            ++view.states[static_cast<size_t>(test.state)];
+            view.cases.push_back(std::move(test));
+        }
+        return view;
+    }
 
     static RunView run_view(const store::StoredRun& run) {
         const store::RunInfo& info = run.info;
@@ -215,7 +230,7 @@ class ModelBuilder::Impl {
         return view;
     }
 
-    void collect_load_failure(const ModuleRecord& record) {
+    void collect_load_failure(const ModuleRecord& record, const std::string& url) {
         const auto failed = std::find_if(record.cases.begin(), record.cases.end(),
                                          [](const CaseRecord& test) { return !!test.failure; });
         if (failed == record.cases.end()) return;
@@ -224,7 +239,7 @@ class ModelBuilder::Impl {
         auto known = std::find_if(all.begin(), all.end(),
                                   [&](const auto& other) { return other.key_line == cause; });
         if (known == all.end())
-            known = all.insert(all.end(), {cause, failed->failure->type, record.path, 0});
+            known = all.insert(all.end(), {cause, failed->failure->type, record.path, url, 0});
         ++known->modules;
     }
 
@@ -236,7 +251,7 @@ class ModelBuilder::Impl {
                                    .generic_string());
     }
 
-    // "attempt 2: " where there were several.
+    // "attempt 2: " if there were several.
     static std::string attempt_words(const store::StoredModule& module,
                                      const store::JobResult& job) {
         return module.attempts.size() > 1 ? fmt::format("attempt {}: ", job.attempt)
@@ -258,7 +273,7 @@ class ModelBuilder::Impl {
         view.reason = record.reason;
         view.pseudo = record.pseudo;
         view.duration_s = record.duration_s;
-        // What has no place of its own (a module that could not be imported) is at its module.
+        // A row without a place, as of a module that could not be loaded, links to the module.
         const parsers::Location place =
             record.location.file.empty() ? parsers::Location{module_file, 0} : record.location;
         view.file = links_.shown(place.file);
@@ -306,13 +321,13 @@ class ModelBuilder::Impl {
         return view;
     }
 
-    // `target` in the runner's words, `name` in the framework's own; of the whole module it is
-    // empty. What others ran no command of ours runs again.
+    // `target` for the runner, `name` for the framework (empty: the whole module). None for
+    // imported results.
     std::optional<Reproduce> reproduce(const std::string& target, const std::string& module,
                                        const std::string& name) const {
-        if (model_.run.imported) return std::nullopt;
+        if (run_.imported) return std::nullopt;
         std::vector<std::string> runner = info_.rerun_argv;
-        // Before what follows "--", which is for the framework.
+        // "--" and what follows is for the framework.
         runner.insert(std::find(runner.begin(), runner.end(), "--"), target);
         std::vector<std::string> plain;
         for (const auto& [variable, value] : info_.env)
@@ -343,7 +358,7 @@ class ModelBuilder::Impl {
         return {info_.python, "-m", framework, "-v", name.empty() ? module : name};
     }
 
-    // No test belongs to two modules: each module's tests can be counted by themselves.
+    // A test belongs to one module, so modules can be counted one at a time.
     void collect_sites(const ModuleRecord& record) {
         std::set<std::pair<const Site*, std::string_view>> seen;
         for (const parsers::DeviceEvent& event : record.device_events) {
@@ -354,7 +369,7 @@ class ModelBuilder::Impl {
         }
     }
 
-    // A test is in a cluster once, however many of its sub-tests failed alike.
+    // A test counts once in a cluster, whatever the number of its sub-tests in it.
     void collect_causes(const CaseView& test) {
         std::set<std::string_view> seen;
         const auto add = [&](const FailureView& failure) {
@@ -396,7 +411,7 @@ class ModelBuilder::Impl {
             view.count = site.count;
             view.tests = site.tests;
         }
-        // Equal counts stay in the order of their keys, so that two reports of a run are the same.
+        // Stable, so that two reports of one run are equal.
         std::stable_sort(model_.redirections.begin(), model_.redirections.end(),
                          [](const auto& a, const auto& b) { return a.count > b.count; });
     }
@@ -415,6 +430,7 @@ class ModelBuilder::Impl {
 
     store::RunInfo info_;
     ModelOptions options_;
+    RunView run_;
     LinkResolver links_;
     analysis::Totals totals_;
     std::map<SiteKey, Site> sites_;
@@ -430,5 +446,6 @@ ModelBuilder::~ModelBuilder() = default;
 const RunView& ModelBuilder::run() const { return impl_->run(); }
 ModuleView ModelBuilder::add(const store::StoredModule& module) { return impl_->add(module); }
 ReportModel ModelBuilder::finish() { return impl_->finish(); }
+ModuleView ModelBuilder::view(const store::StoredModule& module) { return impl_->view(module); }
 
 }  // namespace compat::reports

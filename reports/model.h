@@ -1,7 +1,6 @@
-// Everything a report may say about a run, worked out once, so that every format says the same: of
-// each module a view, which passes by and is not kept, and of the run as a whole the model, whose
-// size does not depend on how many tests there are. Values only: a renderer reads these and nothing
-// else. Not here: how things look (markdown.h, json.h).
+// The content of a run's reports, computed once so that all formats show the same: a view of each
+// module, one at a time, and the model of the whole run, whose size does not grow with tests.
+// Values only. Not for formats (markdown.h, json.h).
 #pragma once
 
 #include <array>
@@ -29,9 +28,9 @@ namespace compat::reports {
 
 using analysis::needs_attention;
 
-// A URL is empty where there is none that works: the text is then printed plainly.
+// An empty URL: the place cannot be linked, and its text is shown plainly.
 struct FrameView {
-    std::string file;  // relative to the suite's root where it is under it
+    std::string file;  // relative to the suite's root if it is under it
     int line = 0;
     std::string function;
     bool in_suite = false;
@@ -42,18 +41,18 @@ struct FailureView {
     std::string type;
     std::string message;
     std::string key_line;
-    std::string cause;        // words of parsers/diagnosis.h; empty: not diagnosed
+    std::string cause;        // name in parsers/diagnosis.h; empty: not diagnosed
     std::string error_class;  // empty: no device refused anything
     std::string confidence;
-    std::string rule;       // id in parsers/rules.json; empty: none held
-    std::string signature;  // what it has in common with equal failures
+    std::string rule;       // id in parsers/rules.json; empty: none matched
+    std::string signature;  // equal for equal failures
     std::string traceback;
     std::vector<FrameView> frames;  // outermost first
     std::vector<FailureView> also;  // further failures of the same test
 };
 
 struct SubtestView {
-    std::string id;  // of the test, and " (i=3)"
+    std::string id;  // the test's id and " (i=3)"
     parsers::State state = parsers::State::passed;
     std::string reason;
     std::optional<FailureView> failure;
@@ -89,12 +88,12 @@ struct CaseView {
     std::string url;
     std::vector<std::string> marks;  // device, fallback, redirected, untouched
     bool used_accelerator = false;   // in any state (analysis::used_accelerator)
-    std::string log;                 // of the attempt that decided; of what needs attention
+    std::string log;                 // of the attempt that decided; empty unless it needs attention
     std::string log_url;
-    std::vector<AttemptView> attempts;  // only where there were several
+    std::vector<AttemptView> attempts;  // only if there were several
     std::vector<SubtestView> subtests;
     std::optional<FailureView> failure;
-    std::optional<Reproduce> reproduce;  // of what nobody wants to see (needs_attention)
+    std::optional<Reproduce> reproduce;  // if needs_attention(state)
 };
 
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
@@ -108,11 +107,11 @@ struct ModuleView : AttemptCost {  // of all attempts
     std::string log;          // of the last attempt, relative to the run's folder
     std::string log_url;      // relative to the report's folder
     std::string process_end;  // of the last attempt
-    std::optional<std::int64_t> last_known_cases;  // where this run does not know them
+    std::optional<std::int64_t> last_known_cases;  // if this run does not know them
     std::vector<std::string> diagnostics;
     std::vector<CaseView> cases;
     StateCounts states{};
-    std::optional<Reproduce> reproduce;  // where the module itself did not end well
+    std::optional<Reproduce> reproduce;  // if the module did not end in order
 
     [[nodiscard]] std::int64_t count(parsers::State state) const {
         return states[static_cast<size_t>(state)];
@@ -124,7 +123,7 @@ struct Totals {
     std::int64_t collected = 0;
     StateCounts states{};
     std::int64_t flaky = 0;
-    std::int64_t device = 0;  // these four: tests with that mark
+    std::int64_t device = 0;  // this and the next three: tests with that mark
     std::int64_t fallback = 0;
     std::int64_t redirected = 0;
     std::int64_t untouched = 0;
@@ -135,7 +134,7 @@ struct Totals {
 };
 
 struct AccountingMismatch {
-    std::string module;   // empty: the run as a whole
+    std::string module;   // empty: the whole run
     std::string message;  // names both figures
 };
 
@@ -153,13 +152,13 @@ struct RedirectionView {
     int line = 0;
     std::string url;
     std::int64_t count = 0;
-    std::int64_t tests = 0;  // how many tests came by here
+    std::int64_t tests = 0;  // tests that reached it
 };
 
-// Failures with one signature. A run may have as many as tests: what each says alone stays with it.
+// Failures with one signature. A run may have one for each test, so only common facts are here.
 struct ClusterView {
     std::string signature;
-    std::string cause;  // these five as FailureView has them
+    std::string cause;  // this and the next four as in FailureView
     std::string error_class;
     std::string confidence;
     std::string rule;
@@ -176,11 +175,12 @@ struct LeakedView {
     bool killed = true;
 };
 
-// Modules that could not be loaded, for one cause.
+// Modules that could not be loaded for one cause.
 struct LoadFailureView {
     std::string key_line;
     std::string type;
-    std::string module;  // the first of them
+    std::string module;  // the first
+    std::string url;     // of that module
     std::int64_t modules = 0;
 };
 
@@ -191,9 +191,9 @@ struct RunView {
     std::string framework;
     WallTime started{};
     double duration_s = 0;
-    bool complete = false;  // false: interrupted, still going on, or killed
+    bool complete = false;  // false: interrupted, running or killed
     std::optional<int> exit_code;
-    bool imported = false;  // others made these results: no command of ours runs them again
+    bool imported = false;  // results of another runner: we cannot run them again
     bool shim = true;
     std::string policy;
     bool masquerade = false;
@@ -205,41 +205,40 @@ struct RunView {
     std::string torch;
     std::string root;
     std::string python;       // the environment's interpreter
-    std::string command;      // the command line as it was typed, quoted
-    std::string selection;    // the same for runs that were asked for the same tests
+    std::string command;      // the command line, quoted
+    std::string selection;    // equal for runs that select equal tests
     std::string fingerprint;  // a JSON object
 };
 
 struct ReportModel {
     RunView run;
     Totals totals;
+    std::int64_t modules_without_result = 0;  // neither in order nor with a row
     Accounting accounting;
     std::int64_t links_total = 0;
     std::int64_t links_unresolved = 0;
-    std::map<std::string, std::int64_t> causes;  // tests that need attention, by their failure's
-    std::vector<ClusterView> clusters;           // of those tests; most frequent first
-    std::vector<GapView> gaps;                   // that the run met; ranked
+    std::map<std::string, std::int64_t> causes;  // of tests that need attention: count by cause
+    std::vector<ClusterView> clusters;           // most frequent first
+    std::vector<GapView> gaps;                   // met by the run; ranked
     std::vector<RedirectionView> redirections;   // most frequent first
     std::vector<LeakedView> leaked_processes;
     std::vector<LoadFailureView> load_failures;  // most frequent first
 };
 
-// What a test broke by: of one that broke in its sub-tests alone, the first that did. Null: nothing
-// tells.
+// The test's failure, else that of its first failed sub-test; null: none.
 [[nodiscard]] const FailureView* failure_of(const CaseView& test);
-// The model's causes, that of most tests first.
+// The model's causes, most tests first.
 [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> causes_by_tests(
     const ReportModel& model);
-// A cause in a few words (parsers::kCauses).
 [[nodiscard]] std::string_view cause_means(std::string_view cause);
 
 struct ModelOptions {
     std::filesystem::path run_folder;     // absolute: source copies go in its source/ folder
-    std::filesystem::path report_folder;  // where the report will lie; relative links start here
+    std::filesystem::path report_folder;  // relative links start here
 };
 
-// Takes a run's modules one at a time, in the order in which they were planned. Reads the suite's
-// source, to check links, and copies linked files where nothing else can be linked to.
+// Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,
+// and copies linked files if links cannot lead elsewhere.
 class ModelBuilder {
   public:
     ModelBuilder(const store::StoredRun& run, ModelOptions options);
@@ -247,9 +246,11 @@ class ModelBuilder {
     ~ModelBuilder();
 
     [[nodiscard]] const RunView& run() const;
-    [[nodiscard]] ModuleView add(const store::StoredModule& module);
-    // Once, when every module was added.
+    ModuleView add(const store::StoredModule& module);
+    // Once, after the last module.
     [[nodiscard]] ReportModel finish();
+    // The view of a module that was added before, for a second pass over the run.
+    [[nodiscard]] ModuleView view(const store::StoredModule& module);
 
   private:
     class Impl;

@@ -16,13 +16,13 @@ const FormatRow& row_of(Format format) {
                          [&](const FormatRow& row) { return row.format == format; });
 }
 
-std::unique_ptr<Renderer> renderer_of(Format format, const RunView& run,
+std::unique_ptr<Renderer> renderer_of(Format format, const ReportModel& model,
                                       const RenderOptions& options, Sink sink) {
     switch (format) {
         case Format::markdown:
-            return markdown_report(options.max_bytes, std::move(sink));
+            return markdown_report(model, options.max_bytes, std::move(sink));
         case Format::json:
-            return json_report(run, std::move(sink));
+            return json_report(model, std::move(sink));
     }
     return {};
 }
@@ -49,7 +49,8 @@ Expected<std::vector<Format>> formats_of(std::string_view list) {
     }
 }
 
-Expected<ReportWriter> ReportWriter::open(const RunView& run, const std::filesystem::path& folder,
+Expected<ReportWriter> ReportWriter::open(const ReportModel& model,
+                                          const std::filesystem::path& folder,
                                           const std::vector<Format>& formats,
                                           const RenderOptions& options) {
     if (auto made = make_directories(folder); !made) return tl::unexpected(made.error());
@@ -59,7 +60,7 @@ Expected<ReportWriter> ReportWriter::open(const RunView& run, const std::filesys
         auto file = NewFile::create(path);
         if (!file) return tl::unexpected(file.error());
         auto bytes = std::make_unique<NewFile>(std::move(*file));
-        auto renderer = renderer_of(format, run, options,
+        auto renderer = renderer_of(format, model, options,
                                     [to = bytes.get()](std::string_view text) { to->write(text); });
         writer.outputs_.push_back({{format, path}, std::move(bytes), std::move(renderer)});
     }
@@ -70,10 +71,10 @@ void ReportWriter::add(const ModuleView& module) {
     for (Output& output : outputs_) output.renderer->add(module);
 }
 
-Expected<std::vector<RenderedFile>> ReportWriter::finish(const ReportModel& model) {
+Expected<std::vector<RenderedFile>> ReportWriter::finish() {
     std::vector<RenderedFile> files;
     for (Output& output : outputs_) {
-        output.renderer->finish(model);
+        output.renderer->finish();
         if (auto done = output.bytes->commit(); !done) return tl::unexpected(done.error());
         files.push_back(output.file);
     }

@@ -1,4 +1,4 @@
-// Reports as files. Not here: what they say (markdown.h, json.h).
+// Writes a run's reports as files. Not for their content (markdown.h, json.h).
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ inline constexpr std::array<FormatRow, 2> kFormats{{
     {Format::json, "json", "report.json"},
 }};
 
-// "md,json" as formats, each once, in the order given. Errors: usage, naming those that exist.
+// Parses "md,json": each format once, in this order. Errors: usage, naming the known formats.
 [[nodiscard]] Expected<std::vector<Format>> formats_of(std::string_view list);
 
 struct RenderOptions {
@@ -40,22 +40,22 @@ struct RenderedFile {
     std::filesystem::path path;
 };
 
-// A run's reports as they are written: to their names they come when all is there.
+// Each file gets its name when it is complete.
 class ReportWriter {
   public:
-    // Writes each format into `folder`, made where it is missing. Errors: io.
-    [[nodiscard]] static Expected<ReportWriter> open(const RunView& run,
+    // Creates `folder` if it is missing. Errors: io.
+    [[nodiscard]] static Expected<ReportWriter> open(const ReportModel& model,
                                                      const std::filesystem::path& folder,
                                                      const std::vector<Format>& formats,
                                                      const RenderOptions& options = {});
     void add(const ModuleView& module);
-    // Errors: io, also of what was added before.
-    [[nodiscard]] Expected<std::vector<RenderedFile>> finish(const ReportModel& model);
+    // Errors: io, also those of earlier writes.
+    [[nodiscard]] Expected<std::vector<RenderedFile>> finish();
 
   private:
     struct Output {
         RenderedFile file;
-        std::unique_ptr<NewFile> bytes;  // where the renderer's sink leads
+        std::unique_ptr<NewFile> bytes;  // behind the renderer's sink
         std::unique_ptr<Renderer> renderer;
     };
     std::vector<Output> outputs_;

@@ -1,5 +1,5 @@
-// What every format is made by: modules come by one at a time, and at the end what is to be said of
-// the run as a whole. Pure; bytes leave through a Sink, in order.
+// The interface of every report format. A renderer is made with the model of the whole run, gets
+// the modules one at a time, and writes bytes to a Sink in order. Pure.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class Renderer {
 
     virtual void add(const ModuleView& module) = 0;
     // Once, after the last module.
-    virtual void finish(const ReportModel& model) = 0;
+    virtual void finish() = 0;
 };
 
 }  // namespace compat::reports

@@ -24,18 +24,18 @@ using parsers::Phase;
 using parsers::State;
 
 // A framework's word for each state, in the order in which it prints them.
-struct CountedAs {
+struct FrameworkWord {
     std::string_view word;
     State state;
 };
-constexpr std::array<CountedAs, 5> kUnittestWords{{
+constexpr std::array<FrameworkWord, 5> kUnittestWords{{
     {"failures", State::failed},
     {"errors", State::errored},
     {"skipped", State::skipped},
     {"expected failures", State::xfailed},
     {"unexpected successes", State::xpassed},
 }};
-constexpr std::array<CountedAs, 6> kPytestWords{{
+constexpr std::array<FrameworkWord, 6> kPytestWords{{
     {"failed", State::failed},
     {"passed", State::passed},
     {"skipped", State::skipped},
@@ -44,21 +44,21 @@ constexpr std::array<CountedAs, 6> kPytestWords{{
     {"errors", State::errored},
 }};
 
-constexpr std::array<CountedAs, 3> kGtestWords{{
+constexpr std::array<FrameworkWord, 3> kGtestWords{{
     {"passed", State::passed},
     {"skipped", State::skipped},
     {"failed", State::failed},
 }};
-// Its line says what passed in per cent alone, what it skipped among it.
-constexpr std::array<CountedAs, 1> kCtestWords{{{"failed", State::failed}}};
+// Its line gives passed tests, skipped ones included, only in per cent.
+constexpr std::array<FrameworkWord, 1> kCtestWords{{{"failed", State::failed}}};
 
-// The totals of a JUnit XML file, by their attributes' names (parsers/junit_xml.h).
+// An attribute of a JUnit XML file (parsers/junit_xml.h).
 constexpr std::string_view kTests = "tests";
 
 constexpr std::string_view kRan = "ran";
 constexpr std::string_view kEvents = "events";
 
-std::span<const CountedAs> words_of(std::string_view framework) {
+std::span<const FrameworkWord> words_of(std::string_view framework) {
     const auto known = framework_of(framework);
     if (!known) return {};
     switch (*known) {
@@ -78,48 +78,47 @@ std::int64_t& at(StateCounts& counts, State state) { return counts[static_cast<s
 
 bool is_broken(State state) { return state == State::failed || state == State::errored; }
 
-// As the framework counted a failure that is not the case's first.
-State counted(const Failure& failure, std::string_view framework) {
+// The state under which the framework counts a failure after the first.
+State counted_state(const Failure& failure, std::string_view framework) {
     if (failure.counted) return *failure.counted;
     if (is_framework(framework, Framework::pytest))
         return failure.phase == Phase::call ? State::failed : State::errored;
     return failure.type == "AssertionError" ? State::failed : State::errored;
 }
 
-// The outcomes that the framework itself counted for one case.
+// Adds the outcomes that the framework counts for one case.
 void tally(StateCounts& counts, const CaseRecord& c, std::string_view framework) {
     const State own = c.call_state.value_or(c.state);
     bool own_counted = false;
     const auto count = [&](const Failure& failure, State state) {
         if (!is_broken(state) && state != State::xfailed) return;
         ++at(counts, state);
-        // A broken tear-down that was expected is counted beside what the call came to.
-        const bool is_excuse = state == State::xfailed && failure.phase == Phase::teardown;
-        own_counted = own_counted || (state == own && !is_excuse);
+        // An expected failure of the tear-down is counted beside the outcome of the call.
+        const bool is_expected_teardown =
+            state == State::xfailed && failure.phase == Phase::teardown;
+        own_counted = own_counted || (state == own && !is_expected_teardown);
     };
     if (c.failure) count(*c.failure, c.failure->counted.value_or(c.state));
-    for (const Failure& more : c.also) count(more, counted(more, framework));
+    for (const Failure& more : c.also) count(more, counted_state(more, framework));
     if (!own_counted) ++at(counts, own);
     for (const parsers::SubCase& sub : c.subcases)
         if (is_broken(sub.state) || sub.state == State::skipped) ++at(counts, sub.state);
 }
 
-// GoogleTest and CTest count each test that they began once: whatever became of it but for a pass
-// or a skip is a failure.
+// Such a framework counts each test that it began once: as passed, skipped or failed.
 bool counts_tests(std::string_view framework) {
     const FrameworkTraits* traits = traits_of(framework);
     return traits && traits->counts_tests_begun;
 }
 
-// GoogleTest counts the tests that a global set-up kept from beginning among those that ran, and as
-// passed.
-bool is_kept_from_beginning(const CaseRecord& c, std::string_view framework) {
+// GoogleTest counts a test that a global set-up prevented as one that ran and passed.
+bool is_prevented_by_setup(const CaseRecord& c, std::string_view framework) {
     return is_framework(framework, Framework::gtest) && !c.pseudo && !c.started &&
            c.phase == Phase::module_setup;
 }
 
 void tally_test(StateCounts& counts, const CaseRecord& c, std::string_view framework) {
-    if (is_kept_from_beginning(c, framework)) {
+    if (is_prevented_by_setup(c, framework)) {
         ++at(counts, State::passed);
         return;
     }
@@ -133,21 +132,20 @@ bool is_under_fixture(const CaseRecord& c) {
            (c.phase == Phase::class_setup || c.phase == Phase::module_setup);
 }
 
-// A class set-up belongs to its class, a module set-up to all.
+// The class of a class set-up; empty for a module set-up.
 std::string_view fixture_of(const CaseRecord& c) {
     if (c.phase == Phase::module_setup) return {};
     return std::string_view(c.id).substr(0, c.id.rfind("::"));
 }
 
-// unittest runs the tests of a class one after the other, so that a broken set-up's tests lie side
-// by side, and reports the set-up once.
+// unittest runs the tests of a class one after the other and reports a broken set-up once, so its
+// tests are neighbours.
 bool same_fixture(const CaseRecord& a, const CaseRecord& b) {
     return is_under_fixture(a) && is_under_fixture(b) && a.phase == b.phase &&
            fixture_of(a) == fixture_of(b);
 }
 
-// A session that broke is in none of pytest's totals, what broke outside of tests in none of
-// GoogleTest's.
+// pytest's totals leave out a broken session, GoogleTest's leave out failures outside of tests.
 bool is_in_totals(const CaseRecord& c, std::string_view framework) {
     return !c.pseudo || (!counts_tests(framework) && !c.id.ends_with("::<session>"));
 }
@@ -181,24 +179,23 @@ bool is_junit(const Closing& closing) {
                        [](const auto& count) { return count.first == kTests; });
 }
 
-// What is a pass for itself, though a file of unittest's has no element for it: a test of whose
-// sub-tests alone it tells.
-bool is_told_by_subtests(const CaseRecord& c) {
+// unittest's file has elements only for the sub-tests of such a test, none for the test.
+bool has_only_subtest_elements(const CaseRecord& c) {
     return !c.subcases.empty() && c.call_state == State::passed;
 }
 
-// pytest opens a second element for a tear-down that breaks after a failed call, and leaves it out
+// pytest writes a second element for a tear-down that broke after a failed call, and leaves it out
 // of `tests`.
-bool is_double(const CaseRecord& c) {
+bool has_second_element(const CaseRecord& c) {
     return c.failure && c.failure->phase == Phase::call &&
            std::any_of(c.also.begin(), c.also.end(),
                        [](const Failure& f) { return f.phase == Phase::teardown; });
 }
 
-// The totals of a file: each outcome counted, or each test once by its state.
+// The totals of a file: of all outcomes, or of each test once by its state.
 Closing junit_totals(const ModuleRecord& record, bool by_outcome) {
     StateCounts counts{};
-    std::int64_t beside = 0;
+    std::int64_t uncounted = 0;
     std::int64_t disabled = 0;
     for (const CaseRecord& c : record.cases) {
         if (!is_in_totals(c, record.framework)) continue;
@@ -208,21 +205,21 @@ Closing junit_totals(const ModuleRecord& record, bool by_outcome) {
             continue;
         }
         tally(counts, c, record.framework);
-        const bool twice = is_framework(record.framework, Framework::pytest)
-                               ? is_double(c)
-                               : is_told_by_subtests(c);
-        beside += twice ? 1 : 0;
+        const bool not_in_tests = is_framework(record.framework, Framework::pytest)
+                                      ? has_second_element(c)
+                                      : has_only_subtest_elements(c);
+        uncounted += not_in_tests ? 1 : 0;
     }
     const auto sum = [&](std::initializer_list<State> states) {
         std::int64_t all = 0;
         for (const State state : states) all += at(counts, state);
         return all;
     };
-    std::int64_t tests = -beside;
+    std::int64_t tests = -uncounted;
     for (const std::int64_t count : counts) tests += count;
     const std::int64_t failures = sum({State::failed, State::crashed, State::timed_out});
     std::int64_t errors = sum({State::errored});
-    // What is disabled stands under a word of its own.
+    // Disabled tests have their own attribute.
     std::int64_t skipped = sum({State::skipped, State::xfailed}) - disabled;
     if (is_framework(record.framework, Framework::unittest)) errors += at(counts, State::xpassed);
     if (is_framework(record.framework, Framework::ctest)) skipped += std::exchange(errors, 0);
@@ -234,9 +231,9 @@ Closing junit_totals(const ModuleRecord& record, bool by_outcome) {
                        {"skipped", skipped}}};
 }
 
-// What a log's text leaves out and its closing line tells all the same: the version of Python
-// (3.12.1 leaves skipped tests out of `Ran`), the sub-tests that pytest skipped, and in JUnit XML
-// those that passed: its reader has a diagnostic for them.
+// Differences that a log's text cannot avoid: it lacks the Python version (3.12.1 leaves skipped
+// tests out of `Ran`), the sub-tests that pytest skipped, and in JUnit XML those that passed, for
+// which the reader has a diagnostic.
 bool hidden_in_text(const ModuleRecord& record, std::string_view word, std::int64_t ours,
                     std::int64_t theirs) {
     if (!record.from_text) return false;
@@ -253,8 +250,7 @@ bool hidden_in_text(const ModuleRecord& record, std::string_view word, std::int6
                        [](const auto& count) { return count.first == "subtests passed"; });
 }
 
-// Word for word, as often as the file has it. Who else writes such files counts each test or each
-// outcome: either is right.
+// An unknown writer counts each test or each outcome: both are accepted.
 void compare_junit(const ModuleRecord& record, std::vector<Mismatch>& into) {
     if (!record.finished) return;
     const auto ours = expected_closing(record);
@@ -262,8 +258,8 @@ void compare_junit(const ModuleRecord& record, std::vector<Mismatch>& into) {
     const bool either = record.framework == "junit";
     for (const auto& [word, theirs] : record.closing->counts) {
         const std::int64_t mine = count_in(*ours, word);
-        const bool right = mine == theirs || (either && count_in(by_test, word) == theirs);
-        if (!right && !hidden_in_text(record, word, mine, theirs))
+        const bool agrees = mine == theirs || (either && count_in(by_test, word) == theirs);
+        if (!agrees && !hidden_in_text(record, word, mine, theirs))
             into.push_back({word, mine, theirs});
     }
 }
@@ -298,16 +294,16 @@ std::optional<Closing> expected_closing(const ModuleRecord& record) {
         closing.text = text_of(closing);
         return closing;
     }
-    const std::span<const CountedAs> words = words_of(record.framework);
+    const std::span<const FrameworkWord> words = words_of(record.framework);
     if (!record.finished || words.empty()) return std::nullopt;
     StateCounts counts = counted_by_framework(record);
     Closing closing;
     if (!is_framework(record.framework, Framework::pytest))
         closing.ran =
             std::count_if(record.cases.begin(), record.cases.end(), [&](const CaseRecord& c) {
-                return c.started || is_kept_from_beginning(c, record.framework);
+                return c.started || is_prevented_by_setup(c, record.framework);
             });
-    for (const CountedAs& known : words)
+    for (const FrameworkWord& known : words)
         closing.counts.emplace_back(std::string(known.word), at(counts, known.state));
     closing.text = text_of(closing);
     return closing;
@@ -319,13 +315,13 @@ ModuleAccounting account(const ModuleRecord& record) {
     for (const CaseRecord& c : record.cases) ++at(result.states, c.state);
     const auto sum = static_cast<std::int64_t>(record.cases.size());
     if (sum != record.collected) result.mismatches.push_back({"collected", sum, record.collected});
-    // What a log does not tell to its end may have had tests that it does not name. Where nothing
-    // was told, why it ended may explain that: it crashed, it could not be loaded.
-    const bool told = std::any_of(record.cases.begin(), record.cases.end(),
-                                  [](const CaseRecord& c) { return !c.pseudo; });
+    // A log that is cut off may lack tests. A log without any test may be complete: the module
+    // crashed at once, or could not be loaded.
+    const bool has_test = std::any_of(record.cases.begin(), record.cases.end(),
+                                      [](const CaseRecord& c) { return !c.pseudo; });
     const bool cut_off = record.outcome == parsers::ModuleOutcome::interrupted ||
                          record.outcome == parsers::ModuleOutcome::not_run;
-    if (record.from_text && !record.finished && (told || cut_off))
+    if (record.from_text && !record.finished && (has_test || cut_off))
         result.mismatches.push_back({std::string(kEvents), sum, 0});
     compare_closing(record, result.mismatches);
     return result;

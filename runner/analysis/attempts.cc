@@ -15,11 +15,11 @@ using parsers::State;
 namespace {
 
 struct Row {
-    std::vector<Try> tries;
-    Try decisive;
+    std::vector<CaseAttempt> attempts;
+    CaseAttempt decisive;
 };
 
-const CaseRecord& row_of(const std::vector<Attempt>& attempts, const Try& at) {
+const CaseRecord& row_of(const std::vector<Attempt>& attempts, const CaseAttempt& at) {
     return attempts[at.attempt].record->cases[at.row];
 }
 
@@ -34,7 +34,7 @@ std::vector<Row> gather(const std::vector<Attempt>& attempts) {
         const auto& cases = attempts[i].record->cases;
         const bool some = is_of_some(attempts[i].kind);
         for (size_t j = 0; j < cases.size(); ++j) {
-            // That an attempt was stopped before it came to anything is said of the last alone.
+            // A row "nothing ran" counts only in the last attempt.
             const bool outdated =
                 i < last_whole || (cases[j].state == State::not_run && i + 1 < attempts.size());
             if (cases[j].pseudo && outdated) continue;
@@ -44,9 +44,9 @@ std::vector<Row> gather(const std::vector<Attempt>& attempts) {
             const auto [place, added] = places.try_emplace(cases[j].id, rows.size());
             if (added) rows.push_back({{}, {i, j}});
             Row& row = rows[place->second];
-            row.tries.push_back({i, j});
+            row.attempts.push_back({i, j});
             if (cases[j].state != State::not_run) row.decisive = {i, j};
-            // Never reached, so far: the newest reason is the true one.
+            // Not reached yet: the newest reason counts.
             if (row_of(attempts, row.decisive).state == State::not_run) row.decisive = {i, j};
         }
     }
@@ -57,7 +57,7 @@ Verdict marked(const std::vector<Attempt>& attempts, Row row) {
     Verdict verdict;
     const bool good = row_of(attempts, row.decisive).state == State::passed;
     const bool broken = needs_attention(row_of(attempts, row.decisive).state);
-    for (const Try& at : row.tries) {
+    for (const CaseAttempt& at : row.attempts) {
         const State state = row_of(attempts, at).state;
         const bool forked = attempts[at.attempt].record->forked;
         if (state == State::not_run || at.attempt == row.decisive.attempt) continue;
@@ -67,12 +67,11 @@ Verdict marked(const std::vector<Attempt>& attempts, Row row) {
             verdict.flaky = verdict.flaky || (good && needs_attention(state));
         }
     }
-    verdict.tries = std::move(row.tries);
+    verdict.attempts = std::move(row.attempts);
     verdict.decisive = row.decisive;
     return verdict;
 }
 
-// The first broken row of that state decides what is said of the module.
 const CaseRecord* first_of(const ModuleRecord& record, State state) {
     const auto found = std::find_if(record.cases.begin(), record.cases.end(),
                                     [&](const CaseRecord& c) { return c.state == state; });
@@ -81,7 +80,7 @@ const CaseRecord* first_of(const ModuleRecord& record, State state) {
 
 void set_outcome(ModuleRecord& merged, const std::vector<Attempt>& attempts) {
     const Attempt* whole = nullptr;
-    const Attempt* main_line = nullptr;  // the last that was about all that was left
+    const Attempt* main_line = nullptr;  // the last one of all remaining tests
     for (const Attempt& attempt : attempts) {
         if (attempt.kind == AttemptKind::whole) whole = &attempt;
         if (attempt.kind == AttemptKind::whole || attempt.kind == AttemptKind::rest)
@@ -112,8 +111,8 @@ void set_outcome(ModuleRecord& merged, const std::vector<Attempt>& attempts) {
         merged.outcome = completed, merged.reason.clear();
 }
 
-void keep_decided(ModuleRecord& merged, const std::vector<Attempt>& attempts,
-                  const std::unordered_map<std::string_view, size_t>& deciding) {
+void merge_device_records(ModuleRecord& merged, const std::vector<Attempt>& attempts,
+                          const std::unordered_map<std::string_view, size_t>& deciding) {
     for (size_t i = 0; i < attempts.size(); ++i) {
         const auto decides = [&](const std::string& test) {
             const auto decider = deciding.find(test);
@@ -136,9 +135,9 @@ Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
     if (attempts.size() == 1) {
         all.record = *attempts.front().record;
         for (size_t j = 0; j < all.record.cases.size(); ++j) {
-            all.of.emplace_back();
-            all.of.back().tries.push_back({0, j});
-            all.of.back().decisive = {0, j};
+            all.tests.emplace_back();
+            all.tests.back().attempts.push_back({0, j});
+            all.tests.back().decisive = {0, j};
         }
         return all;
     }
@@ -147,7 +146,7 @@ Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
     const ModuleRecord& first = *attempts.front().record;
     merged.path = first.path;
     for (const Attempt& attempt : attempts) {
-        // The first that came to say them.
+        // The first attempt that reported each.
         if (merged.framework.empty()) merged.framework = attempt.record->framework;
         if (merged.framework_version.empty())
             merged.framework_version = attempt.record->framework_version;
@@ -158,15 +157,15 @@ Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
     }
     std::unordered_map<std::string_view, size_t> deciding;
     merged.cases.reserve(rows.size());
-    all.of.reserve(rows.size());
+    all.tests.reserve(rows.size());
     for (Row& row : rows) {
         const CaseRecord& decisive = row_of(attempts, row.decisive);
         deciding.emplace(decisive.id, row.decisive.attempt);
         merged.cases.push_back(decisive);
-        all.of.push_back(marked(attempts, std::move(row)));
+        all.tests.push_back(marked(attempts, std::move(row)));
     }
     merged.collected = static_cast<std::int64_t>(merged.cases.size());
-    keep_decided(merged, attempts, deciding);
+    merge_device_records(merged, attempts, deciding);
     set_outcome(merged, attempts);
     return all;
 }

@@ -1,5 +1,5 @@
-// A module's attempts as one record: which attempt's word counts for each test, and what the others
-// make of it. Pure. Not here: which attempt comes next (runner/plan/retry_policy.h).
+// Merges a module's attempts into one record: which attempt decides each test's verdict, and which
+// tests are flaky. Pure. Not for which attempt comes next (runner/plan/retry_policy.h).
 #pragma once
 
 #include <vector>
@@ -15,35 +15,33 @@ struct Attempt {
     AttemptKind kind = AttemptKind::whole;
 };
 
-// How one test went in one attempt.
-struct Try {
+// One test in one attempt.
+struct CaseAttempt {
     size_t attempt = 0;  // index
     size_t row = 0;      // in that attempt's record.cases
 };
 
 struct Verdict {
-    std::vector<Try> tries;  // in order; of a row that was not run again, one
-    Try decisive;
-    bool flaky = false;           // passed after it had broken in a process like this one
-    bool fork_sensitive = false;  // broke in a fork and not in a fresh process, or the other way
+    std::vector<CaseAttempt> attempts;  // in order
+    CaseAttempt decisive;
+    bool flaky = false;           // passed after it had broken in a process of the same kind
+    bool fork_sensitive = false;  // broke either only in a fork or only in a fresh process
 };
 
 struct Verdicts {
-    // Each test once, as the last attempt that reached it left it, in the order in which tests were
-    // first seen. What happened on devices is told by the attempt that decided. The outcome is that
-    // of the module as a whole: what one attempt met and a later one undid is not in it.
+    // Each test once, with its result in the last attempt that reached it, in the order in which
+    // tests were first seen. Device events come from the attempt that decided. The outcome is that
+    // of the whole module: failures that a later attempt undid do not count.
     parsers::ModuleRecord record;
-    std::vector<Verdict> of;  // one for each of record.cases
+    std::vector<Verdict> tests;  // one for each of record.cases
 };
 
-// `attempts` is not empty and in order. Rows of the module and its fixtures count no more once the
-// whole module was run again, nor one that says that nothing ran once anything was. What breaks in
-// one while only some tests run again or alone is no result of the module's, unless it had that row
-// before: it is of their own making.
+// `attempts` is in order and not empty. Rows of the module and its fixtures are outdated once the
+// whole module runs again, and a row "nothing ran" once something did. A fixture that breaks only
+// while some tests run again adds no row: the partial run may have caused it.
 [[nodiscard]] Verdicts verdicts_of(const std::vector<Attempt>& attempts);
 
-// `verdicts_of` for whatever holds a module's attempts as the store does: `record`, `attempt` and
-// `kind` of each.
+// `verdicts_of` for stored attempts: each has `record`, `attempt` and `kind`.
 template <class Jobs>
 [[nodiscard]] Verdicts verdicts_of_jobs(const Jobs& jobs) {
     std::vector<Attempt> attempts;

@@ -51,7 +51,7 @@ bool needs_own_confirmation(const Failure& failure, std::string_view module) {
         return true;
     const parsers::Frame* frame = parsers::signature_frame(failure);
     if (!frame || is_in(frame->file, module)) return true;
-    // A long message is told by its beginning, as in its signature.
+    // Signatures use only the beginning of a long message, too.
     return RE2::PartialMatch(failure.type + ": " + failure.message.substr(0, 4096),
                              words_of_forks()) ||
            std::any_of(failure.frames.begin(), failure.frames.end(), [](const auto& at) {
@@ -59,12 +59,12 @@ bool needs_own_confirmation(const Failure& failure, std::string_view module) {
            });
 }
 
-template <class See>
-void each_failure(const CaseRecord& test, See see) {
-    if (test.failure) see(*test.failure);
-    for (const Failure& failure : test.also) see(failure);
+template <class Visit>
+void each_failure(const CaseRecord& test, Visit visit) {
+    if (test.failure) visit(*test.failure);
+    for (const Failure& failure : test.also) visit(failure);
     for (const auto& sub : test.subcases)
-        if (sub.failure) see(*sub.failure);
+        if (sub.failure) visit(*sub.failure);
 }
 
 }  // namespace
@@ -76,12 +76,12 @@ std::set<std::string> signatures_of(const CaseRecord& test) {
 }
 
 bool needs_own_confirmation(const CaseRecord& test, std::string_view module) {
-    bool none = true, own = false;
+    bool has_failure = false, own = false;
     each_failure(test, [&](const Failure& failure) {
-        none = false;
+        has_failure = true;
         own = own || needs_own_confirmation(failure, module);
     });
-    return none || own;
+    return !has_failure || own;
 }
 
 }  // namespace compat::analysis

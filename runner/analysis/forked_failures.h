@@ -1,5 +1,5 @@
-// Failures of forked processes: what identifies them, and which of them the fork itself may have
-// caused. Pure. Not here: which of them run again (runner/plan/confirmation.h).
+// Which failures of forked processes the fork may have caused. Pure. Not for which of them run
+// again (runner/plan/confirmation.h).
 #pragma once
 
 #include <set>

@@ -16,11 +16,11 @@ using Json = nlohmann::json;
 
 constexpr int kScanFormat = 1;
 
-// CUDA's counterparts under another name, as the documentation of torch.mps and torch.accelerator
-// gives them. A row is believed only where the torch that was scanned has it. "{}" is the device.
+// Counterparts under another name, from the documentation of torch.mps and torch.accelerator. A row
+// counts only if the scanned torch has the counterpart. "{}" is the device.
 struct Equivalent {
     std::string_view symbol;
-    std::string_view instead;
+    std::string_view counterpart;
 };
 constexpr std::array kEquivalents = std::to_array<Equivalent>({
     {"torch.cuda.Stream", "torch.Stream"},
@@ -44,11 +44,11 @@ constexpr std::array kEquivalents = std::to_array<Equivalent>({
     {"torch.backends.cuda.is_built", "torch.backends.{}.is_built"},
 });
 
-// Where the same name is looked for.
+// Modules that may have a counterpart with an equal name.
 constexpr std::array<std::string_view, 3> kCounterparts{"torch.{}", "torch.backends.{}",
                                                         "torch.accelerator"};
-constexpr std::array<std::string_view, 4> kOfCuda{"torch.cuda", "torch.cuda.amp",
-                                                  "torch.backends.cuda", "torch.backends.cudnn"};
+constexpr std::array<std::string_view, 4> kCudaModules{
+    "torch.cuda", "torch.cuda.amp", "torch.backends.cuda", "torch.backends.cudnn"};
 
 const ApiName* find(const ApiScan& scan, const std::string& symbol) {
     const size_t dot = symbol.rfind('.');
@@ -68,7 +68,7 @@ std::string equivalent_of(const ApiScan& scan, const std::string& symbol, std::s
             return same;
     for (const Equivalent& row : kEquivalents)
         if (row.symbol == symbol)
-            if (const std::string instead = fmt::format(fmt::runtime(row.instead), device);
+            if (const std::string instead = fmt::format(fmt::runtime(row.counterpart), device);
                 find(scan, instead))
                 return instead;
     return {};
@@ -97,19 +97,19 @@ std::vector<std::string> parameters_of(const std::string& signature) {
     return names;
 }
 
-// What can be called as CUDA's can: its parameters are there, in their order, at the front.
-bool takes_as_much(const ApiName& cuda, const ApiName& other) {
+// Whether it accepts the arguments of CUDA's: its parameters begin with CUDA's, in order.
+bool accepts_arguments_of(const ApiName& cuda, const ApiName& other) {
     if (!cuda.signature || !other.signature) return true;  // Python does not know
     const auto wanted = parameters_of(*cuda.signature);
-    const auto had = parameters_of(*other.signature);
-    if (std::any_of(had.begin(), had.end(), [](const auto& p) { return p.starts_with("*"); }) &&
-        had.size() >= 2)
+    const auto own = parameters_of(*other.signature);
+    if (std::any_of(own.begin(), own.end(), [](const auto& p) { return p.starts_with("*"); }) &&
+        own.size() >= 2)
         return true;
-    return had.size() >= wanted.size() && std::equal(wanted.begin(), wanted.end(), had.begin());
+    return own.size() >= wanted.size() && std::equal(wanted.begin(), wanted.end(), own.begin());
 }
 
-// Kernels that exist to call a library of CUDA's: no other device wants them.
-bool is_vendors(std::string_view op) {
+// Kernels that call a library of CUDA's: no other device needs them.
+bool calls_vendor_library(std::string_view op) {
     for (const std::string_view word :
          {"cudnn", "cuda", "miopen", "cufft", "cublas", "cusparse", "cslt", "nccl"})
         if (op.find(word) != std::string_view::npos) return true;
@@ -117,14 +117,14 @@ bool is_vendors(std::string_view op) {
 }
 
 void add_names(const ApiScan& scan, std::string_view device, std::vector<GapFacts>& gaps) {
-    for (const std::string_view module : kOfCuda) {
+    for (const std::string_view module : kCudaModules) {
         const auto names = scan.modules.find(std::string(module));
         if (names == scan.modules.end()) continue;
         for (const auto& [name, cuda] : names->second) {
             const std::string symbol = fmt::format("{}.{}", module, name);
             const std::string instead = equivalent_of(scan, symbol, name, device);
             const ApiName* other = instead.empty() ? nullptr : find(scan, instead);
-            if (other && takes_as_much(cuda, *other)) continue;
+            if (other && accepts_arguments_of(cuda, *other)) continue;
             GapFacts gap =
                 facts_of({symbol, other ? GapKind::signature_differs : GapKind::missing_symbol,
                           std::string(device)});
@@ -147,7 +147,7 @@ void add_names(const ApiScan& scan, std::string_view device, std::vector<GapFact
 }  // namespace
 
 Expected<ApiScan> parse_api_scan(std::string_view output) {
-    // Whatever an import printed comes before: the scan is the last line.
+    // Imports may print before the scan, which is the last line.
     while (output.ends_with('\n')) output.remove_suffix(1);
     const std::string_view line = output.substr(output.rfind('\n') + 1);
     try {
@@ -183,7 +183,7 @@ std::vector<GapFacts> gaps_of(const ApiScan& scan, const std::vector<Operator>& 
         const bool has = device == "mps" ? op.mps : op.cuda;
         if (!op.cuda || has || op.composite) continue;
         GapFacts gap = facts_of({qualified(op), GapKind::op_unsupported, std::string(device)});
-        if (is_vendors(op.name)) gap.severity = Severity::note;
+        if (calls_vendor_library(op.name)) gap.severity = Severity::note;
         gaps.push_back(std::move(gap));
     }
     std::sort(gaps.begin(), gaps.end(),

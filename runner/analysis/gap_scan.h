@@ -1,6 +1,6 @@
-// The gaps that torch itself tells of: its public API for CUDA against that of a device, and its
-// operators. Pure: what a child with that torch printed (runner/harness/api_scan.py), and the list
-// of native functions, come in as text. Not for what runs met (gaps.h).
+// Finds gaps in torch itself: compares its public API for CUDA with that of a device, and its
+// operators' kernels. Pure: takes the output of runner/harness/api_scan.py and the list of native
+// functions as text. Not for gaps that runs met (gaps.h).
 #pragma once
 
 #include <map>
@@ -28,12 +28,12 @@ struct ApiScan {
     std::map<std::string, std::string> masquerade;                  // symbol -> "refused", "stub"
 };
 
-// Errors: environment, for output that is no scan or one of a newer format.
+// Errors: environment, for output that is not a scan or has a newer format.
 [[nodiscard]] Expected<ApiScan> parse_api_scan(std::string_view output);
 
-// CUDA's names that `device` ("mps") has under no name that is known, those that it has with other
-// parameters, and operators with a CUDA kernel and none of the device's own, which are not made of
-// others. A name that has a counterpart is no gap. In the order of the symbols.
+// Names of CUDA's API that `device` ("mps") lacks or has with other parameters, and operators that
+// have a CUDA kernel, none of the device's, and are not composite. A name with a counterpart is no
+// gap. Sorted by symbol.
 [[nodiscard]] std::vector<GapFacts> gaps_of(const ApiScan& scan,
                                             const std::vector<Operator>& operators,
                                             std::string_view device);

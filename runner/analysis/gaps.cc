@@ -17,13 +17,12 @@ namespace {
 using parsers::Failure;
 using parsers::ModuleRecord;
 
-// What a text says of a gap: the first group is the symbol, a second the device where the text
-// names one.
-struct Text {
+// A text that names a gap: the first group is the symbol, the second, if any, the device.
+struct GapText {
     const char* pattern;
     GapKind kind;
     const char* symbol;       // "{}": the first group
-    const char* device = "";  // what every such text is about
+    const char* device = "";  // of every such text
     bool of_kernel = false;   // the symbol is a kernel's name (device_of_kernel)
 };
 // Texts of the redirection's refusals (shim/python/compat_shim/refusal.py), of torch
@@ -35,7 +34,7 @@ struct Text {
     "(double|float|half|bfloat16|c?(?:double|float|half)|u?int(?:8|16|32|64)|float(?:16|32|64)|"   \
     "float8_\\w+|complex(?:32|64|128)|long|int|short|bool|Double|Float|Half|BFloat16|Float8_\\w+|" \
     "Complex(?:Double|Float|Half)|Long|Int|Short|Char|Byte|Bool|UInt(?:16|32|64))"
-constexpr Text kTexts[] = {
+constexpr GapText kTexts[] = {
     {R"(\[symbol: ([\w.]+)\]\s*\z)", GapKind::missing_symbol, "{}"},
     {R"(The operator '([\w:.]+)' is not currently (?:implemented|supported) (?:for|on) the )" DEVICES
      R"(\b)",
@@ -62,15 +61,15 @@ constexpr Text kTexts[] = {
 #undef DEVICES
 #undef DTYPES
 
-struct Compiled {
-    explicit Compiled(const Text& of) : pattern(of.pattern, RE2::Latin1), text(&of) {}
+struct CompiledText {
+    explicit CompiledText(const GapText& of) : pattern(of.pattern, RE2::Latin1), text(&of) {}
     RE2 pattern;
-    const Text* text;
+    const GapText* text;
 };
-const std::vector<std::unique_ptr<Compiled>>& compiled() {
+const std::vector<std::unique_ptr<CompiledText>>& compiled() {
     static const auto all = [] {
-        std::vector<std::unique_ptr<Compiled>> list;
-        for (const Text& text : kTexts) list.push_back(std::make_unique<Compiled>(text));
+        std::vector<std::unique_ptr<CompiledText>> list;
+        for (const GapText& text : kTexts) list.push_back(std::make_unique<CompiledText>(text));
         return list;
     }();
     return all;
@@ -84,8 +83,8 @@ const RE2& module_attribute() {
     return pattern;
 }
 
-// Whose kernel it is that does not take a dtype: most names tell ("addmm_impl_cpu_"), and of a
-// simulated device every kernel is the CPU's.
+// The device of a kernel that does not support a dtype. Most names have it ("addmm_impl_cpu_"); on
+// a simulated device every kernel is the CPU's.
 std::string device_of_kernel(const std::string& kernel, const Target& target) {
     static const RE2 named(R"((?:\A|_)(cpu|cuda|mps|xpu)(?:_|\z))", RE2::Latin1);
     std::string device;
@@ -108,14 +107,14 @@ constexpr std::array<EventKind, 3> kEventKinds{{{"refusal", GapKind::missing_sym
                                                 {"stub", GapKind::stubbed},
                                                 {"fallback", GapKind::fallback}}};
 
-// Its text quotes what was compared, and says nothing of what is missing.
+// An assertion quotes the compared values: it names no gap.
 bool is_assertion(std::string_view type) {
     type.remove_prefix(type.rfind('.') + 1);
     return type == "AssertionError" || type == "Failed" || type == "Failure";
 }
 
-// A refused operator is the device's, as is a dtype ("float64"); a refused name of Python's
-// ("torch.cuda.CUDAGraph") is one that it lacks.
+// A refusal names an operator ("aten::mm"), a dtype ("float64") or a symbol of Python
+// ("torch.cuda.CUDAGraph").
 std::optional<GapKind> kind_of_event(std::string_view word, std::string_view op) {
     if (word == "refusal" && op.find("::") != std::string_view::npos)
         return GapKind::op_unsupported;
@@ -130,7 +129,7 @@ std::optional<GapKind> kind_of_event(std::string_view word, std::string_view op)
 
 std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
     if (is_assertion(failure.type)) return {};
-    // Where the code under test, or a package of its own, called.
+    // The call in the code under test or in a package that it uses.
     const auto site =
         std::find_if(failure.frames.rbegin(), failure.frames.rend(), [](const auto& f) {
             const parsers::Owner owner = parsers::place_of(f.file).owner;
@@ -167,12 +166,12 @@ std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
 }
 
 std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
-    std::vector<GapHit> told, recorded;
+    std::vector<GapHit> from_failures, recorded;
     for (const auto& test : record.cases) {
         const auto add = [&](const Failure& failure) {
             for (GapHit& hit : gaps_in(failure, target)) {
                 hit.test = test.id;
-                told.push_back(std::move(hit));
+                from_failures.push_back(std::move(hit));
             }
         };
         if (!needs_attention(test.state)) continue;
@@ -183,7 +182,7 @@ std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
     }
     using InTest = std::pair<GapKey, std::string>;
     std::set<InTest> blocking, counted;
-    for (const GapHit& hit : told) blocking.emplace(hit.key, hit.test);
+    for (const GapHit& hit : from_failures) blocking.emplace(hit.key, hit.test);
     for (const auto& event : record.device_events) {
         const auto kind = kind_of_event(event.kind, event.op);
         if (!kind) continue;
@@ -197,11 +196,11 @@ std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
         counted.emplace(hit.key, hit.test);
         recorded.push_back(std::move(hit));
     }
-    std::erase_if(told, [&](const GapHit& hit) {
+    std::erase_if(from_failures, [&](const GapHit& hit) {
         return counted.contains(InTest{hit.key, hit.test});
     });
-    std::move(recorded.begin(), recorded.end(), std::back_inserter(told));
-    return told;
+    std::move(recorded.begin(), recorded.end(), std::back_inserter(from_failures));
+    return from_failures;
 }
 
 namespace {
@@ -216,14 +215,14 @@ bool has_passed(const std::string& row, const std::set<std::string>& passed) {
 
 }  // namespace
 
-Mended mended_by(const std::vector<BlockedTest>& blocked, const LaterRun& run) {
+GapProgress progress_of_gaps(const std::vector<BlockedTest>& blocked, const LaterRun& run) {
     std::set<GapKey> met;
     std::set<std::pair<GapKey, std::string>> met_in;
     for (const GapHit& hit : run.hits) {
         met.insert(hit.key);
         met_in.emplace(hit.key, hit.test);
     }
-    Mended mended;
+    GapProgress progress;
     std::set<GapKey> passed, left;
     for (const BlockedTest& row : blocked) {
         if (row.suite != run.suite || !row.same_target || !has_passed(row.test, run.passed) ||
@@ -231,15 +230,15 @@ Mended mended_by(const std::vector<BlockedTest>& blocked, const LaterRun& run) {
             left.insert(row.gap);
             continue;
         }
-        GapHit& hit = mended.passed.emplace_back();
+        GapHit& hit = progress.passed.emplace_back();
         hit.key = row.gap;
         hit.test = row.test;
         hit.count = 0;
         passed.insert(row.gap);
     }
     for (const GapKey& gap : passed)
-        if (!left.contains(gap) && !met.contains(gap)) mended.closed.push_back(gap);
-    return mended;
+        if (!left.contains(gap) && !met.contains(gap)) progress.closed.push_back(gap);
+    return progress;
 }
 
 GapFacts facts_of(const GapKey& key) {
@@ -277,8 +276,8 @@ GapFacts facts_of(const GapKey& key) {
     return facts;
 }
 
-std::map<GapKey, Blocked> blocked_by(const std::vector<std::vector<GapHit>>& runs) {
-    // Of each gap and test that it blocks, whether it does so alone in one of the runs.
+std::map<GapKey, BlockedCount> count_blocked(const std::vector<std::vector<GapHit>>& runs) {
+    // By gap and blocked test: whether no other gap blocks it in one of the runs.
     std::map<GapKey, std::map<std::string_view, bool>> tests;
     for (const auto& hits : runs) {
         std::map<std::string_view, std::set<GapKey>> of_test;
@@ -287,10 +286,10 @@ std::map<GapKey, Blocked> blocked_by(const std::vector<std::vector<GapHit>>& run
         for (const auto& [test, keys] : of_test)
             for (const GapKey& key : keys) tests[key][test] |= keys.size() == 1;
     }
-    std::map<GapKey, Blocked> blocked;
+    std::map<GapKey, BlockedCount> blocked;
     for (const auto& [key, of_gap] : tests)
         for (const auto& [test, alone] : of_gap) {
-            Blocked& row = blocked[key];
+            BlockedCount& row = blocked[key];
             ++row.tests;
             row.unblocked_alone += alone;
         }

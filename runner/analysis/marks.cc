@@ -10,20 +10,19 @@ namespace compat::analysis {
 namespace {
 using parsers::State;
 
-// Kinds of device events after which a test holds another device than it had asked for.
+// Kinds of device events in which a request got another device than it asked for.
 constexpr std::array<std::string_view, 3> kRedirecting{"redirect", "fold", "override"};
 
-// "cuda:0" is of "cuda".
+// "cuda:0" → "cuda"
 std::string_view device_type(std::string_view device) { return device.substr(0, device.find(':')); }
 
-// Whether a device is the accelerator that this process had: the host's own, or the simulated one.
+// Whether it is the process's accelerator, real or simulated.
 bool is_accelerator(const parsers::ShimSession& shim, std::string_view device) {
     const std::string_view target = !shim.simulated.empty() ? shim.simulated : shim.host;
     return target != "cpu" && device_type(device) == target;
 }
 
-// What the shim recorded of each test that it recorded something of.
-std::unordered_map<std::string_view, Marks> recorded(const parsers::ModuleRecord& record) {
+std::unordered_map<std::string_view, Marks> marks_by_test(const parsers::ModuleRecord& record) {
     std::unordered_map<std::string_view, Marks> by_test;
     for (const parsers::DeviceEvent& event : record.device_events) {
         Marks& marks = by_test[event.test];
@@ -52,7 +51,7 @@ std::vector<std::string_view> Marks::names() const {
 std::vector<Marks> marks_of(const parsers::ModuleRecord& record) {
     std::vector<Marks> all(record.cases.size());
     if (!record.shim) return all;
-    const auto by_test = recorded(record);
+    const auto by_test = marks_by_test(record);
     for (size_t i = 0; i < all.size(); ++i) {
         const parsers::CaseRecord& c = record.cases[i];
         if (c.pseudo || (c.state != State::passed && c.state != State::failed)) continue;
@@ -65,7 +64,7 @@ std::vector<Marks> marks_of(const parsers::ModuleRecord& record) {
 std::vector<bool> used_accelerator(const parsers::ModuleRecord& record) {
     std::vector<bool> all(record.cases.size());
     if (!record.shim) return all;
-    auto by_test = recorded(record);
+    auto by_test = marks_by_test(record);
     for (const parsers::DeviceEvent& event : record.device_events)
         if (event.kind == "refusal") by_test[event.test].device = true;
     for (size_t i = 0; i < all.size(); ++i) all[i] = by_test[record.cases[i].id] != Marks{};

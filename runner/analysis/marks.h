@@ -1,4 +1,4 @@
-// How a test passed or failed: what it had to do with devices, from what the shim recorded. Pure.
+// How each test used devices, from the shim's record. Pure.
 #pragma once
 
 #include <string_view>
@@ -8,20 +8,19 @@
 
 namespace compat::analysis {
 
-// One test may carry several; `untouched` stands alone. Without a shim's record there are none at
-// all: not recorded.
+// A test may have several marks; `untouched` stands alone. Without a shim's record there are none.
 struct Marks {
     bool device = false;      // used the accelerator, real or simulated; never on a CPU host
-    bool fallback = false;    // some op went to the CPU
+    bool fallback = false;    // some operation went to the CPU
     bool redirected = false;  // asked for another device than it got
     bool untouched = false;   // none of these: its result says nothing about the device
 
-    // The names of those that are set, as stored and reported.
+    // Of the marks that are set, as stored and reported.
     [[nodiscard]] std::vector<std::string_view> names() const;
     friend bool operator==(const Marks&, const Marks&) = default;
 };
 
-// One for each of record.cases, in their order; none set but for tests that passed or failed.
+// One for each of record.cases; set only for tests that passed or failed.
 [[nodiscard]] std::vector<Marks> marks_of(const parsers::ModuleRecord& record);
 
 // For each of record.cases, in any state: whether it used the accelerator, was redirected, fell

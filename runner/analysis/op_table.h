@@ -1,6 +1,5 @@
-// Which back ends torch has kernels for, operator by operator, from native_functions.yaml, which
-// the torch wheel carries (torchgen/packaged/ATen/native). Pure. Not for what an operator does at
-// run time: a kernel may be there and refuse a dtype (that is seen in runs).
+// The back ends for which each operator of torch has a kernel, from native_functions.yaml of the
+// torch wheel (torchgen/packaged/ATen/native). Pure. Not for run time: a kernel may refuse a dtype.
 #pragma once
 
 #include <string>
@@ -15,16 +14,15 @@ struct Operator {
     std::string name;  // with its overload: "add.Tensor"
     bool cuda = false;
     bool mps = false;
-    // Built of other operators: it runs wherever those do.
-    bool composite = false;
+    bool composite = false;  // made of other operators: runs wherever they do
 };
 
 // As torchgen reads the file (torchgen/model.py, NativeFunction.from_yaml): without a dispatch
 // section an operator is composite; one that delegates to a structured operator has its kernels.
-// Errors: environment, for text that is no such file, naming its line.
+// Errors: environment, for other text, naming the line.
 [[nodiscard]] Expected<std::vector<Operator>> operators_of(std::string_view yaml);
 
-// "aten::add": the name that torch's messages and recordings have, with or without overload.
+// "aten::add", as in torch's messages, with the overload if it has one.
 [[nodiscard]] std::string qualified(const Operator& op);
 
 }  // namespace compat::analysis

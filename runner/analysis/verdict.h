@@ -1,5 +1,4 @@
-// From what happened in a run to its exit code. Pure; the codes themselves are
-// runner/base/exit_code.h.
+// Computes a run's exit code (runner/base/exit_code.h) from its results. Pure.
 #pragma once
 
 #include <string_view>
@@ -9,22 +8,22 @@
 
 namespace compat::analysis {
 
-// Collected as modules end.
 struct RunFacts {
     bool interrupted = false;
-    bool infrastructure = false;  // a log, the database or a child could not be written or started
-    bool unaccounted = false;     // a module's sums or closing lines do not agree
-    bool usage = false;           // a test that was asked for by name is not there
-    bool unexpected = false;      // a state that nobody wants to see
-    bool nothing_to_do = false;   // a shard to which no module fell
+    bool infrastructure =
+        false;                 // a log or the database could not be written, or a child not started
+    bool unaccounted = false;  // counts of a module disagree
+    bool usage = false;        // a test named by the user does not exist
+    bool unexpected = false;   // a failure or an incomplete module
+    bool nothing_to_do = false;  // a shard without modules
     long collected = 0;
 };
 
-// A state that makes a run unexpected. An unexpected pass is one where the framework itself fails
-// on it: unittest does, pytest only where xfail is strict, and then it says failed.
+// Whether the state makes the run fail. An unexpected pass does if the framework fails on it:
+// unittest does; pytest does only for strict xfail, whose state is failed.
 [[nodiscard]] bool is_unexpected(parsers::State state, std::string_view framework);
 
-// Takes one module's record into the facts (all but `unaccounted`, which analysis decides).
+// Adds one module's record. Does not set `unaccounted` (accounting.h).
 void add(RunFacts& facts, const parsers::ModuleRecord& record);
 
 [[nodiscard]] ExitCode exit_code(const RunFacts& facts);

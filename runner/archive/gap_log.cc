@@ -69,14 +69,14 @@ Expected<void> log_gaps(const store::Store& store, const std::string& run) {
     auto blocked = log.blocked_tests(run);
     if (!blocked) return tl::unexpected(blocked.error());
     std::erase_if(*blocked, [&](const BlockedTest& row) { return !keys->contains(row.gap); });
-    analysis::Mended mended = analysis::mended_by(*blocked, seen);
+    analysis::GapProgress progress = analysis::progress_of_gaps(*blocked, seen);
     std::set<GapKey> known;
     std::vector<GapFacts> met;
     for (const GapHit& hit : seen.hits)
         if (known.insert(hit.key).second) met.push_back(analysis::facts_of(hit.key));
     std::vector<GapHit> hits = std::move(seen.hits);
-    std::move(mended.passed.begin(), mended.passed.end(), std::back_inserter(hits));
-    return log.put_hits(run, met, hits).and_then([&] { return log.close(mended.closed, run); });
+    std::move(progress.passed.begin(), progress.passed.end(), std::back_inserter(hits));
+    return log.put_hits(run, met, hits).and_then([&] { return log.close(progress.closed, run); });
 }
 
 }  // namespace compat::archive

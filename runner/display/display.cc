@@ -395,9 +395,9 @@ void Display::show_tests(const ModuleDone& done) {
         say(fmt::format("    {} shown above", counted(static_cast<long>(before), "failure")));
     if (bad_count > before + shown) say(fmt::format("    and {} more", bad_count - before - shown));
     for (size_t i = 0; i < record.cases.size(); ++i)
-        if (done.verdicts.of[i].flaky || done.verdicts.of[i].fork_sensitive)
+        if (done.verdicts.tests[i].flaky || done.verdicts.tests[i].fork_sensitive)
             say({{"    ", nullptr},
-                 {done.verdicts.of[i].flaky ? "flaky" : "fork-sensitive", kYellow},
+                 {done.verdicts.tests[i].flaky ? "flaky" : "fork-sensitive", kYellow},
                  {" " + printable(record.cases[i].id), nullptr}});
     const size_t named = std::min(done.leaked.size(), kLeakedShown);
     for (size_t i = 0; i < named; ++i) {

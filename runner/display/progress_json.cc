@@ -173,7 +173,7 @@ std::string module_line(const ModuleDone& done, const Moment& now) {
         if (analysis::needs_attention(test.state))
             add_text(unexpected.emplace_back(Json{{"id", test.id}, {"state", state}}), "why",
                      test.why());
-        if (done.verdicts.of[i].flaky) flaky.push_back(test.id);
+        if (done.verdicts.tests[i].flaky) flaky.push_back(test.id);
     }
     Json json{{"module", done.path}, {"outcome", name_of(record.outcome)}, {"reason", nullptr}};
     if (!record.reason.empty()) add_text(json, "reason", record.reason);

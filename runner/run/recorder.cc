@@ -346,7 +346,7 @@ display::ModuleDone Recorder::close(size_t module) {
     const auto unmatched = ids_without_tests(modules_[module].only, record);
     unmatched_.insert(unmatched_.end(), unmatched.begin(), unmatched.end());
     facts_.usage = facts_.usage || !unmatched_.empty();
-    for (const auto& verdict : done.verdicts.of)
+    for (const auto& verdict : done.verdicts.tests)
         facts_.unexpected = facts_.unexpected || (settings_.flaky_fails && verdict.flaky);
     failed_ += std::count_if(record.cases.begin(), record.cases.end(), [&](const auto& test) {
         return test.state != parsers::State::not_run &&

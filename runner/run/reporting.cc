@@ -27,24 +27,36 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = results / run->info.folder;
     const fs::path out = which.out.empty() ? folder : which.out;
-    reports::ModelBuilder model(*run, {folder, out});
-    auto writer = reports::ReportWriter::open(model.run(), out, which.formats, which.options);
-    if (!writer) return tl::unexpected(writer.error());
-    const auto seen =
-        store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
-            writer->add(model.add(module));
-            return {};
-        });
-    if (!seen) return tl::unexpected(seen.error());
-    WrittenReports reported{model.finish(), {}};
-    auto gaps = reports::gaps_of_run(store, id, results, out);
-    if (gaps)
-        reported.model.gaps = std::move(*gaps);
-    else
-        note_gap_log(gaps.error());
-    auto files = writer->finish(reported.model);
-    if (!files) return tl::unexpected(files.error());
-    reported.files = std::move(*files);
+    reports::ModelBuilder builder(*run, {folder, out});
+    WrittenReports reported;
+    // Two passes over the modules: the model of the whole run comes before the first module.
+    const auto render = [&]() -> Expected<void> {
+        const auto added =
+            store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
+                builder.add(module);
+                return {};
+            });
+        if (!added) return added;
+        reported.model = builder.finish();
+        if (auto gaps = reports::gaps_of_run(store, id, results, out))
+            reported.model.gaps = std::move(*gaps);
+        else
+            note_gap_log(gaps.error());
+        auto writer =
+            reports::ReportWriter::open(reported.model, out, which.formats, which.options);
+        if (!writer) return tl::unexpected(writer.error());
+        return store
+            .each_module(id,
+                         [&](const store::StoredModule& module) -> Expected<void> {
+                             writer->add(builder.view(module));
+                             return {};
+                         })
+            .and_then([&] { return writer->finish(); })
+            .map([&](std::vector<reports::RenderedFile> files) {
+                reported.files = std::move(files);
+            });
+    };
+    if (auto rendered = store.snapshot(render); !rendered) return tl::unexpected(rendered.error());
     return reported;
 }
 

@@ -25,15 +25,15 @@ struct WrittenReports {
     std::vector<reports::RenderedFile> files;
 };
 
-// Holds one module of the run at a time. `results`: the folder of the store.
+// Reads the run twice in one snapshot, one module at a time. `results`: the folder of the store.
 [[nodiscard]] Expected<WrittenReports> write_reports(const store::Store& store,
                                                      const std::filesystem::path& results,
                                                      const std::string& run,
                                                      const ReportOptions& which);
 
-// Brings a run that has its end into the gap log, writes its reports, makes it the latest and
-// prints the closing lines. In a folder with a database `latest` is a run of that database, so a
-// shard is not made the latest there.
+// Adds a finished run to the gap log, writes its reports, makes it the latest and prints the
+// closing lines. In a folder with a database `latest` is a run of that database, so a shard is not
+// made the latest there.
 [[nodiscard]] Expected<void> report_run(const store::Store& store, const archive::RunFolder& run);
 
 // Reports an interruption of `merge` or `import` (archive/temp_output.h).

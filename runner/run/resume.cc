@@ -194,12 +194,12 @@ Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& 
             return {};
         }
         const auto verdicts = analysis::verdicts_of_jobs(module.attempts);
-        for (size_t i = 0; i < verdicts.of.size(); ++i) {
+        for (size_t i = 0; i < verdicts.tests.size(); ++i) {
             const auto& test = verdicts.record.cases[i];
             const bool wanted =
                 (request.failed && test.state != parsers::State::not_run &&
                  analysis::is_unexpected(test.state, verdicts.record.framework)) ||
-                (request.flaky && (verdicts.of[i].flaky || verdicts.of[i].fork_sensitive)) ||
+                (request.flaky && (verdicts.tests[i].flaky || verdicts.tests[i].fork_sensitive)) ||
                 (request.not_run && test.state == parsers::State::not_run);
             if (wanted) targets.insert(test.pseudo ? module.path : test.id);
         }

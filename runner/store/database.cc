@@ -270,8 +270,8 @@ std::optional<std::string> Statement::optional_text(int column) const {
     return text(column);
 }
 
-Transaction::Transaction(Database& database) : database_(database) {
-    database_.execute("BEGIN IMMEDIATE");
+Transaction::Transaction(Database& database, Kind kind) : database_(database) {
+    database_.execute(kind == Kind::write ? "BEGIN IMMEDIATE" : "BEGIN");
 }
 
 Transaction::~Transaction() {

@@ -129,11 +129,12 @@ class Statement {
     std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-// Rolled back unless committed. Takes the write lock at once, so that it cannot fail half-way for
-// want of it.
+// Rolled back unless committed. To write, takes the lock at once, so that it cannot fail half-way
+// for want of it.
 class Transaction {
   public:
-    explicit Transaction(Database& database);
+    enum class Kind { write, read };
+    explicit Transaction(Database& database, Kind kind = Kind::write);
     ~Transaction();
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;

@@ -187,6 +187,13 @@ Expected<Store::Extent> Store::extent_of(std::string_view run) const {
     });
 }
 
+Expected<void> Store::snapshot(const std::function<Expected<void>()>& read) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<void> {
+        Transaction transaction(impl_->database, Transaction::Kind::read);
+        return read();
+    });
+}
+
 Expected<void> Store::each_module(std::string_view run, const SeeModule& see) const {
     return guarded(impl_->database.file(), [&]() -> Expected<void> {
         const auto row = run_row(impl_->database, run);

@@ -247,6 +247,10 @@ class Store {
     // Takes an end back: the run goes on.
     [[nodiscard]] Expected<void> reopen_run(std::string_view run);
 
+    // Everything that `read` reads from this store has the state of one moment. `read` does not
+    // write.
+    [[nodiscard]] Expected<void> snapshot(const std::function<Expected<void>()>& read) const;
+
     // Newest first.
     [[nodiscard]] Expected<std::vector<RunSummary>> runs() const;
     // The id of the run meant by an id, a unique prefix of one, "latest", "latest~1",

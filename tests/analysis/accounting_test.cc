@@ -27,7 +27,7 @@ ModuleRecord by_events(const Golden& golden) {
                                  golden.framework, golden.module, golden.end());
 }
 
-// Real runs of every version: what we compute is what the framework printed.
+// Real runs of every version: the computed closing line equals the printed one.
 class RealRuns : public ::testing::TestWithParam<Golden> {};
 
 TEST_P(RealRuns, CloseByEvents) {
@@ -47,7 +47,7 @@ TEST_P(RealRuns, CloseByText) {
         golden.framework == "pytest"
             ? parsers::parse_pytest_text(golden.read(".log"), golden.end(), golden.module)
             : parsers::parse_unittest_text(golden.read(".log"), golden.end(), golden.module);
-    // A fixture that skips is in the text of Python 3.9 and 3.10 without a name, and is diagnosed.
+    // The text of Python 3.9 and 3.10 does not name a fixture that skips: a diagnostic.
     if (!record.diagnostics.empty()) {
         EXPECT_EQ(record.framework, "unittest");
         EXPECT_TRUE(golden.version.starts_with("3.9.") || golden.version.starts_with("3.10."));
@@ -58,8 +58,8 @@ TEST_P(RealRuns, CloseByText) {
     EXPECT_THAT(texts(account(record)), ::testing::IsEmpty());
 }
 
-// One test less, and the sum and the closing line must both notice.
-TEST_P(RealRuns, DoNotCloseWithoutOneOfTheirTests) {
+// Without one of the tests, neither the sum nor the closing line agrees.
+TEST_P(RealRuns, DoNotCloseIfATestIsMissing) {
     ModuleRecord record = by_events(GetParam());
     const auto last = std::find_if(record.cases.rbegin(), record.cases.rend(),
                                    [](const CaseRecord& c) { return c.started; });
@@ -107,7 +107,7 @@ TEST(Accounting, NamesBothFigures) {
                                "failures: 0 by its tests, 1 by the framework's closing line"));
 }
 
-TEST(Accounting, ExpectsNoClosingLineOfAFrameworkThatHadNotFinished) {
+TEST(Accounting, ExpectsNoClosingLineOfAnUnfinishedModule) {
     ModuleRecord record = finished("unittest", {test("m.py::A::a", State::crashed)});
     record.finished = false;
     record.closing = parsers::Closing{.text = "printed by a test", .ran = 99, .counts = {}};
@@ -115,12 +115,12 @@ TEST(Accounting, ExpectsNoClosingLineOfAFrameworkThatHadNotFinished) {
     EXPECT_FALSE(expected_closing(record));
 }
 
-TEST(Accounting, DoesNotMissAClosingLineThatTheLogLost) {
+TEST(Accounting, AcceptsALostClosingLine) {
     EXPECT_TRUE(account(finished("pytest", {test("m.py::a", State::passed)})).closed());
 }
 
-// Each test that began counts once, whatever it failed of; a disabled one did not begin.
-TEST(Accounting, CountsWhatGoogleTestAndCTestCount) {
+// Each test that began counts once, however many failures it has; a disabled one did not begin.
+TEST(Accounting, CountsTestsAsGoogleTestAndCTestDo) {
     std::vector<CaseRecord> cases;
     for (const State state : {State::passed, State::failed, State::skipped, State::skipped})
         cases.push_back(test("t::A::" + std::to_string(cases.size()), state));
@@ -140,8 +140,8 @@ TEST(Accounting, CountsWhatGoogleTestAndCTestCount) {
               (decltype(closing->counts){{"failed", 3}}));
 }
 
-// What a global set-up kept from beginning GoogleTest counts as passed.
-TEST(Accounting, GoogleTestCountsWhatNeverBeganUnderItsEnvironment) {
+// GoogleTest counts tests that a global set-up prevented as passed.
+TEST(Accounting, GoogleTestCountsTestsThatItsEnvironmentPrevented) {
     CaseRecord skipped = test("t::A::a", State::skipped);
     skipped.started = false;
     skipped.phase = parsers::Phase::module_setup;

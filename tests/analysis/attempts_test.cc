@@ -74,17 +74,17 @@ TEST(Verdicts, TheLastAttemptThatReachedATestDecides) {
     EXPECT_EQ(merged.record.collected, 3);
     EXPECT_EQ(merged.record.outcome, ModuleOutcome::crashed);
     EXPECT_EQ(merged.record.reason, "SIGSEGV in m::b");
-    EXPECT_EQ(merged.of[1].tries.size(), 2u);
-    EXPECT_FALSE(merged.of[1].flaky);
+    EXPECT_EQ(merged.tests[1].attempts.size(), 2u);
+    EXPECT_FALSE(merged.tests[1].flaky);
 }
 
-TEST(Verdicts, ACrashThatDoesNotComeAgainLeavesAFlakyTest) {
+TEST(Verdicts, ACrashThatIsNotRepeatedMakesATestFlaky) {
     const auto merged =
         Attempts()
             .add(AttemptKind::whole, record(ModuleOutcome::crashed, {{"m::a", crashed}}))
             .add(AttemptKind::alone, record(ModuleOutcome::completed, {{"m::a", passed}}))
             .merged();
-    EXPECT_TRUE(merged.of[0].flaky);
+    EXPECT_TRUE(merged.tests[0].flaky);
     EXPECT_EQ(merged.record.outcome, ModuleOutcome::completed);
 }
 
@@ -95,10 +95,10 @@ TEST(Verdicts, AnAttemptThatDidNotReachATestDoesNotOverrule) {
             .add(AttemptKind::alone, record(ModuleOutcome::crashed, {{"m::a", not_run}}))
             .merged();
     EXPECT_EQ(states(merged.record), "m::a=crashed ");
-    EXPECT_EQ(merged.of[0].decisive.attempt, 0u);
+    EXPECT_EQ(merged.tests[0].decisive.attempt, 0u);
 }
 
-TEST(Verdicts, WhatOnlyAForkSaidIsForkSensitiveAndNotFlaky) {
+TEST(Verdicts, AFailureOnlyInAForkIsForkSensitiveAndNotFlaky) {
     const auto merged =
         Attempts()
             .add(AttemptKind::whole,
@@ -106,9 +106,9 @@ TEST(Verdicts, WhatOnlyAForkSaidIsForkSensitiveAndNotFlaky) {
             .add(AttemptKind::again,
                  record(ModuleOutcome::completed, {{"m::a", passed}, {"m::b", failed}}))
             .merged();
-    EXPECT_TRUE(merged.of[0].fork_sensitive);
-    EXPECT_FALSE(merged.of[0].flaky);
-    EXPECT_FALSE(merged.of[1].fork_sensitive);
+    EXPECT_TRUE(merged.tests[0].fork_sensitive);
+    EXPECT_FALSE(merged.tests[0].flaky);
+    EXPECT_FALSE(merged.tests[1].fork_sensitive);
 }
 
 TEST(Verdicts, RowsOfFixturesEndWithTheNextWholeAttempt) {
@@ -127,7 +127,7 @@ TEST(Verdicts, RowsOfFixturesEndWithTheNextWholeAttempt) {
     EXPECT_EQ(kept.record.outcome, ModuleOutcome::crashed);
 }
 
-TEST(Verdicts, AFixtureThatBreaksForSomeTestsAloneIsNoNewRow) {
+TEST(Verdicts, AFixtureThatBreaksInAPartialRunAddsNoRow) {
     const Row fixture{"m::A::<tearDownClass>", errored, true};
     const auto merged = [&](std::vector<Row> before, AttemptKind kind, Row after) {
         before.insert(before.begin(), {"m::a", failed});
@@ -148,7 +148,7 @@ TEST(Verdicts, AFixtureThatBreaksForSomeTestsAloneIsNoNewRow) {
         EXPECT_EQ(merged({}, kind, fixture), "m::a=failed m::A::<tearDownClass>=errored ");
 }
 
-TEST(Verdicts, ThatNothingRanIsSaidOfTheLastAttemptAlone) {
+TEST(Verdicts, ARowThatNothingRanCountsOnlyInTheLastAttempt) {
     const auto stopped = record(ModuleOutcome::interrupted, {{"m::<module>", not_run, true}});
     const auto crash = record(ModuleOutcome::crashed, {{"m::a", crashed}, {"m::b", not_run}});
     Attempts attempts;
@@ -158,7 +158,7 @@ TEST(Verdicts, ThatNothingRanIsSaidOfTheLastAttemptAlone) {
     EXPECT_EQ(states(attempts.merged().record), "m::a=crashed m::b=passed ");
 }
 
-TEST(Verdicts, AnInterruptedRestIsTheModulesOutcome) {
+TEST(Verdicts, AnInterruptedRestDecidesTheOutcome) {
     const auto merged = Attempts()
                             .add(AttemptKind::whole, record(ModuleOutcome::crashed,
                                                             {{"m::a", crashed}, {"m::b", not_run}}))

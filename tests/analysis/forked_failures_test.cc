@@ -22,7 +22,7 @@ Failure failure(std::string type, std::string message, std::string file = "/src/
     return made;
 }
 
-// As the parsers hand it over: with diagnosis and signature.
+// With diagnosis and signature.
 CaseRecord test_with(Failure failure) {
     parsers::ModuleRecord record;
     record.cases.emplace_back();
@@ -43,7 +43,7 @@ TEST(ForkedFailures, AnErrorOfSharedCodeMayBeConfirmedByAnyModule) {
         test_with(failure("ModuleNotFoundError", "No module named 'PIL'")), kModule));
 }
 
-TEST(ForkedFailures, WhatAForkMayCauseIsConfirmedByItsOwnModule) {
+TEST(ForkedFailures, FailuresThatAForkMayCauseNeedTheirOwnModule) {
     const Failure causes[] = {
         failure("RuntimeError",
                 "Cannot re-initialize CUDA in forked subprocess. To use CUDA with "
@@ -68,7 +68,7 @@ TEST(ForkedFailures, WhatAForkMayCauseIsConfirmedByItsOwnModule) {
             << cause.type << ": " << cause.message;
 }
 
-TEST(ForkedFailures, WhatTheModuleItselfRaisesIsConfirmedByIt) {
+TEST(ForkedFailures, ErrorsOfTheModulesFileNeedTheirOwnModule) {
     const auto own = test_with(failure("AssertionError", "1 != 2", "/src/tests/test_a.py"));
     EXPECT_TRUE(needs_own_confirmation(own, kModule));
     EXPECT_FALSE(needs_own_confirmation(own, "tests/test_b.py"));

@@ -1,5 +1,4 @@
-// What is a gap between CUDA's API and another device's, on small scans. The whole of a real torch,
-// counted a second way: tests/e2e/test_gaps.py.
+// Small scans; tests/e2e/test_gaps.py checks a whole torch.
 #include "runner/analysis/gap_scan.h"
 
 #include <gmock/gmock.h>
@@ -35,20 +34,19 @@ constexpr const char* kYaml = R"(
     CUDA: _cudnn_rnn
 )";
 
-TEST(Operators, HaveTheKernelsOfTheirDispatch) {
+TEST(Operators, HaveTheKernelsOfTheirDispatchSection) {
     const auto operators = operators_of(kYaml);
     ASSERT_TRUE(operators) << to_line(operators.error());
-    std::vector<std::string> told;
+    std::vector<std::string> lines;
     for (const Operator& op : *operators)
-        told.push_back(op.name + (op.cuda ? " cuda" : "") + (op.mps ? " mps" : "") +
-                       (op.composite ? " composite" : ""));
-    EXPECT_THAT(
-        told, ::testing::ElementsAre("composite composite", "both cuda mps", "lonely.out cuda",
-                                     "lonely cuda", "explicit cuda composite", "cpu_alone",
-                                     "_cudnn_rnn cuda"));
+        lines.push_back(op.name + (op.cuda ? " cuda" : "") + (op.mps ? " mps" : "") +
+                        (op.composite ? " composite" : ""));
+    EXPECT_THAT(lines, ::testing::ElementsAre(
+                           "composite composite", "both cuda mps", "lonely.out cuda", "lonely cuda",
+                           "explicit cuda composite", "cpu_alone", "_cudnn_rnn cuda"));
 }
 
-TEST(Operators, AreNotFoundInAnythingElse) {
+TEST(Operators, AreNotReadFromOtherText) {
     for (const char* text : {"", "a: b", "- x", "- func: [", "\t"})
         EXPECT_FALSE(operators_of(text)) << text;
 }
@@ -78,32 +76,32 @@ std::string one_line(std::string text) {
     return text + "\n";
 }
 
-TEST(Scan, TellsWhatTheDeviceDoesNotHave) {
+TEST(Scan, ListsWhatTheDeviceLacks) {
     const auto scan = parse_api_scan(one_line(kScan));
     ASSERT_TRUE(scan) << to_line(scan.error());
     EXPECT_EQ(scan->torch, "2.13.0");
-    std::vector<std::string> told;
+    std::vector<std::string> lines;
     for (const GapFacts& gap : gaps_of(*scan, operators_of(kYaml).value(), "mps"))
-        told.push_back(gap.key.symbol + " " + std::string(name_of(gap.key.kind)) + " " +
-                       std::string(name_of(gap.severity)) + " " + gap.equivalent);
+        lines.push_back(gap.key.symbol + " " + std::string(name_of(gap.key.kind)) + " " +
+                        std::string(name_of(gap.severity)) + " " + gap.equivalent);
     EXPECT_THAT(
-        told, ::testing::ElementsAre(
-                  "aten::_cudnn_rnn op_unsupported note ", "aten::lonely op_unsupported major ",
-                  "aten::lonely.out op_unsupported major ",
-                  "torch.cuda.CUDAGraph missing_symbol minor ",
-                  "torch.cuda.has_half missing_symbol note ",
-                  // The counterpart that is known is not in this torch.
-                  "torch.cuda.memory_cached missing_symbol minor ",
-                  "torch.cuda.synchronize signature_differs note torch.mps.synchronize"));
+        lines,
+        ::testing::ElementsAre(
+            "aten::_cudnn_rnn op_unsupported note ", "aten::lonely op_unsupported major ",
+            "aten::lonely.out op_unsupported major ", "torch.cuda.CUDAGraph missing_symbol minor ",
+            "torch.cuda.has_half missing_symbol note ",
+            // This torch lacks the known counterpart.
+            "torch.cuda.memory_cached missing_symbol minor ",
+            "torch.cuda.synchronize signature_differs note torch.mps.synchronize"));
 }
 
-TEST(Scan, SaysWhatTheRedirectionMakesOfASymbol) {
+TEST(Scan, DescribesHowTheRedirectionTreatsASymbol) {
     const auto gaps = gaps_of(parse_api_scan(one_line(kScan)).value(), {}, "mps");
     EXPECT_EQ(gaps[0].description,
               "torch.cuda.CUDAGraph has no counterpart on mps; the redirection refuses it");
 }
 
-TEST(Scan, OfSomethingElseIsAnError) {
+TEST(Scan, OtherOutputIsAnError) {
     for (const char* text : {"", "hello", "{}", R"({"format": 2})", "[1]"})
         EXPECT_FALSE(parse_api_scan(text)) << text;
 }

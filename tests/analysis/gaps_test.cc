@@ -1,4 +1,3 @@
-// Which gaps a failure's text and a shim's record tell of, and how they are ranked.
 #include "runner/analysis/gaps.h"
 
 #include <fmt/format.h>
@@ -19,7 +18,7 @@ parsers::Failure failure_of(std::string message) {
     return failure;
 }
 
-TEST(GapsIn, AreWhatTheTextNames) {
+TEST(GapsIn, FindsTheGapThatATextNames) {
     const struct {
         const char* message;
         std::vector<GapKey> keys;
@@ -78,7 +77,7 @@ TEST(GapsIn, AreWhatTheTextNames) {
     }
 }
 
-TEST(GapsIn, AnAssertionTellsOfNone) {
+TEST(GapsIn, IgnoresAssertions) {
     for (const char* type :
          {"AssertionError", "unittest.case.AssertionError", "Failed", "Failure"}) {
         auto failure = failure_of("\"mm\" not implemented for 'Half'");
@@ -100,7 +99,7 @@ TEST(GapsIn, OnlyTheTargetIsSimulated) {
     EXPECT_EQ(keys("CPU"), (GapKey{"aten::mm", GapKind::op_unsupported, "cpu", false}));
 }
 
-TEST(GapsIn, OfAKernelsDtypeIsTheDeviceWhoseKernelItIs) {
+TEST(GapsIn, ADtypeIsAGapOfTheDeviceOfTheKernel) {
     const auto device = [](const char* kernel, const Target& target) {
         const auto hits =
             gaps_in(failure_of(fmt::format("\"{}\" not implemented for 'Half'", kernel)), target);
@@ -126,7 +125,7 @@ parsers::CaseRecord test_of(std::string id, parsers::State state, std::string me
     return test;
 }
 
-TEST(GapHits, OfFailuresBlockAndOfTheRecordDoNot) {
+TEST(GapHits, OnlyHitsOfFailuresBlock) {
     parsers::ModuleRecord record;
     record.framework = "unittest";
     record.cases = {test_of("a::t1", parsers::State::errored, "[symbol: torch.cuda.CUDAGraph]"),
@@ -145,7 +144,7 @@ TEST(GapHits, OfFailuresBlockAndOfTheRecordDoNot) {
     EXPECT_FALSE(hits[1].blocks);
 }
 
-TEST(GapHits, CountARefusalOnceThatItsTextTellsOfToo) {
+TEST(GapHits, ARefusalInRecordAndTextCountsOnce) {
     parsers::ModuleRecord record;
     record.framework = "unittest";
     record.cases = {test_of("a::t1", parsers::State::errored, "[symbol: torch.cuda.CUDAGraph]")};
@@ -160,7 +159,7 @@ TEST(GapHits, CountARefusalOnceThatItsTextTellsOfToo) {
     EXPECT_FALSE(hits[1].blocks) << "it was caught";
 }
 
-TEST(GapHits, OfARefusedDtypeTheRecordTellsAsTheTextDoes) {
+TEST(GapHits, RecordAndTextNameARefusedDtypeAlike) {
     parsers::ModuleRecord record;
     record.cases = {test_of("a::t1", parsers::State::errored,
                             "Cannot convert a MPS Tensor to float64 dtype as the MPS framework "
@@ -178,7 +177,7 @@ TEST(GapHits, OfARefusedDtypeTheRecordTellsAsTheTextDoes) {
     EXPECT_TRUE(hits[0].blocks && hits[1].blocks);
 }
 
-TEST(GapHits, ARefusedOperatorIsTheDevicesWhoseverItIs) {
+TEST(GapHits, ARefusedOperatorIsAGapOfTheDevice) {
     parsers::ModuleRecord record;
     record.device_events = {
         {"a::t", "refusal", "aten::_fft_r2c", "mps:0", "cpu", {"/s/a.py", 4}, 1},
@@ -190,7 +189,7 @@ TEST(GapHits, ARefusedOperatorIsTheDevicesWhoseverItIs) {
                                    GapKind::missing_symbol));
 }
 
-TEST(BlockedBy, CountsATestForAGapAloneOnlyWhereNoOtherBlocksIt) {
+TEST(CountBlocked, UnblockedAloneHasNoOtherGapInThatRun) {
     const GapKey a{"a", GapKind::op_unsupported, "mps"}, b{"b", GapKind::op_unsupported, "mps"};
     const auto hit = [](const GapKey& key, const char* test, bool blocks = true) {
         GapHit made;
@@ -199,17 +198,17 @@ TEST(BlockedBy, CountsATestForAGapAloneOnlyWhereNoOtherBlocksIt) {
         made.blocks = blocks;
         return made;
     };
-    const auto blocked = blocked_by({{hit(a, "t1"), hit(a, "t1"), hit(a, "t2"), hit(b, "t2"),
-                                      hit(b, "t3", false), hit(b, "")}});
+    const auto blocked = count_blocked({{hit(a, "t1"), hit(a, "t1"), hit(a, "t2"), hit(b, "t2"),
+                                         hit(b, "t3", false), hit(b, "")}});
     EXPECT_EQ(blocked.at(a).tests, 2);
     EXPECT_EQ(blocked.at(a).unblocked_alone, 1);
     EXPECT_EQ(blocked.at(b).tests, 1);
     EXPECT_EQ(blocked.at(b).unblocked_alone, 0);
 
-    // In another run, on another device: none of its gaps stands in the way of the first run.
+    // Gaps of another run, on another device, do not block tests of the first.
     const GapKey c{"a", GapKind::op_unsupported, "cuda"},
         host{"a", GapKind::dtype_unsupported, "cpu"};
-    const auto two = blocked_by(
+    const auto two = count_blocked(
         {{hit(a, "t1"), hit(a, "t2"), hit(host, "t2")}, {hit(c, "t1"), hit(host, "t2")}});
     EXPECT_EQ(std::pair(two.at(a).tests, two.at(a).unblocked_alone), std::pair(2L, 1L));
     EXPECT_EQ(std::pair(two.at(c).tests, two.at(c).unblocked_alone), std::pair(1L, 1L));
@@ -217,18 +216,18 @@ TEST(BlockedBy, CountsATestForAGapAloneOnlyWhereNoOtherBlocksIt) {
         << "one test in two runs, in one of them alone";
 }
 
-class MendedBy : public ::testing::Test {
+class ProgressOfGaps : public ::testing::Test {
   protected:
-    // The ids of the tests that count as passed, and "closed" where the gap is.
-    std::vector<std::string> mended() const {
-        const Mended found = mended_by(blocked, run);
+    // The ids of the tests that count as passed, then "closed" if the gap is.
+    std::vector<std::string> closed_tests() const {
+        const GapProgress progress = progress_of_gaps(blocked, run);
         std::vector<std::string> words;
-        for (const GapHit& hit : found.passed) {
+        for (const GapHit& hit : progress.passed) {
             EXPECT_EQ(hit.count, 0);
             EXPECT_FALSE(hit.blocks);
             words.push_back(hit.test);
         }
-        for (const GapKey& key : found.closed) {
+        for (const GapKey& key : progress.closed) {
             EXPECT_EQ(key, gap);
             words.emplace_back("closed");
         }
@@ -240,52 +239,52 @@ class MendedBy : public ::testing::Test {
     LaterRun run{"s", {}, {}};
 };
 
-TEST_F(MendedBy, AGapIsClosedWhereAllThatItBlockedPass) {
+TEST_F(ProgressOfGaps, AGapIsClosedIfAllTestsThatItBlockedPass) {
     run.passed = {"a::t1", "a::t2", "a::t3"};
-    EXPECT_THAT(mended(), ElementsAre("a::t1", "a::t2", "closed"));
+    EXPECT_THAT(closed_tests(), ElementsAre("a::t1", "a::t2", "closed"));
 }
 
-TEST_F(MendedBy, ATestThatDidNotRunOrPassKeepsItOpen) {
+TEST_F(ProgressOfGaps, ATestThatDidNotRunOrPassKeepsItOpen) {
     run.passed = {"a::t1"};
-    EXPECT_THAT(mended(), ElementsAre("a::t1"));
+    EXPECT_THAT(closed_tests(), ElementsAre("a::t1"));
     run.passed = {"a::t3"};
-    EXPECT_THAT(mended(), IsEmpty());
+    EXPECT_THAT(closed_tests(), IsEmpty());
     blocked.clear();
-    EXPECT_THAT(mended(), IsEmpty()) << "nothing was blocked, nothing is proven";
+    EXPECT_THAT(closed_tests(), IsEmpty()) << "nothing was blocked, nothing is proven";
 }
 
-TEST_F(MendedBy, ATestOfAnotherSuiteKeepsItOpen) {
+TEST_F(ProgressOfGaps, ATestOfAnotherSuiteKeepsItOpen) {
     run.passed = {"a::t1", "a::t2"};
     blocked.push_back({gap, "other", "a::t1"});
-    EXPECT_THAT(mended(), ElementsAre("a::t1", "a::t2"));
+    EXPECT_THAT(closed_tests(), ElementsAre("a::t1", "a::t2"));
 }
 
-TEST_F(MendedBy, ATestThatFailedOfItOnAnotherDeviceKeepsItOpen) {
+TEST_F(ProgressOfGaps, ABlockedTestOnAnotherDeviceKeepsItOpen) {
     run.passed = {"a::t1", "a::t2"};
     blocked[1].same_target = false;
-    EXPECT_THAT(mended(), ElementsAre("a::t1"));
+    EXPECT_THAT(closed_tests(), ElementsAre("a::t1"));
 }
 
-TEST_F(MendedBy, WhatIsMetIsNotClosed) {
+TEST_F(ProgressOfGaps, AGapThatTheRunMetStaysOpen) {
     run.passed = {"a::t1", "a::t2"};
     GapHit caught;
     caught.key = gap;
     caught.test = "a::t3";
     run.hits = {caught};
-    EXPECT_THAT(mended(), ElementsAre("a::t1", "a::t2"));
+    EXPECT_THAT(closed_tests(), ElementsAre("a::t1", "a::t2"));
     run.hits[0].test = "a::t1";
-    EXPECT_THAT(mended(), ElementsAre("a::t2"));
+    EXPECT_THAT(closed_tests(), ElementsAre("a::t2"));
 }
 
-TEST_F(MendedBy, ARowThatIsNoTestPassesWithATestBelowIt) {
+TEST_F(ProgressOfGaps, APseudoRowPassesWithATestBelowIt) {
     blocked = {{gap, "s", "a.py::<module>"}};
     run.passed = {"b.py::t"};
-    EXPECT_THAT(mended(), IsEmpty());
+    EXPECT_THAT(closed_tests(), IsEmpty());
     run.passed = {"a.py::T::t"};
-    EXPECT_THAT(mended(), ElementsAre("a.py::<module>", "closed"));
+    EXPECT_THAT(closed_tests(), ElementsAre("a.py::<module>", "closed"));
 }
 
-TEST(FactsOf, AreThereForEveryKind) {
+TEST(FactsOf, DescribesEveryKind) {
     for (size_t i = 0; i < kGapKindNames.size(); ++i) {
         const GapFacts facts = facts_of({"x", static_cast<GapKind>(i), "mps"});
         EXPECT_THAT(facts.description, ::testing::HasSubstr("x ")) << kGapKindNames[i];

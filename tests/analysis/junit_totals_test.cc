@@ -1,5 +1,4 @@
-// The totals that a JUnit XML file states, against the tests that it names: by each writer's own
-// arithmetic.
+// Compares the totals of JUnit XML files with their tests, by the rules of each writer.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +29,7 @@ std::vector<std::string> mismatches(std::string_view bytes) {
     return all;
 }
 
-// Every file that a real tool wrote.
+// All files written by real tools.
 std::vector<std::string> files() {
     std::vector<std::string> all;
     const auto folder = parsers::testing::golden_folder();
@@ -53,9 +52,9 @@ TEST_P(JunitTotals, AddUp) {
     }
 }
 
-// One more of anything in the totals, and it is noticed. A test more is a sub-test that passed by
-// pytest's arithmetic; its reader has a diagnostic for it, and a test less is a mismatch.
-TEST_P(JunitTotals, DoNotAddUpWithOneMoreOrLess) {
+// Any count that is too high is a mismatch. pytest counts passed sub-tests among its tests, so one
+// test more is a diagnostic, and one less a mismatch.
+TEST_P(JunitTotals, AChangedTotalIsNoticed) {
     const std::string bytes = golden_bytes(GetParam());
     for (const char* word : {"tests", "failures", "errors", "skipped"}) {
         const RE2 attribute(fmt::format(" {}=\"(\\d+)\"", word));
@@ -81,8 +80,7 @@ TEST_P(JunitTotals, DoNotAddUpWithOneMoreOrLess) {
     }
 }
 
-// A test that is taken out of the file, whatever became of it.
-TEST_P(JunitTotals, MissATestThatIsNotThere) {
+TEST_P(JunitTotals, ARemovedTestIsNoticed) {
     const std::string bytes = golden_bytes(GetParam());
     const RE2 element(R"((?s)(<testcase(?:[^>]*?/>|.*?</testcase>)))");
     re2::StringPiece rest(bytes);
@@ -96,13 +94,12 @@ TEST_P(JunitTotals, MissATestThatIsNotThere) {
         for (const ModuleRecord& part : all.parts)
             for (const parsers::Diagnostic& d : part.diagnostics)
                 noticed = noticed || d.message.starts_with("its totals count 10 more");
-        // GoogleTest has what broke outside of tests in no total.
+        // GoogleTest's totals leave out failures outside of tests.
         EXPECT_EQ(noticed, !outside) << std::string(found.substr(0, 200));
     }
 }
 
-// Wherever it is cut: what is left is not taken for all.
-TEST_P(JunitTotals, MissWhatIsCutOff) {
+TEST_P(JunitTotals, ACutFileIsNoticed) {
     const std::string bytes = golden_bytes(GetParam());
     const size_t end = bytes.find_last_not_of('\n') + 1;
     for (size_t cut = bytes.find("<testsuite"); cut < end; cut += 1 + cut / 97) {
@@ -113,9 +110,10 @@ TEST_P(JunitTotals, MissWhatIsCutOff) {
             diagnostics.insert(diagnostics.end(), part.diagnostics.begin(), part.diagnostics.end());
             finished += part.finished ? 1 : 0;
             EXPECT_EQ(part.outcome, parsers::ModuleOutcome::interrupted) << cut;
-            const bool told = std::any_of(part.cases.begin(), part.cases.end(),
-                                          [](const parsers::CaseRecord& c) { return !c.pseudo; });
-            EXPECT_TRUE(!told || !account(part).closed()) << cut;
+            const bool has_test =
+                std::any_of(part.cases.begin(), part.cases.end(),
+                            [](const parsers::CaseRecord& c) { return !c.pseudo; });
+            EXPECT_TRUE(!has_test || !account(part).closed()) << cut;
         }
         EXPECT_EQ(finished, 0u) << cut;
         EXPECT_FALSE(diagnostics.empty()) << cut;
@@ -129,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Real, JunitTotals, ::testing::ValuesIn(files()), [](con
     return name;
 });
 
-TEST(JunitTotals, AreTheRootsAndThoseOfItsSuites) {
+TEST(JunitTotals, OfTheRootAndOfItsSuitesAreCompared) {
     constexpr std::string_view kSuites =
         "<testsuite name='a' tests='1' failures='0' errors='0' skipped='0'><testcase name='x'/>"
         "</testsuite><testsuite name='b' tests='2' failures='0' errors='0' skipped='0'>"
@@ -147,8 +145,8 @@ TEST(JunitTotals, AreTheRootsAndThoseOfItsSuites) {
                 ElementsAre("tests: 2 by its tests, 3 by the framework's closing line"));
 }
 
-// Several runs of pytest in one file are a part each; the root's totals are of all.
-TEST(JunitTotals, OfAMergedFileAreThoseOfItsParts) {
+// Each run of pytest in a merged file is a part; the root has the totals of all.
+TEST(JunitTotals, OfAMergedFileSumUpItsParts) {
     const std::string suite =
         "<testsuite name='pytest' tests='1' failures='0' errors='0' skipped='0'>"
         "<testcase classname='test_a' name='test_x'/></testsuite>";
@@ -167,7 +165,7 @@ TEST(JunitTotals, OfAMergedFileAreThoseOfItsParts) {
               "totals differ: tests: 3 by the file as a whole, 2 by its suites");
 }
 
-TEST(JunitTotals, OfAFileThatBreaksOffAreNeverRight) {
+TEST(JunitTotals, OfACutFileNeverAgree) {
     for (const char* bytes :
          {"<testsuites><testsuite name='a' tests='0'>",
           "<testsuites tests='0'><testsuite name='a' tests='0'></testsuite><testsuite name='b'",
@@ -177,8 +175,8 @@ TEST(JunitTotals, OfAFileThatBreaksOffAreNeverRight) {
     }
 }
 
-// Who is not known may count a test with two failures once or twice.
-TEST(JunitTotals, OfAnUnknownWriterMayBeOfTestsOrOfOutcomes) {
+// An unknown writer may count a test with two failures once or twice.
+TEST(JunitTotals, OfAnUnknownWriterMayCountTestsOrOutcomes) {
     const auto file = [](int failures) {
         return "<testsuite name='a' tests='" + std::to_string(failures) + "' failures='" +
                std::to_string(failures) +
@@ -190,7 +188,7 @@ TEST(JunitTotals, OfAnUnknownWriterMayBeOfTestsOrOfOutcomes) {
     EXPECT_EQ(mismatches(file(3)).size(), 2u);
 }
 
-TEST(JunitTotals, ThatAreNotStatedAreADiagnostic) {
+TEST(JunitTotals, MissingTotalsAreADiagnostic) {
     const auto all = read("<testsuite name='a'><testcase name='x'/></testsuite>");
     ASSERT_EQ(all.parts.size(), 1u);
     ASSERT_EQ(all.parts[0].diagnostics.size(), 1u);

@@ -17,7 +17,7 @@ struct Host {
     std::string simulated;
 };
 
-// One test for each row below, and what the shim wrote of it.
+// One test for each kind of mark, with the shim's record.
 parsers::ModuleRecord record_on(const Host& host) {
     parsers::ModuleRecord record;
     record.shim = parsers::ShimSession{.version = "1",
@@ -62,26 +62,26 @@ std::vector<Names> names_on(const Host& host) {
     return out;
 }
 
-TEST(Marks, OnACpuHostNeverSayDevice) {
+TEST(Marks, NeverIncludeDeviceOnACpuHost) {
     EXPECT_THAT(names_on({"cpu", ""}),
                 ElementsAre(Names{"redirected"}, Names{"fallback"}, Names{"untouched"},
                             Names{"untouched"}, Names{"untouched"}, Names{}));
 }
 
-TEST(Marks, OnAnAcceleratorSayDeviceWhereItWasUsed) {
+TEST(Marks, IncludeDeviceIfTheAcceleratorWasUsed) {
     const std::vector<Names> expected{
         {"device", "redirected"}, {"fallback"}, {"device"}, {"untouched"}, {"untouched"}, {}};
     EXPECT_EQ(names_on({"mps", ""}), expected);
     EXPECT_EQ(names_on({"cpu", "mps"}), expected);
 }
 
-TEST(Marks, AreNoneWhereNoShimLooked) {
+TEST(Marks, AreEmptyWithoutTheShim) {
     parsers::ModuleRecord record = record_on({"cpu", ""});
     record.shim.reset();
     for (const Marks& marks : marks_of(record)) EXPECT_EQ(marks, Marks{});
 }
 
-TEST(Marks, AreReadFromTheShimsOwnLines) {
+TEST(Marks, AreReadFromTheShimsLines) {
     const std::string devices =
         R"({"event":"session","pid":7,"format":1,"shim":"0.1","torch":"2.13.0","host":"cpu","mode":"missing","simulated":null,"masquerade":true})"
         "\n"

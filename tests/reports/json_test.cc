@@ -26,8 +26,8 @@ json schema() {
         *read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / "reports/report.schema.json"));
 }
 
-// What the schema says against the report; empty: nothing.
-std::string complaint(const json& report) {
+// Empty if the report matches the schema.
+std::string schema_errors(const json& report) {
     const json document = schema();
     valijson::Schema compiled;
     valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(document),
@@ -59,58 +59,58 @@ TEST_F(JsonTest, Golden) {
                         test::redacted(samples::to_json(build()), {{root.string(), "/src"}}));
 }
 
-TEST_F(JsonTest, KeepsToItsSchema) {
-    EXPECT_EQ(complaint(json::parse(samples::to_json(build()))), "");
+TEST_F(JsonTest, MatchesItsSchema) {
+    EXPECT_EQ(schema_errors(json::parse(samples::to_json(build()))), "");
     stored.modules.clear();
     stored.end.reset();
-    EXPECT_EQ(complaint(json::parse(samples::to_json(build()))), "");
+    EXPECT_EQ(schema_errors(json::parse(samples::to_json(build()))), "");
 }
 
 // Keys that the schema does not know, below `pointer`.
 void unknown_keys(const json& document, const json& node, const json& value,
-                  const std::string& pointer, std::set<std::string>& found) {
+                  const std::string& pointer, std::set<std::string>& unknown) {
     const json& rule =
         node.contains("$ref")
             ? document.at(json::json_pointer(node.at("$ref").get<std::string>().substr(1)))
             : node;
     if (value.is_array() && rule.contains("items")) {
         for (const json& item : value)
-            unknown_keys(document, rule.at("items"), item, pointer + "[]", found);
+            unknown_keys(document, rule.at("items"), item, pointer + "[]", unknown);
     } else if (value.is_object() && rule.contains("properties")) {
         for (const auto& [key, member] : value.items()) {
             if (!rule.at("properties").contains(key))
-                found.insert(pointer + "." + key);
+                unknown.insert(pointer + "." + key);
             else
                 unknown_keys(document, rule.at("properties").at(key), member, pointer + "." + key,
-                             found);
+                             unknown);
         }
     }
 }
 
 TEST_F(JsonTest, TheSchemaDescribesEveryKey) {
-    std::set<std::string> found;
-    unknown_keys(schema(), schema(), json::parse(samples::to_json(build())), "", found);
-    EXPECT_THAT(found, testing::IsEmpty());
+    std::set<std::string> unknown;
+    unknown_keys(schema(), schema(), json::parse(samples::to_json(build())), "", unknown);
+    EXPECT_THAT(unknown, testing::IsEmpty());
 }
 
-TEST_F(JsonTest, TheSchemaRefusesWhatIsMissingOrOfAnotherType) {
+TEST_F(JsonTest, TheSchemaRefusesMissingAndRetypedKeys) {
     const json report = json::parse(samples::to_json(build()));
     for (const char* pointer :
          {"/format", "/totals/untouched", "/run/fingerprint", "/accounting/closed",
           "/links/unresolved", "/modules/0/cases/0/state", "/modules/0/cases/2/failure/key_line",
-          "/modules/0/cases/0/marks", "/redirections/0/count", "/leaked_processes", "/gaps",
-          "/clusters"}) {
+          "/modules/0/cases/0/marks", "/redirections/0/count", "/leaked_processes",
+          "/load_failures", "/gaps", "/clusters"}) {
         const json::json_pointer place(pointer);
         json without = report;
         without.at(place.parent_pointer()).erase(place.back());
-        EXPECT_NE(complaint(without), "") << pointer;
+        EXPECT_NE(schema_errors(without), "") << pointer;
         json other = report;
         other.at(place) = 0.5;
-        EXPECT_NE(complaint(other), "") << pointer;
+        EXPECT_NE(schema_errors(other), "") << pointer;
     }
 }
 
-TEST_F(JsonTest, ItsNumbersAreTheModels) {
+TEST_F(JsonTest, HasTheNumbersOfTheModel) {
     const samples::Model model = build();
     const json report = json::parse(samples::to_json(model));
     const json& totals = report.at("totals");
@@ -136,7 +136,15 @@ TEST_F(JsonTest, ItsNumbersAreTheModels) {
     EXPECT_EQ(report.at("links").at("unresolved"), model.links_unresolved);
 }
 
-TEST_F(JsonTest, BytesThatAreNotUtf8DoNotStopIt) {
+TEST_F(JsonTest, TheTotalsStandBeforeTheModules) {
+    const std::string text = samples::to_json(build());
+    const size_t modules = text.find("\n \"modules\": [");
+    ASSERT_NE(modules, std::string::npos);
+    for (const char* key : {"totals", "accounting", "clusters", "gaps", "load_failures"})
+        EXPECT_LT(text.find("\n \"" + std::string(key) + "\": "), modules) << key;
+}
+
+TEST_F(JsonTest, InvalidUtf8IsReplaced) {
     stored.modules[0].attempts[0].record.cases[2].failure->message = "\xff\xfe";
     const json report = json::parse(samples::to_json(build()));
     EXPECT_EQ(report.at("modules").at(0).at("cases").at(2).at("failure").at("message"),

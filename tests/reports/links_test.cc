@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(ForgeTemplate, KnowsTheFormsOfRemotesAndForges) {
+TEST(ForgeTemplate, SupportsTheFormsOfRemotesAndForges) {
     const struct {
         const char* remote;
         const char* link;
@@ -58,7 +58,7 @@ class LinksTest : public testing::Test {
     fs::path root = folder.root() / "src";
 };
 
-TEST_F(LinksTest, ABaseLinksToWhatTheSourceHas) {
+TEST_F(LinksTest, ABaseLinksToPlacesInTheSource) {
     LinkSource s = source();
     s.base = "https://forge.example/b/{commit}/{path}?x#L{line}";
     s.commit = "v1";
@@ -94,7 +94,7 @@ TEST_F(LinksTest, FilesAreFoundUnderOtherNamesOfTheRoot) {
     EXPECT_EQ(links.shown("/usr/lib/python3/unittest.py"), "/usr/lib/python3/unittest.py");
 }
 
-TEST_F(LinksTest, AForgesPathsStartAtTheTopOfTheWorkTree) {
+TEST_F(LinksTest, PathsOnAForgeStartAtTheTopOfTheWorkTree) {
     fs::create_directory(folder.root() / ".git");
     LinkSource s = source();
     s.remote = "git@github.com:a/b.git";
@@ -133,7 +133,7 @@ TEST_F(LinksTest, WithoutAForgeTheFilesAreCopiedAndLinkedRelatively) {
     }
 }
 
-TEST_F(LinksTest, CopiesOutliveTheSourceAndAreFoundFromAnotherFolder) {
+TEST_F(LinksTest, CopiesOutliveTheSource) {
     EXPECT_NE(LinkResolver(source()).resolve({root / "tests/test_a.py", 3}), "");
     write("tests/test_a.py", "now\nit\nis\nlonger\n");
     EXPECT_EQ(LinkResolver(source()).resolve({root / "tests/test_a.py", 4}), "")

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
@@ -95,7 +96,7 @@ TEST_F(MarkdownTest, Golden) {
                         test::redacted(samples::to_markdown(build()), {{root.string(), "/src"}}));
 }
 
-TEST_F(MarkdownTest, ItsNumbersAreTheModels) {
+TEST_F(MarkdownTest, ShowsTheNumbersOfTheModel) {
     const samples::Model model = build();
     const std::string text = samples::to_markdown(model);
     std::vector<std::int64_t> expected{model.totals.modules, model.totals.collected};
@@ -114,7 +115,7 @@ TEST_F(MarkdownTest, ItsNumbersAreTheModels) {
     EXPECT_THAT(text, HasSubstr("Source links: 19, of which 1 do not resolve."));
 }
 
-TEST_F(MarkdownTest, CausesAreSummedUpAboveTheirTableWhereThereAreAny) {
+TEST_F(MarkdownTest, ATableOfCausesStandsAboveTheClusters) {
     samples::Model model = build();
     model.clusters = {ClusterView{}};
     model.clusters[0].key_line = "ValueError: odd";
@@ -131,12 +132,43 @@ TEST_F(MarkdownTest, CausesAreSummedUpAboveTheirTableWhereThereAreAny) {
                 "| 1 | `timeout` | the test, or what it waited for, took too long |\n\n"
                 "Where to look first: docs/reference/diagnosis.md.\n\n") +
             head));
-    // A cause is not known: the table stands alone, and that of the gaps keeps its head.
+    // Without a known cause there is only the table of clusters.
     model.causes.clear();
     model.gaps.emplace_back();
     const std::string text = samples::to_markdown(model);
     EXPECT_THAT(text, HasSubstr(std::string("## Failures by cause\n\n") + head));
     EXPECT_THAT(text, HasSubstr("## Gaps that this run met\n\n| "));
+}
+
+TEST_F(MarkdownTest, LoadFailuresOfOneCauseAreOneRow) {
+    const auto module = [&](const std::string& path, const std::string& package) {
+        store::StoredModule stored_module;
+        stored_module.path = path;
+        parsers::ModuleRecord& record = stored_module.attempts.emplace_back().record;
+        record.path = path;
+        record.outcome = parsers::ModuleOutcome::load_error;
+        record.cases = {samples::test(root, path, "x", 0, State::errored)};
+        record.cases[0].id = path + "::<module>";
+        record.cases[0].pseudo = true;
+        record.cases[0].failure =
+            samples::failure(root, "ModuleNotFoundError", "No module named '" + package + "'");
+        record.collected = 1;
+        return stored_module;
+    };
+    stored.modules = {module("tests/test_b.py", "b"), module("tests/ops/test_a.py", "a"),
+                      module("tests/test_c.py", "a")};
+    const samples::Model model = build();
+    const std::string text = samples::to_markdown(model);
+    EXPECT_THAT(text, HasSubstr("## Modules that could not be loaded\n\n"
+                                "| modules | what went wrong | for example |\n|---:|---|---|\n"
+                                "| 2 | `ModuleNotFoundError: No module named 'a'` | "
+                                "[`tests/ops/test_a.py`](https://"));
+    EXPECT_THAT(text, HasSubstr("| 1 | `ModuleNotFoundError: No module named 'b'` | "));
+    EXPECT_THAT(text, Not(HasSubstr("## Modules that did not complete")));
+    const auto report = nlohmann::json::parse(samples::to_json(model));
+    EXPECT_EQ(report["load_failures"][0]["modules"], 2);
+    EXPECT_EQ(report["load_failures"][0]["example"], "tests/ops/test_a.py");
+    EXPECT_EQ(report["load_failures"][1]["modules"], 1);
 }
 
 TEST_F(MarkdownTest, MismatchesComeFirst) {
@@ -148,7 +180,7 @@ TEST_F(MarkdownTest, MismatchesComeFirst) {
     EXPECT_THAT(text, HasSubstr("**not closed, 1 mismatches**"));
 }
 
-TEST_F(MarkdownTest, ARunWithNothingToTellIsShort) {
+TEST_F(MarkdownTest, EmptySectionsAreLeftOut) {
     stored.modules.clear();
     const std::string text = samples::to_markdown(build());
     EXPECT_THAT(text, HasSubstr("0 tests, nothing needs attention"));
@@ -157,7 +189,7 @@ TEST_F(MarkdownTest, ARunWithNothingToTellIsShort) {
         EXPECT_THAT(text, Not(HasSubstr(absent)));
 }
 
-TEST_F(MarkdownTest, NothingFromOutsideIsTakenForMarkdown) {
+TEST_F(MarkdownTest, TextFromOutsideIsEscaped) {
     const std::string hostile =
         "ODD` | \\| ``x`` ](http://evil) <script>ODD</script> **ODD** \x1b[31mred\x1b[0m "
         "\x1b]8;;u\aODD\n"
@@ -227,7 +259,7 @@ TEST_F(MarkdownTest, NothingFromOutsideIsTakenForMarkdown) {
     }
 }
 
-TEST_F(MarkdownTest, FitsTheBytesAllowedAndSaysWhatWentMissing) {
+TEST_F(MarkdownTest, StaysWithinTheLimitAndCountsWhatItLeftOut) {
     auto& cases = stored.modules[0].attempts[0].record.cases;
     for (int i = 0; i < 40; ++i) {
         cases.push_back(cases[2]);
@@ -268,7 +300,7 @@ TEST_F(MarkdownTest, FitsTheBytesAllowedAndSaysWhatWentMissing) {
     }
 }
 
-TEST_F(MarkdownTest, WhatComesByWhenThePageIsFullIsCountedAllTheSame) {
+TEST_F(MarkdownTest, ItemsAddedToAFullPageAreCounted) {
     stored.modules.resize(1);
     for (int i = 1; i < 300; ++i) {
         stored.modules.push_back(stored.modules[0]);
@@ -286,7 +318,7 @@ TEST_F(MarkdownTest, WhatComesByWhenThePageIsFullIsCountedAllTheSame) {
     EXPECT_THAT(text, Not(HasSubstr("<details>"))) << "less useful than what failed";
 }
 
-TEST(MarkdownText, CodeSpansHoldWhateverTheyAreGiven) {
+TEST(MarkdownText, CodeSpansEscapeTheirText) {
     EXPECT_EQ(code("plain"), "`plain`");
     EXPECT_EQ(code("a`b"), "``a`b``");
     EXPECT_EQ(code("`a``"), "``` `a`` ```");
@@ -302,12 +334,12 @@ TEST(MarkdownText, CodeSpansHoldWhateverTheyAreGiven) {
     EXPECT_EQ(linked_code("a", ""), "`a`");
 }
 
-TEST(MarkdownText, FencesAreLongerThanWhatTheyHold) {
+TEST(MarkdownText, FencesAreLongerThanThoseInside) {
     EXPECT_EQ(fenced("text", "a\n"), "```text\na\n```\n");
     EXPECT_EQ(fenced("", "a\n```\nb"), "````\na\n```\nb\n````\n");
 }
 
-TEST(MarkdownText, LongBlocksLoseTheirMiddleAndSaySo) {
+TEST(MarkdownText, LongBlocksLoseTheirMiddle) {
     std::string text;
     for (int i = 0; i < 100; ++i) text += "line " + std::to_string(i) + "\n";
     const std::string block = fenced("text", text, 300);
@@ -319,7 +351,7 @@ TEST(MarkdownText, LongBlocksLoseTheirMiddleAndSaySo) {
     EXPECT_THAT(block, HasSubstr("… " + std::to_string(100 - kept) + " lines ("));
 }
 
-TEST(MarkdownText, PrintableIsUtf8WithoutControls) {
+TEST(MarkdownText, PrintableTextIsUtf8WithoutControls) {
     EXPECT_EQ(printable("a\r\nb\rc"), "a\nb\nc");
     EXPECT_EQ(printable("\x1b[1;31mred\x1b[0m"), "red");
     EXPECT_EQ(printable("\x1b]0;title\x07x\x1b"), "x");

@@ -31,7 +31,7 @@ const CaseView& find(const samples::Model& model, const std::string& name) {
     throw std::out_of_range(name);
 }
 
-TEST_F(ModelTest, TotalsAreThoseOfTheRecords) {
+TEST_F(ModelTest, TotalsSumUpTheRecords) {
     const samples::Model model = build();
     EXPECT_EQ(model.totals.modules, 2);
     EXPECT_EQ(model.totals.collected, 12);
@@ -46,7 +46,7 @@ TEST_F(ModelTest, TotalsAreThoseOfTheRecords) {
     EXPECT_TRUE(model.accounting.closed);
 }
 
-TEST_F(ModelTest, PlacesLinkToTheForgeWhereTheSourceHasThem) {
+TEST_F(ModelTest, PlacesInTheSourceLinkToTheForge) {
     const samples::Model model = build();
     EXPECT_EQ(find(model, "test_f").url,
               "https://forge.example/alpha/blob/0123abcd/tests/ops/test_a.py#L3");
@@ -83,7 +83,7 @@ TEST_F(ModelTest, FailuresCarryCommandsThatReproduceThem) {
     EXPECT_THAT(model.modules.at(1).reproduce->plain, HasSubstr("-v tests/test_b.py"));
 }
 
-TEST_F(ModelTest, AModuleThatCouldNotBeImportedIsReproducedAsAWhole) {
+TEST_F(ModelTest, AModuleThatCouldNotBeLoadedIsReproducedAsAWhole) {
     auto& record = stored.modules[1].attempts.emplace_back().record;
     record.path = "tests/test_b.py";
     record.outcome = parsers::ModuleOutcome::load_error;
@@ -99,7 +99,7 @@ TEST_F(ModelTest, AModuleThatCouldNotBeImportedIsReproducedAsAWhole) {
     EXPECT_THAT(test.reproduce->plain, testing::EndsWith(" -v tests/test_b.py"));
 }
 
-TEST_F(ModelTest, ModulesThatNeverRanAreThereWithWhatIsKnown) {
+TEST_F(ModelTest, ModulesThatNeverRanAreListed) {
     const samples::Model model = build();
     const ModuleView& module = model.modules.at(1);
     EXPECT_EQ(module.outcome, parsers::ModuleOutcome::not_run);
@@ -107,6 +107,18 @@ TEST_F(ModelTest, ModulesThatNeverRanAreThereWithWhatIsKnown) {
     EXPECT_EQ(module.attempts, 0);
     EXPECT_EQ(module.last_known_cases, 7);
     EXPECT_FALSE(model.run.complete);
+    EXPECT_EQ(model.modules_without_result, 1);
+}
+
+TEST_F(ModelTest, ASecondPassHasTheSameViews) {
+    ModelBuilder builder(stored, {run_folder(), run_folder()});
+    samples::Model model;
+    for (const store::StoredModule& module : stored.modules) builder.add(module);
+    static_cast<ReportModel&>(model) = builder.finish();
+    for (const store::StoredModule& module : stored.modules)
+        model.modules.push_back(builder.view(module));
+    EXPECT_EQ(samples::to_json(model), samples::to_json(build()));
+    EXPECT_EQ(samples::to_markdown(model), samples::to_markdown(build()));
 }
 
 TEST_F(ModelTest, RedirectionsAreCountedBySiteMostFrequentFirst) {
@@ -124,7 +136,7 @@ TEST_F(ModelTest, RedirectionsAreCountedBySiteMostFrequentFirst) {
     EXPECT_EQ(model.redirections[1].url, "");
 }
 
-TEST_F(ModelTest, TheLastAttemptDecidesAndAllAreKept) {
+TEST_F(ModelTest, TheLastAttemptDecidesAndAllAreListed) {
     store::JobResult again = stored.modules[0].attempts[0];
     again.attempt = 2;
     again.record.cases = {
@@ -149,7 +161,7 @@ TEST_F(ModelTest, TheLastAttemptDecidesAndAllAreKept) {
     EXPECT_TRUE(model.accounting.closed);
 }
 
-TEST_F(ModelTest, FiguresThatDoNotAgreeAreNamedWithTheirModule) {
+TEST_F(ModelTest, MismatchesNameTheirModule) {
     stored.modules[0].attempts[0].record.collected = 13;
     const samples::Model model = build();
     EXPECT_FALSE(model.accounting.closed);
@@ -159,14 +171,14 @@ TEST_F(ModelTest, FiguresThatDoNotAgreeAreNamedWithTheirModule) {
     EXPECT_THAT(model.accounting.mismatches[0].message, HasSubstr("12"));
 }
 
-TEST_F(ModelTest, ARunThatWasKilledShowsWhatIsStored) {
+TEST_F(ModelTest, AKilledRunHasNoExitCode) {
     stored.end.reset();
     const samples::Model model = build();
     EXPECT_FALSE(model.run.complete);
     EXPECT_FALSE(model.run.exit_code);
 }
 
-TEST_F(ModelTest, WhatComesFromTheStoreBuildsTheSameModel) {
+TEST_F(ModelTest, AStoredRunMakesTheSameReport) {
     auto store = store::Store::temporary();
     ASSERT_TRUE(store);
     const std::string& id = stored.info.id;

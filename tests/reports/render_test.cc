@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(Formats, AreNamedInALine) {
+TEST(Formats, AreParsedFromAList) {
     EXPECT_THAT(*formats_of("md"), ElementsAre(Format::markdown));
     EXPECT_THAT(*formats_of("json,md,json"), ElementsAre(Format::json, Format::markdown));
     for (const auto* wrong : {"", "pdf", "md,", "md json", "MD"}) {
@@ -28,10 +28,10 @@ class WriteReports : public testing::Test {
   protected:
     Expected<std::vector<RenderedFile>> write(const std::filesystem::path& to,
                                               const std::vector<Format>& formats) const {
-        auto writer = ReportWriter::open(model.run, to, formats, {});
+        auto writer = ReportWriter::open(model, to, formats, {});
         if (!writer) return tl::unexpected(writer.error());
         for (const ModuleView& module : model.modules) writer->add(module);
-        return writer->finish(model);
+        return writer->finish();
     }
 
     test::TempTree folder;
@@ -51,7 +51,7 @@ TEST_F(WriteReports, ReadersSeeTheOldReportUntilTheNewOneIsThere) {
     const auto path = folder.root() / "report.json";
     ASSERT_TRUE(write_file(path, "old"));
     {
-        auto writer = ReportWriter::open(model.run, folder.root(), {Format::json}, {});
+        auto writer = ReportWriter::open(model, folder.root(), {Format::json}, {});
         ASSERT_TRUE(writer);
         writer->add(model.modules.at(0));
         EXPECT_EQ(*read_file(path), "old");
@@ -61,7 +61,7 @@ TEST_F(WriteReports, ReadersSeeTheOldReportUntilTheNewOneIsThere) {
         EXPECT_THAT(entry.path().filename(), testing::Not(HasSubstr("tmp"))) << "half a report";
 }
 
-TEST_F(WriteReports, AReportThatCannotComeToItsNameIsAnIoError) {
+TEST_F(WriteReports, AReportThatCannotBeRenamedIsAnIoError) {
     std::filesystem::create_directories(folder.root() / "report.json/x");
     const auto refused = write(folder.root(), {Format::json});
     ASSERT_FALSE(refused);

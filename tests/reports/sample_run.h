@@ -1,4 +1,4 @@
-// A run with something of everything that a report can show, on a source tree that is really there.
+// A run that fills every section of a report, and its source tree on disk.
 #pragma once
 
 #include <filesystem>
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "parsers/attempt.h"
 #include "reports/json.h"
 #include "reports/markdown.h"
-#include "parsers/attempt.h"
 #include "reports/model.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
@@ -136,7 +136,7 @@ inline Run run(const fs::path& root) {
     return stored;
 }
 
-// What the renderers are handed of a run, kept.
+// A run's model with the views of its modules.
 struct Model : ReportModel {
     std::vector<ModuleView> modules;
 };
@@ -151,17 +151,17 @@ inline Model model(const Run& stored, const fs::path& folder) {
 inline std::string to_markdown(const Model& model, std::size_t max_bytes = kMarkdownBytes) {
     std::string text;
     const auto renderer =
-        markdown_report(max_bytes, [&](std::string_view bytes) { text += bytes; });
+        markdown_report(model, max_bytes, [&](std::string_view bytes) { text += bytes; });
     for (const ModuleView& module : model.modules) renderer->add(module);
-    renderer->finish(model);
+    renderer->finish();
     return text;
 }
 
 inline std::string to_json(const Model& model) {
     std::string text;
-    const auto renderer = json_report(model.run, [&](std::string_view bytes) { text += bytes; });
+    const auto renderer = json_report(model, [&](std::string_view bytes) { text += bytes; });
     for (const ModuleView& module : model.modules) renderer->add(module);
-    renderer->finish(model);
+    renderer->finish();
     return text;
 }
 

@@ -188,7 +188,7 @@ TEST_F(RecorderTest, AfterADifferentResultEveryModuleConfirms) {
     const auto doubted = all_steps(r, *differs.next, kPasses);
     ASSERT_EQ(doubted.size(), 3u);
     ASSERT_TRUE(doubted[0].done);
-    EXPECT_TRUE(doubted[0].done->verdicts.of[0].fork_sensitive);
+    EXPECT_TRUE(doubted[0].done->verdicts.tests[0].fork_sensitive);
     for (const size_t module : {1, 2}) {
         ASSERT_TRUE(doubted[module].next);
         EXPECT_EQ(doubted[module].next->module, module);

@@ -49,7 +49,7 @@ template <class Jobs>
     return verdicts_of(attempts);
 }
 
-// States that nobody wants to see, unless an expectation says so.
+// Whether reports list the test among those that need attention.
 [[nodiscard]] constexpr bool needs_attention(parsers::State state) {
     using enum parsers::State;
     return state == failed || state == errored || state == crashed || state == timed_out;

@@ -17,7 +17,7 @@ namespace compat::analysis {
 
 struct ApiName {
     std::string kind;                      // function, class, value
-    std::optional<std::string> signature;  // "(device=None)"; empty: Python does not know it
+    std::optional<std::string> signature;  // "(device=None)"; empty: unknown to Python
 };
 
 struct ApiScan {

@@ -9,11 +9,11 @@ namespace {
 using parsers::Cause;
 using enum Judgement;
 
-constexpr std::string_view kReportIt = "report it: this is ours and none of the port's work";
+constexpr std::string_view kReportIt = "report it: a defect of the runner, not of the port";
 constexpr std::string_view kTryOnCuda =
-    "nothing here: a GPU has it. Have these tests run on one before you rely on them";
+    "nothing here: a GPU has it. Run these tests on one before you rely on them";
 constexpr std::string_view kTryOnDevice =
-    "nothing here: the device has it. Have these tests run on one before you rely on them";
+    "nothing here: the device has it. Run these tests on one before you rely on them";
 constexpr std::string_view kCpuLacksIt =
     "nothing here: the CPU, which computes for the simulated device, lacks it; the device may not";
 
@@ -68,7 +68,7 @@ constexpr JudgementRule kTable[] = {
     {.rule = "deserialize-on-device",
      .judgement = device_handling,
      .grouping = Grouping::together,
-     .title = "a file that was saved on another device is loaded as it is",
+     .title = "a file saved on another device is loaded without map_location",
      .advice = "`torch.load(f, map_location=device)`"},
     {.rule = "tensor-to-numpy",
      .judgement = device_handling,
@@ -109,7 +109,7 @@ constexpr JudgementRule kTable[] = {
     {.cause = Cause::hub,
      .judgement = environment,
      .grouping = Grouping::by_rule,
-     .advice = "have the files at hand"},
+     .advice = "make the files available"},
     {.cause = Cause::resource,
      .judgement = environment,
      .grouping = Grouping::by_rule,
@@ -139,8 +139,7 @@ constexpr JudgementRule kTable[] = {
      .judgement = unexplained,
      .advice = "read the end of its log; the simulation may have died where a device refuses"},
     {.judgement = unexplained,
-     .advice = "run it by the command in its run's report, and see what it does otherwise on a "
-               "device"},
+     .advice = "run it with the command in its run's report, and see what differs on a device"},
 };
 
 bool matches(const JudgementRule& row, const Evidence& evidence) {

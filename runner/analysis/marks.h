@@ -15,7 +15,7 @@ struct Marks {
     bool redirected = false;  // asked for another device than it got
     bool untouched = false;   // none of these: its result says nothing about the device
 
-    // Of the marks that are set, as stored and reported.
+    // The names of the set marks, as stored and reported.
     [[nodiscard]] std::vector<std::string_view> names() const;
     friend bool operator==(const Marks&, const Marks&) = default;
 };

@@ -148,7 +148,7 @@ def test_a_suite_is_compared_on_four_devices(runner, python, suite, tmp_path):
     _, same = pages(again.out)
     for key in ("causes", "fallbacks", "decided_by_fallback", "accounting"):
         assert same[key] == written[key]
-    assert told(same) == EXPECTED
+    assert differences(same) == EXPECTED
 
     # If a column is missing, the others are compared and the page names it.
     two = runner("porting", "--runs", f"{columns['cpu']['run']},{columns['cuda']['run']}", "--out", tmp_path / "two")

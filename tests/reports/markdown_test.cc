@@ -27,8 +27,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-// What a Markdown reader would take for Markdown: the text without its fenced blocks and code
-// spans.
+// The text without its fenced blocks and code spans.
 std::string without_code(const std::string& markdown) {
     std::string rest;
     std::string fence;
@@ -39,7 +38,7 @@ std::string without_code(const std::string& markdown) {
         } else if (!fence.empty()) {
             if (ticks >= fence.size() && ticks == line.size()) fence.clear();
         } else {
-            // A span ends at the next run of as many ticks as it began with.
+            // A span ends at the next run of ticks with the length of the first.
             for (size_t at = 0; at < line.size();) {
                 if (line[at] != '`') {
                     rest += line[at++];
@@ -147,7 +146,7 @@ TEST_F(MarkdownTest, LoadFailuresOfOneCauseAreOneRow) {
         parsers::ModuleRecord& record = stored_module.attempts.emplace_back().record;
         record.path = path;
         record.outcome = parsers::ModuleOutcome::load_error;
-        record.cases = {samples::test(root, path, "x", 0, State::errored)};
+        record.cases = {samples::test(root, path, "x", 0, parsers::State::errored)};
         record.cases[0].id = path + "::<module>";
         record.cases[0].pseudo = true;
         record.cases[0].failure =
@@ -243,7 +242,7 @@ TEST_F(MarkdownTest, TextFromOutsideIsEscaped) {
     for (const char c : text)
         EXPECT_TRUE(c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20);
     EXPECT_EQ(printable(text), text) << "valid UTF-8, no escapes";
-    // Every row of a table has as many cells as its head.
+    // Every row of a table has the number of cells of its head.
     size_t bars = 0;
     for (const std::string& line : lines_of(text)) {
         if (!line.starts_with("|")) {

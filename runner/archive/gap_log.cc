@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
-#include <vector>
 
 #include "runner/analysis/attempts.h"
 #include "runner/analysis/gaps.h"
@@ -51,7 +50,7 @@ Expected<std::set<GapKey>> closable_gaps(const store::GapLog& log, const store::
 
 }  // namespace
 
-Expected<void> log_gaps(const store::Store& store, const std::string& run) {
+Expected<GapLogUpdate> gap_log_update(const store::Store& store, const std::string& run) {
     const auto stored = store.load_run(run);
     if (!stored) return tl::unexpected(stored.error());
     const store::RunInfo& info = stored->info;
@@ -62,21 +61,36 @@ Expected<void> log_gaps(const store::Store& store, const std::string& run) {
             collect_hits(module, target, seen);
             return {};
         });
-    if (!read) return read;
-    store::GapLog log(store);
+    if (!read) return tl::unexpected(read.error());
+    const store::GapLog log(store);
     const auto keys = closable_gaps(log, info);
     if (!keys) return tl::unexpected(keys.error());
     auto blocked = log.blocked_tests(run);
     if (!blocked) return tl::unexpected(blocked.error());
     std::erase_if(*blocked, [&](const BlockedTest& row) { return !keys->contains(row.gap); });
     analysis::GapProgress progress = analysis::progress_of_gaps(*blocked, seen);
+    GapLogUpdate update;
     std::set<GapKey> known;
-    std::vector<GapFacts> met;
     for (const GapHit& hit : seen.hits)
-        if (known.insert(hit.key).second) met.push_back(analysis::facts_of(hit.key));
-    std::vector<GapHit> hits = std::move(seen.hits);
-    std::move(progress.passed.begin(), progress.passed.end(), std::back_inserter(hits));
-    return log.put_hits(run, met, hits).and_then([&] { return log.close(progress.closed, run); });
+        if (known.insert(hit.key).second) update.met.push_back(analysis::facts_of(hit.key));
+    update.hits = std::move(seen.hits);
+    std::move(progress.passed.begin(), progress.passed.end(), std::back_inserter(update.hits));
+    update.closed = std::move(progress.closed);
+    return update;
+}
+
+Expected<void> save_gap_log(const store::Store& store, const std::string& run,
+                            const GapLogUpdate& update) {
+    store::GapLog log(store);
+    return log.put_hits(run, update.met, update.hits).and_then([&] {
+        return log.close(update.closed, run);
+    });
+}
+
+Expected<void> log_gaps(const store::Store& store, const std::string& run) {
+    return gap_log_update(store, run).and_then([&](const GapLogUpdate& update) {
+        return save_gap_log(store, run, update);
+    });
 }
 
 }  // namespace compat::archive

@@ -6,6 +6,7 @@
 #include "runner/base/text.h"
 #include "runner/display/closing_summary.h"
 #include "runner/display/output.h"
+#include "runner/run/database_wait.h"
 
 namespace compat::run {
 
@@ -60,8 +61,12 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     return reported;
 }
 
-Expected<void> report_run(const store::Store& store, const archive::RunFolder& run) {
-    if (auto logged = archive::log_gaps(store, run.id); !logged) note_gap_log(logged.error());
+Expected<void> report_run(store::Store& store, const archive::RunFolder& run) {
+    const auto logged =
+        archive::gap_log_update(store, run.id).and_then([&](const archive::GapLogUpdate& update) {
+            return when_free(store, [&] { return archive::save_gap_log(store, run.id, update); });
+        });
+    if (!logged) note_gap_log(logged.error());
     const auto reported = write_reports(store, run.results, run.id, {});
     if (!reported) return tl::unexpected(reported.error());
     // A run that selected no test because of a wrong name must not hide earlier runs.

@@ -34,7 +34,7 @@ struct WrittenReports {
 // Adds a finished run to the gap log, writes its reports, makes it the latest and prints the
 // closing lines. In a folder with a database `latest` is a run of that database, so a shard is not
 // made the latest there.
-[[nodiscard]] Expected<void> report_run(const store::Store& store, const archive::RunFolder& run);
+[[nodiscard]] Expected<void> report_run(store::Store& store, const archive::RunFolder& run);
 
 // Reports an interruption of `merge` or `import` (archive/temp_output.h).
 [[nodiscard]] std::function<void(bool kept)> report_interruption(const std::string& run);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <utility>
 
 #include "parsers/jsonl.h"
 
@@ -32,6 +33,14 @@ DeviceEvent event_from(const json& line) {
 }  // namespace
 
 DevicesResult parse_devices(const LineSource& devices) {
+    std::vector<DeviceEvent> events;
+    DevicesResult result =
+        parse_devices(devices, [&](DeviceEvent event) { events.push_back(std::move(event)); });
+    result.events = std::move(events);
+    return result;
+}
+
+DevicesResult parse_devices(const LineSource& devices, const DeviceEventVisitor& visit) {
     DevicesResult result;
     Diagnoser diagnose("devices", result.diagnostics);
     std::set<std::int64_t> known;  // processes that wrote an opening line
@@ -59,7 +68,7 @@ DevicesResult parse_devices(const LineSource& devices) {
             // A process that watches may import torch later, or its children may.
             if (!result.shim || result.shim->version.empty()) result.shim = session_from(line);
         } else if (event == "device") {
-            result.events.push_back(event_from(line));
+            visit(event_from(line));
         } else if (event == "test") {
             const json& kernels = child_at(line, "kernels");
             if (kernels.is_object())

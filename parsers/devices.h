@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -25,5 +26,9 @@ struct DevicesResult {
 // The first session is the run's. Lines of processes without a session of their own are dropped and
 // counted. Broken lines are diagnostics, a newer format is refused. Never fails.
 [[nodiscard]] DevicesResult parse_devices(const LineSource& devices);
+// Visits the events one by one and keeps none: for a record of any length.
+using DeviceEventVisitor = std::function<void(DeviceEvent event)>;
+[[nodiscard]] DevicesResult parse_devices(const LineSource& devices,
+                                          const DeviceEventVisitor& visit);
 
 }  // namespace compat::parsers

@@ -1,5 +1,5 @@
-// `runner exec -- CMD…`: a program of the user's own under the same redirection as a suite's
-// children, with the terminal to itself.
+// `runner exec -- CMD…`: runs a program with the redirection that test processes get. The program
+// owns the terminal.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <tuple>
 
-#include "runner/base/files.h"
+#include "runner/archive/attempt_files.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
@@ -36,7 +40,7 @@ struct ExecRequest {
     bool quiet = false;
 };
 
-// As a shell reports a command that a signal ended.
+// Shells report a command that a signal ended as 128 plus the signal.
 constexpr int kSignalStatus = 128;
 
 struct Program {
@@ -52,7 +56,8 @@ std::string value_of(const plan::Variables& variables, std::string_view name) {
     return {};
 }
 
-// Which Python it is decides for which torch the shim is built; no torch is no reason not to run.
+// The shim is built for the torch of the program's Python. Without torch the program runs
+// unshimmed.
 Expected<void> add_shim(Program& program, const std::optional<prepare::Environment>& given,
                         const plan::Variables& env, const prepare::Share& share,
                         const prepare::Cache& cache, const prepare::Say& say) {
@@ -80,7 +85,6 @@ Expected<void> add_shim(Program& program, const std::optional<prepare::Environme
     });
 }
 
-// All that must be known and made before it starts.
 Expected<Program> prepare_program(const ExecRequest& request, const config::Invocation& invocation,
                                   const prepare::Say& say) {
     const auto share = prepare::find_share();
@@ -97,7 +101,7 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     child.masquerade = settings->masquerades();
     child.simulate = settings->simulated();
     child.fallback = settings->on(Setting::fallback);
-    child.threads = 0;  // how many processes share the cores is the program's matter
+    child.threads = 0;  // the program decides how many processes share the cores
     child.inherited = run::inherited_environment();
     child.from_user = std::move(*from_user);
     std::optional<prepare::Environment> given;
@@ -119,21 +123,23 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     return add_shim(program, given, env, *share, cache, say).map([&] { return program; });
 }
 
-// Whether a file of this name may be written over: none is there, or an older record.
-bool may_write_over(const fs::path& path) {
+// A user's own file is never overwritten; an older record and an empty file are.
+bool may_overwrite(const fs::path& path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error) || fs::file_size(path, error) == 0) return true;
     constexpr std::string_view kBeginning = R"({"event")";
-    return read_file(path).value_or("").starts_with(kBeginning);
+    std::string beginning(kBeginning.size(), '\0');
+    std::ifstream(path, std::ios::binary)
+        .read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+    return beginning == kBeginning;
 }
 
-// The file for the record, there and empty: `name`, or where that is empty a new one among the
-// system's temporary files.
+// Creates or empties the record's file; without a name, a new temporary file.
 Expected<fs::path> open_record(const std::string& name) {
     std::error_code error;
     constexpr std::string_view kEnding = ".devices.jsonl";
     fs::path path = fs::absolute(name, error);
-    if (!name.empty() && !may_write_over(path))
+    if (!name.empty() && !may_overwrite(path))
         return fail(ErrorKind::usage, "this file exists and is not a device record",
                     "name another with --record", path.string());
     std::string pattern =
@@ -149,6 +155,24 @@ Expected<fs::path> open_record(const std::string& name) {
                     path.string());
     ::close(fd);
     return path;
+}
+
+// Sums the events of each place while it reads: memory grows with the places, not with the file.
+parsers::DevicesResult read_record(const fs::path& record) {
+    if (record.empty()) return {};
+    using Place = std::tuple<std::string, std::string, std::string, std::string, std::string, int>;
+    std::map<Place, std::int64_t> counts;
+    auto result = parsers::parse_devices(
+        archive::lines_of(record, std::numeric_limits<std::uint64_t>::max()),
+        [&](const parsers::DeviceEvent& event) {
+            counts[{event.kind, event.op, event.from, event.to, event.location.file,
+                    event.location.line}] += event.count;
+        });
+    for (const auto& [place, count] : counts) {
+        const auto& [kind, op, from, to, file, line] = place;
+        result.events.push_back({"", kind, op, from, to, {file, line}, count});
+    }
+    return result;
 }
 
 int status_of(const ProcessEnd& end) {
@@ -172,13 +196,13 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
 
     display::ProgramRun run;
     const bool recorded = program->unwatched.empty();
-    // Without a report nobody would be told of a file of our own choosing.
+    // Only the report names a temporary file.
     if (!request.record.empty() || (recorded && !request.quiet)) {
         auto record = open_record(request.record);
         if (!record) return tl::unexpected(record.error());
         run.record = std::move(*record);
     }
-    // Before it runs for hours.
+    // Said now, because the program may run for hours.
     if (!recorded && !program->python.empty())
         say(fmt::format("nothing will be redirected: {}", program->unwatched));
     std::error_code error;
@@ -188,9 +212,9 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
     auto end = exec::run_attached({program->file,
                                    {request.words.begin() + 1, request.words.end()},
                                    plan::program_variables(program->child, run.record)});
-    const std::string text = read_file(run.record).value_or("");
-    // An empty file of our own is none.
-    if (request.record.empty() && text.empty() && !run.record.empty()) {
+    // An empty temporary file says nothing.
+    const auto bytes = run.record.empty() ? 0 : fs::file_size(run.record, error);
+    if (request.record.empty() && (error || bytes == 0)) {
         fs::remove(run.record, error);
         run.record.clear();
     }
@@ -201,12 +225,11 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
         run.took = clock.steady() - begun;
         run.unwatched = program->unwatched;
         run.python = program->python;
-        print(stderr, "{}", display::program_report(run, parsers::parse_devices(text)));
+        print(stderr, "{}", display::program_report(run, read_record(run.record)));
     }
     return status_of(*end);
 }
 
-// The usage line says where the program stands.
 class ProgramUsage final : public HelpFormat {
   public:
     std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
@@ -214,8 +237,8 @@ class ProgramUsage final : public HelpFormat {
     }
 };
 
-// Options end at the program's name, or at "--"; a later "--" is the program's own. `words`: what
-// no option of ours took.
+// Options end at the program's name or at "--"; a later "--" is the program's own. `words` are
+// those that no option took.
 Expected<std::vector<std::string>> program_of(std::vector<std::string> words,
                                               const config::Invocation& invocation) {
     if (!words.empty() && words.front().starts_with('-'))
@@ -239,10 +262,10 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
                    "write the device record to FILE [a temporary file]")
         ->type_name("FILE");
     app.add_flag("-q,--quiet", request->quiet, "print no report at the end");
-    // Stops at the first word that is no option of ours: the program's name.
+    // Parsing stops at the first word that is no option: the program's name.
     app.prefix_command();
     app.formatter(std::make_shared<ProgramUsage>());
-    // The parser does not live as long as the action.
+    // The action outlives the parser.
     app.callback([request, &app] { request->words = app.remaining(); });
     return [request, &invocation]() -> Expected<int> {
         auto words = program_of(std::move(request->words), invocation);
@@ -258,7 +281,7 @@ Command exec_command() {
     return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
              Setting::fallback, Setting::python},
-            "The exit status is the program's own. The runner's options stand before it.\n"
+            "Put the runner's options before the program. The exit status is the program's.\n"
             "Examples:\n"
             "  runner exec -- python train.py --epochs 1\n"
             "  runner exec --policy full --record train.jsonl -- torchrun train.py\n"

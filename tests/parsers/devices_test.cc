@@ -48,6 +48,16 @@ TEST(Devices, NobodyWatchedIsNotTheSameAsNothingSeen) {
               "0.1.0");
 }
 
+TEST(Devices, AVisitorGetsTheEventsAndTheResultKeepsNone) {
+    const std::string text = std::string(kSession) + device(7, "aten::ones");
+    std::vector<std::string> visited;
+    const auto result =
+        parse_devices(text, [&](const DeviceEvent& event) { visited.push_back(event.op); });
+    EXPECT_THAT(visited, ::testing::ElementsAre("aten::ones"));
+    EXPECT_TRUE(result.events.empty());
+    EXPECT_TRUE(result.shim);
+}
+
 TEST(Devices, LinesOfAProcessThatSaidItsSessionCountAndOthersAreDropped) {
     const std::string second = R"({"event":"session","format":1,"shim":"other","pid":8})";
     const auto result =

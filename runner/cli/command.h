@@ -1,6 +1,5 @@
-// A command: its name, its help, its options, and the function that does it. Each stands in a file
-// of its own, named after it; the table of all of them is commands.h. Not here: what a command does
-// to runs and results (runner/run, runner/archive).
+// A command: its help, its options and its action. Each has a file of its name; commands.h lists
+// them. Not here: the work of a command (runner/run, runner/archive).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,30 +19,28 @@ using Action = std::function<Expected<int>()>;
 
 struct Command {
     std::string_view help;                  // its line in `runner --help`
-    std::vector<config::Setting> settings;  // that it takes as flags; any other is an error
-    std::string_view examples;              // below its own help; empty: none
-    // Adds the options that are not settings. `invocation` is complete when the action is called,
-    // and outlives it; `app` does not: what an action needs of it is taken by the app's callback.
+    std::vector<config::Setting> settings;  // its flags
+    std::string_view examples;              // below its help; empty: none
+    // Adds the options that are not settings. The action may use `invocation`, which is complete
+    // then and outlives it. It must not use `app`, which is gone.
     Action (*add)(CLI::App& app, config::Invocation& invocation);
-    // Whether what follows the first "--" is passed on: Invocation::passed_on.
+    // Whether words after the first "--" go to Invocation::passed_on.
     bool passes_on = false;
 };
 
-// Flags for these settings.
 void add_settings(CLI::App& app, const std::vector<config::Setting>& settings,
                   config::Flags& flags);
 
 inline constexpr const char* kSuiteHelp =
     "a suite's folder, a shipped suite's name, or a project's folder";
 inline constexpr const char* kTargetHelp =
-    "folder, file, glob, dotted module, group or path::Class::test [whole suite]";
+    "folder, file, glob, dotted module, group or path::Class::test [all]";
 inline constexpr const char* kRunHelp =
     "run id, unique prefix of one, latest, latest~1 or SUITE@latest";
 
 // -q and -v, as a number: -1, 0 or 1.
 void add_verbosity(CLI::App& app, int& verbosity);
 
-// An action that gives an exit code.
 template <class Function>
 [[nodiscard]] Action exits_with_code(Function function) {
     return [function = std::move(function)]() -> Expected<int> {

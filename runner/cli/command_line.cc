@@ -7,6 +7,7 @@
 #include "runner/base/names.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/help_format.h"
+#include "runner/display/output.h"
 
 namespace compat::cli {
 
@@ -21,7 +22,7 @@ const CommandRow* find_command(const std::string& word) {
     return row == kCommands.end() ? nullptr : &*row;
 }
 
-// `runner SUITE …` means `runner run SUITE …`; a suite folder named like a command is written
+// `runner SUITE …` means `runner run SUITE …`. A suite folder with a command's name is written
 // ./list.
 std::vector<std::string> with_command(int argc, char** argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
@@ -36,7 +37,7 @@ std::vector<std::string> with_command(int argc, char** argv) {
     return words;
 }
 
-// What follows the first "--", where the command hands it on.
+// Removes and returns what follows the first "--", if the command passes it on.
 std::vector<std::string> take_passed_on(std::vector<std::string>& words) {
     if (words.empty()) return {};
     const CommandRow* row = find_command(words.front());
@@ -48,7 +49,27 @@ std::vector<std::string> take_passed_on(std::vector<std::string>& words) {
     return rest;
 }
 
-// What the chosen command, or a command of its own, was given as SUITE; empty: nothing.
+// In the help; empty: the description lists the values.
+std::string_view value_name(config::Type type) {
+    switch (type) {
+        case config::Type::number:
+            return "N";
+        case config::Type::duration:
+            return "TIME";
+        case config::Type::path:
+            return "PATH";
+        case config::Type::program:
+            return "PROGRAM";
+        case config::Type::text:
+            return "NAME";
+        case config::Type::words:
+        case config::Type::on_off:
+            return "";
+    }
+    return "";
+}
+
+// The SUITE argument of the chosen command; empty: none.
 std::string suite_of(const CLI::App& app) {
     if (const CLI::Option* suite = app.get_option_no_throw("SUITE"); suite && suite->count() > 0)
         return suite->results().front();
@@ -70,7 +91,7 @@ void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::F
                std::string(row.flag),
                [&flags, setting = row.setting](const std::string& text) { flags[setting] = text; },
                help)
-            ->type_name("");
+            ->type_name(std::string(value_name(row.type)));
     }
 }
 
@@ -88,11 +109,6 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
     app.set_help_flag("-h,--help", "print this help");
     app.set_version_flag("--version", fmt::format("runner {}", kVersion), "print the version");
     app.require_subcommand(1);
-    app.footer(
-        "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
-        "`runner help COMMAND` lists a command's options.\n"
-        "Exit codes: 0 as expected, 1 unexpected results, 2 usage or environment,\n"
-        "3 tests unaccounted for, 4 infrastructure, 5 no test selected, 130 interrupted.");
 
     Parsed parsed;
     parsed.invocation = std::make_unique<config::Invocation>();
@@ -111,7 +127,18 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         Action action = command.add(*sub, invocation);
         add_settings(*sub, command.settings, invocation.flags);
         if (!command.examples.empty()) sub->footer(std::string(command.examples));
+        sub->group("Commands");
         added.push_back({row.name, sub, std::move(command), std::move(action)});
+    }
+    // Commands that are added later inherit the footer.
+    app.footer(
+        "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
+        "`runner help COMMAND` lists a command's options.\n"
+        "Exit codes: 0 as expected, 1 unexpected results, 2 usage or environment,\n"
+        "3 tests unaccounted for, 4 infrastructure, 5 no test selected, 130 interrupted.");
+    if (argc == 1) {
+        display::print(stderr, "{}", app.help());
+        return static_cast<int>(ExitCode::usage);
     }
     try {
         auto words = with_command(argc, argv);

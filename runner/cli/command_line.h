@@ -1,5 +1,5 @@
-// The command line: which command it names, and its options as values. Not here: the commands
-// (command.h, commands.h).
+// Parses the command line into a command and its options. Not here: the commands (command.h,
+// commands.h).
 #pragma once
 
 #include <memory>
@@ -9,15 +9,14 @@
 
 namespace compat::cli {
 
-// A command line that was understood.
 struct Parsed {
-    std::unique_ptr<config::Invocation> invocation;  // that `action` refers to
+    std::unique_ptr<config::Invocation> invocation;  // `action` refers to it
     std::string_view command;                        // its name in commands.h
     Action action;
     bool json_progress = false;  // --progress json: stdout is for programs
 };
 
-// The command; or, where the line asks for help or is wrong, the exit code, after printing.
+// If the line asks for help or has an error: prints it and returns the exit code.
 [[nodiscard]] std::variant<Parsed, int> parse_command_line(int argc, char** argv);
 
 }  // namespace compat::cli

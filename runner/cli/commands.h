@@ -1,5 +1,5 @@
-// Every command, a row each, in the order of `runner --help`. A new one is a row here and a file
-// with the same name.
+// All commands, in the order of `runner --help`. A new command is a row here and a file of its
+// name.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// `runner doctor`: what the runner needs, and where each setting comes from.
+// `runner doctor`: checks requirements and prints the origin of each setting.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ using display::print;
 
 namespace {
 
-// The devices that the environment's torch finds, where both are there already: doctor makes none.
+// Doctor makes no environment and builds no shim: it prints what existing ones find.
 void print_devices(const prepare::Environment& environment, const prepare::Share& share,
                    const prepare::Cache& cache) {
     if (environment.torch_version.empty()) return;
@@ -30,7 +30,7 @@ void print_devices(const prepare::Environment& environment, const prepare::Share
           environment.python.string());
     const auto library = prepare::find_shim(environment, share, cache);
     if (library && library->empty()) {
-        print("  not known before the shim is built for it (`runner prepare SUITE`)\n");
+        print("  unknown until the shim is built for it; run `runner prepare SUITE`\n");
         return;
     }
     const auto json = library.and_then(
@@ -72,10 +72,10 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
         const char *name, *package, *use;
     };
     constexpr std::array<Program, 4> kPrograms{
-        {{"git", "git", "sources from git, commits of checkouts"},
-         {"cmake", "cmake", "building the shim"},
-         {"ninja", "ninja-build", "building the shim"},
-         {"g++", "g++", "building the shim"}}};
+        {{"git", "git", "fetches sources, reads the commits of checkouts"},
+         {"cmake", "cmake", "builds the shim"},
+         {"ninja", "ninja-build", "builds the shim"},
+         {"g++", "g++", "builds the shim"}}};
     for (const auto& program : kPrograms)
         check_one(!prepare::find_program(program.name).empty(),
                   fmt::format("{} ({})", program.name, program.use),
@@ -86,11 +86,11 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
         while (!fs::exists(folder, error) && folder.has_relative_path())
             folder = folder.parent_path();
         check_one(::access(folder.c_str(), W_OK | X_OK) == 0,
-                  fmt::format("{} can be written ({})",
+                  fmt::format("write access to {} ({})",
                               setting == Setting::cache ? "the cache" : "the results folder",
                               settings->text(setting)),
                   setting == Setting::cache ? "set COMPAT_CACHE to another folder"
-                                            : "name another with --results");
+                                            : "name another folder with --results");
     }
     if (suite) {
         for (const auto& package : prepare::missing_system_packages(suite->system_packages))
@@ -109,7 +109,7 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
                                   : to_line(environment.error()));
         if (environment && *environment) print_devices(**environment, *share, cache);
     }
-    print("\nsettings, and where each comes from:\n");
+    print("\nsettings and their origins:\n");
     for (const auto& row : config::kSettings) {
         const auto& value = (*settings)[row.setting];
         print("  {:<18} {:<28} {}\n", row.name, value.text.empty() ? "-" : printable(value.text),
@@ -130,7 +130,7 @@ Action add_doctor(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command doctor_command() {
-    return {"check requirements and print where each setting comes from",
+    return {"check requirements and print the origin of each setting",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::shim, Setting::policy, Setting::fallback, Setting::warm,
              Setting::confirm, Setting::python, Setting::root, Setting::framework, Setting::name,

@@ -31,29 +31,29 @@ using display::print;
 namespace {
 
 struct GapsRequest {
-    std::string suite;                // scan: whose torch
+    std::string suite;                // scan: the suite that has the torch
     std::string symbol;               // show, set
     std::vector<std::string> values;  // set: "FIELD=VALUE"
-    std::string status = "open";      // list, write; "all": any
-    std::string kind;                 // empty: any, as is `device`
-    std::string device;
+    std::string status = "open";      // list, export; "all": any
+    std::string kind;                 // empty: any
+    std::string device;               // empty: any
     std::size_t limit = 30;
     bool all = false;  // list: no limit
     bool json = false;
-    std::string out;  // write: a file; empty: stdout
+    std::string out;  // export: a file; empty: stdout
 };
 
 constexpr const char* kScannedDevice = "mps";
 
-// The Python whose torch is scanned: the one that is given, or the suite's.
-Expected<fs::path> python_for(const GapsRequest& request, const config::Invocation& invocation) {
+Expected<fs::path> python_to_scan(const GapsRequest& request,
+                                  const config::Invocation& invocation) {
     if (request.suite.empty()) {
         const auto settings = config::Settings::resolve(invocation, nullptr);
         if (!settings) return tl::unexpected(settings.error());
         const std::string python = settings->text(Setting::python);
         if (python.empty())
-            return fail(ErrorKind::usage, "gaps scan: whose torch?",
-                        "name a suite, or an environment with --python");
+            return fail(ErrorKind::usage, "gaps scan: no suite and no environment",
+                        "name a SUITE, or an environment with --python");
         return fs::path(python);
     }
     const auto say = display::say_to(stderr);
@@ -67,10 +67,10 @@ Expected<fs::path> python_for(const GapsRequest& request, const config::Invocati
 Expected<ExitCode> scan(const GapsRequest& request, const config::Invocation& invocation) {
     const auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
-    const auto python = python_for(request, invocation);
+    const auto python = python_to_scan(request, invocation);
     if (!python) return tl::unexpected(python.error());
     prepare::Tool tool{{python->string(), (share->harness / "api_scan.py").string()}};
-    // The tables alone are read: nothing is redirected.
+    // The scan reads the shim's tables without activating it.
     tool.env = {{"PYTHONPATH", (share->shim / "python").string()}};
     tool.unset = {"ACTIVATE_TORCH_DEVICE"};
     tool.limit_s = 300;
@@ -126,7 +126,7 @@ Expected<ExitCode> list(const GapsRequest& request, const config::Invocation& in
         return ExitCode::ok;
     }
     if (gaps->empty()) {
-        print("no such gap is in the log; `runner gaps scan SUITE` looks into torch itself\n");
+        print("no gaps match; `runner gaps scan SUITE` looks for gaps in torch\n");
         return ExitCode::ok;
     }
     const size_t shown = request.all ? gaps->size() : std::min(gaps->size(), request.limit);
@@ -142,12 +142,11 @@ Expected<ExitCode> list(const GapsRequest& request, const config::Invocation& in
         print("{:>20}{}{}\n", "", printable(fmt::format("{}:{}", site.file, site.line)),
               site.url.empty() ? "" : "  " + printable(site.url));
     }
-    if (shown < gaps->size())
-        print("… and {} more: --all, or `runner gaps export`\n", gaps->size() - shown);
+    if (shown < gaps->size()) print("… and {} more; --all prints them\n", gaps->size() - shown);
     return ExitCode::ok;
 }
 
-// The gaps that `symbol` names, among those that are wanted; which one is meant must be clear.
+// The gaps named `symbol` that pass the filters, of any status.
 Expected<std::vector<reports::GapView>> named(const GapsRequest& request,
                                               const config::Invocation& invocation) {
     GapsRequest any = request;
@@ -158,7 +157,7 @@ Expected<std::vector<reports::GapView>> named(const GapsRequest& request,
     for (const auto& gap : *gaps) symbols.push_back(gap.key.symbol);
     std::erase_if(*gaps, [&](const auto& gap) { return gap.key.symbol != request.symbol; });
     if (gaps->empty())
-        return fail(ErrorKind::usage, fmt::format("no gap is named {}", request.symbol),
+        return fail(ErrorKind::usage, fmt::format("no gap has the symbol {}", request.symbol),
                     did_you_mean(nearest(request.symbol, symbols, 3)));
     return gaps;
 }
@@ -176,9 +175,9 @@ Expected<ExitCode> show(const GapsRequest& request, const config::Invocation& in
         line("severity", gap.severity);
         line("status", gap.status);
         line("closed by", gap.closed_by);
-        line("what", gap.description);
+        line("missing", gap.description);
         line("instead", gap.equivalent);
-        line("to do", gap.action);
+        line("action", gap.action);
         line("issue", gap.issue);
         line("first seen", fmt::format("{} (torch {})", gap.first_seen, gap.first_torch));
         line("last seen", fmt::format("{} (torch {})", gap.last_seen, gap.last_torch));
@@ -192,19 +191,18 @@ Expected<ExitCode> show(const GapsRequest& request, const config::Invocation& in
     return ExitCode::ok;
 }
 
-// A field's value where only some words are allowed.
 Expected<void> check_value(const std::string& field, const std::string& value) {
     const auto one_of = [&](const auto& names) -> Expected<void> {
         if (std::find(names.begin(), names.end(), value) != names.end()) return {};
         return fail(ErrorKind::usage, fmt::format("{} cannot be {}", field, value),
-                    fmt::format("one of {}", fmt::join(names, ", ")));
+                    fmt::format("use one of {}", fmt::join(names, ", ")));
     };
     if (field == "severity") return one_of(kSeverityNames);
     if (field == "status") return one_of(kGapStatusNames);
     const auto& fields = store::kGapFields;
     if (std::find(fields.begin(), fields.end(), field) != fields.end()) return {};
     return fail(ErrorKind::usage, fmt::format("unknown field {}", field),
-                fmt::format("one of {}", fmt::join(fields, ", ")));
+                fmt::format("use one of {}", fmt::join(fields, ", ")));
 }
 
 Expected<ExitCode> set(const GapsRequest& request, const config::Invocation& invocation) {
@@ -220,14 +218,15 @@ Expected<ExitCode> set(const GapsRequest& request, const config::Invocation& inv
     }
     auto gaps = named(request, invocation);
     if (!gaps) return tl::unexpected(gaps.error());
-    // "mps" is both kinds of it, unless one must be chosen.
-    const auto is_it = [&](const auto& gap) { return target_words(gap) == request.device; };
-    if (gaps->size() > 1 && std::any_of(gaps->begin(), gaps->end(), is_it))
-        std::erase_if(*gaps, std::not_fn(is_it));
+    // "mps" matches real and simulated MPS; if both have the gap, it means real MPS.
+    const auto is_device = [&](const auto& gap) { return target_words(gap) == request.device; };
+    if (gaps->size() > 1 && std::any_of(gaps->begin(), gaps->end(), is_device))
+        std::erase_if(*gaps, std::not_fn(is_device));
     if (gaps->size() > 1)
-        return fail(ErrorKind::usage,
-                    fmt::format("{} gaps are named {}", gaps->size(), request.symbol),
-                    "say which with --kind and --device, for example --device \"mps (simulated)\"");
+        return fail(
+            ErrorKind::usage,
+            fmt::format("{} gaps have the symbol {}", gaps->size(), request.symbol),
+            "choose one with --kind and --device, for example --device \"mps (simulated)\"");
     const auto results = config::results_folder(invocation).and_then(archive::existing_results);
     if (!results) return tl::unexpected(results.error());
     auto store = archive::open_results(*results);
@@ -262,26 +261,30 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
     auto chosen = std::make_shared<Function>(nullptr);
     const auto action = [&](const char* name, const char* help, Function function) {
         CLI::App* sub = app.add_subcommand(name, help);
+        sub->group("Commands");
         sub->callback([chosen, function] { *chosen = function; });
         add_settings(*sub, {Setting::results}, flags);
         return sub;
     };
     const auto add_filter = [&](CLI::App* sub) {
-        sub->add_option("--kind", gaps.kind, fmt::format("{}", fmt::join(kGapKindNames, ", ")))
+        sub->add_option("--kind", gaps.kind,
+                        fmt::format("only gaps of this kind: {}", fmt::join(kGapKindNames, ", ")))
             ->type_name("")
             ->check(CLI::IsMember(
                 std::vector<std::string>(kGapKindNames.begin(), kGapKindNames.end())));
-        sub->add_option("--device", gaps.device, "mps, cuda, cpu")->type_name("");
+        sub->add_option("--device", gaps.device, "only gaps of this device: mps, cuda, cpu")
+            ->type_name("");
     };
     const auto add_status = [&](CLI::App* sub) {
         std::vector<std::string> words(kGapStatusNames.begin(), kGapStatusNames.end());
         words.emplace_back("all");
-        sub->add_option("--status", gaps.status, fmt::format("{}", fmt::join(words, ", ")))
+        sub->add_option("--status", gaps.status,
+                        fmt::format("only gaps with this status: {}", fmt::join(words, ", ")))
             ->type_name("")
             ->check(CLI::IsMember(words))
             ->capture_default_str();
     };
-    auto* scan_app = action("scan", "scan a torch for missing APIs and operators", scan);
+    auto* scan_app = action("scan", "scan torch for missing APIs and operators", scan);
     scan_app->add_option("SUITE", gaps.suite, "scan the torch of this suite's environment");
     add_settings(*scan_app, {Setting::python, Setting::root}, flags);
     scan_app->footer(
@@ -295,11 +298,11 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
         ->capture_default_str();
     list_app->add_flag("--all", gaps.all, "print all gaps");
     list_app->add_flag("--json", gaps.json, "print JSON");
-    auto* show_app = action("show", "show a gap and the lines that hit it", show);
-    show_app->add_option("SYMBOL", gaps.symbol, "as `gaps list` prints it")->required();
+    auto* show_app = action("show", "show a gap and the source lines that hit it", show);
+    show_app->add_option("SYMBOL", gaps.symbol, "symbol, as `gaps list` prints it")->required();
     add_filter(show_app);
-    auto* set_app = action("set", "set a gap's status; scans and runs never overwrite it", set);
-    set_app->add_option("SYMBOL", gaps.symbol, "as `gaps list` prints it")->required();
+    auto* set_app = action("set", "set a gap's fields; scans and runs never overwrite them", set);
+    set_app->add_option("SYMBOL", gaps.symbol, "symbol, as `gaps list` prints it")->required();
     set_app
         ->add_option("FIELD=VALUE", gaps.values,
                      "status, severity, action, equivalent, description, issue")
@@ -308,11 +311,11 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
     set_app->footer(
         "Example:\n  runner gaps set aten::_fft_r2c status=upstream \\\n"
         "      issue=https://github.com/pytorch/pytorch/issues/1");
-    auto* write_app = action("export", "write the list as Markdown or JSON", export_gaps);
-    add_filter(write_app);
-    add_status(write_app);
-    write_app->add_flag("--json", gaps.json, "write JSON instead of Markdown");
-    write_app->add_option("--out", gaps.out, "write to FILE instead of stdout")->type_name("FILE");
+    auto* export_app = action("export", "export the list as Markdown or JSON", export_gaps);
+    add_filter(export_app);
+    add_status(export_app);
+    export_app->add_flag("--json", gaps.json, "write JSON instead of Markdown");
+    export_app->add_option("--out", gaps.out, "write to FILE instead of stdout")->type_name("FILE");
     return exits_with_code(
         [request, chosen, &invocation] { return (*chosen)(*request, invocation); });
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kTextColumn = 26;
 
-// The words of `text` from column `at` on, where every line but the first begins at `indent`.
+// Wraps `text`: the first line begins at column `at`, the others at `indent`.
 std::string wrapped(std::string_view text, std::size_t at, std::size_t indent) {
     std::string lines;
     std::istringstream words{std::string(text)};
@@ -40,13 +40,19 @@ std::string help_entry(std::string_view name, std::string_view text) {
     return line + wrapped(text, kTextColumn, kTextColumn);
 }
 
+HelpFormat::HelpFormat() {
+    label("Positionals", "Arguments");
+    label("SUBCOMMAND", "COMMAND");
+}
+
 std::string HelpFormat::make_description(const CLI::App* app) const {
     return wrapped(app->get_description(), 0, 0);
 }
 
 std::string HelpFormat::make_option(const CLI::Option* option, bool is_positional) const {
     std::string name = make_option_name(option, is_positional);
-    // What the checks add stands behind a colon: their bounds are in the words.
+    if (const auto comma = name.find(','); comma != std::string::npos) name.insert(comma + 1, " ");
+    // CLI11 appends the bounds of checks after a colon; the description has them already.
     const std::string type = option->get_type_name();
     if (!is_positional && option->get_type_size() != 0 && !type.empty() && type.front() != ':')
         name += " " + type.substr(0, type.find(':'));

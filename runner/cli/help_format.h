@@ -1,4 +1,4 @@
-// Help as every command prints it: at most 80 columns, an option's words in a column of their own.
+// Help of all commands: at most 80 columns, descriptions in one column.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,11 +9,12 @@ namespace compat::cli {
 
 inline constexpr std::size_t kHelpColumns = 80;
 
-// `text` beside `name`, or below it where that is long, cut between words.
+// `text` beside `name`, or below a long name.
 [[nodiscard]] std::string help_entry(std::string_view name, std::string_view text);
 
 class HelpFormat : public CLI::Formatter {
   public:
+    HelpFormat();
     std::string make_description(const CLI::App* app) const override;
     std::string make_option(const CLI::Option* option, bool is_positional) const override;
     std::string make_subcommand(const CLI::App* command) const override;

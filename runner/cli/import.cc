@@ -1,4 +1,4 @@
-// `runner import`: results that others made.
+// `runner import`: stores results of other tools as a run.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

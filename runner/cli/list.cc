@@ -1,4 +1,4 @@
-// `runner list`: modules or test cases; runs no test.
+// `runner list`: lists modules or test cases. Runs no test.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -51,7 +51,7 @@ Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocati
         if (request.cases) {
             entry["cases"] = nlohmann::json::array();
             for (const auto& test : records[i].cases) {
-                // A pseudo-case is a module that could not be collected: say why and fail.
+                // A pseudo-case stands for a module that could not be collected.
                 broken = broken || (test.pseudo && test.state != parsers::State::skipped);
                 entry["cases"].push_back(
                     {{"id", test.id}, {"file", test.location.file}, {"line", test.location.line}});

@@ -12,7 +12,7 @@
 
 namespace {
 
-// Until there is a run to store: from then on interrupts wait for its event loop.
+// Only until a run starts: its event loop handles interrupts.
 void end_interrupted(int) {
     constexpr std::string_view kWords = "runner: interrupted\n";
     (void)!::write(STDERR_FILENO, kWords.data(), kWords.size());
@@ -21,7 +21,7 @@ void end_interrupted(int) {
 
 void handle_early_interrupts() {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-        // nohup and `trap '' INT` mean it for what they start.
+        // Ignored by nohup or `trap '' INT`: stay ignored.
         if (std::signal(signal, end_interrupted) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     using namespace compat;
     handle_early_interrupts();
     exec::ignore_stray_signals();
-    // A parent that ignores its children's ends must not make us lose those of ours.
+    // An inherited SIG_IGN would reap children before their exit status is read.
     std::signal(SIGCHLD, SIG_DFL);
     try {
         const auto line = cli::parse_command_line(argc, argv);
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         }
         return *code;
     } catch (const std::exception& error) {
-        // A bug of ours; still one line, and the code for what is not the suite's fault.
+        // A bug: one line, and not an exit code that blames the suite.
         display::print(stderr, "runner: internal error: {}\n", printable(error.what()));
         return static_cast<int>(ExitCode::infrastructure);
     }

@@ -1,4 +1,4 @@
-// `runner merge`: make one run of shards.
+// `runner merge`: merges shards into one run.
 #include "runner/run/merge.h"
 
 #include "runner/cli/commands.h"

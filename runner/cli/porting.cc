@@ -1,4 +1,4 @@
-// `runner porting`: a suite on plain CPU and on simulated devices, compared.
+// `runner porting`: compares a suite on plain CPU and on simulated devices.
 #include "runner/run/porting.h"
 
 #include "runner/cli/commands.h"
@@ -31,8 +31,7 @@ Action add_porting(CLI::App& app, config::Invocation& invocation) {
 
 }  // namespace
 
-// The columns say what is simulated, with which fallback, and where the shim is off: those are no
-// settings here.
+// The columns set shim, simulated device and fallback, so these are no options here.
 Command porting_command() {
     return {"compare a suite on plain CPU with simulated CUDA and MPS",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,

@@ -1,4 +1,4 @@
-// `runner prepare`: source, environment and shim of a suite.
+// `runner prepare`: fetches source, makes environment and builds shim of a suite.
 #include "runner/cli/commands.h"
 #include "runner/display/output.h"
 #include "runner/run/ready.h"

@@ -1,4 +1,4 @@
-// `runner reparse`: a run's files read again, or the database rebuilt from all runs' files.
+// `runner reparse`: re-parses a run's files, or rebuilds the database from all runs' files.
 #include "runner/archive/reparse.h"
 
 #include <fmt/format.h>
@@ -21,9 +21,9 @@ namespace {
 
 struct ReparseRequest {
     std::string run = "latest";
-    bool text = false;   // by the logs' text alone
-    bool apply = false;  // store it
-    bool all = false;    // rebuild the database from every run's files
+    bool text = false;   // read logs, not events
+    bool apply = false;  // store the new results
+    bool all = false;    // rebuild the database
 };
 
 std::string_view word(const std::optional<parsers::State>& state) {
@@ -31,7 +31,7 @@ std::string_view word(const std::optional<parsers::State>& state) {
 }
 
 void print_difference(const analysis::Difference& difference, int attempt) {
-    print("{}{}: {} stored, {} read\n", printable(difference.test),
+    print("{}{}: {} stored, {} re-parsed\n", printable(difference.test),
           attempt > 1 ? fmt::format(" (attempt {})", attempt) : "", word(difference.before),
           word(difference.after));
 }
@@ -39,12 +39,12 @@ void print_difference(const analysis::Difference& difference, int attempt) {
 void print_counts(const archive::ReparseCounts& counts) {
     for (size_t i = 0; i < counts.text_limits.size(); ++i)
         if (counts.text_limits[i] > 0)
-            print("{} that the text cannot tell: {}\n", counted(counts.text_limits[i], "test"),
+            print("{} not comparable by text: {}\n", counted(counts.text_limits[i], "test"),
                   analysis::kTextLimitNames[i]);
     if (counts.other_causes > 0)
-        print("{} of another cause than is stored\n", counted(counts.other_causes, "failure"));
+        print("{} with another cause\n", counted(counts.other_causes, "failure"));
     if (counts.unread > 0)
-        print("{} not read again: files that are gone, or stored by an older runner\n",
+        print("{} not re-parsed: their files are gone or an older runner stored them\n",
               counted(counts.unread, "attempt"));
     print("{} in {}: {} differ\n", counted(counts.tests, "test"),
           counted(counts.attempts, "attempt"), counts.differ);
@@ -71,7 +71,7 @@ Expected<ExitCode> reparse_run(const ReparseRequest& request,
             return run::write_reports(*store, *results, *id, {});
         });
         if (!applied) return tl::unexpected(applied.error());
-        print("stored; its reports are rewritten\n");
+        print("stored the new results and rewrote the reports\n");
     }
     return counts->differ > 0 ? ExitCode::unexpected_results : ExitCode::ok;
 }
@@ -100,9 +100,9 @@ Action add_reparse(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReparseRequest>();
     auto* run = app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
     auto* apply = app.add_flag("--apply", request->apply, "store the changed results");
-    auto* text = app.add_flag("--text", request->text, "read the logs' text alone, not the events")
+    auto* text = app.add_flag("--text", request->text, "read only the logs, not the events")
                      ->excludes(apply);
-    app.add_flag("--all", request->all, "rebuild a damaged or lost database from the runs' folders")
+    app.add_flag("--all", request->all, "rebuild a damaged or lost database from the run folders")
         ->excludes(run)
         ->excludes(apply)
         ->excludes(text);

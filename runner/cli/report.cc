@@ -1,4 +1,4 @@
-// `runner report`: a stored run rendered again.
+// `runner report`: renders a stored run again.
 #include "reports/markdown.h"
 #include "reports/render.h"
 #include "runner/archive/shards.h"
@@ -57,7 +57,7 @@ Action add_report(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command report_command() {
-    return {"write the reports of a stored run again",
+    return {"render the reports of a stored run again",
             {Setting::results},
             "Example:\n  runner report einops@latest --format md --max-bytes 1000000",
             add_report};

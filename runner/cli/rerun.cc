@@ -1,4 +1,4 @@
-// `runner rerun`: a part of a stored run again, as a new run.
+// `runner rerun`: runs part of a stored run again, as a new run.
 #include "runner/cli/commands.h"
 #include "runner/cli/run_options.h"
 #include "runner/run/resume.h"
@@ -26,8 +26,7 @@ Action add_rerun(CLI::App& app, config::Invocation& invocation) {
 Command rerun_command() {
     return {"run part of a stored run again, as a new run",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
-             Setting::results, Setting::progress, Setting::color, Setting::warm,
-             Setting::confirm},
+             Setting::results, Setting::progress, Setting::color, Setting::warm, Setting::confirm},
             "Example:\n  runner rerun gpytorch@latest --failed --not-run",
             add_rerun};
 }

@@ -1,5 +1,4 @@
-// The stored results that the settings name, opened to read. Not here: opening them to write
-// (archive/results.h).
+// Opens the results folder of the settings for reading. Not for writing (archive/results.h).
 #pragma once
 
 #include <filesystem>
@@ -14,7 +13,7 @@ struct Results {
     store::Store store;
 };
 
-// Errors: usage, where nothing is stored there.
+// Errors: usage, if nothing is stored there.
 [[nodiscard]] Expected<Results> open_existing(const config::Invocation& invocation);
 
 }  // namespace compat::cli

@@ -1,4 +1,4 @@
-// `runner resume`: continue an interrupted run.
+// `runner resume`: continues an interrupted run.
 #include "runner/run/resume.h"
 
 #include "runner/cli/commands.h"
@@ -24,8 +24,7 @@ Action add_resume(CLI::App& app, config::Invocation& invocation) {
 Command resume_command() {
     return {"continue an interrupted run",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
-             Setting::results, Setting::progress, Setting::color, Setting::warm,
-             Setting::confirm},
+             Setting::results, Setting::progress, Setting::color, Setting::warm, Setting::confirm},
             "Example:\n  runner resume einops@latest",
             add_resume};
 }

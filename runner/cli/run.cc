@@ -1,4 +1,4 @@
-// `runner run`: a suite, or parts of it.
+// `runner run`: runs a suite, or parts of it.
 #include <algorithm>
 
 #include "runner/cli/commands.h"

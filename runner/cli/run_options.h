@@ -1,5 +1,5 @@
-// The options of `run`, and those that `porting` shares with it. They are also what a stored run's
-// command is read by when it is resumed or run again.
+// The options of `run` and those that `porting` shares with it. `resume` and `rerun` parse a stored
+// run's command line with them.
 #pragma once
 
 #include "runner/cli/command.h"
@@ -11,8 +11,8 @@ namespace compat::cli {
 // TARGET, -k, --env, --no-warm, -q, -v.
 void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags);
 
-// `argv` of a command that was stored with its run. Errors: usage, where this runner does not
-// understand it.
+// `argv` is the stored command line of a run. Errors: usage, if it has options that this runner
+// does not know.
 [[nodiscard]] Expected<run::StoredCommand> parse_stored_command(
     const std::vector<std::string>& argv);
 

@@ -1,4 +1,4 @@
-// `runner runs`: the stored runs.
+// `runner runs`: lists stored runs.
 #include <algorithm>
 
 #include "runner/archive/results.h"

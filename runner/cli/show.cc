@@ -1,4 +1,4 @@
-// `runner show`: a stored run's results, or one test's history.
+// `runner show`: prints a stored run's results, or one test's history.
 #include <fmt/format.h>
 
 #include "reports/model.h"
@@ -55,7 +55,7 @@ Expected<ExitCode> show_test(const Results& results, const std::string& test) {
     const auto history = results.store.case_history(test);
     if (!history) return tl::unexpected(history.error());
     if (history->empty())
-        return fail(ErrorKind::usage, fmt::format("no stored run has the test {}", test),
+        return fail(ErrorKind::usage, fmt::format("no stored run has a test {}", test),
                     "list a run's tests with `runner show RUN`");
     print("{}\n", printable(test));
     for (const auto& entry : *history) {
@@ -79,7 +79,7 @@ Expected<ExitCode> show(const std::string& what, const config::Invocation& invoc
 
 Action add_show(CLI::App& app, config::Invocation& invocation) {
     auto what = std::make_shared<std::string>();
-    app.add_option("RUN|TEST", *what, "a run (id, prefix, latest, …) or a test (path::Class::test)")
+    app.add_option("RUN|TEST", *what, "run (id, prefix, latest, …) or test (path::Class::test)")
         ->required();
     return exits_with_code([what, &invocation] { return show(*what, invocation); });
 }

@@ -29,7 +29,7 @@ void print_load_failures(const reports::ReportModel& model) {
         print("not loaded: {}: {}\n", counted(all[i].modules, "module"),
               cut_to(printable(all[i].key_line), Display::kLineColumns));
     if (all.size() > kShown)
-        print("not loaded: {} for other causes; the report names them\n",
+        print("not loaded: {} for other causes; see the report\n",
               counted(std::accumulate(all.begin() + kShown, all.end(), 0L,
                                       [](long sum, const auto& f) { return sum + f.modules; }),
                       "module"));

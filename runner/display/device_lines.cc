@@ -49,11 +49,11 @@ std::vector<std::string> device_lines(std::string_view text) {
     // As ordered as it was written: the dtypes' order is the probe's.
     auto report = json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!report.is_object() || report.value("format", 0) != kDevicesFormat)
-        return {"device-probe answered in a format that is not known here"};
+        return {"device-probe printed an unknown format"};
     std::vector<std::string> lines;
     for (auto& device : report["devices"]) lines.push_back(device_words(device));
     for (auto& failure : report["failed"])
-        lines.push_back(fmt::format("{:<7} could not be asked: {}", text_or(failure["asked"], "?"),
+        lines.push_back(fmt::format("{:<7} query failed: {}", text_or(failure["asked"], "?"),
                                     text_or(failure["why"], "no reason given")));
     return lines;
 }

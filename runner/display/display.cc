@@ -251,7 +251,7 @@ void Display::job_done(const exec::JobFinished& finished) {
 void Display::attempt_follows(const exec::JobFinished& finished, int number, AttemptKind kind) {
     job_done(finished);
     if (options_.verbosity > 0)
-        say(fmt::format("    attempt {} follows: {}, {}", number, name_of(kind),
+        say(fmt::format("    starting attempt {} ({}): {}", number, name_of(kind),
                         describe(finished.end)));
     draw_if_due();
 }
@@ -311,7 +311,7 @@ std::string Display::load_cause(const parsers::ModuleRecord& record) {
     if (failed == record.cases.end()) return record.reason;
     const std::string cause = failed->failure->key_line();
     const auto [first, is_new] = not_loaded_.try_emplace(cause, record.path);
-    return is_new || first->second == record.path ? cause : "as " + first->second;
+    return is_new || first->second == record.path ? cause : "same cause as " + first->second;
 }
 
 // The end of it, where the cause stands.
@@ -320,7 +320,7 @@ void Display::show_traceback(const std::string& traceback) {
     for (parsers::Lines all(traceback); all.next();)
         if (!parsers::trimmed(all.line()).empty()) lines.push_back(all.line());
     const size_t first = lines.size() - std::min(lines.size(), kTracebackLines);
-    if (first > 0) say(fmt::format("        [{} more; the log has them]", counted(first, "line")));
+    if (first > 0) say(fmt::format("        [{} more in the log]", counted(first, "line")));
     for (size_t i = first; i < lines.size(); ++i)
         say_cut({{"        " + printable(lines[i]), nullptr}});
 }
@@ -343,7 +343,7 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
         std::string rest = " " + printable(end.id);
         if (!last) {
             ++told.open;
-            rest += job.forked ? " in a forked process, to be confirmed" : "; it runs again";
+            rest += job.forked ? " in a forked process, to be confirmed" : ", to be retried";
         } else if (!why.empty()) {
             rest += ": " + printable(why);
         }
@@ -377,7 +377,7 @@ void Display::show_tests(const ModuleDone& done) {
         if (as_said == test.state) continue;
         if (bad && before + shown >= kFailuresShown && options_.verbosity < 1) continue;
         if (!bad && as_said) {
-            say(fmt::format("    {} {}: not {}, as was said", parsers::name_of(test.state),
+            say(fmt::format("    {} {}: was reported above as {}", parsers::name_of(test.state),
                             printable(test.id), parsers::name_of(*as_said)));
             continue;
         }
@@ -405,10 +405,10 @@ void Display::show_tests(const ModuleDone& done) {
         std::string command;
         for (const auto& word : leaked.argv) command += word + " ";
         say(fmt::format("    left process {} running, {}: {}", leaked.pid,
-                        leaked.killed ? "killed" : "it could not be killed", printable(command)));
+                        leaked.killed ? "killed" : "could not be killed", printable(command)));
     }
     if (done.leaked.size() > named)
-        say(fmt::format("    and {} more; the report names them", done.leaked.size() - named));
+        say(fmt::format("    and {} more in the report", done.leaked.size() - named));
 }
 
 }  // namespace compat::display

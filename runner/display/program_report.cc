@@ -113,7 +113,7 @@ std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& re
     const auto processes =
         counted_as(static_cast<std::int64_t>(recorded.watched), "process", "processes");
     if (recorded.watched == 0)
-        return "no Python with the shim was started in it (-E, -I and -S keep it out)";
+        return "no Python process loaded the shim (-E, -I and -S prevent it)";
     if (recorded.with_torch == 0) return fmt::format("torch was not imported ({})", processes);
     return {};
 }
@@ -152,7 +152,7 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
         }
     }
     if (run.end.kind == ProcessEnd::Kind::signaled && recorded.with_torch > 0)
-        say("a process that a signal ended loses what it had counted since it last wrote");
+        say("a process killed by a signal loses the events that it had not written yet");
     for (const auto& diagnostic : recorded.diagnostics)
         say(fmt::format("record, byte {}: {}", diagnostic.offset, diagnostic.message));
     if (!run.record.empty()) say("record: " + run.record.string());

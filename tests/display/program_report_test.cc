@@ -79,7 +79,7 @@ TEST_F(ProgramReport, ACrashAndABrokenRecordAreSaid) {
     recorded.diagnostics.push_back({"devices", 512, "this line was cut off"});
     event("redirect", "aten::\033[31m", "cuda", "/home/me/\n.py", 1, 1);
     EXPECT_THAT(text(), HasSubstr("runner: python train.py: SIGSEGV (1.5s)\n"));
-    EXPECT_THAT(text(), HasSubstr("loses what it had counted since it last wrote\n"));
+    EXPECT_THAT(text(), HasSubstr("loses the events that it had not written yet\n"));
     EXPECT_THAT(text(), HasSubstr("runner: record, byte 512: this line was cut off\n"));
     EXPECT_THAT(text(), HasSubstr("aten::\\x1b[31m"));
     EXPECT_THAT(text(), HasSubstr("1 request redirected at 1 place\n"));

@@ -365,5 +365,5 @@ def test_many_leaked_processes_are_summarized(runner, tmp_path, python):
         "        for _ in range(12): subprocess.Popen(['sleep', '600'])\n")
     result = runner(tmp_path / "project", "--python", python, "--shim", "off")
     assert len(re.findall(r"left process \d+ running, killed: sleep 600", result.out)) == 5
-    assert "and 7 more; the report names them" in result.out
+    assert "and 7 more in the report" in result.out
     assert len(result.report["leaked_processes"]) == 12

@@ -205,7 +205,7 @@ def test_death_by_a_signal_exits_with_128_plus_its_number(execute, how):
     assert ended.returncode == 128 + how and ended.stdout == b"cpu\n"
     text = ended.stderr.decode()
     assert f": {how.name} (" in text and "1 with torch" in text
-    assert "a process that a signal ended loses what it had counted since it last wrote" in text
+    assert "a process killed by a signal loses the events that it had not written yet" in text
 
 
 def test_a_truncated_record_is_still_reported(execute, tmp_path):
@@ -446,7 +446,7 @@ def test_a_program_that_is_not_python_runs(execute, tmp_path):
     assert b"nothing was redirected: torch was not imported (1 process)" in ended.stderr
     ended = execute("--python", sys.executable, "--", "/bin/echo", "a", TMPDIR=str(tmp_path))
     assert (ended.returncode, ended.stdout) == (0, b"a\n")
-    assert b"nothing was redirected: no Python with the shim was started in it" in ended.stderr
+    assert b"nothing was redirected: no Python process loaded the shim" in ended.stderr
     assert b"record:" not in ended.stderr and list(tmp_path.glob("runner-exec-*")) == []
 
 

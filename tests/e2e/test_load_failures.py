@@ -43,7 +43,7 @@ def test_a_cause_shared_by_modules_is_printed_once_with_a_count(runner, project,
     first = [line for line in lines if line.endswith("load_error: ModuleNotFoundError: No module named 'nosuchpackage'")]
     assert len(first) == 1
     name = first[0].split()[2].rstrip(":")
-    assert sum(line.endswith("load_error: as " + name) for line in lines) == 2
+    assert sum(line.endswith("load_error: same cause as " + name) for line in lines) == 2
     assert "project: 3 modules could not be loaded, no test was collected (" in result.out
     assert "not loaded: 3 modules: ModuleNotFoundError: No module named 'nosuchpackage'" in lines
     assert "a package is missing in your Python environment: %s -m pip install PACKAGE" % python in lines

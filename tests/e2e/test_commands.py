@@ -16,7 +16,7 @@ STATES = SUITES / "unittest_states"
 
 @pytest.mark.parametrize("words, code, says", [
     (["suites/nowhere"], 2, "suites/nowhere"),
-    ([], 2, r"Usage: runner \[OPTIONS\] COMMAND"),
+    ([], 2, "Usage: runner [OPTIONS] COMMAND"),
     ([STATES, "--jobs", "0"], 2, '--jobs: "0" is not a number of jobs'),
     ([STATES, "--jobs", "2147483648"], 2, '--jobs: "2147483648" is not a number of jobs: use a whole number from 1 to 4096'),
     ([STATES, "--retries", "11"], 2, '--retries: "11" is not a number of retries: use a whole number from 0 to 10'),

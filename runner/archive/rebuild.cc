@@ -208,12 +208,12 @@ class Rebuilder {
     Expected<void> copy_old_gaps() {
         store::GapLog log(fresh_);
         if (old_) {
-            auto taken = log.take_over(store::GapLog(*old_));
+            auto taken = log.add_missing_from(store::GapLog(*old_));
             if (!taken) return tl::unexpected(taken.error());
             gaps_from_old_ = taken->entries;
-            if (taken->broke_off)
+            if (taken->read_error)
                 lost_.push_back("the gap log: the rest of what the old database held: " +
-                                taken->broke_off->message);
+                                taken->read_error->message);
         }
         for (const GapRecord& record : unapplied_)
             if (auto applied = apply(record, log); !applied)

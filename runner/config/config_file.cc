@@ -57,7 +57,7 @@ tl::unexpected<Error> refuse_key(const Entry& entry, const fs::path& file) {
                 place(file, entry.key_at));
 }
 
-// Nothing where the value has another type than the setting.
+// Nothing: the value does not have the type of the setting.
 std::optional<std::string> text_of(const SettingRow& row, const json& value) {
     if (row.type == Type::on_off)
         return value.is_boolean() ? std::optional(value.get<bool>() ? "on" : "off") : std::nullopt;
@@ -118,7 +118,7 @@ Expected<std::optional<ConfigFile>> read_pyproject(const fs::path& file) {
     if (!is_file(file)) return std::nullopt;
     const auto text = read_file(file);
     if (!text) return tl::unexpected(text.error());
-    // A file that says nothing of ours may be as broken as it likes.
+    // Errors in a file without settings of the runner are ignored.
     if (text->find("runner") == std::string::npos) return std::nullopt;
     const auto entries = read_tool_runner(*text, file);
     if (!entries) return tl::unexpected(entries.error());

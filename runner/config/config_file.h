@@ -1,5 +1,5 @@
-// The configuration files of a user and of a project: found, read and checked against the table of
-// settings. Not here: suite.json (suites/load.h); which of several places counts (settings.h).
+// Finds and reads the configuration files of user and project and checks them against the table of
+// settings. Not here: suite.json (suites/load.h); the order of precedence (settings.h).
 #pragma once
 
 #include <filesystem>
@@ -22,10 +22,10 @@ struct ConfigFile {
     std::map<Setting, Given> values;
 };
 
-// runner.json, or pyproject.toml with a table [tool.runner], of the first of these folders that has
-// one: the suite's (which may be empty: none), the current one, its parents up to the one that
-// holds .git. Outside of a checkout no parent is searched: it may be anybody's (/tmp). Errors
-// (usage) name FILE:LINE:COLUMN and the key.
+// Reads runner.json, or pyproject.toml with a table [tool.runner], of the first folder that has
+// one: the suite's (empty: none), the current one, its parents up to the one that holds .git.
+// Outside a checkout no parent is searched: anybody may write there (/tmp). Errors (usage) name
+// FILE:LINE:COLUMN and the key.
 [[nodiscard]] Expected<std::optional<ConfigFile>> read_project_file(
     const std::filesystem::path& suite_folder);
 

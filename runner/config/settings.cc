@@ -42,7 +42,7 @@ std::optional<Value> from_suite(const SettingRow& row, const suites::Suite& suit
     return Value{given->second, fmt::format("suite: {}", row.in_suite), Source::suite};
 }
 
-// A project that says nothing of its environment means the one that is active, else its own.
+// A project without suite.json uses the active environment, else its own .venv.
 std::optional<Value> environment_of_project(const suites::Suite& suite) {
     const char* active = std::getenv("VIRTUAL_ENV");
     if (active && *active) return Value{active, "VIRTUAL_ENV", Source::environment};

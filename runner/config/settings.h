@@ -1,6 +1,6 @@
-// The value of each setting, and where it comes from. The order is flag, COMPAT_*, the project's
-// configuration file, suite.json, the user's configuration file, default. Not here: what a setting
-// is (settings_table.h), what it does.
+// Resolves each setting to a value with its origin. The order is flag, COMPAT_*, the project's
+// configuration file, suite.json, the user's configuration file, default. Not here: the list of
+// settings (settings_table.h) and their effects.
 #pragma once
 
 #include <chrono>
@@ -24,29 +24,29 @@ struct Value {
         origin;  // "--jobs", "COMPAT_JOBS", "/p/runner.json:2:11", "suite: retries", "default"
     Source source = Source::fallback;
 
-    // By the user, for this run or for all; neither by the suite nor by us.
+    // Whether the user set it, for this run or for all.
     [[nodiscard]] bool given() const {
         return source != Source::suite && source != Source::fallback;
     }
 };
 
-// The origin of a Python that is that of the project's own environment.
+// Origin of the Python of a project's own environment.
 inline constexpr std::string_view kProjectEnvironment = ".venv";
 
 using Flags = std::map<Setting, std::string>;
 
-// A command line, as far as every command understands it.
+// The parts of a command line that all commands share.
 struct Invocation {
     Flags flags;
     std::vector<std::string> argv;       // as typed
-    std::vector<std::string> passed_on;  // what followed the first "--": pytest's, or a program's
+    std::vector<std::string> passed_on;  // words after the first "--", for pytest or a program
     std::filesystem::path suite;         // as given; empty: the command names none
 };
 
-// The text of a setting before a suite is loaded; empty where a configuration file is refused.
+// The text of a setting before a suite is loaded; empty if a configuration file has an error.
 [[nodiscard]] std::string text_before_suite(const Invocation& invocation, Setting setting);
 
-// The absolute folder of the results. Errors: usage, where a setting cannot be read.
+// The absolute folder of the results. Errors: usage, if a setting is invalid.
 [[nodiscard]] Expected<std::filesystem::path> results_folder(const Invocation& invocation);
 
 class Settings {
@@ -65,7 +65,7 @@ class Settings {
     [[nodiscard]] std::string simulated() const {
         return text(Setting::simulate) == "off" ? "" : text(Setting::simulate);
     }
-    // Whether tensors answer as CUDA's: where they are on MPS and requests are redirected there.
+    // Whether tensors on simulated MPS report themselves as CUDA tensors.
     [[nodiscard]] bool masquerades() const {
         return simulated() == "mps" && text(Setting::policy) != "none" && on(Setting::masquerade);
     }

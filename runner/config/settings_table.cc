@@ -16,7 +16,7 @@ namespace compat::config {
 
 namespace {
 
-// Beyond it, a clock that counts nanoseconds in 64 bits comes near to its end.
+// A 64-bit count of nanoseconds overflows after 292 years.
 constexpr std::chrono::hours kLongest{24 * 365};
 
 std::optional<Refusal> refuse_word(const SettingRow& row, std::string_view text) {

@@ -1,6 +1,6 @@
-// Every setting of a run, one row each: its type and default, and where a user gives it. Options,
-// checks, `doctor`, the JSON Schema of the configuration files and docs/reference/settings.md come
-// from this table. Not here: which of several places counts (settings.h), what a setting does.
+// All settings, one row each: type, default, and where a user sets it. Options, checks, `doctor`,
+// the JSON Schema of the configuration files and docs/reference/settings.md come from this table.
+// Not here: the order of precedence (settings.h) and the effects of a setting.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ enum class Type {
     number,    // a whole number from `least` to `most`
     duration,  // "90s", "30m", "1h30m"
     path,      // in a file: relative to that file
-    program,   // a path where it has a slash, else a name on PATH
+    program,   // a path if it has a slash, else a name on PATH
     text,
 };
 
@@ -52,7 +52,7 @@ struct SettingRow {
     std::string_view allowed;
     int least, most;
     std::string_view fixed;     // the default; empty: none, or computed (default_of)
-    std::string_view computed;  // what a computed default is, in words for people
+    std::string_view computed;  // a computed default, described for users
     std::string_view flag;      // empty: none
     std::string_view variable;  // COMPAT_*
     std::string_view in_suite;  // key of suite.json; empty: none
@@ -135,19 +135,19 @@ inline constexpr std::array<SettingRow, 21> kSettings{{
 
 [[nodiscard]] const SettingRow& row_of(Setting setting);
 
-// "--jobs"; empty where it has no flag.
+// "--jobs"; empty: no flag.
 [[nodiscard]] std::string_view long_flag(const SettingRow& row);
 
 // "a|b" as two words.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view allowed);
 
-// What is wrong with a value, and what is allowed; nothing where it fits.
+// Why a value is invalid, and what is allowed.
 struct Refusal {
     std::string message, advice;
 };
 [[nodiscard]] std::optional<Refusal> refuse(const SettingRow& row, std::string_view text);
 
-// The default where it needs no suite. Empty: none, or the suite's.
+// Empty: there is no default, or the suite has it.
 [[nodiscard]] std::string default_of(const SettingRow& row);
 
 }  // namespace compat::config

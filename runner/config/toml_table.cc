@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-// Compiled in: the file of the settings alone needs it, and no library is to be shipped for it.
+// Header-only, so that no library must be shipped for this one file.
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0

@@ -1,4 +1,4 @@
-// The table [tool.runner] of a pyproject.toml, as a list of keys and values with their places. The
+// Reads the table [tool.runner] of a pyproject.toml into keys and values with their positions. The
 // only user of toml++. Not here: what the keys mean (config_file.h).
 #pragma once
 
@@ -21,7 +21,7 @@ struct Entry {
     suites::Position key_at, value_at;
 };
 
-// Nothing where the document has no such table. Errors (usage): no TOML, or it is no table.
+// Nothing: the document has no such table. Errors (usage): invalid TOML, or not a table.
 [[nodiscard]] Expected<std::optional<std::vector<Entry>>> read_tool_runner(
     std::string_view text, const std::filesystem::path& file);
 

@@ -14,7 +14,7 @@ constexpr const char* kClearBelow = "\033[J";
 
 std::string Bar::clear(TerminalSize size) {
     if (drawn_.empty()) return {};
-    // A terminal that has become narrower has broken the lines that were as wide as it was before.
+    // A terminal that became narrower has wrapped the lines.
     std::size_t rows = 0;
     for (const std::size_t columns : drawn_)
         rows += std::max<std::size_t>(1, (columns + size.columns - 1) / size.columns);

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The environments that the runner makes have a note beside them (prepare/cache.h).
+// The runner writes a .complete file beside its environments (prepare/cache.h).
 bool made_by_runner(const fs::path& python) {
     std::error_code error;
     return fs::exists(python.parent_path().parent_path().string() + ".complete", error);
@@ -51,7 +51,7 @@ void print_load_failures(const reports::ReportModel& model) {
 
 namespace {
 
-// Only tests that passed or failed count: the others show nothing of a device.
+// Only tests that passed or failed show whether they used a device.
 std::string device_sentence(const reports::ReportModel& model) {
     const auto& run = model.run;
     const auto& totals = model.totals;
@@ -82,7 +82,7 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     const auto not_loaded =
         std::accumulate(model.load_failures.begin(), model.load_failures.end(), 0L,
                         [](long count, const auto& failure) { return count + failure.modules; });
-    // A module that could not be loaded has one row, which is no test.
+    // A module that could not be loaded has one pseudo-case and no test.
     const bool no_test = not_loaded > 0 && not_loaded == totals.collected;
     print("\n{}: {} ({})\n", printable(model.run.suite),
           no_test ? fmt::format("{} could not be loaded, no test was collected",

@@ -1,4 +1,4 @@
-// The lines that close a run, the same wherever they are printed. Not here: the reports (reports/).
+// The closing lines of a run, for all commands that print them. Not here: the reports (reports/).
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace compat::display {
 
-// Totals, accounting, how many tests exercised a device, the report's path. To stdout.
+// Prints totals, accounting, use of devices and the report's path to stdout.
 void print_closing(const reports::ReportModel& model, const std::filesystem::path& report);
 
 }  // namespace compat::display

@@ -36,13 +36,13 @@ char32_t code_point(std::string_view text, std::size_t& bytes) {
     return point;
 }
 
-// Marks that turn the writing around, also of what stands beside them.
+// Marks that change the writing direction of the text around them.
 bool is_direction(char32_t point) {
     return point == 0x200e || point == 0x200f || (point >= 0x202a && point <= 0x202e) ||
            (point >= 0x2066 && point <= 0x2069);
 }
 
-// Negative: it is none that a terminal shows in a place of its own.
+// Negative: not printable.
 int width_of(char32_t point) {
     if (point >= 0x20 && point < 0x7f) return 1;
     if (point == kEmojiStyle) return 1;

@@ -1,4 +1,4 @@
-// How much room text takes on a terminal. Not for what may be shown at all (display.h, printable).
+// Width of text on a terminal. Not for escaping control characters (base/text.h, printable).
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace compat::display {
 // terminal takes.
 [[nodiscard]] std::size_t columns_of(std::string_view text);
 
-// The longest beginning of `text` that fits, with "…" at its end where something is left out.
-// What is no character (broken UTF-8) or moves the cursor or turns the writing around becomes "?".
+// The longest beginning of `text` that fits, with "…" at its end if it was cut. Broken UTF-8 and
+// characters that move the cursor or change the writing direction become "?".
 [[nodiscard]] std::string cut_to(std::string_view text, std::size_t columns);
 
 }  // namespace compat::display

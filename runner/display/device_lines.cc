@@ -46,7 +46,7 @@ std::string device_words(json& device) {
 }  // namespace
 
 std::vector<std::string> device_lines(std::string_view text) {
-    // As ordered as it was written: the dtypes' order is the probe's.
+    // ordered_json keeps the probe's order of dtypes.
     auto report = json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!report.is_object() || report.value("format", 0) != kDevicesFormat)
         return {"device-probe printed an unknown format"};

@@ -1,5 +1,5 @@
-// Devices in words: those of a run, and what device-probe printed (docs/reference/file-formats.md).
-// Pure. Not for asking it (prepare::probe_devices).
+// Describes the devices of a run, and those that device-probe printed
+// (docs/reference/file-formats.md). Pure. Not for running it (prepare::probe_devices).
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace compat::display {
 
-// A line a device, then one for each type that could not be asked. Text that is not of a format
-// that we know is one line that says so.
+// One line per device, then one per failed query. Text of an unknown format becomes one line that
+// says so.
 [[nodiscard]] std::vector<std::string> device_lines(std::string_view json);
 
-// Where a run's tests ran, and what was redirected.
+// Device settings of a run.
 struct Redirection {
     std::string device;
     std::optional<std::string> simulated;

@@ -174,7 +174,7 @@ void Display::close() {
     if (options_.progress == Progress::bar) options_.progress = Progress::plain;
 }
 
-// What is asked for.
+// Keys and status.
 
 void Display::read_keys() {
     if (options_.progress != Progress::bar) return;
@@ -213,7 +213,7 @@ void Display::on_event(const exec::RunEvent& event) {
     const std::string line = options_.progress == Progress::json
                                  ? progress_line(event, run_, running_, now())
                                  : std::string{};
-    // What was cut short is told before it.
+    // Modules that were cut short come before the run's last event.
     if (std::holds_alternative<exec::RunFinished>(event))
         last_line_ = line;
     else
@@ -236,7 +236,7 @@ void Display::on_event(const exec::RunEvent& event) {
             say(fmt::format("{}; not started: {}", finished->reason,
                             counted(static_cast<long>(finished->not_started.size()), "module")));
     }
-    // How many modules run changes with a start, and the next tick may be half a second away.
+    // A start changes the bar, and the next tick may be half a second away.
     if (std::holds_alternative<exec::Tick>(event) ||
         std::holds_alternative<exec::JobStarted>(event))
         draw();
@@ -304,7 +304,7 @@ void Display::module_done(const ModuleDone& done) {
     show_tests(done);
 }
 
-// Why a module could not be loaded; of one that an earlier module told, that module's name.
+// Why a module could not be loaded; a cause that was printed before names that module.
 std::string Display::load_cause(const parsers::ModuleRecord& record) {
     const auto failed = std::find_if(record.cases.begin(), record.cases.end(),
                                      [](const auto& test) { return test.failure.has_value(); });
@@ -314,7 +314,7 @@ std::string Display::load_cause(const parsers::ModuleRecord& record) {
     return is_new || first->second == record.path ? cause : "same cause as " + first->second;
 }
 
-// The end of it, where the cause stands.
+// Only the end, which has the cause.
 void Display::show_traceback(const std::string& traceback) {
     std::vector<std::string_view> lines;
     for (parsers::Lines all(traceback); all.next();)
@@ -325,8 +325,8 @@ void Display::show_traceback(const std::string& traceback) {
         say_cut({{"        " + printable(lines[i]), nullptr}});
 }
 
-// A module may go on for long. What is confirmed or runs again because of it is not told as the
-// last word, nor why.
+// A module may run for long, so broken tests are printed at once. Failures that are still to be
+// confirmed or retried are printed as such, without a reason.
 void Display::show_as_it_comes(const exec::JobProgress& progress) {
     const RunningJob& job = running_.at(progress.job);
     const bool last = !job.forked && !retries_;
@@ -334,15 +334,15 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
         const auto state = parsers::state_of(end.state);
         if (!state || !analysis::needs_attention(*state)) continue;
         write_json(broken_line(end, progress.job, last, running_, now()));
-        if (end.id == job.module + "::<module>") continue;  // its module's line comes at once
-        Told& told = told_[job.module];
-        const size_t count = last ? told.states.size() : told.open;
+        if (end.id == job.module + "::<module>") continue;  // the module's line follows at once
+        PrintedResults& printed = printed_[job.module];
+        const size_t count = last ? printed.states.size() : printed.open;
         if (count >= kFailuresShown && options_.verbosity < 1) continue;
-        if (last && !told.states.emplace(end.id, *state).second) continue;
+        if (last && !printed.states.emplace(end.id, *state).second) continue;
         const std::string why = key_line_of(end);
         std::string rest = " " + printable(end.id);
         if (!last) {
-            ++told.open;
+            ++printed.open;
             rest += job.forked ? " in a forked process, to be confirmed" : ", to be retried";
         } else if (!why.empty()) {
             rest += ": " + printable(why);
@@ -353,11 +353,11 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
 
 void Display::show_tests(const ModuleDone& done) {
     const parsers::ModuleRecord& record = done.verdicts.record;
-    Told told;
-    if (auto node = told_.extract(done.path)) told = std::move(node.mapped());
+    PrintedResults printed;
+    if (auto node = printed_.extract(done.path)) printed = std::move(node.mapped());
     const auto said = [&](const parsers::CaseRecord& test) -> std::optional<State> {
-        const auto it = told.states.find(test.id);
-        return it == told.states.end() ? std::nullopt : std::optional(it->second);
+        const auto it = printed.states.find(test.id);
+        return it == printed.states.end() ? std::nullopt : std::optional(it->second);
     };
     const size_t before = static_cast<size_t>(
         std::count_if(record.cases.begin(), record.cases.end(),

@@ -1,5 +1,5 @@
-// What a person or a program sees of a run while it goes on: lines, a bar at the end of a terminal,
-// or JSON. Not here: the reports (reports/), and what results mean.
+// Shows a run in progress: plain lines, a bar at the bottom of a terminal, or JSON lines. Not here:
+// the reports (reports/), and what results mean.
 #pragma once
 
 #include <array>
@@ -19,44 +19,44 @@
 namespace compat::display {
 
 enum class Progress {
-    plain,  // a line a module
-    bar,    // those above a few lines that are drawn over and over, of what runs now
-    json,   // events on stdout, one a line; what is for people goes to stderr
+    plain,  // one line per module
+    bar,    // the same lines above a bar of running modules
+    json,   // events on stdout, one per line; text for people on stderr
 };
 
 struct DisplayOptions {
     Progress progress = Progress::plain;
     bool color = false;
-    int verbosity = 0;             // -1: only the closing lines; 1: also what was skipped, and why
-    std::FILE* run_log = nullptr;  // receives the plain lines whatever the terminal shows
+    int verbosity = 0;             // -1: only the closing lines; 1: also skipped tests and reasons
+    std::FILE* run_log = nullptr;  // always gets the plain lines
 };
 
-// What there is to do.
+// The planned run.
 struct DisplayedRun {
     std::string id;
     std::vector<std::string> modules;
-    std::map<std::string, double> seconds;  // that modules took before
+    std::map<std::string, double> seconds;  // by module, in its last run
     int parallel = 1;
-    bool retries = false;  // what fails is tried again
+    bool retries = false;  // failed tests are retried
 };
 
 class Display {
   public:
     Display(DisplayOptions options, const DisplayedRun& run);
 
-    // What the executor reports. A JobFinished is followed by one of the three calls below it.
+    // After a JobFinished, call one of the next three functions.
     void on_event(const exec::RunEvent& event);
     void attempt_follows(const exec::JobFinished& finished, int number, AttemptKind kind);
-    // What failed in the module's forked process may be confirmed by other modules.
+    // Other modules may confirm the failures of the module's forked process.
     void module_waits(const exec::JobFinished& finished);
     void module_done(const exec::JobFinished& finished, const ModuleDone& done);
-    // A module that was closed without a job that ended: the run was stopped.
+    // The run was stopped before a job of the module ended.
     void module_done(const ModuleDone& done);
-    // All is said: the run's last event goes out.
+    // Writes the run's last event.
     void finish();
-    // A module that was done before this sitting.
+    // A module that was done before the run was resumed.
     void count(const ModuleDone& done);
-    // A part of a line and its colour, as in "31"; null: none.
+    // Part of a line; `color` is an SGR code such as "31", or null.
     struct Piece {
         std::string words;
         const char* color;
@@ -64,7 +64,7 @@ class Display {
     // A line above the bar.
     void say(const std::string& line);
     void say(const std::vector<Piece>& pieces);
-    // What comes from a suite may be of any length: cut to the terminal above a bar, else to
+    // Text of a suite may have any length: it is cut to the terminal above a bar, else to
     // kLineColumns.
     static constexpr std::size_t kLineColumns = 300;
     void say_cut(const std::vector<Piece>& pieces);
@@ -99,13 +99,13 @@ class Display {
     Bar bar_;
     Keys keys_;
     std::map<size_t, RunningJob> running_;
-    // Of modules that are not done, what was said of their tests: states that nothing was to
-    // follow, and how many tests were to run again.
-    struct Told {
+    // Printed results of tests of modules that still run: final states, and the number of results
+    // that are still to be confirmed or retried.
+    struct PrintedResults {
         std::map<std::string, parsers::State> states;
         size_t open = 0;
     };
-    std::map<std::string, Told> told_;
+    std::map<std::string, PrintedResults> printed_;
     std::map<std::string, std::string>
         not_loaded_;  // cause -> the first module it kept from loading
     SteadyTime drawn_{};
@@ -115,7 +115,7 @@ class Display {
     std::string last_line_;  // of the JSON
 };
 
-// "3 passed, 1 failed": the states that occur, in the table's order; "no tests" where none does.
+// "3 passed, 1 failed", in the order of the states; "no tests" if all counts are 0.
 [[nodiscard]] std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts);
 
 }  // namespace compat::display

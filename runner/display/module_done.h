@@ -1,4 +1,4 @@
-// What a run says of a module once no attempt at it is left to make. Not for one attempt
+// The result of a module after its last attempt. Not for one attempt
 // (exec/event.h).
 #pragma once
 

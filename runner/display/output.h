@@ -1,6 +1,6 @@
-// Text for people and programs, on stdout or stderr. A reader that has gone away, or a full disk
-// behind a redirection, never cuts a run short: what cannot be written is dropped, and main says so
-// at the end.
+// Prints to stdout and stderr. A closed pipe or a
+// full disk never ends a run: text that cannot be
+// written is dropped, and main reports it at the end.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,18 +11,18 @@
 
 namespace compat::display {
 
-// Written out at once.
+// Flushes.
 void put(std::FILE* file, std::string_view text);
 
-// 0, or the errno of the first failed write to stdout. A reader that has gone away is none.
+// 0, or the errno of the first failed write to stdout other than a closed pipe.
 [[nodiscard]] int output_error();
 
-// Where text for people goes that is not about an error: stdout, or stderr once stdout is a
-// program's.
+// The stream for people's text that is no error: stdout, or stderr after
+// keep_stdout_for_programs().
 [[nodiscard]] std::FILE* people();
 void keep_stdout_for_programs();
 
-// Prints lines that may hold anything: what takes time, notes.
+// A function that prints lines, with control characters escaped.
 [[nodiscard]] std::function<void(std::string_view line)> say_to(std::FILE* file);
 
 template <class... T>

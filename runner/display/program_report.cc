@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Rows of one table; what is more is counted. The record has all.
+// Rows of one table; the last row counts the others, which are in the record.
 constexpr size_t kRows = 12;
 
 using Words = std::vector<std::string>;
@@ -28,12 +28,12 @@ struct Site {
     std::int64_t count = 0;
 };
 
-// A section of the report: the kinds of events in it and what it shows of each.
+// A section of the report.
 struct Section {
     std::string_view noun, nouns;
     std::string_view did;  // "24 requests redirected at 5 places"
     std::vector<std::string_view> kinds;
-    bool devices;  // whether its events have a device asked for and one given
+    bool devices;  // whether its events have a requested and an actual device
 };
 const std::array<Section, 4> kSections{{
     {"request", "requests", "redirected", {"redirect", "fold", "override"}, true},
@@ -107,7 +107,7 @@ std::string table(std::span<const Site> sites) {
     return text;
 }
 
-// Why nothing can be said of devices; empty: something can.
+// Why nothing was recorded; empty: something was.
 std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& recorded) {
     if (!run.unwatched.empty()) return run.unwatched;
     const auto processes =

@@ -1,5 +1,5 @@
-// What `runner exec` says when its program has ended: plain text for stderr, short enough to read
-// each time. Pure. Not the report of a run (reports/), which knows tests and links.
+// The report that `runner exec` prints on stderr when its program has ended. Pure. Not the report
+// of a run (reports/), which knows tests and links.
 #pragma once
 
 #include <chrono>
@@ -12,17 +12,17 @@
 namespace compat::display {
 
 struct ProgramRun {
-    std::string command;  // as a person would type it
+    std::string command;  // quoted for a shell
     ProcessEnd end;
     std::chrono::duration<double> took{};
-    std::string unwatched;         // why the shim could not be in it; empty: it could
-    std::string python;            // whose torch the shim is for
-    std::filesystem::path cwd;     // of the program: files below it are shown from there
-    std::filesystem::path record;  // empty: nothing was written there
+    std::string unwatched;         // why there is no shim; empty: there is one
+    std::string python;            // the interpreter whose torch the shim was built for
+    std::filesystem::path cwd;     // files below it are shown relative to it
+    std::filesystem::path record;  // empty: none
 };
 
-// Lines that begin with "runner: ", those of tables with blanks. `recorded` is what the record's
-// file says, whole or cut off.
+// Lines begin with "runner: ", rows of tables with blanks. `recorded` is the parsed record, which
+// may be cut off.
 [[nodiscard]] std::string program_report(const ProgramRun& run,
                                          const parsers::DevicesResult& recorded);
 

@@ -17,14 +17,13 @@ std::string text_of(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Text of a suite's, of a length that a reader can hold: `<key>_cut` where it was longer.
+// Adds `<key>_cut` if the text was too long.
 void add_text(Json& json, const std::string& key, const std::string& text) {
     const std::string_view kept = first_bytes(text, kTextBytes);
     json[key] = kept;
     if (kept.size() < text.size()) json[key + "_cut"] = true;
 }
 
-// How a process ended, in a word and its number.
 Json outcome_of(const ProcessEnd& end) {
     using Kind = ProcessEnd::Kind;
     Json json{{"kind", name_of(end.kind)}};
@@ -126,7 +125,7 @@ class ToJson {
     const Moment& now_;
 };
 
-// In the order of the variant.
+// In the order of the variant; empty: not printed.
 constexpr std::array<const char*, std::variant_size_v<exec::RunEvent>> kEventNames{
     "run_started", "job_started", "job_progress", "job_finished", "note", "",
     "status",      "paused",      "resumed",      "run_finished"};

@@ -1,6 +1,6 @@
-// What happens during a run, one JSON object a line, for programs (--progress json):
-// docs/reference/file-formats.md and reports/progress.schema.json say what each key means. Pure;
-// prints nothing.
+// Events of a run as JSON lines for programs (--progress json).
+// docs/reference/file-formats.md and reports/progress.schema.json
+// describe the keys. Pure; prints nothing.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace compat::display {
 
-// A job that runs.
+// A job in progress.
 struct RunningJob {
     std::string module;
     int attempt = 1;
@@ -30,12 +30,12 @@ struct Moment {
 
 [[nodiscard]] double seconds_between(SteadyTime from, SteadyTime to);
 
-// The line of an event, without its newline; empty for one that is none of a program's business
-// (Tick). `running` holds the job that the event is about, the one that has just finished, too.
+// The line of an event without its newline; empty: the event is internal (Tick). `running` has the
+// event's job, also if it has just finished.
 [[nodiscard]] std::string progress_line(const exec::RunEvent& event, const std::string& run,
                                         const std::map<size_t, RunningJob>& running,
                                         const Moment& now);
-// Of a test that broke while its module goes on. `last`: nothing is to run again because of it.
+// A test that broke while its module runs. `last`: it will not be confirmed or retried.
 [[nodiscard]] std::string broken_line(const exec::TestEnd& end, size_t job, bool last,
                                       const std::map<size_t, RunningJob>& running,
                                       const Moment& now);

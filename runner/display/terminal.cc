@@ -11,20 +11,20 @@ namespace compat::display {
 
 namespace {
 
-// Of which a process dies with its terminal as it had set it.
+// Signals that would leave the terminal changed.
 constexpr int kDeadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGQUIT};
 
-termios original;  // read by the handler: whoever sets `taken` has written it before
+termios original;  // for the handler: written before `taken` is set
 volatile std::sig_atomic_t taken = 0;
 
-void give_back_and_die(int signal) {
+void restore_and_die(int signal) {
     if (taken) ::tcsetattr(STDIN_FILENO, TCSANOW, &original);
-    ::raise(signal);  // SA_RESETHAND: as if nobody had looked
+    ::raise(signal);  // SA_RESETHAND restored the default action
 }
 
-void watch_for_death() {
+void handle_deadly_signals() {
     struct sigaction action {};
-    action.sa_handler = give_back_and_die;
+    action.sa_handler = restore_and_die;
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
     for (const int signal : kDeadly) {
         struct sigaction before {};
@@ -45,7 +45,7 @@ TerminalSize terminal_size() {
 }
 
 bool has_terminal() {
-    // Of a terminal that controls nobody (a build service's) there is no foreground.
+    // A terminal that controls no session (of a build service) has no foreground group.
     return !::isatty(STDOUT_FILENO) || ::tcgetpgrp(STDOUT_FILENO) < 0 ||
            is_foreground(STDOUT_FILENO);
 }
@@ -56,7 +56,7 @@ void Keys::attend() {
     single.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     single.c_cc[VMIN] = 0;
     single.c_cc[VTIME] = 0;
-    watch_for_death();
+    handle_deadly_signals();
     taken_ = true;
     taken = 1;
     ::tcsetattr(STDIN_FILENO, TCSANOW, &single);

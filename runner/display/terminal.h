@@ -1,5 +1,5 @@
-// The terminal that a run is watched on: its size, whose it is, and single keys. Not for what is
-// drawn there (bar.h).
+// The terminal: its size, whether it belongs to this process, and single keys. Not for drawing
+// (bar.h).
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@ struct TerminalSize {
     std::size_t columns = 80;
 };
 
-// Of stdout, as it is now.
+// The current size of stdout's terminal.
 [[nodiscard]] TerminalSize terminal_size();
 
-// Whether what this process writes to its terminal is meant for it: not while a shell has put the
-// run into the background.
+// Whether this process may draw on its terminal:
+// not while it runs in the background of a shell.
 [[nodiscard]] bool has_terminal();
 
-// While `attend` is called from time to time keys come without Enter and unseen, as long as stdin
-// is a terminal and ours. Given back by `release`, by the destructor, and where the process dies of
-// a signal that it can still handle. One object at a time.
+// Reads keys without Enter and without echo while stdin is this process's terminal. Call `attend`
+// from time to time. `release`, the destructor and handlers of deadly signals restore the terminal.
+// One object at a time.
 class Keys {
   public:
     Keys() = default;
@@ -30,7 +30,7 @@ class Keys {
 
     void attend();
     void release();
-    // The next key that was struck; 0: none.
+    // The next key pressed; 0: none.
     [[nodiscard]] char next();
 
   private:

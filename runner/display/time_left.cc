@@ -78,7 +78,7 @@ std::optional<double> TimeLeft::at(SteadyTime now) const {
 std::string left_words(std::optional<double> seconds) {
     constexpr double kMinute = 60;
     if (!seconds) return {};
-    if (*seconds <= 0) return "finishing";  // every module has run as long as it did before
+    if (*seconds <= 0) return "finishing";  // each module has run as long as the last time
     const double whole = std::ceil(*seconds);
     return fmt::format("about {} left", whole < kMinute
                                             ? fmt::format("{:.0f}s", whole)

@@ -1,5 +1,5 @@
-// How long a run will still take, from what its modules took before. Keeps sums, so that asking
-// costs no more for many modules than for few. Pure.
+// Estimates the remaining time of a run from the last durations of its modules. Keeps sums, so that
+// the cost of a query does not grow with the modules. Pure.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace compat::display {
 
 class TimeLeft {
   public:
-    // `before`: seconds that modules took in the last run, of those of which it is known.
+    // `before`: known durations of the last run, in seconds.
     TimeLeft(const std::vector<std::string>& modules, const std::map<std::string, double>& before,
              int parallel);
 
@@ -23,9 +23,9 @@ class TimeLeft {
     void stopped(const std::string& module);
     void done(const std::string& module, double seconds);
 
-    // A module of which nothing is known is taken for the mean of those of which something is;
-    // nothing is said where there is none. With `parallel` at a time, never less than the longest
-    // one needs.
+    // Modules without a known duration count as the
+    // mean of the others; nothing: no duration is
+    // known. Never less than the longest module needs.
     [[nodiscard]] std::optional<double> at(SteadyTime now) const;
 
   private:
@@ -36,14 +36,14 @@ class TimeLeft {
     int parallel_;
     std::map<std::string, Seconds> open_;  // modules that are not done
     std::map<std::string, SteadyTime> running_;
-    std::multiset<double> waiting_;  // neither running nor done; of the others only their number
+    std::multiset<double> waiting_;  // durations of modules that are neither running nor done
     double waiting_s_ = 0;
     std::size_t waiting_unknown_ = 0;
     double finished_s_ = 0;
     std::size_t finished_ = 0;
 };
 
-// "about 12s left", "finishing"; empty where nothing is known.
+// "about 12s left", "finishing"; empty: unknown.
 [[nodiscard]] std::string left_words(std::optional<double> seconds);
 
 }  // namespace compat::display

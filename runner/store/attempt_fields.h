@@ -1,6 +1,6 @@
-// The fields of an attempt, once: the database's columns are written and read by them, and the
-// lines of record.jsonl (runner/archive/run_record.h). Not here: what an attempt has many of (its
-// tests, its processes), and how a value becomes a column or JSON text.
+// The one list of an attempt's fields, for the database's columns and for the lines of record.jsonl
+// (runner/archive/run_record.h). Not here: an attempt's lists (tests, processes), and how a value
+// becomes a column or JSON text.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace compat::store {
 
-// Calls `field(column, key, member)` for each; a field has no column, or no key in record.jsonl,
-// where that is null: what an attempt's own files say is not recorded there.
+// Calls `field(column, key, member)` for each field. A null column or key: not stored there. The
+// record lacks what the attempt's own files hold.
 template <class Job, class Field>
 void attempt_fields(Job& job, Field field) {
     auto& record = job.record;
@@ -42,7 +42,7 @@ void attempt_fields(Job& job, Field field) {
     field("closing", nullptr, record.closing);
 }
 
-// A word of `names`, as it stands in a column or in JSON. Throws std::out_of_range.
+// The enumerator with this name. Throws std::out_of_range.
 template <class Enum, size_t N>
 Enum enum_named(const std::array<std::string_view, N>& names, std::string_view text) {
     for (size_t i = 0; i < N; ++i)
@@ -63,13 +63,13 @@ struct nlohmann::adl_serializer<compat::ProcessEnd> {
     template <class Json>
     static void from_json(const Json& json, compat::ProcessEnd& end) {
         using End = compat::ProcessEnd;
-        end.kind = compat::store::enum_named<End::Kind>(End::kKindNames,
-                                                     json.at("kind").template get<std::string>());
+        end.kind = compat::store::enum_named<End::Kind>(
+            End::kKindNames, json.at("kind").template get<std::string>());
         json.at("code").get_to(end.code);
         json.at("detail").get_to(end.detail);
         json.at("of_test").get_to(end.of_test);
         json.at("limit_s").get_to(end.limit_s);
-        // Not in what versions before 7 of the database wrote.
+        // Missing in rows written before version 7 of the database.
         end.peak_rss_bytes = json.value("peak_rss_bytes", std::uint64_t{0});
     }
 };

@@ -103,8 +103,8 @@ Database Database::connect(const std::filesystem::path& file, const std::string&
     return database;
 }
 
-// In a folder that cannot be written SQLite cannot make the file by which readers and writers of a
-// WAL database share it. Nobody writes there: the database's own file is all there is.
+// In a read-only folder SQLite cannot create the shared-memory file of a WAL database. Nobody can
+// write there, so the database's file is opened as immutable.
 Database Database::open_to_read(const std::filesystem::path& file, std::chrono::milliseconds busy) {
     Database database = connect(file, file.string(), SQLITE_OPEN_READONLY, busy);
     try {
@@ -276,7 +276,7 @@ Transaction::Transaction(Database& database, Kind kind) : database_(database) {
 
 Transaction::~Transaction() {
     if (!open_ || !database_.in_transaction()) return;
-    // Nothing to tell: the error that brought us here is on its way, and SQLite undoes it at close.
+    // Ignored: an error is being handled already, and SQLite rolls back at close.
     try {
         database_.execute("ROLLBACK");
     } catch (const SqlError&) {

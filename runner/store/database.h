@@ -1,6 +1,6 @@
-// RAII over SQLite: a connection, prepared statements, transactions. Knows no table of ours
-// (schema.sql). Inside this folder a failing call throws SqlError; the store turns it into an Error
-// at its edge (to_error), so that the SQL in between reads as SQL.
+// RAII over SQLite: connection, prepared statements, transactions. Knows no table (schema.sql).
+// Inside this folder a failing call throws SqlError; the store's public functions turn it into an
+// Error (edge.h).
 #pragma once
 
 #include <chrono>
@@ -31,13 +31,13 @@ class SqlError : public std::runtime_error {
     int code_;
 };
 
-// What a person should read and do about it; `file` is the database.
+// With advice for the user; `file` is the database.
 [[nodiscard]] Error to_error(const SqlError& error, const std::filesystem::path& file);
 
-// How the message begins where the database does not take what it was given.
+// Beginning of the message if the database refuses a value.
 inline constexpr const char* kRefused = "the database does not take this";
 
-// The advice where the database cannot be used any more.
+// Advice for a damaged database.
 [[nodiscard]] std::string how_to_rebuild(const std::filesystem::path& file);
 
 // FNV-1a, 64 bits: what `text.hash` holds. SQL calls it text_hash.
@@ -61,10 +61,10 @@ class Database {
     [[nodiscard]] std::int64_t last_row_id() const;
     [[nodiscard]] bool in_transaction() const;
 
-    // Faults for tests: called before each step of a statement; a result other than SQLITE_OK is
-    // what that step gives.
+    // For tests, to inject faults: called before each step of a statement; a result other than
+    // SQLITE_OK becomes the result of the step.
     void set_step_hook(std::function<int()> hook);
-    // For tests: hears each statement that is prepared.
+    // For tests: called with each prepared statement.
     void set_prepare_hook(std::function<void(std::string_view sql)> hook);
 
     [[nodiscard]] const std::filesystem::path& file() const;
@@ -101,9 +101,9 @@ class Statement {
         return *this;
     }
 
-    // True where there is a row to read.
+    // True: there is a row to read.
     bool step();
-    // To its end, then ready to be bound again.
+    // Runs to the end and resets.
     void run();
     void reset();
 
@@ -129,8 +129,8 @@ class Statement {
     std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-// Rolled back unless committed. To write, takes the lock at once, so that it cannot fail half-way
-// for want of it.
+// Rolled back unless committed. A write takes the lock at once, so that no later statement can fail
+// for lack of it.
 class Transaction {
   public:
     enum class Kind { write, read };

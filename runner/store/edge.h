@@ -1,4 +1,4 @@
-// The edge of the folder: inside, SQL that fails throws; outside, it is an Error.
+// Turns SqlError, which this folder throws inside, into the Error that callers get.
 #pragma once
 
 #include <filesystem>

@@ -67,8 +67,8 @@ void add(Database& database, const GapFacts& facts, std::string_view seen, std::
     row.run();
 }
 
-// Adds a gap, or renews one that is known. What was set by hand stays; a run's word goes before a
-// scan's, and an older torch says nothing of a newer one.
+// Adds or updates a gap. Manual fields stay; a run takes precedence over a scan, and an older torch
+// never overwrites a newer one.
 void put(Database& database, const GapFacts& facts, std::string_view seen, std::string_view torch,
          bool scanned) {
     const auto id = row_of(database, facts.key);
@@ -102,7 +102,7 @@ void put(Database& database, const GapFacts& facts, std::string_view seen, std::
     row.run();
 }
 
-// What was closed by a run or a scan tells so; what was set by hand does not, and stays.
+// A manually set status stays.
 void close_gap(Database& database, const GapKey& key, std::string_view by, std::string_view torch) {
     Statement close = database.prepare(
         "UPDATE gap SET status = 'fixed', closed_by = ?, closed_torch = ? WHERE symbol = ? AND "
@@ -112,38 +112,38 @@ void close_gap(Database& database, const GapKey& key, std::string_view by, std::
     close.run();
 }
 
-std::set<std::string> by_hand_in(Database& database, std::int64_t gap) {
-    Statement hands = database.prepare("SELECT by_hand FROM gap WHERE id = ?");
-    hands.bind(1, gap);
-    hands.step();
-    return from_column<std::set<std::string>>(hands.text(0), "gap.by_hand", gap);
+std::set<std::string> manual_fields_of(Database& database, std::int64_t gap) {
+    Statement row = database.prepare("SELECT by_hand FROM gap WHERE id = ?");
+    row.bind(1, gap);
+    row.step();
+    return from_column<std::set<std::string>>(row.text(0), "gap.by_hand", gap);
 }
 
 void set_field(Database& database, std::int64_t gap, std::string_view field,
                std::string_view value) {
-    auto by_hand = by_hand_in(database, gap);
-    by_hand.emplace(field);
+    auto manual = manual_fields_of(database, gap);
+    manual.emplace(field);
     Statement set = database.prepare(
         fmt::format("UPDATE gap SET {0} = ?1, by_hand = ?2, "
                     "closed_by = iif(?3 = 'status', NULL, closed_by), "
                     "closed_torch = iif(?3 = 'status', NULL, closed_torch) WHERE id = ?4",
                     field));
-    set.bind_all(value, to_column(json(by_hand)), field, gap);
+    set.bind_all(value, to_column(json(manual)), field, gap);
     set.run();
 }
 
-// All of a gap's, those of its key first.
+// All columns, those of the key first.
 constexpr std::array<std::string_view, 18> kGapColumns{
     "symbol",     "kind",        "device",    "simulated",  "equivalent", "description",
     "severity",   "action",      "status",    "issue",      "by_hand",    "scanned",
     "first_seen", "first_torch", "last_seen", "last_torch", "closed_by",  "closed_torch"};
 
-// Of a gap of another log, in kGapColumns, the fields that were set by hand there and not here.
+// Copies manual fields of another log's gap (kGapColumns) that are not manual here.
 long take_fields(Database& database, const Statement& other) {
     const auto gap = row_of(database, key_of(other, 0));
     const json theirs = json::parse(other.text(10), nullptr, false);
     if (!gap || !theirs.is_array()) return 0;
-    const auto ours = by_hand_in(database, *gap);
+    const auto ours = manual_fields_of(database, *gap);
     long taken = 0;
     for (size_t i = 0; i < kGapColumns.size(); ++i) {
         const std::string field(kGapColumns[i]);
@@ -163,7 +163,7 @@ std::string torch_of(Database& database, std::int64_t run) {
     return torch.text(0);
 }
 
-// Gaps of `device` that only scans know, of the same torch or older ones.
+// Gaps of `device` that only scans of this or an older torch found.
 std::vector<GapKey> scanned_before(Database& database, std::string_view device,
                                    std::string_view torch) {
     Statement row = database.prepare(
@@ -176,7 +176,7 @@ std::vector<GapKey> scanned_before(Database& database, std::string_view device,
     return keys;
 }
 
-// Later runs on the same target, with the redirection where `run` had it.
+// Later runs on the same target, with the shim if `run` had it.
 constexpr std::string_view kLater =
     "later.id > run.id AND later.suite = run.suite AND later.device = run.device AND "
     "later.simulated IS run.simulated AND later.shim >= run.shim AND "
@@ -240,9 +240,9 @@ Expected<void> GapLog::set(const GapKey& gap, std::string_view field, std::strin
     });
 }
 
-Expected<GapLog::TakenOver> GapLog::take_over(const GapLog& from) {
+Expected<GapLog::Added> GapLog::add_missing_from(const GapLog& from) {
     Database& database = store_.impl().database;
-    TakenOver taken;
+    Added taken;
     auto written = write(database, [&]() -> Expected<void> {
         const std::string columns = fmt::format("{}", fmt::join(kGapColumns, ", "));
         Statement add = database.prepare(fmt::format(
@@ -260,7 +260,7 @@ Expected<GapLog::TakenOver> GapLog::take_over(const GapLog& from) {
             }
             return {};
         });
-        if (!read) taken.broke_off = read.error();
+        if (!read) taken.read_error = read.error();
         return {};
     });
     if (!written) return tl::unexpected(written.error());
@@ -286,7 +286,7 @@ Expected<std::vector<StoredGap>> GapLog::gaps() const {
             gap.facts.action = row.text(7);
             gap.status = row.text(8);
             gap.issue = row.text(9);
-            gap.by_hand =
+            gap.manual_fields =
                 from_column<std::set<std::string>>(row.text(10), "gap.by_hand", row.integer(17));
             gap.scanned = row.flag(11);
             gap.first_seen = row.text(12);
@@ -316,7 +316,7 @@ Expected<std::vector<GapHit>> GapLog::hits(std::string_view run) const {
 Expected<std::vector<CurrentHit>> GapLog::current_hits() const {
     Database& database = store_.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<CurrentHit>> {
-        // Of a row that is no test ("a.py::<module>") any test below it tells.
+        // For a pseudo-case ("a.py::<module>") any test of the module counts.
         Statement row = database.prepare(fmt::format(R"sql(
             SELECT {0}, suite.name, run.name
             FROM gap_hit

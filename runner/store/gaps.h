@@ -1,5 +1,5 @@
-// The gap log as it is kept: gaps, where runs met them, and what was set by hand. Not for finding
-// gaps, ranking them or deciding that one is closed (runner/analysis).
+// The stored gap log: gaps, where runs met them, and fields that users set. Not for finding gaps,
+// ranking them or deciding that one is closed (runner/analysis).
 #pragma once
 
 #include <optional>
@@ -15,25 +15,25 @@ namespace compat::store {
 
 struct StoredGap {
     GapFacts facts;
-    std::string status = "open";    // kGapStatusNames
-    std::string issue;              // upstream's; empty: none is known
-    std::set<std::string> by_hand;  // fields that no scan and no run overrules
-    bool scanned = false;           // torch's own API tells of it
-    std::string first_seen;         // a run's id, or "scan"
+    std::string status = "open";          // kGapStatusNames
+    std::string issue;                    // link to torch's; empty: none is known
+    std::set<std::string> manual_fields;  // scans and runs never overwrite them
+    bool scanned = false;                 // a scan of torch's API found it
+    std::string first_seen;               // a run's id, or "scan"
     std::string first_torch;
-    std::string last_seen;  // a run with the newest torch that met it; "scan": no run did
+    std::string last_seen;  // the latest run with the newest torch that met it, else "scan"
     std::string last_torch;
-    std::optional<std::string> closed_by;  // the run in which it no longer showed, or "scan"
+    std::optional<std::string> closed_by;  // a run's id, or "scan"
 };
 
-// A hit in the latest run, on a target, in which its test ran.
+// A hit in the latest run of its test on a target.
 struct CurrentHit {
     GapHit hit;
     std::string suite;
     std::string run;
 };
 
-// Fields that may be set by hand.
+// Fields that users may set.
 inline constexpr std::array<std::string_view, 6> kGapFields{"equivalent", "description", "severity",
                                                             "action",     "status",      "issue"};
 
@@ -42,38 +42,38 @@ class GapLog {
   public:
     explicit GapLog(const Store& store) : store_(store) {}
 
-    // Nothing here changes what was set by hand but `set`.
+    // Only `set` changes fields that users set.
 
-    // Adds what a scan of `device` found, and renews what was found before. What only scans with
-    // the same torch or older ones know, and this one does not, is fixed.
+    // Adds or updates the gaps that a scan of `device` found. A gap that only scans of this or an
+    // older torch found, and this scan did not, becomes fixed.
     [[nodiscard]] Expected<void> put_scan(const std::vector<GapFacts>& gaps,
                                           std::string_view device, std::string_view torch);
-    // A run's hits, in place of those it had; `count` is 0 for a test that the gap had blocked and
-    // that passed without it. `met` has the facts of every gap that was met: one that is not in
-    // the log is added with them, one that was fixed with the same torch or an older one is open
-    // again.
+    // Replaces a run's hits. `count` is 0 for a test that the gap
+    // had blocked and that passed without it. `met` has the facts
+    // of every gap that the run met: new gaps are added, and gaps
+    // that were fixed with this or an older torch are open again.
     [[nodiscard]] Expected<void> put_hits(std::string_view run, const std::vector<GapFacts>& met,
                                           const std::vector<GapHit>& hits);
     [[nodiscard]] Expected<void> close(const std::vector<GapKey>& gaps, std::string_view run);
-    // `value` as it is. Errors: usage, for a gap that is not in the log.
+    // Errors: usage, for a gap that is not in the log.
     [[nodiscard]] Expected<void> set(const GapKey& gap, std::string_view field,
                                      std::string_view value);
 
-    // What another log holds and this one lacks: gaps, and fields that were set by hand. That one
-    // may be damaged: what of it can be read is taken.
-    struct TakenOver {
+    // Adds gaps and manual fields that another log has and this one lacks. If the other is damaged,
+    // adds what can be read.
+    struct Added {
         long entries = 0;
-        std::optional<Error> broke_off;
+        std::optional<Error> read_error;
     };
-    [[nodiscard]] Expected<TakenOver> take_over(const GapLog& from);
+    [[nodiscard]] Expected<Added> add_missing_from(const GapLog& from);
 
-    // In the order of their symbols.
+    // Sorted by symbol.
     [[nodiscard]] Expected<std::vector<StoredGap>> gaps() const;
     [[nodiscard]] Expected<std::vector<GapHit>> hits(std::string_view run) const;
-    // Each test's, in the latest run in which it ran: docs/guide/gaps.md, "Ranking".
+    // Hits of each test's latest run: docs/reference/gaps.md, "Ranking".
     [[nodiscard]] Expected<std::vector<CurrentHit>> current_hits() const;
-    // Tests that a gap blocked and that have not passed on the same device since, by all runs but
-    // `before`, whose device is the one asked about.
+    // Tests that a gap blocked in a run other than `before` and that have not passed on the same
+    // device since. The device is that of `before`.
     [[nodiscard]] Expected<std::vector<BlockedTest>> blocked_tests(std::string_view before) const;
 
   private:

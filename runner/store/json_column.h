@@ -1,5 +1,5 @@
-// Values kept in one column as JSON text: those that are read whole and never searched. Bytes that
-// are not UTF-8 become U+FFFD there.
+// Values that one column stores as JSON text, because they are only read whole. Bytes that are not
+// UTF-8 become U+FFFD.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,13 +17,13 @@ namespace compat::store {
     return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// What a row holds is not what any runner writes: `what` names the table and the column.
+// The error of a row that no runner writes; `what` names table and column.
 [[noreturn]] inline void throw_damaged(std::string_view what, std::int64_t row,
                                        std::string_view why) {
     throw SqlError(SQLITE_CORRUPT, fmt::format("{} of row {}: {}", what, row, why));
 }
 
-// What `read` gives; what it throws about the value becomes damage of the database.
+// Calls `read`; an exception about the value means that the database is damaged.
 template <class Read>
 auto undamaged(std::string_view what, std::int64_t row, Read read) {
     try {

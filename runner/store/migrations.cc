@@ -8,7 +8,7 @@ namespace compat::store {
 
 namespace {
 
-// "rnr1": tells our files from other programs' SQLite databases.
+// "rnr1": sets these files apart from other programs' SQLite databases.
 constexpr std::int64_t kApplicationId = 0x726e7231;
 
 std::int64_t pragma(Database& database, const char* name) {
@@ -46,7 +46,7 @@ Expected<void> migrate(Database& database, std::span<const Migration> steps) {
     for (const Migration& step : steps) {
         if (step.version <= *version) continue;
         Transaction transaction(database);
-        // Another process may have taken this step while we waited for the lock.
+        // Another process may have done this step during the wait for the lock.
         if (pragma(database, "user_version") < step.version) {
             database.execute(std::string(step.sql));
             database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",

@@ -1,6 +1,6 @@
-// The versions of the database and the steps between them, forward only. The version is SQLite's
-// own `user_version`; 0 is an empty file. A change of schema is a new row in the table, never an
-// edit of an old one.
+// The versions of the database and the steps between them, forward
+// only. SQLite's `user_version` holds the version; 0 is an empty
+// file. A change of the schema adds a step and edits no old one.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ struct Migration {
 // program. Throws SqlError.
 [[nodiscard]] Expected<void> migrate(Database& database, std::span<const Migration> steps);
 
-// As `migrate`, but changes nothing: an older database is refused, too.
+// Changes nothing: refuses an older database too.
 [[nodiscard]] Expected<void> check_version(Database& database, std::span<const Migration> steps);
 
 }  // namespace compat::store

@@ -35,7 +35,7 @@ std::optional<std::int64_t> age_of(std::string_view name) {
     return age;
 }
 
-// What "latest" may mean: no run that was asked for tests that are not there, and ran none.
+// "latest" skips runs that were asked for tests that do not exist and ran none.
 constexpr const char* kNamed = R"sql(
             (?1 = '' OR suite.name = ?1) AND NOT (
                 coalesce(run.exit_code, 0) IN ({}, {}) AND NOT EXISTS (
@@ -46,7 +46,7 @@ std::string where_named() {
                        static_cast<int>(ExitCode::nothing_selected));
 }
 
-// Newest first; of every suite where `suite` is empty.
+// Newest first; an empty `suite` means all.
 std::vector<std::string> newest(Database& database, std::string_view suite, std::int64_t limit,
                                 std::int64_t offset) {
     Statement row = database.prepare(fmt::format(
@@ -207,8 +207,8 @@ std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& databa
 
 std::vector<CaseSummary> cases_of(Database& database, std::int64_t run, const CaseFilter& filter,
                                   std::int64_t after, int limit) {
-    // Each index holds the tests of one state, or of one attempt, in the order of the list: a page
-    // is merged from the first of each.
+    // Each index has the tests of one state or one attempt in the order of the list. A page merges
+    // the first rows of each.
     constexpr std::string_view kPage = R"sql(
             SELECT result.id, module.path, case_id, state, result.reason, coalesce((
             SELECT key_line
@@ -278,8 +278,8 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
 }
 
 SuitePast past_of(Database& database, std::string_view suite) {
-    // From one path to the next, and of each to its latest run that tells. A first attempt that was
-    // cut short or never began does not tell how long a module takes.
+    // Steps from path to path, and for each to its latest run with a usable first attempt: one that
+    // was cut short or never began has no meaningful duration.
     constexpr std::string_view kDuration = R"sql(
             SELECT duration_s
             FROM module

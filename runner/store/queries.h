@@ -1,4 +1,4 @@
-// Questions over many runs: the list, names of runs, a test's history, durations. Throws SqlError.
+// Queries over many runs: list, names of runs, history of a test, durations. Throws SqlError.
 #pragma once
 
 #include <cstdint>

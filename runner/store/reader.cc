@@ -22,7 +22,7 @@ T known(std::optional<T> value, const std::string& word) {
     return *value;
 }
 
-// Where a row's parent was put.
+// Place of a row's parent.
 size_t place(const std::unordered_map<std::int64_t, size_t>& places, std::int64_t parent) {
     const auto at = places.find(parent);
     if (at == places.end()) throw SqlError(SQLITE_CORRUPT, "a row has lost its parent");
@@ -91,7 +91,7 @@ std::optional<RunEnd> read_end_of(Database& database, std::int64_t run) {
     return end;
 }
 
-// Takes a row's columns in their order.
+// Reads a row's columns in order.
 struct Columns {
     const Statement& row;
     std::int64_t id;
@@ -180,8 +180,8 @@ double duration_so_far(Database& database, std::int64_t run) {
     return row.real(0);
 }
 
-// Reads a module's attempts, of each table by table in the order in which it was written, and hangs
-// every row where its parent already is. Its statements serve one module after the other.
+// Reads a module's attempts table by table, in the order of writing, so that each row's parent is
+// read before it. Its statements are used again for the next module.
 class ModuleReader {
   public:
     explicit ModuleReader(Database& database)

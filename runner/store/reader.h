@@ -1,4 +1,4 @@
-// Values from rows: a stored run as it was written. Throws SqlError.
+// Reads a stored run from rows into values. Throws SqlError.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ inline constexpr std::string_view kRunEndColumns =
 [[nodiscard]] std::optional<RunEnd> read_end(const Statement& row, int first);
 
 [[nodiscard]] WallTime wall_time(std::int64_t ms);
-// A word of record.h. One that it does not know is damage: throws SqlError.
+// A name of parsers/record.h. An unknown one is damage: throws SqlError.
 [[nodiscard]] parsers::State state_column(const Statement& row, int column);
 
-// How many cases the latest attempt at the module that ran to its end collected; with `before`, in
+// Number of tests that the latest complete attempt at the module collected; with `before`, only of
 // runs that started before that time.
 [[nodiscard]] std::optional<std::int64_t> read_last_known_cases(Database& database,
                                                                 std::string_view suite,

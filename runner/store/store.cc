@@ -34,7 +34,7 @@ Expected<void> write_new_run(Database& database, const RunInfo& info) {
     return {};
 }
 
-// What goes wrong here must not be told as that of the store which is read from.
+// An error of this database must not look like one of the store that is read.
 Expected<void> add_modules(Database& database, std::int64_t run, const ReadModules& read_modules) {
     return read_modules([&](const StoredModule& module) {
         return guarded(database.file(), [&]() -> Expected<void> {
@@ -132,7 +132,7 @@ void Store::set_patience(std::chrono::milliseconds busy) { impl_->database.set_p
 
 bool Store::is_refusal(const Error& error) { return error.message.starts_with(kRefused); }
 
-// SQLite tells nobody that a checkpoint of its own failed, and closes as if it had not.
+// SQLite hides that its checkpoint at close failed.
 Expected<void> Store::settle() {
     Database& database = impl_->database;
     return guarded(database.file(), [&]() -> Expected<void> {

@@ -1,7 +1,7 @@
-// The index of everything that was ever run: one SQLite file, written a finished job at a time,
-// read by reports and history. What goes in comes out unchanged (docs/reference/store-schema.md).
-// Not here: what results mean (runner/analysis), the files of a run, which the run's folder keeps,
-// and SQL, which no caller sees.
+// The database of all runs: one SQLite file, written attempt by attempt,
+// read by reports and history (docs/reference/store-schema.md). Values
+// come out as they went in. Not here: what results mean (runner/analysis),
+// the files of a run (runner/archive), and SQL, which no caller sees.
 #pragma once
 
 #include <array>
@@ -26,9 +26,9 @@
 
 namespace compat::store {
 
-// What was run, where and with which settings: known when the run begins, never changed afterwards.
-// Values of secret variables are masked by the caller (compat::is_secret_name) before they come
-// here.
+// Identity, host and settings of a run, known when it
+// begins and constant afterwards. The caller masks the
+// values of secret variables (compat::is_secret_name).
 struct RunInfo {
     std::string id;      // "<series>_<UTC>-<hex>" (compat::make_run_id)
     std::string suite;   // the suite's name
@@ -64,7 +64,7 @@ struct RunInfo {
     friend bool operator==(const RunInfo&, const RunInfo&) = default;
 };
 
-// One attempt at one module: what its files said and what its process cost.
+// One attempt at one module: its parsed files and the cost of its process.
 struct JobResult : AttemptCost {
     parsers::ModuleRecord record;
     int attempt = 1;  // counts from 1
@@ -75,15 +75,15 @@ struct JobResult : AttemptCost {
     std::string events;
     std::string devices;
     std::string process_end;  // for people: "exit code 1", "SIGSEGV", "timed out after 30m"
-    // The same for the parsers, so that its files can be read again; empty: it was made by an
-    // older runner, or read from what others made. Its peak_rss_bytes is the one above.
+    // The same for the parsers, to re-parse the files; empty: stored by an older runner, or
+    // imported. Its peak_rss_bytes is the one above.
     std::optional<ProcessEnd> ended;
     std::vector<LeakedProcess> leaked;
 
     friend bool operator==(const JobResult&, const JobResult&) = default;
 };
 
-// A framework's figures and ours that do not agree. Empty module: the run as a whole.
+// Counts of the framework and the runner that disagree. Empty module: the run as a whole.
 struct StoredMismatch {
     std::string module;
     std::string message;
@@ -112,16 +112,16 @@ struct StoredModule {
     friend bool operator==(const StoredModule&, const StoredModule&) = default;
 };
 
-// What is stored of a run as a whole; its modules are handed out one at a time (each_module).
+// A run without its modules, which each_module visits.
 struct StoredRun {
     RunInfo info;
     std::optional<RunEnd> end;  // empty while it goes on, and after a kill
     double duration_s = 0;      // without an end: up to that of the last attempt that was stored
 };
 
-// Takes in one module; an error ends the reading and is what it gives.
+// An error ends the reading and is returned.
 using SeeModule = std::function<Expected<void>(StoredModule)>;
-// Has each of a run's modules seen in turn.
+// Visits a run's modules one by one.
 using ReadModules = std::function<Expected<void>(const SeeModule&)>;
 
 // Tests of a run by the state of their last attempt, indexed by parsers::State.
@@ -167,13 +167,13 @@ struct CaseSummary {
     std::string log;  // of that attempt, relative to the run's folder
 };
 
-// What is known of a suite's modules, by path.
+// Earlier results of a suite's modules, by path.
 struct SuitePast {
-    std::map<std::string, double> seconds;  // that they took when they last ran to their own end
-    // The same, where what ran was no shard: what cuts a plan into shards must not depend on the
-    // shards that ran before.
+    std::map<std::string, double> seconds;  // of the last run that was not cut short
+    // The same without shards: cutting a plan into
+    // shards must not depend on earlier shards.
     std::map<std::string, double> seconds_of_whole_runs;
-    std::set<std::string> failed;  // those that had failures when they last ran
+    std::set<std::string> failed;  // modules with failures in their last run
 };
 
 // A test's verdict in one run.
@@ -211,40 +211,40 @@ class Store {
     Store& operator=(Store&&) noexcept;
     ~Store();
 
-    // How long a call waits for another process that holds the database; then it fails, its kind is
-    // ErrorKind::busy, and nothing has changed. Writers hold it for milliseconds at a time.
+    // How long a call waits for another process's lock before it fails with ErrorKind::busy and
+    // changes nothing. Writers hold the lock for milliseconds.
     static constexpr std::chrono::milliseconds kPatience{30'000};
     void set_patience(std::chrono::milliseconds busy);
 
     // Each of the four is one transaction. A run id may begin once.
     [[nodiscard]] Expected<void> begin_run(const RunInfo& info);
-    // Adds modules to a run's plan, so that what never starts is not absent. A path already planned
-    // is kept.
+    // Adds modules to a run's plan, so that modules that never start are stored too. A path that is
+    // already planned is kept.
     [[nodiscard]] Expected<void> plan_modules(std::string_view run,
                                               const std::vector<std::string>& paths);
-    // An attempt may be saved once. It decides for the tests that it reached, and for those that
-    // nothing has reached yet; a whole one, for the rows of the module and its fixtures, too (of
-    // them alone and again add none); any, for one that says that nothing ran.
+    // An attempt may be saved once. It decides the verdicts of the tests that it reached and of
+    // those that no attempt has reached yet. A whole attempt also decides the pseudo-cases of the
+    // module and its fixtures; alone and again add none. Any attempt replaces "nothing ran".
     [[nodiscard]] Expected<void> save_job(std::string_view run, const JobResult& job);
     // On the disk when it returns, power loss included.
     [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);
-    // A run that is over, whole or not at all; on the disk when it returns, power loss included. Of
-    // its modules what is derived from other runs is not taken.
+    // Adds a finished run in one transaction; on the disk when it returns, power loss included.
+    // Values of its modules that derive from other runs are not stored.
     [[nodiscard]] Expected<void> add_run(const StoredRun& run, const ReadModules& read_modules);
-    // What a run's modules hold now, instead of all that they held, and its end, asked for when all
-    // were read. `read_modules` may read the same run by another connection. On the disk when it
-    // returns.
+    // Replaces a run's modules, then stores the end that
+    // `end` returns. `read_modules` may read the same run
+    // by another connection. On the disk when it returns.
     [[nodiscard]] Expected<void> replace_modules(std::string_view run,
                                                  const ReadModules& read_modules,
                                                  const std::function<RunEnd()>& end);
-    // Whether an error is that the database does not take what it was given, as a field that is no
-    // JSON: it takes everything else.
+    // Whether the database refused a value, such as a column that is not JSON. Other writes still
+    // succeed.
     [[nodiscard]] static bool is_refusal(const Error& error);
-    // All that was written is in the database's own file, on the disk, and nothing beside it.
+    // Moves everything from the write-ahead log into the database's file, on the disk.
     [[nodiscard]] Expected<void> settle();
-    // The run and all that is stored of it.
+    // Deletes the run and everything that belongs to it.
     [[nodiscard]] Expected<void> delete_run(std::string_view run);
-    // Takes an end back: the run goes on.
+    // Deletes the end of a run that continues.
     [[nodiscard]] Expected<void> reopen_run(std::string_view run);
 
     // Everything that `read` reads from this store has the state of one moment. `read` does not
@@ -253,17 +253,17 @@ class Store {
 
     // Newest first.
     [[nodiscard]] Expected<std::vector<RunSummary>> runs() const;
-    // The id of the run meant by an id, a unique prefix of one, "latest", "latest~1",
-    // "SUITE@latest" or "SUITE@latest~1". Errors: usage, naming the candidates.
+    // The id of the run that an id, a unique prefix, "latest", "latest~1",
+    // "SUITE@latest" or "SUITE@latest~1" names. Errors: usage, with the candidates.
     [[nodiscard]] Expected<std::string> find_run(std::string_view name) const;
     [[nodiscard]] Expected<StoredRun> load_run(std::string_view id) const;
-    // How many modules and attempts are stored of a run.
+    // Numbers of stored rows.
     struct Extent {
         std::int64_t modules = 0, attempts = 0;
     };
     [[nodiscard]] Expected<Extent> extent_of(std::string_view run) const;
-    // Reads the run's modules in the order in which they were planned and keeps none. `see` may
-    // write to this store, too.
+    // Visits the run's modules in the order of the plan, one in memory at a time. `see` may write
+    // to this store.
     [[nodiscard]] Expected<void> each_module(std::string_view run, const SeeModule& see) const;
     // Each test's verdict, by its id.
     [[nodiscard]] Expected<std::vector<std::pair<std::string, parsers::State>>> verdicts(
@@ -276,7 +276,7 @@ class Store {
     // Newest first; over all suites where `suite` is empty. Empty for an unknown test.
     [[nodiscard]] Expected<std::vector<HistoryEntry>> case_history(
         std::string_view test, std::string_view suite = {}) const;
-    // How many cases the latest attempt at this module that knew them collected.
+    // Number of tests that the latest attempt with a finished collection collected.
     [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
         std::string_view suite, std::string_view module) const;
     [[nodiscard]] Expected<SuitePast> past_of(std::string_view suite) const;

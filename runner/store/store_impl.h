@@ -1,4 +1,4 @@
-// What a Store holds. Here for the store's own tests, which put faults into the connection.
+// The connection of a Store. A header for the store's tests, which inject faults.
 #pragma once
 
 #include "runner/store/database.h"

@@ -41,8 +41,8 @@ void bind_field(Statement& to, int index, const T& value) {
         to.bind(index, value);
 }
 
-// The id of a row found by its unique values, made where it is missing. Both statements take the
-// same values in the same order.
+// Finds or inserts a row by its unique values and returns its id. Both statements take the same
+// values in the same order.
 class Interned {
   public:
     Interned(Database& database, std::string_view find, std::string_view add)
@@ -144,7 +144,7 @@ class JobWriter {
     }
 
   private:
-    // A module that was not planned is one all the same: its row comes last.
+    // A module that was not planned gets a row at the end.
     std::int64_t add_module(const std::string& path) {
         Statement find = database_.prepare("SELECT id FROM module WHERE run = ? AND path = ?");
         find.bind_all(run_, path);
@@ -241,8 +241,8 @@ class JobWriter {
         }
     }
 
-    // Null outside any test. An id that was never collected is kept under no name of the
-    // framework's.
+    // Null outside any test. An id that was never
+    // collected has no name of the framework.
     std::optional<std::int64_t> test_id(const std::string& id) {
         if (id.empty()) return std::nullopt;
         const auto known = cases_.find(id);
@@ -264,7 +264,7 @@ class JobWriter {
         }
     }
 
-    // Those of the run follow by triggers.
+    // Triggers update those of the run.
     void count_verdicts(std::int64_t module) {
         std::vector<std::string> counts;
         for (const auto state : parsers::kStateNames)

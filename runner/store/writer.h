@@ -1,4 +1,4 @@
-// Rows from values: what Store writes, within the caller's transaction. Throws SqlError.
+// Writes values into rows within the caller's transaction. Throws SqlError.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ void write_run(Database& database, const RunInfo& info);
 void write_plan(Database& database, std::int64_t run, const std::vector<std::string>& paths);
 void write_end(Database& database, std::int64_t run, const RunEnd& end);
 void erase_end(Database& database, std::int64_t run);
-void erase_run(Database& database, std::int64_t run);      // and all that hangs on it
-void erase_modules(Database& database, std::int64_t run);  // and all that hangs on them
+void erase_run(Database& database, std::int64_t run);      // and its rows in other tables
+void erase_modules(Database& database, std::int64_t run);  // and their rows in other tables
 void write_job(Database& database, std::int64_t run, const JobResult& job);
 
 }  // namespace compat::store

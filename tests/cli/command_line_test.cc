@@ -44,7 +44,7 @@ TEST(CommandLine, AFolderNamedLikeACommandIsWrittenWithADot) {
     EXPECT_EQ(parsed({"list", "list"}).command, "list");
 }
 
-TEST(CommandLine, BehindTheDashesNothingIsOurs) {
+TEST(CommandLine, WordsAfterTheDashesArePassedOn) {
     const auto line = parsed({"exec", "--env", "A=b", "-q", "--record", "r", "--policy", "full",
                               "--", "python", "-q", "--help", "--", "x y"});
     EXPECT_EQ(line.command, "exec");
@@ -103,7 +103,7 @@ TEST(CommandLine, HelpIsNotWiderThanATerminal) {
         expect_narrow({"gaps", name});
 }
 
-TEST(StoredCommand, IsUnderstoodAgain) {
+TEST(StoredCommand, IsParsedAgain) {
     const auto stored = parse_stored_command({"runner", "suites/x", "a.py", "-j", "3", "b.py", "-k",
                                               "cuda", "--env", "A=b", "--env", "C=d"});
     ASSERT_TRUE(stored);
@@ -123,7 +123,7 @@ TEST(StoredCommand, KeepsTheArgumentsForTheFramework) {
     EXPECT_EQ(stored->request.keyword, "");
 }
 
-TEST(StoredCommand, OfAnotherVersionIsRefused) {
+TEST(StoredCommand, RefusesOptionsOfAnotherVersion) {
     EXPECT_FALSE(parse_stored_command({"runner", "suites/x", "--no-such-option"}));
 }
 

@@ -20,7 +20,7 @@ class ConfigFileTest : public ::testing::Test {
         ::unsetenv("XDG_CONFIG_HOME");
     }
 
-    // What the file gives for a setting, or the error without the folder of the test.
+    // The file's value of a setting, or the error without the test's folder.
     std::string found(Setting setting, const fs::path& suite_folder = {}) {
         const auto file = read_project_file(suite_folder);
         if (!file) return relative(to_line(file.error()));
@@ -58,14 +58,14 @@ TEST_F(ConfigFileTest, TomlInPyproject) {
     EXPECT_EQ(found(Setting::warm), "off pyproject.toml:6:8");
 }
 
-TEST_F(ConfigFileTest, AFileThatSaysNothingOfOursMayBeBroken) {
+TEST_F(ConfigFileTest, IgnoresErrorsInAFileWithoutSettings) {
     tree_.write("pyproject.toml", "[project\nname = = 'x'");
     EXPECT_EQ(found(Setting::jobs), "no file");
     tree_.write("pyproject.toml", "[project]\nname = 'runner'\n[tool.ruff]\nline-length = 100");
     EXPECT_EQ(found(Setting::jobs), "no file");
 }
 
-TEST_F(ConfigFileTest, TheNearestFileUpToTheCheckoutCounts) {
+TEST_F(ConfigFileTest, UsesTheNearestFileUpToTheCheckout) {
     tree_.write("runner.json", R"({"jobs": 1})");
     tree_.write("checkout/a/b/x");
     fs::current_path(tree_.root() / "checkout/a/b");
@@ -80,7 +80,7 @@ TEST_F(ConfigFileTest, TheNearestFileUpToTheCheckoutCounts) {
     EXPECT_EQ(found(Setting::python), "not given") << "one file, not a mixture";
 }
 
-TEST_F(ConfigFileTest, TheSuitesOwnFileComesFirstAndRunnerJsonBeforePyproject) {
+TEST_F(ConfigFileTest, PrefersTheSuitesFileAndRunnerJson) {
     tree_.write("runner.json", R"({"jobs": 1})");
     tree_.write("suite/x");
     EXPECT_EQ(found(Setting::jobs, "suite"), "1 runner.json:1:10");
@@ -106,7 +106,7 @@ TEST_F(ConfigFileTest, PathsAreRelativeToTheFileOrToHome) {
     ::setenv("HOME", before.c_str(), 1);
 }
 
-TEST_F(ConfigFileTest, TheUsersFile) {
+TEST_F(ConfigFileTest, ReadsTheUsersFile) {
     ::setenv("XDG_CONFIG_HOME", tree_.root().c_str(), 1);
     EXPECT_FALSE(read_user_file().value());
     tree_.write("runner/config.json", R"({"color": "never"})");
@@ -119,7 +119,7 @@ struct ErrorCase {
     const char *text, *line;
 };
 
-TEST_F(ConfigFileTest, ErrorsNameThePlaceTheKeyAndWhatIsAllowed) {
+TEST_F(ConfigFileTest, ErrorsNamePlaceKeyAndAllowedValues) {
     const ErrorCase kJson[] = {
         {"{\"jobs\": 4,}", "runner.json:1:12: not JSON: "},
         {"[]", "runner.json:1:1: expected an object of settings"},
@@ -170,7 +170,7 @@ TEST_F(ConfigFileTest, ErrorsNameThePlaceTheKeyAndWhatIsAllowed) {
     }
 }
 
-TEST_F(ConfigFileTest, AnEditorsSchemaIsNoSetting) {
+TEST_F(ConfigFileTest, IgnoresTheSchemaKeyOfEditors) {
     tree_.write("runner.json", R"({"$schema": "config.schema.json", "jobs": 1})");
     EXPECT_EQ(found(Setting::jobs), "1 runner.json:1:43");
 }

@@ -43,7 +43,7 @@ class SettingsTest : public ::testing::Test {
     fs::path before_ = fs::current_path();
 };
 
-TEST_F(SettingsTest, FlagVariableProjectSuiteUserDefault) {
+TEST_F(SettingsTest, FlagPrecedesVariableProjectSuiteUserAndDefault) {
     suites::Suite suite;
     suite.name = "x";
     const auto timeout = [&](const Flags& flags = {}) {
@@ -63,7 +63,7 @@ TEST_F(SettingsTest, FlagVariableProjectSuiteUserDefault) {
     EXPECT_EQ(timeout({{Setting::timeout, "1h"}}), "1h --timeout");
 }
 
-TEST_F(SettingsTest, ThePythonOfAProjectWithoutSuiteJson) {
+TEST_F(SettingsTest, FindsThePythonOfAProjectWithoutSuiteJson) {
     suites::Suite suite;
     suite.by_convention = true;
     tree_.write("config/runner/config.json", R"({"python": "/user"})");
@@ -74,7 +74,7 @@ TEST_F(SettingsTest, ThePythonOfAProjectWithoutSuiteJson) {
     EXPECT_EQ(value_of(Setting::python, {}, &suite), ".venv runner.json:1:12");
 }
 
-TEST_F(SettingsTest, TheSuiteOfACommandLeadsToItsFileBeforeItIsLoaded) {
+TEST_F(SettingsTest, ReadsTheSuitesFileBeforeTheSuiteIsLoaded) {
     tree_.write("project/runner.json", R"({"results": "out", "progress": "json"})");
     const Invocation invocation{{}, {}, {}, "project"};
     EXPECT_EQ(results_folder(invocation).value(), tree_.root() / "project/out");
@@ -82,7 +82,7 @@ TEST_F(SettingsTest, TheSuiteOfACommandLeadsToItsFileBeforeItIsLoaded) {
     EXPECT_EQ(results_folder({}).value(), tree_.root() / "results");
 }
 
-TEST_F(SettingsTest, ABadValueNamesWhereItStands) {
+TEST_F(SettingsTest, ABadValueNamesItsOrigin) {
     ::setenv("COMPAT_SHIM", "perhaps", 1);
     const auto settings = Settings::resolve({}, nullptr);
     ASSERT_FALSE(settings);
@@ -112,7 +112,7 @@ TEST_F(SettingsTest, EachRowOfTheTableHasItsOwnSettingVariableAndKey) {
     }
 }
 
-TEST_F(SettingsTest, AProjectsOwnEnvironmentIsUsedWhereNoOtherIsNamed) {
+TEST_F(SettingsTest, UsesAProjectsOwnEnvironmentByDefault) {
     namespace fs = std::filesystem;
     const fs::path project = fs::path(::testing::TempDir()) / "project_with_environment";
     suites::Suite suite;

@@ -1,4 +1,4 @@
-// The lines that close a run.
+// The closing lines of a run.
 #include "runner/display/closing_summary.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class ClosingTest : public ::testing::Test {
     reports::ReportModel model_;
 };
 
-TEST_F(ClosingTest, TellsWhoMadeTheEnvironmentThatLacksAPackage) {
+TEST_F(ClosingTest, NamesTheOwnerOfAnEnvironmentThatLacksAPackage) {
     EXPECT_NE(printed().find("a package is missing in your Python environment: " +
                              model_.run.python + " -m pip install"),
               std::string::npos);
@@ -43,7 +43,7 @@ TEST_F(ClosingTest, TellsWhoMadeTheEnvironmentThatLacksAPackage) {
     EXPECT_EQ(own.find("your Python environment"), std::string::npos);
 }
 
-TEST_F(ClosingTest, CountsModulesWhereNoTestWasCollected) {
+TEST_F(ClosingTest, CountsModulesIfNoTestWasCollected) {
     EXPECT_NE(printed().find("s: 3 modules could not be loaded, no test was collected ("),
               std::string::npos);
     model_.totals.collected = 5;
@@ -52,7 +52,7 @@ TEST_F(ClosingTest, CountsModulesWhereNoTestWasCollected) {
               std::string::npos);
 }
 
-TEST_F(ClosingTest, OfResultsThatOthersMadeGivesNoAdvice) {
+TEST_F(ClosingTest, GivesNoAdviceForImportedResults) {
     model_.run.imported = true;
     EXPECT_EQ(printed().find("package is missing"), std::string::npos);
 }

@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(DeviceLines, ALineADeviceAndOneForWhatFailed) {
+TEST(DeviceLines, OneLinePerDeviceAndPerFailedQuery) {
     const char* report = R"({"format": 1, "torch": "2.13.0", "built": ["cpu", "mps"], "devices": [
         {"device": "cpu", "type": "cpu", "name": "M2", "memory_total": 17179869184,
          "memory_free": 8589934592, "capability": "DEFAULT",

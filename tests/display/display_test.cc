@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(Columns, AreThoseThatATerminalTakes) {
+TEST(Columns, MatchTheWidthOnATerminal) {
     struct Row {
         std::string text;
         std::size_t columns;
@@ -34,7 +34,7 @@ TEST(Columns, AreThoseThatATerminalTakes) {
         EXPECT_EQ(columns_of(text), columns) << text;
 }
 
-TEST(Columns, AreNeverExceededByWhatIsCut) {
+TEST(Columns, LimitCutText) {
     const std::string text = "ab試験\xff😀é";
     EXPECT_EQ(cut_to(text, 100), "ab試験?😀é");
     EXPECT_EQ(cut_to(text, 5), "ab試…");
@@ -62,7 +62,7 @@ TEST(Bar, IsNarrowerAndLowerThanTheTerminal) {
     EXPECT_EQ(Bar().draw({"anything"}, {1, 1}), "…");
 }
 
-TEST(Bar, CountsTheLinesThatANarrowerTerminalHasBroken) {
+TEST(Bar, CountsLinesThatANarrowerTerminalWrapped) {
     Bar bar;
     (void)bar.draw({std::string(30, 'x'), std::string(5, 'y')}, {24, 40});
     EXPECT_THAT(bar.draw({"z"}, {24, 10}), StartsWith("\r\033[3A\033[J"));
@@ -70,7 +70,7 @@ TEST(Bar, CountsTheLinesThatANarrowerTerminalHasBroken) {
     EXPECT_THAT(bar.clear({2, 2}), HasSubstr("\033[1A")) << "no further than the first row";
 }
 
-TEST(TimeLeft, IsWhatModulesTookBefore) {
+TEST(TimeLeft, UsesTheLastDurationsOfModules) {
     using Before = std::map<std::string, double>;
     const SteadyTime start{};
     const auto after = [&](double seconds) {
@@ -96,7 +96,7 @@ TEST(TimeLeft, IsWhatModulesTookBefore) {
     EXPECT_EQ(unknown.at(start), 12);
 }
 
-TEST(TimeLeft, OfAModuleWithAnotherAttemptIsWhatItWas) {
+TEST(TimeLeft, KeepsTheEstimateOfARetriedModule) {
     TimeLeft left({"a", "b"}, {{"a", 10}}, 1);
     const auto before = left.at(SteadyTime{});
     left.started("a", SteadyTime{});
@@ -110,7 +110,7 @@ TEST(TimeLeft, OfAModuleWithAnotherAttemptIsWhatItWas) {
     EXPECT_EQ(left.at(SteadyTime{}), 0);
 }
 
-TEST(TimeLeft, IsNeverSaidToBeNothing) {
+TEST(TimeLeft, SaysFinishingInsteadOfZero) {
     EXPECT_EQ(left_words({}), "");
     EXPECT_EQ(left_words(0), "finishing");
     EXPECT_EQ(left_words(0.2), "about 1s left");

@@ -31,7 +31,7 @@ class ProgramReport : public ::testing::Test {
     parsers::DevicesResult recorded;
 };
 
-TEST_F(ProgramReport, SitesAreAddedUpOverTestsAndProcessesAndSortedByCount) {
+TEST_F(ProgramReport, AddsUpSitesOverTestsAndProcessesAndSortsByCount) {
     event("redirect", "aten::ones", "mps", "/elsewhere/lib.py", 9, 2);
     event("redirect", "aten::zeros", "cuda:1", "/home/me/train.py", 4, 3, "a");
     event("redirect", "aten::zeros", "cuda:1", "/home/me/train.py", 4, 4, "b");
@@ -56,7 +56,7 @@ TEST_F(ProgramReport, SitesAreAddedUpOverTestsAndProcessesAndSortedByCount) {
               "runner: record: /tmp/r.jsonl\n");
 }
 
-TEST_F(ProgramReport, WhatIsNotShownIsCounted) {
+TEST_F(ProgramReport, CountsSitesThatAreNotShown) {
     for (int line = 1; line <= 15; ++line)
         event("redirect", "aten::ones", "cuda", "/home/me/a.py", line, line);
     EXPECT_THAT(text(), HasSubstr("runner: 120 requests redirected at 15 places\n        15  "));
@@ -64,7 +64,7 @@ TEST_F(ProgramReport, WhatIsNotShownIsCounted) {
     EXPECT_THAT(text(), ::testing::Not(HasSubstr("a.py:3\n")));
 }
 
-TEST_F(ProgramReport, WhyNothingWasRedirected) {
+TEST_F(ProgramReport, SaysWhyNothingWasRedirected) {
     EXPECT_THAT(text(), HasSubstr("runner: 0 requests redirected\n"));
     recorded.with_torch = 0;
     EXPECT_THAT(text(), HasSubstr("nothing was redirected: torch was not imported (2 processes)"));
@@ -74,7 +74,7 @@ TEST_F(ProgramReport, WhyNothingWasRedirected) {
     EXPECT_THAT(text(), HasSubstr("nothing was redirected: the shim was off\n"));
 }
 
-TEST_F(ProgramReport, ACrashAndABrokenRecordAreSaid) {
+TEST_F(ProgramReport, SaysThatTheProgramCrashedOrTheRecordIsBroken) {
     run.end = ProcessEnd::signaled(11);
     recorded.diagnostics.push_back({"devices", 512, "this line was cut off"});
     event("redirect", "aten::\033[31m", "cuda", "/home/me/\n.py", 1, 1);

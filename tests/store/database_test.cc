@@ -1,4 +1,4 @@
-// Files, faults and company: what can go wrong with the database beneath a store.
+// Files, faults and concurrent writers of the database.
 #include "runner/store/database.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class FileTest : public testing::Test {
 
 constexpr int kJobs = 40;
 
-// Writes a run of kJobs modules, as one runner does. True where all went well.
+// Writes a run of kJobs modules, as one runner does. True: no error.
 bool write_a_run(const fs::path& file, const std::string& id) {
     auto store = Store::open(file);
     if (!store || !store->begin_run(samples::run(id, 1))) return false;
@@ -45,7 +45,7 @@ bool write_a_run(const fs::path& file, const std::string& id) {
     return store->finish_run(id, samples::end(2)).has_value();
 }
 
-TEST_F(FileTest, SeveralRunnersWriteAtOnceFromTheFirstMomentOn) {
+TEST_F(FileTest, SeveralRunnersCreateAndWriteTheDatabaseAtOnce) {
     constexpr int kRunners = 3;
     std::vector<pid_t> children;
     for (int i = 0; i < kRunners; ++i) {
@@ -96,12 +96,12 @@ TEST_F(FileTest, AKilledWriterLosesNoSavedJob) {
     expect_same(samples::modules_of(*store, "r").at(0).attempts, {samples::job("a.py")});
 }
 
-TEST_F(FileTest, AFullDiskLosesTheJobAtHandAndNothingElse) {
+TEST_F(FileTest, AFullDiskLosesOnlyTheCurrentJob) {
     auto store = Store::open(file);
     ASSERT_TRUE(store);
     ASSERT_TRUE(store->begin_run(samples::run("r", 1)));
     ASSERT_TRUE(store->save_job("r", samples::job("a.py")));
-    // At every step of the transaction in turn, until it has none left that could fail.
+    // Fails each step of the transaction in turn.
     int failures = 0;
     for (int at = 0;; ++at) {
         int step = 0;
@@ -121,7 +121,7 @@ TEST_F(FileTest, AFullDiskLosesTheJobAtHandAndNothingElse) {
     EXPECT_EQ(samples::modules_of(*store, "r").size(), 2u);
 }
 
-TEST_F(FileTest, ARealFullDatabaseIsToldAsAFullDisk) {
+TEST_F(FileTest, ReportsAFullDatabaseAsAFullDisk) {
     auto store = Store::open(file);
     ASSERT_TRUE(store);
     ASSERT_TRUE(store->begin_run(samples::run("r", 1)));
@@ -134,7 +134,7 @@ TEST_F(FileTest, ARealFullDatabaseIsToldAsAFullDisk) {
     EXPECT_TRUE(samples::modules_of(*store, "r").empty());
 }
 
-TEST_F(FileTest, ALockThatIsHeldTooLongIsAnErrorWithAdvice) {
+TEST_F(FileTest, ReportsALockThatIsHeldTooLongWithAdvice) {
     auto held = Store::open(file);
     ASSERT_TRUE(held);
     const Transaction lock(held->impl().database);
@@ -149,7 +149,7 @@ TEST_F(FileTest, ALockThatIsHeldTooLongIsAnErrorWithAdvice) {
     }
 }
 
-TEST_F(FileTest, DamagedDatabasesAreRefusedWithAdvice) {
+TEST_F(FileTest, RefusesDamagedDatabasesWithAdvice) {
     const auto expect_refusal = [&] {
         const auto store = Store::open(file);
         ASSERT_FALSE(store);
@@ -167,7 +167,7 @@ TEST_F(FileTest, DamagedDatabasesAreRefusedWithAdvice) {
     expect_refusal();
 }
 
-TEST_F(FileTest, ADamagedPageIsFoundWhenItIsRead) {
+TEST_F(FileTest, ReportsADamagedPageWhenItIsRead) {
     ASSERT_TRUE(write_a_run(file, "r"));
     std::int64_t page = 0;
     {
@@ -191,7 +191,7 @@ TEST_F(FileTest, ADamagedPageIsFoundWhenItIsRead) {
     EXPECT_THAT(to_line(read.error()), HasSubstr("damaged"));
 }
 
-TEST_F(FileTest, DamageIsToldByTableAndRowWithItsCure) {
+TEST_F(FileTest, ReportsDamageWithTableRowAndAdvice) {
     const auto read = [&]() -> Expected<void> {
         auto store = Store::open(file, Store::Mode::read_only);
         if (!store) return tl::unexpected(store.error());
@@ -237,7 +237,7 @@ TEST_F(FileTest, DamageIsToldByTableAndRowWithItsCure) {
     }
 }
 
-// As somebody who may not write there: root may everywhere.
+// Root may write everywhere, so another user reads.
 int as_reader(const std::function<bool()>& body) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -249,7 +249,7 @@ int as_reader(const std::function<bool()>& body) {
     return status;
 }
 
-TEST_F(FileTest, ADatabaseInAFolderThatCannotBeWrittenIsRead) {
+TEST_F(FileTest, ReadsADatabaseInAReadOnlyFolder) {
     const fs::path odd = folder.root() / "50% of? #1";
     fs::create_directory(odd);
     file = odd / "runner.db";
@@ -264,7 +264,7 @@ TEST_F(FileTest, ADatabaseInAFolderThatCannotBeWrittenIsRead) {
                          store->load_run("r") && !Store::open(file);
               }),
               0);
-    // What only the -wal file holds must not be taken for absent.
+    // Changes that only the -wal file holds must not be missing.
     fs::permissions(odd, fs::perms(0755));
     std::ofstream(file.string() + "-wal", std::ios::binary) << "not empty";
     fs::permissions(odd, fs::perms(0555));
@@ -277,7 +277,7 @@ TEST_F(FileTest, ADatabaseInAFolderThatCannotBeWrittenIsRead) {
     fs::permissions(odd, fs::perms(0755));
 }
 
-TEST_F(FileTest, ForeignAndNewerDatabasesAreRefused) {
+TEST_F(FileTest, RefusesForeignAndNewerDatabases) {
     {
         auto database =
             Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
@@ -299,7 +299,7 @@ TEST_F(FileTest, ForeignAndNewerDatabasesAreRefused) {
     }
 }
 
-TEST_F(FileTest, AFolderThatIsNotThereIsAnIoError) {
+TEST_F(FileTest, ReportsAMissingFolderAsIoError) {
     for (const auto mode : {Store::Mode::read_write, Store::Mode::read_only}) {
         const auto store = Store::open(folder.root() / "none/runner.db", mode);
         ASSERT_FALSE(store);
@@ -318,7 +318,7 @@ TEST_F(FileTest, ReadOnlyWritesNothing) {
     EXPECT_EQ(store->runs()->size(), 1u);
 }
 
-TEST_F(FileTest, TheConnectionIsSetUpAsPromised) {
+TEST_F(FileTest, ConfiguresTheConnection) {
     auto store = Store::open(file);
     ASSERT_TRUE(store);
     const auto pragma = [&](const char* name) {
@@ -339,7 +339,7 @@ TEST(Migrations, CountUpFromOneWithoutAGap) {
     for (const Migration& step : migrations()) EXPECT_EQ(step.version, ++version);
 }
 
-TEST(Migrations, RunFromEveryVersionToTheLast) {
+TEST(Migrations, MigrateFromEveryVersionToTheLast) {
     constexpr Migration kSteps[] = {{1, "CREATE TABLE a (x); INSERT INTO a VALUES (1);"},
                                     {2, "ALTER TABLE a ADD y; UPDATE a SET y = x + 1;"},
                                     {3, "UPDATE a SET y = y * 10;"}};
@@ -356,7 +356,7 @@ TEST(Migrations, RunFromEveryVersionToTheLast) {
     }
 }
 
-// A run as a runner of version `version` left it.
+// A run that a runner of version `version` stored.
 void write_an_old_run(const fs::path& file, size_t version) {
     auto database = Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
     ASSERT_TRUE(migrate(database, migrations().first(version)));
@@ -380,7 +380,7 @@ void write_an_old_run(const fs::path& file, size_t version) {
             line, started, call_state, pseudo)
         VALUES (1, 1, 1, 1, 1, 'failed', 'call', '', 0.25, NULL, 0, 1, NULL, 0);
     )sql");
-    // Of version 7 on the texts have a table of their own.
+    // Since version 7 texts have a table of their own.
     std::array<std::string, 3> texts{"'too old'", "'Traceback'", R"('[["/src/a.py", 3, "t"]]')"};
     if (version >= 7)
         for (size_t i = 0; i < texts.size(); ++i) {
@@ -397,7 +397,7 @@ void write_an_old_run(const fs::path& file, size_t version) {
         database.execute("UPDATE run SET shard = '2/5'; UPDATE attempt SET forked = 1");
 }
 
-TEST_F(FileTest, RunsOfOlderVersionsAreReadAsTheyWere) {
+TEST_F(FileTest, ReadsRunsOfOlderVersionsUnchanged) {
     for (size_t version = 1; version < migrations().size(); ++version) {
         fs::remove(file);
         write_an_old_run(file, version);
@@ -437,7 +437,7 @@ TEST_F(FileTest, RunsOfOlderVersionsAreReadAsTheyWere) {
     }
 }
 
-TEST(Migrations, AStepThatFailsLeavesTheVersionBeforeIt) {
+TEST(Migrations, AFailedStepKeepsThePreviousVersion) {
     constexpr Migration kSteps[] = {{1, "CREATE TABLE a (x);"},
                                     {2, "CREATE TABLE b (x); CREATE TABLE a (x);"}};
     Database database = Database::temporary();

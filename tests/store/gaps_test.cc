@@ -1,5 +1,5 @@
-// The gap log as it is kept: what scans and runs make of a gap, what was set by hand, and which
-// hits count now.
+// The stored gap log: how scans and runs change a gap, which fields stay, and which hits
+// count.
 #include "runner/store/gaps.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ class GapLogTest : public testing::Test {
         bool complete = true;
         std::string device = "mps";
     };
-    // A run of these tests, on mps where nothing else is said.
+    // A run of these tests, by default on mps.
     void ran(const std::string& id, const std::vector<std::pair<std::string, State>>& tests,
              const Run& settings) {
         RunInfo info = samples::run(id, ++second, settings.suite);
@@ -111,11 +111,11 @@ class GapLogTest : public testing::Test {
     int second = 0;
 };
 
-TEST_F(GapLogTest, ATestsHitsAreThoseOfTheRunInWhichItLastRan) {
+TEST_F(GapLogTest, CountsHitsOfTheLatestRunOfATest) {
     ran("r1", {{"a.py::t1", State::errored}, {"a.py::t2", State::errored}});
     meets("r1", {hit_in("a.py::t1"), hit_in("a.py::t2")});
     EXPECT_THAT(current(), ElementsAre("r1 a.py::t1", "r1 a.py::t2"));
-    // One test alone, what was skipped or not reached, and other suites say nothing of the rest.
+    // Runs of one test, skipped or unreached tests, and other suites do not change the rest.
     ran("r2", {{"a.py::t2", State::passed}});
     EXPECT_THAT(current(), ElementsAre("r1 a.py::t1"));
     ran("r3", {{"a.py::t1", State::skipped}});
@@ -130,7 +130,7 @@ TEST_F(GapLogTest, ATestsHitsAreThoseOfTheRunInWhichItLastRan) {
     EXPECT_THAT(current(), IsEmpty());
 }
 
-TEST_F(GapLogTest, OfARowThatIsNoTestAnyTestBelowItTells) {
+TEST_F(GapLogTest, APseudoCaseRanIfAnyTestBelowItRan) {
     ran("r1", {{"a.py::<module>", State::errored}});
     meets("r1", {hit_in("a.py::<module>")});
     ran("r2", {{"b.py::t", State::passed}, {"a.pyx::t", State::passed}});
@@ -139,7 +139,7 @@ TEST_F(GapLogTest, OfARowThatIsNoTestAnyTestBelowItTells) {
     EXPECT_THAT(current(), IsEmpty());
 }
 
-TEST_F(GapLogTest, OutsideOfTestsTheLatestCompleteRunTells) {
+TEST_F(GapLogTest, CountsHitsOutsideTestsOfTheLatestCompleteRun) {
     ran("r1", {});
     meets("r1", {hit_in("", false)});
     ran("r2", {}, {.complete = false});
@@ -153,7 +153,7 @@ TEST_F(GapLogTest, ATestIsBlockedUntilItPasses) {
     meets("r1", {hit_in("a.py::t1"), hit_in("a.py::t2"), hit_in("a.py::t3", false)});
     ran("r2", {{"a.py::t1", State::errored}}, {.suite = "beta"});
     meets("r2", {hit_in("a.py::t1")});
-    // It fails of something else, and passes then.
+    // It fails for another reason, then passes.
     ran("r3", {{"a.py::t1", State::failed}});
     EXPECT_THAT(blocked(), ElementsAre("alpha a.py::t1", "alpha a.py::t2", "beta a.py::t1"));
     ran("r4", {{"a.py::t1", State::passed}});
@@ -200,7 +200,7 @@ TEST_F(GapLogTest, LastSeenIsTheNewestTorchThatMetIt) {
     EXPECT_EQ(gap().last_torch, "2.13.0");
 }
 
-TEST_F(GapLogTest, OnlyTheSameTorchOrANewerOneOpensItAgain) {
+TEST_F(GapLogTest, OnlyTheSameOrANewerTorchReopensAGap) {
     meets_with("r1", "2.9.0");
     closes("r2", "2.13.0");
     EXPECT_EQ(gap().status, "fixed");
@@ -214,7 +214,7 @@ TEST_F(GapLogTest, OnlyTheSameTorchOrANewerOneOpensItAgain) {
     EXPECT_FALSE(gap().closed_by);
 }
 
-TEST_F(GapLogTest, WhatIsSetByHandStays) {
+TEST_F(GapLogTest, ScansAndRunsKeepManualFields) {
     meets_with("r1", "2.13.0");
     ASSERT_TRUE(log.set(kGraph, "status", "fixed"));
     meets_with("r2", "2.13.0");
@@ -227,7 +227,7 @@ TEST_F(GapLogTest, WhatIsSetByHandStays) {
     EXPECT_EQ(gap().facts.description, "mine");
 }
 
-TEST_F(GapLogTest, AClosedOneThatIsSetByHandStays) {
+TEST_F(GapLogTest, ScansAndRunsKeepAManualStatusOfAClosedGap) {
     meets_with("r1", "2.13.0");
     closes("r2", "2.13.0");
     ASSERT_TRUE(log.set(kGraph, "status", "fixed"));
@@ -236,7 +236,7 @@ TEST_F(GapLogTest, AClosedOneThatIsSetByHandStays) {
     EXPECT_EQ(gap().status, "fixed");
 }
 
-TEST_F(GapLogTest, WhatOnlyScansKnowALaterScanCloses) {
+TEST_F(GapLogTest, ALaterScanClosesAGapThatOnlyScansFound) {
     scans("2.13.0");
     scans("2.12.0", false);
     EXPECT_EQ(gap().status, "open") << "an older torch says nothing";
@@ -254,7 +254,7 @@ TEST_F(GapLogTest, WhatOnlyScansKnowALaterScanCloses) {
     EXPECT_EQ(gap().status, "open") << "runs met it";
 }
 
-TEST_F(GapLogTest, ANewerScanOpensWhatAScanClosed) {
+TEST_F(GapLogTest, ANewerScanReopensAGapThatAScanClosed) {
     scans("2.13.0");
     scans("2.14.0", false);
     scans("2.13.0");

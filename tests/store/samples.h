@@ -1,4 +1,4 @@
-// Values for the store's tests: every field set, to something that differs from its default.
+// Values for the store's tests: every field differs from its default.
 #pragma once
 
 #include <gtest/gtest.h>

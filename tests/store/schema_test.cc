@@ -1,4 +1,4 @@
-// What people and later parts of the program rely on in the schema: its views, its indices.
+// Views, indices and constraints of the schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ class SchemaTest : public testing::Test {
     Store store = std::move(*Store::temporary());
 };
 
-TEST_F(SchemaTest, ViewsReadWell) {
+TEST_F(SchemaTest, ViewsHaveTheDocumentedColumns) {
     auto run =
         rows("SELECT run, suite, status, modules, collected, passed, failed, crashed FROM v_run");
     ASSERT_TRUE(run.step());
@@ -78,8 +78,8 @@ TEST_F(SchemaTest, FailuresAreListedWithTheirSubtests) {
     EXPECT_EQ(of_subtests, 1);
 }
 
-// What every call of the store runs, as it runs it.
-TEST_F(SchemaTest, TheQueriesThatMatterUseAnIndex) {
+// The statements of every call of the store.
+TEST_F(SchemaTest, QueriesUseAnIndex) {
     std::set<std::string> queries;
     store.impl().database.set_prepare_hook([&](std::string_view sql) { queries.emplace(sql); });
     ASSERT_TRUE(store.begin_run(samples::run("s", 3)));
@@ -109,7 +109,7 @@ TEST_F(SchemaTest, TheQueriesThatMatterUseAnIndex) {
     store.impl().database.set_prepare_hook({});
     EXPECT_GT(queries.size(), 40u);
 
-    // Tables that are read whole when all of them is asked for; all others grow with every run.
+    // Tables that some calls list whole. All others grow with every run.
     const std::set<std::string> may_be_read_whole{"run",   "suite",     "gap",     "gap_hit",
                                                   "known", "(subquery", "CONSTANT"};
     const std::regex scan(R"(SCAN (\S+).*)");
@@ -158,9 +158,9 @@ TEST_F(SchemaTest, CountsFollowWhatIsSavedAndDeleted) {
     EXPECT_EQ(store.runs()->at(0).modules, 1);
 }
 
-// Where rows of the parent are deleted, SQLite looks for the children of each of them.
+// Deleting a parent row makes SQLite search its children.
 TEST_F(SchemaTest, EveryForeignKeyWhoseParentsAreDeletedHasAnIndex) {
-    // A run or a gap is deleted, and with it what hangs on it.
+    // Deleting a run or a gap deletes its rows in other tables.
     auto keys = rows(R"sql(
         WITH RECURSIVE
         key (child, parent, field, action) AS (

@@ -25,7 +25,7 @@ class StoreTest : public testing::Test {
     }
 };
 
-TEST_F(StoreTest, WhatGoesInComesOut) {
+TEST_F(StoreTest, ReturnsValuesAsTheyWereStored) {
     const RunInfo info = samples::run("nightly_x", 100);
     ASSERT_TRUE(store.begin_run(info));
     ASSERT_TRUE(store.plan_modules(info.id, {"tests/test_b.py", "tests/test_a.py"}));
@@ -53,7 +53,7 @@ TEST_F(StoreTest, WhatGoesInComesOut) {
     expect_same(modules[1].attempts, {other});
 }
 
-TEST_F(StoreTest, ARunThatIsAddedGoesInWholeOrNotAtAll) {
+TEST_F(StoreTest, AddsARunInOneTransaction) {
     const StoredRun run{samples::run("merged", 100), samples::end(200), 12.5};
     const JobResult first = samples::job("b.py"), second = samples::job("b.py", 2);
     std::vector<StoredModule> modules = {{"b.py", {first, second}, {}, {}},
@@ -83,7 +83,7 @@ TEST_F(StoreTest, ARunThatIsAddedGoesInWholeOrNotAtAll) {
     EXPECT_FALSE(store.add_run(run, read)) << "it is there already";
 }
 
-TEST_F(StoreTest, ModulesAreReplacedAllOrNone) {
+TEST_F(StoreTest, ReplacesModulesInOneTransaction) {
     begin("run", 100);
     begin("other", 100);
     for (const char* run : {"run", "other"}) {
@@ -129,7 +129,7 @@ TEST_F(StoreTest, HostileTextSurvives) {
     expect_same(samples::modules_of(store, "r").at(0).attempts, {job});
 }
 
-TEST_F(StoreTest, PlannedModulesThatNeverStartedAreThereWithTheReason) {
+TEST_F(StoreTest, StoresPlannedModulesThatNeverStartedWithTheReason) {
     begin("old", 1);
     JobResult known = samples::job("b.py");
     known.record.outcome = ModuleOutcome::completed;
@@ -147,7 +147,7 @@ TEST_F(StoreTest, PlannedModulesThatNeverStartedAreThereWithTheReason) {
         << "it crashed: count unknown";
 }
 
-TEST_F(StoreTest, AVerdictIsTheStateOfTheLastAttemptThatHasTheTest) {
+TEST_F(StoreTest, TheLastAttemptThatHasATestDecidesItsVerdict) {
     begin("r", 1);
     JobResult first = samples::job("m.py");
     first.record.cases = {samples::test("m.py::a", State::failed),
@@ -170,7 +170,7 @@ TEST_F(StoreTest, AVerdictIsTheStateOfTheLastAttemptThatHasTheTest) {
     EXPECT_EQ(history->at(0).attempts, 2);
 }
 
-TEST_F(StoreTest, AnAttemptThatDidNotReachATestDoesNotDecideAndAWholeOneOutdatesFixtures) {
+TEST_F(StoreTest, AnAttemptDecidesOnlyTestsThatItReachedAndAWholeOneReplacesFixtures) {
     begin("r", 1);
     const auto state_of = [&](const char* id) { return store.case_history(id)->at(0).state; };
     JobResult first = samples::job("m.py");
@@ -197,7 +197,7 @@ TEST_F(StoreTest, AnAttemptThatDidNotReachATestDoesNotDecideAndAWholeOneOutdates
     EXPECT_THAT(*store.case_history("m.py::A::<setUpClass>"), testing::IsEmpty());
 }
 
-TEST_F(StoreTest, ThatNothingRanIsSaidOfTheLastAttemptAlone) {
+TEST_F(StoreTest, OnlyTheLastAttemptCanSayThatNothingRan) {
     begin("r", 1);
     const auto save = [&](int attempt, const char* id, State state, bool pseudo) {
         JobResult job = samples::job("m.py", attempt);
@@ -214,7 +214,7 @@ TEST_F(StoreTest, ThatNothingRanIsSaidOfTheLastAttemptAlone) {
                 ElementsAre(Pair("m.py::a", State::crashed), Pair("m.py::b", State::passed)));
 }
 
-TEST_F(StoreTest, AFixtureThatBreaksForSomeTestsAloneIsNoNewRow) {
+TEST_F(StoreTest, ABrokenFixtureOfAPartialAttemptAddsNoPseudoCase) {
     for (const auto kind : {AttemptKind::again, AttemptKind::alone, AttemptKind::rest}) {
         const std::string run(name_of(kind));
         begin(run, 1);
@@ -242,7 +242,7 @@ TEST_F(StoreTest, ARunThatWasReopenedHasNoEnd) {
     EXPECT_FALSE(store.load_run("r")->end);
 }
 
-TEST_F(StoreTest, ARunWithoutAnEndTookAsLongAsIsStoredOfIt) {
+TEST_F(StoreTest, TheDurationOfARunWithoutAnEndIsThatOfItsStoredAttempts) {
     begin("r", 1);
     EXPECT_EQ(store.load_run("r")->duration_s, 0);
     JobResult job = samples::job("a.py");
@@ -255,7 +255,7 @@ TEST_F(StoreTest, ARunWithoutAnEndTookAsLongAsIsStoredOfIt) {
     EXPECT_NEAR(store.load_run("r")->duration_s, 1.25 + 3.5, 1e-9);
 }
 
-TEST_F(StoreTest, WhoReadsModulesMayWriteMeanwhileAndEndTheReading) {
+TEST_F(StoreTest, AVisitorOfModulesMayWriteAndStop) {
     begin("r", 1);
     ASSERT_TRUE(store.plan_modules("r", {"a.py", "b.py", "c.py"}));
     std::vector<std::string> seen;
@@ -278,7 +278,7 @@ TEST_F(StoreTest, WhoReadsModulesMayWriteMeanwhileAndEndTheReading) {
         store.each_module("none", [](const StoredModule&) -> Expected<void> { return {}; }));
 }
 
-TEST_F(StoreTest, TheTestsOfARunAreListedPageByPage) {
+TEST_F(StoreTest, ListsTestsPageByPage) {
     begin("r", 1);
     for (const char* path : {"a.py", "b.py", "c.py"})
         ASSERT_TRUE(store.save_job("r", samples::job(path)));
@@ -371,7 +371,7 @@ TEST_F(StoreTest, RunsAreFoundByEveryKindOfName) {
     }
 }
 
-TEST_F(StoreTest, ARunThatWasAskedForWhatIsNotThereIsNotTheLatest) {
+TEST_F(StoreTest, LatestSkipsARunOfTestsThatDoNotExist) {
     begin("good", 1);
     ASSERT_TRUE(store.save_job("good", samples::job("a.py")));
     RunEnd end = samples::end(2);
@@ -394,7 +394,7 @@ TEST_F(StoreTest, ARunThatWasAskedForWhatIsNotThereIsNotTheLatest) {
     EXPECT_EQ(store.find_run("latest"), "under way");
 }
 
-TEST_F(StoreTest, ARunThatIsNotFoundNamesThoseThatAre) {
+TEST_F(StoreTest, AnUnknownRunNamesTheExistingOnes) {
     const auto nothing = store.find_run("latest");
     ASSERT_FALSE(nothing);
     EXPECT_THAT(nothing.error().message, HasSubstr("nothing has been run yet"));
@@ -472,7 +472,7 @@ TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
     EXPECT_THAT(past->failed, ElementsAre("c.py"));
 }
 
-TEST_F(StoreTest, WritesToNoSuchRunAreRefused) {
+TEST_F(StoreTest, RefusesWritesToAnUnknownRun) {
     EXPECT_FALSE(store.plan_modules("none", {"a.py"}));
     EXPECT_FALSE(store.save_job("none", samples::job("a.py")));
     EXPECT_FALSE(store.finish_run("none", samples::end(1)));

@@ -69,7 +69,7 @@ TEST_F(ProgramReport, SaysWhyNothingWasRedirected) {
     recorded.with_torch = 0;
     EXPECT_THAT(text(), HasSubstr("nothing was redirected: torch was not imported (2 processes)"));
     recorded.watched = 0;
-    EXPECT_THAT(text(), HasSubstr("nothing was redirected: no Python with the shim was started"));
+    EXPECT_THAT(text(), HasSubstr("nothing was redirected: no Python process loaded the shim"));
     run.unwatched = "the shim was off";
     EXPECT_THAT(text(), HasSubstr("nothing was redirected: the shim was off\n"));
 }

@@ -11,7 +11,7 @@ namespace compat::shim {
 namespace {
 
 // const at::Generator& at::detail::getDefaultCPUGenerator()
-constexpr std::string_view kSymbol = "_ZN2at6detail22getDefaultCPUGeneratorEv";
+constexpr std::string_view kDefaultGenerator = "_ZN2at6detail22getDefaultCPUGeneratorEv";
 
 const at::Generator& default_generator_for_this_thread() {
     if (const auto* lent = simulate::DrawFrom::active()) return *lent;
@@ -28,7 +28,7 @@ const at::Generator& default_cuda_generator() {
 }
 
 Import default_generator_import() {
-    return {kSymbol, reinterpret_cast<void*>(&default_generator_for_this_thread)};
+    return {kDefaultGenerator, reinterpret_cast<void*>(&default_generator_for_this_thread)};
 }
 
 }  // namespace compat::shim

@@ -18,7 +18,7 @@ class ClosingTest : public ::testing::Test {
         model_.totals.modules = model_.totals.collected = 3;
         model_.totals.states[static_cast<size_t>(parsers::State::errored)] = 3;
         model_.load_failures = {
-            {"ModuleNotFoundError: No module named 'x'", "ModuleNotFoundError", "a.py", 3}};
+            {"ModuleNotFoundError: No module named 'x'", "ModuleNotFoundError", "a.py", "", 3}};
     }
     std::string printed() const {
         ::testing::internal::CaptureStdout();

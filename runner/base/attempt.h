@@ -40,9 +40,11 @@ struct AttemptCost {
     double duration_s = 0;  // wall
     double user_s = 0;      // CPU, children included
     double system_s = 0;
-    std::int64_t max_rss_bytes = 0;   // of the largest process
-    std::int64_t peak_rss_bytes = 0;  // maximum of the sum over its processes
-    std::int64_t read_bytes = 0;      // from and to storage
+    std::int64_t max_rss_bytes = 0;  // of the largest process
+    // Maximum of the sum over its processes, sampled a few times a second; shared pages count once
+    // for each process. At least max_rss_bytes.
+    std::int64_t peak_rss_bytes = 0;
+    std::int64_t read_bytes = 0;  // from and to storage, without the page cache
     std::int64_t written_bytes = 0;
     std::int64_t dropped_log_bytes = 0;  // from the middle of the log
 
@@ -68,7 +70,7 @@ void each_cost(Field field) {
 inline void add_cost(AttemptCost& total, const AttemptCost& one) {
     each_cost([&](const char*, auto member, Together how) {
         total.*member = how == Together::sum ? total.*member + one.*member
-                                              : std::max(total.*member, one.*member);
+                                             : std::max(total.*member, one.*member);
     });
 }
 

@@ -22,9 +22,9 @@ struct FrameworkTraits {
     bool modules_contain_others;    // a module includes the modules of its subfolders
     bool selects_without_instance;  // "Suite.Test" also selects "Instance/Suite.Test/0"
     bool fails_on_xpassed;          // it counts an unexpected success as a failure
-    bool counts_tests_begun;      // its totals count each started test once, and no fixtures
+    bool counts_tests_begun;        // its totals count each started test once, and no fixtures
     int exit_code_broken;           // a test failed
-    int exit_code_nothing;         // no test ran; unittest since Python 3.12
+    int exit_code_nothing;          // no test ran; unittest since Python 3.12
 };
 
 inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
@@ -81,6 +81,26 @@ inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
      .exit_code_broken = 8,
      .exit_code_nothing = 0},
 }};
+
+namespace detail {
+consteval std::size_t length_of_framework_names() {
+    std::size_t length = kFrameworks.size() - 1;
+    for (const FrameworkTraits& row : kFrameworks) length += row.name.size();
+    return length;
+}
+inline constexpr auto kFrameworkNames = [] {
+    std::array<char, length_of_framework_names()> names{};
+    std::size_t at = 0;
+    for (const FrameworkTraits& row : kFrameworks) {
+        if (at > 0) names[at++] = '|';
+        for (const char c : row.name) names[at++] = c;
+    }
+    return names;
+}();
+}  // namespace detail
+// "unittest|pytest|…", as the table of settings writes allowed values.
+inline constexpr std::string_view kFrameworkNames{detail::kFrameworkNames.data(),
+                                                  detail::kFrameworkNames.size()};
 
 [[nodiscard]] constexpr const FrameworkTraits& traits_of(Framework framework) {
     return kFrameworks[static_cast<std::size_t>(framework)];

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/base/framework.h"
+
 namespace compat::config {
 
 enum class Setting {
@@ -107,7 +109,7 @@ inline constexpr std::array<SettingRow, 21> kSettings{{
     {Setting::root, "root", Type::path, "", 0, 0, "", "",
      "--root", "COMPAT_ROOT", "", "root",
      "existing source folder to use"},
-    {Setting::framework, "framework", Type::words, "unittest|pytest|gtest|ctest", 0, 0, "",
+    {Setting::framework, "framework", Type::words, kFrameworkNames, 0, 0, "",
      "the suite's",
      "--framework", "COMPAT_FRAMEWORK", "framework", "framework",
      "test framework"},

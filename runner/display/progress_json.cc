@@ -63,12 +63,12 @@ class ToJson {
         json["outcome"] = outcome_of(e.end);
         json["forked"] = e.forked;
         json["duration_s"] = e.duration.count();
-        json["user_s"] = e.usage.user_s;
-        json["system_s"] = e.usage.system_s;
-        json["peak_rss_bytes"] = e.usage.peak_rss_bytes;
-        json["read_bytes"] = e.usage.read_bytes;
-        json["written_bytes"] = e.usage.written_bytes;
-        json["dropped_log_bytes"] = e.dropped_log_bytes;
+        json["user_s"] = e.cost.user_s;
+        json["system_s"] = e.cost.system_s;
+        json["peak_rss_bytes"] = e.cost.peak_rss_bytes;
+        json["read_bytes"] = e.cost.read_bytes;
+        json["written_bytes"] = e.cost.written_bytes;
+        json["dropped_log_bytes"] = e.cost.dropped_log_bytes;
         json["leaked"] = Json::array();
         for (const auto& leaked : e.leaked)
             json["leaked"].push_back(

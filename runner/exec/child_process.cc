@@ -29,15 +29,16 @@ double seconds(const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-Usage usage_of(const rusage& used) {
-    constexpr std::uint64_t kBlock = 512;
-    Usage usage;
-    usage.user_s = seconds(used.ru_utime);
-    usage.system_s = seconds(used.ru_stime);
-    usage.max_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
-    usage.read_bytes = static_cast<std::uint64_t>(used.ru_inblock) * kBlock;
-    usage.written_bytes = static_cast<std::uint64_t>(used.ru_oublock) * kBlock;
-    return usage;
+// Of the child and of those of its children that it waited for (wait4(2)).
+AttemptCost cost_of(const rusage& used) {
+    constexpr std::int64_t kBlock = 512;
+    AttemptCost cost;
+    cost.user_s = seconds(used.ru_utime);
+    cost.system_s = seconds(used.ru_stime);
+    cost.max_rss_bytes = static_cast<std::int64_t>(used.ru_maxrss) * 1024;
+    cost.read_bytes = static_cast<std::int64_t>(used.ru_inblock) * kBlock;
+    cost.written_bytes = static_cast<std::int64_t>(used.ru_oublock) * kBlock;
+    return cost;
 }
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
@@ -181,7 +182,7 @@ void ChildProcess::wait_for_status(ChildResult& ended) {
             ErrorKind::spawn, fmt::format("cannot wait for a child process: {}", why), {}, {}};
         return;
     }
-    ended.usage = usage_of(used);
+    ended.cost = cost_of(used);
     ended.end = WIFSIGNALED(status) ? ProcessEnd::signaled(WTERMSIG(status))
                                     : ProcessEnd::exited(WEXITSTATUS(status));
 }
@@ -198,12 +199,12 @@ void ChildProcess::give_up() {
 }
 
 void ChildProcess::report_exit(ChildResult ended) {
-    ended.usage.peak_rss_bytes =
-        std::max(ended.usage.max_rss_bytes, processes_.peak_rss_bytes(pid_));
+    ended.cost.peak_rss_bytes = std::max(
+        ended.cost.max_rss_bytes, static_cast<std::int64_t>(processes_.peak_rss_bytes(pid_)));
     if (ended.end.kind == ProcessEnd::Kind::signaled && ended.end.code == SIGKILL)
         ended.end = ProcessEnd::signaled(
-            SIGKILL,
-            memory_evidence(processes_.table(), oom_kills_before_, ended.usage.peak_rss_bytes));
+            SIGKILL, memory_evidence(processes_.table(), oom_kills_before_,
+                                     static_cast<std::uint64_t>(ended.cost.peak_rss_bytes)));
     for (auto& [key, process] : leaked_) {
         const auto stat = processes_.table().find(process.pid);
         process.killed = !stat || stat->start != key.second || stat->ended;
@@ -214,7 +215,7 @@ void ChildProcess::report_exit(ChildResult ended) {
     processes_.remove(pid_);
     processes_.remove_helper(pid_);
     drain();
-    ended.dropped_log_bytes = log_.finish();
+    ended.cost.dropped_log_bytes = static_cast<std::int64_t>(log_.finish());
     ended.forked = forked_;
     if (log_.error()) ended.infrastructure_error = log_.error();
     pid_ = 0;

@@ -9,23 +9,12 @@
 #include <variant>
 #include <vector>
 
+#include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/process_end.h"
 
 namespace compat::exec {
-
-// Resources used by the child and by those of its children that it waited for (wait4(2)).
-struct Usage {
-    double user_s = 0;
-    double system_s = 0;
-    std::uint64_t max_rss_bytes = 0;  // of its largest process
-    // The largest sum over all processes of the job, sampled a few times a second. Shared pages
-    // count once per process. At least `max_rss_bytes`.
-    std::uint64_t peak_rss_bytes = 0;
-    std::uint64_t read_bytes = 0;  // from and to storage, without the page cache
-    std::uint64_t written_bytes = 0;
-};
 
 // A process of the job that outlived its child, or a child that SIGKILL did not end.
 struct LeakedProcess {
@@ -75,11 +64,10 @@ struct JobProgress {
 struct JobFinished {
     size_t job = 0;
     ProcessEnd end;
-    Usage usage;
+    AttemptCost cost;
     WallTime started;
-    std::chrono::duration<double> duration{};
+    std::chrono::duration<double> duration{};  // as cost.duration_s
     std::vector<LeakedProcess> leaked;
-    std::uint64_t dropped_log_bytes = 0;        // cut from the middle of the log
     bool forked = false;                        // from the zygote
     std::optional<Error> infrastructure_error;  // an error of the runner, not of the suite
 };

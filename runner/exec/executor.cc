@@ -237,14 +237,15 @@ void Executor::ended(size_t index, ChildResult how) {
     JobFinished event;
     event.job = index;
     event.end = running.cause.value_or(how.end);
-    event.usage = how.usage;
+    event.cost = how.cost;
     // An out_of_memory end already has the peak that exceeded the limit.
-    event.usage.peak_rss_bytes = event.end.peak_rss_bytes =
-        std::max(event.usage.peak_rss_bytes, event.end.peak_rss_bytes);
+    event.cost.peak_rss_bytes =
+        std::max(event.cost.peak_rss_bytes, static_cast<std::int64_t>(event.end.peak_rss_bytes));
+    event.end.peak_rss_bytes = static_cast<std::uint64_t>(event.cost.peak_rss_bytes);
     event.started = running.started;
     event.duration = clock_.steady() - running.since;
+    event.cost.duration_s = event.duration.count();
     event.leaked = std::move(how.leaked);
-    event.dropped_log_bytes = how.dropped_log_bytes;
     event.forked = how.forked;
     event.infrastructure_error = std::move(how.infrastructure_error);
     sink_(event);

@@ -15,10 +15,9 @@ namespace compat::exec {
 
 // Known when a child has been reaped and its log is closed.
 struct ChildResult {
-    ProcessEnd end;  // exited or signaled
-    Usage usage;
+    ProcessEnd end;    // exited or signaled
+    AttemptCost cost;  // without duration_s
     std::vector<LeakedProcess> leaked;
-    std::uint64_t dropped_log_bytes = 0;
     bool forked = false;  // from the zygote
     std::optional<Error> infrastructure_error;
 };

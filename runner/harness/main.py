@@ -1,9 +1,9 @@
 """Runs one test module in a child process and writes an event for each test to an events file.
 
-    python main.py --framework unittest|pytest|gtest|ctest --module tests/test_ops.py
+    python main.py --framework NAME --module tests/test_ops.py
                    --root ROOT --events FILE [--only FILE] [--select EXPR] [--maxfail N]
                    [--option ARG]... [--collect-only] [--events-bytes N] [--scratch DIR]
-    python main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]...
+    python main.py --zygote DESCRIPTOR NAME ROOT [MODULE]...
 
 The second form imports modules, then forks a process for each module to run
 (_compat_harness/zygote.py). docs/reference/file-formats.md describes the events. The log, the exit

@@ -288,15 +288,8 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
     if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
     result.record.forked = finished.forked;
     result.started = finished.started;
-    result.duration_s = finished.duration.count();
-    result.user_s = finished.usage.user_s;
-    result.system_s = finished.usage.system_s;
-    result.max_rss_bytes = static_cast<std::int64_t>(finished.usage.max_rss_bytes);
-    result.peak_rss_bytes = static_cast<std::int64_t>(finished.usage.peak_rss_bytes);
-    result.read_bytes = static_cast<std::int64_t>(finished.usage.read_bytes);
-    result.written_bytes = static_cast<std::int64_t>(finished.usage.written_bytes);
+    static_cast<AttemptCost&>(result) = finished.cost;
     result.process_end = describe(finished.end);
-    result.dropped_log_bytes = static_cast<std::int64_t>(finished.dropped_log_bytes);
     for (const auto& leaked : finished.leaked)
         result.leaked.push_back({leaked.pid, masked(leaked.argv), leaked.killed});
 

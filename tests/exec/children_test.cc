@@ -29,8 +29,8 @@ TEST_F(ChildrenTest, NamesEveryKindOfEnd) {
     EXPECT_EQ(how(3), "SIGKILL");
     EXPECT_THAT(log(0), HasSubstr("out\n"));
     EXPECT_THAT(log(0), HasSubstr("err\n"));
-    EXPECT_GT(finished[0].usage.max_rss_bytes, 1u << 20);
-    EXPECT_GT(finished[0].usage.user_s + finished[0].usage.system_s, 0);
+    EXPECT_GT(finished[0].cost.max_rss_bytes, 1 << 20);
+    EXPECT_GT(finished[0].cost.user_s + finished[0].cost.system_s, 0);
 }
 
 TEST_F(ChildrenTest, ReportsAMissingProgramAsAFailedSpawn) {
@@ -57,7 +57,7 @@ TEST_F(ChildrenTest, DropsTheMiddleOfAFlood) {
     add({"flood", "300000"});
     jobs[0].log_bytes = 100'000;
     run();
-    EXPECT_EQ(finished[0].dropped_log_bytes, 3'000'000u - 100'000u);
+    EXPECT_EQ(finished[0].cost.dropped_log_bytes, 3'000'000 - 100'000);
     EXPECT_THAT(log(0), StartsWith("000000000\n"));
     EXPECT_THAT(log(0), testing::EndsWith("000299999\n"));
     EXPECT_LT(log(0).size(), 100'200u);

@@ -112,7 +112,7 @@ TEST_F(EndingsTest, KeepsAllOutputThatADescendantWroteBeforeItWasKilled) {
         ASSERT_GT(text.size(), 4096u);
         for (size_t at = 0; at + 8 <= text.size(); at += 8)
             ASSERT_EQ(text.substr(at, 8), fmt::format("{:07}\n", at / 8)) << "job " << i;
-        EXPECT_EQ(finished[i].dropped_log_bytes, 0u);
+        EXPECT_EQ(finished[i].cost.dropped_log_bytes, 0);
     }
 }
 
@@ -195,7 +195,7 @@ TEST_F(EndingsTest, CountsSharedMemoryOnceAgainstTheLimit) {
         if (was_measured()) tree.write("go");
     });
     EXPECT_EQ(how(0), "exit code 0");
-    EXPECT_GT(finished[0].usage.peak_rss_bytes, 600u << 20) << "it was measured";
+    EXPECT_GT(finished[0].cost.peak_rss_bytes, 600 << 20) << "it was measured";
 }
 
 TEST_F(EndingsTest, SumsTheMemoryOfAllProcessesOfAJob) {
@@ -207,19 +207,19 @@ TEST_F(EndingsTest, SumsTheMemoryOfAllProcessesOfAJob) {
     ASSERT_EQ(end.kind, ProcessEnd::Kind::out_of_memory) << how(0);
     EXPECT_EQ(end.limit_bytes, 300u << 20);
     EXPECT_GT(end.peak_rss_bytes, 300u << 20);
-    EXPECT_EQ(finished[0].usage.peak_rss_bytes, end.peak_rss_bytes);
-    EXPECT_LT(finished[0].usage.max_rss_bytes, 300u << 20) << "no process alone was";
+    EXPECT_EQ(static_cast<std::uint64_t>(finished[0].cost.peak_rss_bytes), end.peak_rss_bytes);
+    EXPECT_LT(finished[0].cost.max_rss_bytes, 300 << 20) << "no process alone was";
     EXPECT_THAT(leaked_by(0), IsEmpty()) << "the kill of the group ends all of them";
     EXPECT_THAT(how(1), StartsWith("timed out"));
-    EXPECT_GT(finished[1].usage.peak_rss_bytes, 100u << 20);
+    EXPECT_GT(finished[1].cost.peak_rss_bytes, 100 << 20);
 }
 
 TEST_F(EndingsTest, CountsBytesWrittenToDisk) {
     add({"write", "3000000"});
     run();
-    EXPECT_GE(finished[0].usage.written_bytes, 3'000'000u);
-    EXPECT_LT(finished[0].usage.written_bytes, 4'000'000u);
-    EXPECT_GE(finished[0].usage.peak_rss_bytes, finished[0].usage.max_rss_bytes);
+    EXPECT_GE(finished[0].cost.written_bytes, 3'000'000);
+    EXPECT_LT(finished[0].cost.written_bytes, 4'000'000);
+    EXPECT_GE(finished[0].cost.peak_rss_bytes, finished[0].cost.max_rss_bytes);
 }
 
 // The exit of the first job and its last output are both queued when the loop runs again. The first
@@ -252,7 +252,7 @@ TEST_F(EndingsTest, EndsOtherJobsInTimeDuringAFlood) {
     });
     EXPECT_THAT(order, ElementsAre(testing::_, testing::_, 0u)) << "the flood is the last to end";
     for (const size_t i : {0, 1, 2}) timed_out(i);
-    EXPECT_GT(finished[0].dropped_log_bytes, 0u);
+    EXPECT_GT(finished[0].cost.dropped_log_bytes, 0);
 }
 
 // A process in a frozen cgroup is in an uninterruptible sleep: SIGKILL does not end it.

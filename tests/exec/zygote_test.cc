@@ -101,9 +101,9 @@ TEST_F(ZygoteTest, ReportsTheEndOfTheForkedProcessItself) {
     EXPECT_THAT(log(3), AllOf(HasSubstr("said"), HasSubstr("FAILED (failures=1)")));
     for (const auto& [index, done] : finished) {
         EXPECT_TRUE(done.forked);
-        EXPECT_GT(done.usage.user_s + done.usage.system_s, 0);
-        EXPECT_LT(done.usage.user_s + done.usage.system_s, 2);
-        EXPECT_GT(done.usage.max_rss_bytes, 1u << 20);
+        EXPECT_GT(done.cost.user_s + done.cost.system_s, 0);
+        EXPECT_LT(done.cost.user_s + done.cost.system_s, 2);
+        EXPECT_GT(done.cost.max_rss_bytes, 1u << 20);
         EXPECT_THAT(done.leaked, IsEmpty());
     }
     EXPECT_TRUE(the_zygote_ends());

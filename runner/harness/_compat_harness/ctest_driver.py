@@ -52,7 +52,7 @@ def _version():
     return output.decode("utf-8", "replace").partition("\n")[0].rpartition(" ")[2]
 
 
-VERSION, MAIN_SPEC = _version(), None
+VERSION, MAIN_SPEC, IN_PYTHON = _version(), None, False
 
 
 def argv(session):

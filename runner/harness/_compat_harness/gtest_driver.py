@@ -26,7 +26,7 @@ from _compat_harness.gtest_text import (
 from _compat_harness.program import Program, end_like, environment_without
 from _compat_harness.recorder import FAILING, Outcome
 
-VERSION, MAIN_SPEC = "", None  # a binary does not report its GoogleTest version
+VERSION, MAIN_SPEC, IN_PYTHON = "", None, False  # a binary does not report its GoogleTest version
 
 LISTING_LIMIT_S = 60
 LISTING_LIMIT = 16 * 1024 * 1024  # bytes

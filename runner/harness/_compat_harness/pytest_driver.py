@@ -16,6 +16,7 @@ from _compat_harness.recorder import FAILING, Outcome
 
 VERSION = pytest.__version__
 MAIN_SPEC = importlib.util.find_spec("pytest.__main__")
+IN_PYTHON = True
 
 # The usage text that precedes argparse's error message.
 _USAGE = re.compile(r"\Ausage: .*?^\S+: error: ", re.S | re.M)

@@ -5,6 +5,7 @@ from _compat_harness import own_builtins as __builtins__
 
 import atexit
 import faulthandler
+import importlib
 import os
 import signal
 import sys
@@ -16,16 +17,14 @@ from _compat_harness.recorder import BROKEN, BROKEN_IN_UNITTEST, Outcome, Record
 from _compat_harness.text_budget import EVENTS_BYTES, TextBudget
 
 FORMAT = 1
-# Frameworks that run in this process; the others run as separate programs.
-_IN_PYTHON = ("unittest", "pytest")
 
 _NUMBERS = {"maxfail": 0, "events-bytes": EVENTS_BYTES}  # name: default
 _VALUES = ("framework", "module", "root", "events", "only", "select", "scratch", *_NUMBERS)
 _USAGE = (
-    "usage: main.py --framework unittest|pytest|gtest|ctest --module FILE --root DIR --events FILE "
+    "usage: main.py --framework NAME --module FILE --root DIR --events FILE "
     "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only] "
     "[--events-bytes N] [--scratch DIR]\n"
-    "       main.py --zygote DESCRIPTOR unittest|pytest ROOT [MODULE]..."
+    "       main.py --zygote DESCRIPTOR NAME ROOT [MODULE]..."
 )
 
 
@@ -102,7 +101,7 @@ def main(argv):
 
     argv = driver.argv(session)
     command = argv
-    if arguments.framework in _IN_PYTHON:
+    if driver.IN_PYTHON:
         if not forked:
             _look_like_python_m(driver.MAIN_SPEC, root)
         sys.argv[:] = argv
@@ -155,7 +154,7 @@ def _serve_as_zygote(argv):
 class _MissingFramework:
     """Driver for a framework that cannot be imported: the module's only row says why."""
 
-    VERSION, MAIN_SPEC = "", None
+    VERSION, MAIN_SPEC, IN_PYTHON = "", None, True
 
     def __init__(self, error):
         self._error = error
@@ -168,20 +167,14 @@ class _MissingFramework:
 
 
 def _driver_for(framework):
+    """The module FRAMEWORK_driver of this package."""
+    name = "_compat_harness.%s_driver" % framework
     try:
-        if framework == "unittest":
-            from _compat_harness import unittest_driver as driver
-        elif framework == "pytest":
-            from _compat_harness import pytest_driver as driver
-        elif framework == "gtest":
-            from _compat_harness import gtest_driver as driver
-        elif framework == "ctest":
-            from _compat_harness import ctest_driver as driver
-        else:
-            raise SystemExit("%s\nno such framework: %s" % (_USAGE, framework))
+        return importlib.import_module(name)
     except ImportError as error:
+        if error.name == name:
+            raise SystemExit("%s\nno such framework: %s" % (_USAGE, framework))
         return _MissingFramework(error)
-    return driver
 
 
 def _read_ids(path):

@@ -22,6 +22,7 @@ from _compat_harness.unittest_load import dotted_name, import_module, suites_in,
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 MAIN_SPEC = importlib.util.find_spec("unittest.__main__")
+IN_PYTHON = True
 
 # Bound at import: the suite's patches must not reach it.
 _suppress = contextlib.suppress

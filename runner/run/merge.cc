@@ -51,8 +51,18 @@ Expected<void> read_shards(const std::string& name, std::vector<ShardRun>& into)
     if (!fs::is_directory(folder / "runs", error))
         return fail(ErrorKind::usage, "this is no run's folder and no results folder",
                     "name a folder that `runner --shard I/N` wrote", folder.string());
-    for (const auto& shard : archive::shard_folders(folder))
-        if (auto read = read_shard(shard.folder, into); !read) return read;
+    // An unreadable record may be a shard's: an older run of that shard must not stand in for it.
+    for (fs::directory_iterator at(folder / "runs", error), end; !error && at != end;
+         at.increment(error)) {
+        if (!archive::has_record(at->path())) continue;
+        const auto info = archive::read_run_info(at->path());
+        if (!info) return tl::unexpected(info.error());
+        if (info->shard.empty()) continue;
+        if (auto read = read_shard(at->path(), into); !read) return read;
+    }
+    if (error)
+        return fail(ErrorKind::io, "cannot list the runs: " + error.message(), {},
+                    (folder / "runs").string());
     return {};
 }
 

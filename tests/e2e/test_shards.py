@@ -129,6 +129,17 @@ def test_merge_refuses_shards_that_make_no_run(runner, run_shard, five, tmp_path
     assert runner("merge", "r1", "r2", "--results", "merged").code == 1
 
 
+def test_merge_takes_no_older_run_for_a_shard_whose_record_is_damaged(runner, run_shard, five, tmp_path):
+    run_shard(five, "1/2", "shards")
+    for _ in range(2):
+        run_shard(five, "2/2", "two")
+    newest = max((tmp_path / "two/runs").iterdir())
+    (newest / "record.jsonl").write_text('{"event": "run", "id"')
+    merged = runner("merge", "shards", "two", "--results", "merged")
+    assert merged.code == 2 and newest.name in merged.err
+    assert not (tmp_path / "merged/runner.db").exists()
+
+
 def test_commands_say_that_a_shard_is_only_a_folder(runner, run_shard, python, five, tmp_path):
     run_shard(five, "1/2", "results")
     run = only_run(tmp_path / "results").name

@@ -75,7 +75,7 @@ struct OpenRun {
     archive::OpenResults store;
 };
 
-// The lock is loaded_run before the store is read: a runner at work on the run may be about to end.
+// The lock is taken before the store is read: a runner at work on the run may be about to end.
 Expected<OpenRun> open_stored(archive::OpenResults store, const fs::path& results,
                               const std::string& id) {
     return archive::RunLock::take(results / "runs" / id).map([&](archive::RunLock&& lock) {

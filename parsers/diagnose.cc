@@ -75,34 +75,34 @@ auto named(Named of, const Json& value) {
     throw std::invalid_argument(fmt::format("there is no \"{}\"", word));
 }
 
-Rule::Example example_of(const Json& json) {
+Rule::Example example_of(const Json& fields) {
     Rule::Example example;
-    example.failure.type = json.value("type", "");
-    example.failure.message = json.value("message", "");
-    example.failure.traceback = json.value("traceback", "");
+    example.failure.type = fields.value("type", "");
+    example.failure.message = fields.value("message", "");
+    example.failure.traceback = fields.value("traceback", "");
     // Innermost first, as rules see them.
-    const Json frames = json.value("frames", Json::array());
+    const Json frames = fields.value("frames", Json::array());
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
         example.failure.frames.push_back({frame->at(0), 1, frame->at(1)});
-    if (json.contains("state")) example.state = named(state_of, json["state"]);
+    if (fields.contains("state")) example.state = named(state_of, fields["state"]);
     return example;
 }
 
-Rule rule_of(const Json& json) {
+Rule rule_of(const Json& fields) {
     Rule rule;
-    rule.id = json.at("id");
-    rule.cause = named(cause_of, json.at("cause"));
-    if (json.contains("class")) rule.error_class = named(error_class_of, json["class"]);
-    rule.confidence = named(confidence_of, json.at("confidence"));
-    rule.text = json.value("text", "");
-    rule.at = json.value("at", "");
-    rule.statement = json.value("statement", "");
-    for (const Json& state : json.value("states", Json::array()))
+    rule.id = fields.at("id");
+    rule.cause = named(cause_of, fields.at("cause"));
+    if (fields.contains("class")) rule.error_class = named(error_class_of, fields["class"]);
+    rule.confidence = named(confidence_of, fields.at("confidence"));
+    rule.text = fields.value("text", "");
+    rule.at = fields.value("at", "");
+    rule.statement = fields.value("statement", "");
+    for (const Json& state : fields.value("states", Json::array()))
         rule.states.push_back(named(state_of, state));
-    rule.short_line = json.value("short", false);
-    rule.last_resort = json.value("last_resort", false);
-    rule.meaning = json.at("meaning");
-    for (const Json& example : json.at("examples")) rule.examples.push_back(example_of(example));
+    rule.short_line = fields.value("short", false);
+    rule.last_resort = fields.value("last_resort", false);
+    rule.meaning = fields.at("meaning");
+    for (const Json& example : fields.at("examples")) rule.examples.push_back(example_of(example));
     if (rule.examples.empty()) throw std::invalid_argument("it has no example");
     return rule;
 }

@@ -127,8 +127,8 @@ std::optional<PytestNode> xdist_node(std::string_view line) {
 
 // "SUBFAILED[message] (i=1)" and the like, since pytest 9.
 bool is_subtest_outcome(std::string_view text) {
-    constexpr std::array<std::string_view, 3> kWords{"SUBFAILED", "SUBPASSED", "SUBSKIPPED"};
-    return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+    constexpr std::array<std::string_view, 3> kOutcomes{"SUBFAILED", "SUBPASSED", "SUBSKIPPED"};
+    return std::any_of(kOutcomes.begin(), kOutcomes.end(), [&](std::string_view word) {
         const std::string_view rest = text.substr(std::min(word.size(), text.size()));
         return text.starts_with(word) && (rest.starts_with('[') || rest.starts_with('('));
     });

@@ -68,10 +68,10 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
               fmt::format("Python with venv ({}{})", base,
                           venv ? " " + venv->substr(0, venv->find('\n')) : ""),
               "apt-get install python3 python3-venv, or set COMPAT_BASE_PYTHON");
-    struct Program {
+    struct NeededProgram {
         const char *name, *package, *use;
     };
-    constexpr std::array<Program, 4> kPrograms{
+    constexpr std::array<NeededProgram, 4> kPrograms{
         {{"git", "git", "fetches sources, reads the commits of checkouts"},
          {"cmake", "cmake", "builds the shim"},
          {"ninja", "ninja-build", "builds the shim"},

@@ -10,21 +10,21 @@ namespace compat::display {
 
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 constexpr int kDevicesFormat = 1;
 
-std::string gibibytes(const json& bytes) {
+std::string gibibytes(const Json& bytes) {
     if (!bytes.is_number()) return "?";
     return fmt::format("{:.1f} GiB", bytes.get<double>() / (1ull << 30));
 }
 
-std::string text_or(const json& text, std::string_view otherwise) {
+std::string text_or(const Json& text, std::string_view otherwise) {
     return text.is_string() ? text.get<std::string>() : std::string(otherwise);
 }
 
 // "fp32 fp16, not fp64 (Cannot convert …)".
-std::string dtype_words(json& dtypes) {
+std::string dtype_words(Json& dtypes) {
     std::string works, fails;
     for (auto& [name, support] : dtypes.items()) {
         if (support.value("works", false))
@@ -35,7 +35,7 @@ std::string dtype_words(json& dtypes) {
     return (works.empty() ? "no dtype" : works) + fails;
 }
 
-std::string device_words(json& device) {
+std::string device_words(Json& device) {
     const std::string capability = text_or(device["capability"], "");
     return fmt::format("{:<7} {}: {} ({} free), {}{}", text_or(device["device"], "?"),
                        text_or(device["name"], "no name"), gibibytes(device["memory_total"]),
@@ -47,7 +47,7 @@ std::string device_words(json& device) {
 
 std::vector<std::string> device_lines(std::string_view text) {
     // ordered_json keeps the probe's order of dtypes.
-    auto report = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    auto report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!report.is_object() || report.value("format", 0) != kDevicesFormat)
         return {"device-probe printed an unknown format"};
     std::vector<std::string> lines;

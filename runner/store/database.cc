@@ -11,10 +11,6 @@ namespace compat::store {
 
 namespace {
 
-struct Close {
-    void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
-};
-
 constexpr int kPrimaryCode = 0xff;
 
 void sql_text_hash(sqlite3_context* context, int, sqlite3_value** values) {
@@ -26,6 +22,9 @@ void sql_text_hash(sqlite3_context* context, int, sqlite3_value** values) {
 }  // namespace
 
 struct Database::State {
+    struct Close {
+        void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+    };
     std::filesystem::path file;
     std::unique_ptr<sqlite3, Close> connection;
     std::function<int()> step_hook;

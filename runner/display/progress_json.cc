@@ -62,7 +62,7 @@ class ToJson {
         Json json = of(e.job);
         json["outcome"] = outcome_of(e.end);
         json["forked"] = e.forked;
-        json["duration_s"] = e.duration.count();
+        json["duration_s"] = e.cost.duration_s;
         json["user_s"] = e.cost.user_s;
         json["system_s"] = e.cost.system_s;
         json["peak_rss_bytes"] = e.cost.peak_rss_bytes;

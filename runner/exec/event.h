@@ -2,7 +2,6 @@
 // results of tests, which parsers reads from a module's files when it has finished.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -66,7 +65,6 @@ struct JobFinished {
     ProcessEnd end;
     AttemptCost cost;
     WallTime started;
-    std::chrono::duration<double> duration{};  // as cost.duration_s
     std::vector<LeakedProcess> leaked;
     bool forked = false;                        // from the zygote
     std::optional<Error> infrastructure_error;  // an error of the runner, not of the suite

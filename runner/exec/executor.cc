@@ -243,8 +243,7 @@ void Executor::ended(size_t index, ChildResult how) {
         std::max(event.cost.peak_rss_bytes, static_cast<std::int64_t>(event.end.peak_rss_bytes));
     event.end.peak_rss_bytes = static_cast<std::uint64_t>(event.cost.peak_rss_bytes);
     event.started = running.started;
-    event.duration = clock_.steady() - running.since;
-    event.cost.duration_s = event.duration.count();
+    event.cost.duration_s = std::chrono::duration<double>(clock_.steady() - running.since).count();
     event.leaked = std::move(how.leaked);
     event.forked = how.forked;
     event.infrastructure_error = std::move(how.infrastructure_error);

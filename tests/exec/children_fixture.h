@@ -97,6 +97,9 @@ class ChildrenTest : public testing::Test {
         };
     }
     std::string how(size_t index) { return describe(finished.at(index).end); }
+    std::chrono::duration<double> wall_time(size_t index) {
+        return std::chrono::duration<double>(finished.at(index).cost.duration_s);
+    }
     // The command lines of the processes that the job leaked, each word followed by a space.
     std::vector<std::string> leaked_by(size_t index) {
         std::vector<std::string> lines;

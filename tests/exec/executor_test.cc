@@ -164,7 +164,7 @@ TEST_F(ExecutorTest, DumpsStacksThenTerminatesThenKillsOnATimeout) {
     launcher.end("a", ProcessEnd::signaled(SIGKILL));
     EXPECT_EQ(executor->next_deadline(), std::nullopt);
     EXPECT_EQ(all<JobFinished>()[0].end, ProcessEnd::timed_out(Milliseconds(1000), false));
-    EXPECT_DOUBLE_EQ(all<JobFinished>()[0].duration.count(), 8.0);
+    EXPECT_DOUBLE_EQ(all<JobFinished>()[0].cost.duration_s, 8.0);
 }
 
 TEST_F(ExecutorTest, ReportsAChildThatSigkillDoesNotEndAndRunsTheOthers) {
@@ -281,7 +281,7 @@ TEST_F(ExecutorTest, ExcludesPausedTimeFromDeadlines) {
     EXPECT_EQ(signals("a").size(), 2u);
     EXPECT_EQ(executor->next_deadline(), clock.steady() + Milliseconds(500));
     launcher.end("a");
-    EXPECT_DOUBLE_EQ(all<JobFinished>()[0].duration.count(), 0.5);
+    EXPECT_DOUBLE_EQ(all<JobFinished>()[0].cost.duration_s, 0.5);
 }
 
 TEST_F(ExecutorTest, TerminatesAChildThatHandlesNoSigusr1) {

@@ -149,7 +149,7 @@ std::int64_t LinkResolver::lines_of(const fs::path& relative) const {
     return std::count(text->begin(), text->end(), '\n') + (!text->empty() && text->back() != '\n');
 }
 
-const LinkResolver::Target& LinkResolver::target(const std::string& file) {
+LinkResolver::Target& LinkResolver::target(const std::string& file) {
     const auto [place, added] = targets_.try_emplace(file);
     Target& found = place->second;
     if (!added) return found;
@@ -160,17 +160,23 @@ const LinkResolver::Target& LinkResolver::target(const std::string& file) {
     return found;
 }
 
+const LinkResolver::Target* LinkResolver::linkable(const parsers::Location& place) {
+    Target& found = target(place.file);
+    if (!found.in_suite) return nullptr;
+    if (!found.lines) found.lines = lines_of(found.relative);
+    const bool exists = *found.lines >= 0 && place.line >= 0 && place.line <= *found.lines;
+    return exists ? &found : nullptr;
+}
+
 std::string LinkResolver::resolve(const parsers::Location& place) {
-    if (source_.root.empty()) return {};  // no source is known
+    const Target* const found = linkable(place);
+    return found ? filled(template_, found->path, place.line) : std::string{};
+}
+
+void LinkResolver::count(const parsers::Location& place) {
+    if (source_.root.empty()) return;
     ++total_;
-    target(place.file);
-    Target& found = targets_.at(place.file);
-    if (found.in_suite && !found.lines) found.lines = lines_of(found.relative);
-    if (!found.in_suite || *found.lines < 0 || place.line < 0 || place.line > *found.lines) {
-        ++unresolved_;
-        return {};
-    }
-    return filled(template_, found.path, place.line);
+    if (!linkable(place)) ++unresolved_;
 }
 
 std::string LinkResolver::shown(const std::string& file) { return target(file).shown; }

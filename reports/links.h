@@ -35,14 +35,15 @@ class LinkResolver {
     explicit LinkResolver(LinkSource source);
 
     // The link for `place`; empty if the file is not under the root or lacks the line. Line 0 links
-    // to the whole file. Each call is counted.
+    // to the whole file.
     [[nodiscard]] std::string resolve(const parsers::Location& place);
-
-    // Not counted. `file` as reports show it: relative to the root if it is under it.
+    // `file` as reports show it: relative to the root if it is under it.
     [[nodiscard]] std::string shown(const std::string& file);
-    // Not counted. Whether `file` is under the root.
+    // Whether `file` is under the root.
     [[nodiscard]] bool in_suite(const std::string& file);
 
+    // Adds the link for `place` to the totals. Does nothing if no source is known.
+    void count(const parsers::Location& place);
     [[nodiscard]] std::int64_t total() const { return total_; }
     [[nodiscard]] std::int64_t unresolved() const { return unresolved_; }
 
@@ -54,7 +55,9 @@ class LinkResolver {
         std::optional<std::int64_t> lines;  // empty: not read yet; -1: no such file
         std::string path;                   // in links, percent-encoded
     };
-    const Target& target(const std::string& file);
+    Target& target(const std::string& file);
+    // Null if `place` cannot be linked.
+    const Target* linkable(const parsers::Location& place);
     std::filesystem::path relative_to_root(const std::filesystem::path& file) const;
     // Reads the target; first copies it if links lead to copies.
     std::int64_t lines_of(const std::filesystem::path& relative) const;

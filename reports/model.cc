@@ -43,31 +43,53 @@ std::string exact_pattern(std::string_view name) {
     return pattern + "$";
 }
 
-struct ModuleVerdicts {
-    analysis::Verdicts verdicts;
-    std::vector<std::vector<AttemptView>> attempts;  // by case; empty if it had one
-};
+// Empty if the test had one attempt.
+std::vector<AttemptView> attempt_views(const store::StoredModule& module,
+                                       const analysis::Verdict& verdict) {
+    std::vector<AttemptView> views;
+    if (verdict.attempts.size() < 2) return views;
+    for (const analysis::CaseAttempt& at : verdict.attempts) {
+        const store::JobResult& job = module.attempts[at.attempt];
+        const CaseRecord& test = job.record.cases[at.row];
+        views.push_back({job.attempt, job.kind, job.record.forked, test.state, test.duration_s,
+                         test.failure ? test.failure->key_line() : std::string{}, job.log});
+    }
+    return views;
+}
 
-ModuleVerdicts verdicts_of(const store::StoredModule& module) {
-    ModuleVerdicts all;
-    if (module.attempts.empty()) {
-        all.verdicts.record.path = module.path;
-        all.verdicts.record.outcome = ModuleOutcome::not_run;
-        all.verdicts.record.reason = module.not_run_reason;
-        return all;
-    }
-    all.verdicts = analysis::verdicts_of_jobs(module.attempts);
-    for (const analysis::Verdict& verdict : all.verdicts.tests) {
-        auto& views = all.attempts.emplace_back();
-        if (verdict.attempts.size() < 2) continue;
-        for (const analysis::CaseAttempt& at : verdict.attempts) {
-            const store::JobResult& job = module.attempts[at.attempt];
-            const CaseRecord& test = job.record.cases[at.row];
-            views.push_back({job.attempt, job.kind, job.record.forked, test.state, test.duration_s,
-                             test.failure ? test.failure->key_line() : std::string{}, job.log});
-        }
-    }
-    return all;
+// As analysis::take_verdicts, also for a module that never started.
+analysis::Verdicts take_verdicts(store::StoredModule& module) {
+    if (!module.attempts.empty()) return analysis::take_verdicts(module.attempts);
+    analysis::Verdicts none;
+    none.record.path = module.path;
+    none.record.outcome = ModuleOutcome::not_run;
+    none.record.reason = module.not_run_reason;
+    return none;
+}
+
+bool ended_in_order(const ModuleRecord& record) {
+    return record.outcome == ModuleOutcome::completed || record.outcome == ModuleOutcome::no_tests;
+}
+
+// The test's failure, else that of its first failed sub-test; null: none.
+const parsers::Failure* failure_of(const CaseRecord& test) {
+    if (test.failure) return &*test.failure;
+    for (const parsers::SubCase& sub : test.subcases)
+        if (sub.failure && needs_attention(sub.state)) return &*sub.failure;
+    return nullptr;
+}
+
+// `to`: a FailureView or a ClusterView.
+template <class View>
+void set_cause(View& to, const parsers::Failure& failure) {
+    to.key_line = failure.key_line();
+    to.signature = failure.signature;
+    const auto& why = failure.diagnosis;
+    if (!why) return;
+    to.cause = name_of(why->cause);
+    if (why->error_class) to.error_class = name_of(*why->error_class);
+    to.confidence = name_of(why->confidence);
+    to.rule = why->rule;
 }
 
 }  // namespace
@@ -107,31 +129,75 @@ class ModelBuilder::Impl {
 
     const RunView& run() const { return run_; }
 
-    ModuleView add(const store::StoredModule& module) {
-        const ModuleVerdicts merged = verdicts_of(module);
-        const ModuleRecord& record = merged.verdicts.record;
-        ModuleView view = view_of(module, merged);
-        std::int64_t flaky = 0;
-        for (const CaseView& test : view.cases) {
-            flaky += test.flaky;
-            if (needs_attention(test.state)) collect_causes(test);
-        }
-        const bool in_order =
-            record.outcome == ModuleOutcome::completed || record.outcome == ModuleOutcome::no_tests;
-        model_.modules_without_result += !in_order && view.cases.empty();
+    void add(store::StoredModule module) {
         for (const store::JobResult& job : module.attempts)
             for (const LeakedProcess& process : job.leaked)
                 model_.leaked_processes.push_back(
                     {module.path, process.pid, quoted(process.argv), process.killed});
-        analysis::add(totals_, record, flaky);
-        if (record.outcome == ModuleOutcome::load_error) collect_load_failure(record, view.url);
         if (!run_.imported) add_mismatches(module);
+        const analysis::Verdicts verdicts = take_verdicts(module);
+        const ModuleRecord& record = verdicts.record;
+        const parsers::Location start = start_of(module);
+        links_.count(start);
+        for (const CaseRecord& test : record.cases) {
+            count_links(test, start);
+            if (needs_attention(test.state)) collect_causes(test, start);
+        }
+        analysis::add(totals_, record,
+                      std::count_if(verdicts.tests.begin(), verdicts.tests.end(),
+                                    [](const auto& verdict) { return verdict.flaky; }));
+        model_.modules_without_result += !ended_in_order(record) && record.cases.empty();
+        if (record.outcome == ModuleOutcome::load_error) collect_load_failure(record, start);
         collect_sites(record);
-        return view;
     }
 
-    ModuleView view(const store::StoredModule& module) {
-        return view_of(module, verdicts_of(module));
+    ModuleView view(store::StoredModule module) {
+        ModuleView view;
+        std::vector<std::string> log_urls;  // by attempt
+        for (const store::JobResult& job : module.attempts) {
+            add_cost(view, job);
+            log_urls.push_back(log_url(job.log));
+            for (const parsers::Diagnostic& d : job.record.diagnostics)
+                view.diagnostics.push_back(fmt::format(
+                    "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));
+        }
+        const analysis::Verdicts verdicts = take_verdicts(module);
+        const ModuleRecord& record = verdicts.record;
+        const parsers::Location start = start_of(module);
+        view.path = module.path;
+        view.url = links_.resolve(start);
+        view.outcome = record.outcome;
+        view.reason = record.reason;
+        view.attempts = static_cast<int>(module.attempts.size());
+        view.last_known_cases = module.last_known_cases;
+        if (!module.attempts.empty()) {
+            view.log = module.attempts.back().log;
+            view.log_url = log_urls.back();
+            view.process_end = module.attempts.back().process_end;
+        }
+        if (!ended_in_order(record)) view.reproduce = reproduce(module.path, module.path, {});
+
+        const auto marks = analysis::marks_of(record);
+        const auto used_accelerator = analysis::used_accelerator(record);
+        view.cases.reserve(record.cases.size());
+        for (size_t i = 0; i < record.cases.size(); ++i) {
+            CaseView test = case_view(record.cases[i], start, module.path);
+            for (const auto name : marks[i].names()) test.marks.emplace_back(name);
+            test.used_accelerator = used_accelerator[i];
+            if (!module.attempts.empty()) {
+                const analysis::Verdict& verdict = verdicts.tests[i];
+                test.attempts = attempt_views(module, verdict);
+                if (needs_attention(test.state)) {
+                    test.log = module.attempts[verdict.decisive.attempt].log;
+                    test.log_url = log_urls[verdict.decisive.attempt];
+                }
+                test.flaky = verdict.flaky;
+                test.fork_sensitive = verdict.fork_sensitive;
+            }
+            ++view.states[static_cast<size_t>(test.state)];
+            view.cases.push_back(std::move(test));
+        }
+        return view;
     }
 
     ReportModel finish() {
@@ -154,51 +220,29 @@ class ModelBuilder::Impl {
         std::int64_t tests = 0;
     };
 
-    ModuleView view_of(const store::StoredModule& module, const ModuleVerdicts& merged) {
-        const ModuleRecord& record = merged.verdicts.record;
-        const std::string file = (fs::path(info_.root) / module.path).string();
+    parsers::Location start_of(const store::StoredModule& module) const {
+        return {(fs::path(info_.root) / module.path).string(), 0};
+    }
 
-        ModuleView view;
-        view.path = module.path;
-        view.url = links_.resolve({file, 0});
-        view.outcome = record.outcome;
-        view.reason = record.reason;
-        view.attempts = static_cast<int>(module.attempts.size());
-        view.last_known_cases = module.last_known_cases;
-        for (const store::JobResult& job : module.attempts) {
-            add_cost(view, job);
-            for (const parsers::Diagnostic& d : job.record.diagnostics)
-                view.diagnostics.push_back(fmt::format(
-                    "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));
-        }
-        if (!module.attempts.empty()) {
-            view.log = module.attempts.back().log;
-            view.log_url = log_url(view.log);
-            view.process_end = module.attempts.back().process_end;
-        }
-        if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
-            view.reproduce = reproduce(module.path, module.path, {});
+    // A row without a place, as of a module that could not be loaded, links to the module.
+    static const parsers::Location& place_of(const CaseRecord& test,
+                                             const parsers::Location& module) {
+        return test.location.file.empty() ? module : test.location;
+    }
 
-        const auto marks = analysis::marks_of(record);
-        const auto used_accelerator = analysis::used_accelerator(record);
-        view.cases.reserve(record.cases.size());
-        for (size_t i = 0; i < record.cases.size(); ++i) {
-            CaseView test = case_view(record.cases[i], file, module.path);
-            for (const auto name : marks[i].names()) test.marks.emplace_back(name);
-            test.used_accelerator = used_accelerator[i];
-            if (!module.attempts.empty()) {
-                test.attempts = merged.attempts[i];
-                if (needs_attention(test.state)) {
-                    test.log = module.attempts[merged.verdicts.tests[i].decisive.attempt].log;
-                    test.log_url = log_url(test.log);
-                }
-                test.flaky = merged.verdicts.tests[i].flaky;
-                test.fork_sensitive = merged.verdicts.tests[i].fork_sensitive;
-            }
-            ++view.states[static_cast<size_t>(test.state)];
-            view.cases.push_back(std::move(test));
+    // The links of a case_view.
+    void count_links(const CaseRecord& test, const parsers::Location& module) {
+        links_.count(place_of(test, module));
+        const auto count_frames = [&](const parsers::Failure& failure) {
+            for (const parsers::Frame& frame : failure.frames)
+                if (links_.in_suite(frame.file)) links_.count({frame.file, frame.line});
+        };
+        if (test.failure) {
+            count_frames(*test.failure);
+            for (const parsers::Failure& also : test.also) count_frames(also);
         }
-        return view;
+        for (const parsers::SubCase& sub : test.subcases)
+            if (sub.failure) count_frames(*sub.failure);
     }
 
     static RunView run_view(const store::StoredRun& run) {
@@ -230,7 +274,7 @@ class ModelBuilder::Impl {
         return view;
     }
 
-    void collect_load_failure(const ModuleRecord& record, const std::string& url) {
+    void collect_load_failure(const ModuleRecord& record, const parsers::Location& module) {
         const auto failed = std::find_if(record.cases.begin(), record.cases.end(),
                                          [](const CaseRecord& test) { return !!test.failure; });
         if (failed == record.cases.end()) return;
@@ -239,7 +283,8 @@ class ModelBuilder::Impl {
         auto known = std::find_if(all.begin(), all.end(),
                                   [&](const auto& other) { return other.key_line == cause; });
         if (known == all.end())
-            known = all.insert(all.end(), {cause, failed->failure->type, record.path, url, 0});
+            known = all.insert(
+                all.end(), {cause, failed->failure->type, record.path, links_.resolve(module), 0});
         ++known->modules;
     }
 
@@ -265,7 +310,7 @@ class ModelBuilder::Impl {
                 list.push_back({module.path, attempt_words(module, job) + mismatch.text()});
     }
 
-    CaseView case_view(const CaseRecord& record, const std::string& module_file,
+    CaseView case_view(const CaseRecord& record, const parsers::Location& module,
                        const std::string& module_path) {
         CaseView view;
         view.id = record.id;
@@ -273,9 +318,7 @@ class ModelBuilder::Impl {
         view.reason = record.reason;
         view.pseudo = record.pseudo;
         view.duration_s = record.duration_s;
-        // A row without a place, as of a module that could not be loaded, links to the module.
-        const parsers::Location place =
-            record.location.file.empty() ? parsers::Location{module_file, 0} : record.location;
+        const parsers::Location& place = place_of(record, module);
         view.file = links_.shown(place.file);
         view.line = place.line;
         view.url = links_.resolve(place);
@@ -301,14 +344,7 @@ class ModelBuilder::Impl {
         FailureView view;
         view.type = failure.type;
         view.message = failure.message;
-        view.key_line = failure.key_line();
-        view.signature = failure.signature;
-        if (const auto& why = failure.diagnosis) {
-            view.cause = name_of(why->cause);
-            if (why->error_class) view.error_class = name_of(*why->error_class);
-            view.confidence = name_of(why->confidence);
-            view.rule = why->rule;
-        }
+        set_cause(view, failure);
         view.traceback = failure.traceback;
         for (const parsers::Frame& frame : failure.frames) {
             FrameView& shown = view.frames.emplace_back();
@@ -370,32 +406,27 @@ class ModelBuilder::Impl {
     }
 
     // A test counts once in a cluster, whatever the number of its sub-tests in it.
-    void collect_causes(const CaseView& test) {
+    void collect_causes(const CaseRecord& test, const parsers::Location& module) {
         std::set<std::string_view> seen;
-        const auto add = [&](const FailureView& failure) {
+        const auto add = [&](const parsers::Failure& failure) {
             if (failure.signature.empty() || !seen.insert(failure.signature).second) return;
             ClusterView& cluster = clusters_[failure.signature];
             if (cluster.tests++ > 0) return;
-            cluster.cause = failure.cause;
-            cluster.error_class = failure.error_class;
-            cluster.confidence = failure.confidence;
-            cluster.rule = failure.rule;
-            cluster.key_line = failure.key_line;
+            set_cause(cluster, failure);
             cluster.example = test.id;
-            cluster.url = test.url;
+            cluster.url = links_.resolve(place_of(test, module));
         };
         if (test.failure) add(*test.failure);
-        for (const SubtestView& sub : test.subtests)
+        for (const parsers::SubCase& sub : test.subcases)
             if (sub.failure) add(*sub.failure);
-        const FailureView* const own = failure_of(test);
-        if (own && !own->cause.empty()) ++model_.causes[own->cause];
+        const parsers::Failure* const own = failure_of(test);
+        if (own && own->diagnosis) ++model_.causes[std::string(name_of(own->diagnosis->cause))];
     }
 
     void add_clusters() {
         model_.clusters.reserve(clusters_.size());
         while (!clusters_.empty()) {
             auto node = clusters_.extract(clusters_.begin());
-            node.mapped().signature = std::move(node.key());
             model_.clusters.push_back(std::move(node.mapped()));
         }
         std::stable_sort(model_.clusters.begin(), model_.clusters.end(),
@@ -406,7 +437,10 @@ class ModelBuilder::Impl {
         for (const auto& [key, site] : sites_) {
             RedirectionView& view = model_.redirections.emplace_back();
             std::tie(view.kind, view.op, view.from, view.to, view.file, view.line) = key;
-            if (links_.in_suite(view.file)) view.url = links_.resolve({view.file, view.line});
+            if (links_.in_suite(view.file)) {
+                links_.count({view.file, view.line});
+                view.url = links_.resolve({view.file, view.line});
+            }
             view.file = links_.shown(view.file);
             view.count = site.count;
             view.tests = site.tests;
@@ -444,8 +478,8 @@ ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder::~ModelBuilder() = default;
 
 const RunView& ModelBuilder::run() const { return impl_->run(); }
-ModuleView ModelBuilder::add(const store::StoredModule& module) { return impl_->add(module); }
+void ModelBuilder::add(store::StoredModule module) { impl_->add(std::move(module)); }
 ReportModel ModelBuilder::finish() { return impl_->finish(); }
-ModuleView ModelBuilder::view(const store::StoredModule& module) { return impl_->view(module); }
+ModuleView ModelBuilder::view(store::StoredModule module) { return impl_->view(std::move(module)); }
 
 }  // namespace compat::reports

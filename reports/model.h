@@ -246,11 +246,12 @@ class ModelBuilder {
     ~ModelBuilder();
 
     [[nodiscard]] const RunView& run() const;
-    ModuleView add(const store::StoredModule& module);
+    // Adds a module to the model of the run.
+    void add(store::StoredModule module);
     // Once, after the last module.
     [[nodiscard]] ReportModel finish();
-    // The view of a module that was added before, for a second pass over the run.
-    [[nodiscard]] ModuleView view(const store::StoredModule& module);
+    // Changes nothing in the model: may be called before and after `finish`.
+    [[nodiscard]] ModuleView view(store::StoredModule module);
 
   private:
     class Impl;

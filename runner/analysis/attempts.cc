@@ -130,17 +130,18 @@ void merge_device_records(ModuleRecord& merged, const std::vector<Attempt>& atte
 
 }  // namespace
 
-Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
+Verdicts verdicts_of_one(ModuleRecord record) {
     Verdicts all;
-    if (attempts.size() == 1) {
-        all.record = *attempts.front().record;
-        for (size_t j = 0; j < all.record.cases.size(); ++j) {
-            all.tests.emplace_back();
-            all.tests.back().attempts.push_back({0, j});
-            all.tests.back().decisive = {0, j};
-        }
-        return all;
-    }
+    all.record = std::move(record);
+    all.tests.reserve(all.record.cases.size());
+    for (size_t row = 0; row < all.record.cases.size(); ++row)
+        all.tests.push_back({{{0, row}}, {0, row}});
+    return all;
+}
+
+Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
+    if (attempts.size() == 1) return verdicts_of_one(*attempts.front().record);
+    Verdicts all;
     std::vector<Row> rows = gather(attempts);
     ModuleRecord& merged = all.record;
     const ModuleRecord& first = *attempts.front().record;

@@ -2,6 +2,7 @@
 // tests are flaky. Pure. Not for which attempt comes next (runner/plan/retry_policy.h).
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "parsers/record.h"
@@ -40,6 +41,8 @@ struct Verdicts {
 // whole module runs again, and a row "nothing ran" once something did. A fixture that breaks only
 // while some tests run again adds no row: the partial run may have caused it.
 [[nodiscard]] Verdicts verdicts_of(const std::vector<Attempt>& attempts);
+// Of a module with one attempt.
+[[nodiscard]] Verdicts verdicts_of_one(parsers::ModuleRecord record);
 
 // `verdicts_of` for stored attempts: each has `record`, `attempt` and `kind`.
 template <class Jobs>
@@ -47,6 +50,13 @@ template <class Jobs>
     std::vector<Attempt> attempts;
     for (const auto& job : jobs) attempts.push_back({&job.record, job.attempt, job.kind});
     return verdicts_of(attempts);
+}
+
+// The same without a copy: moves the record out of a single attempt.
+template <class Jobs>
+[[nodiscard]] Verdicts take_verdicts(Jobs& jobs) {
+    return jobs.size() == 1 ? verdicts_of_one(std::move(jobs.front().record))
+                            : verdicts_of_jobs(jobs);
 }
 
 // Whether reports list the test among those that need attention.

@@ -14,10 +14,10 @@ namespace compat::archive {
 
 namespace {
 
-void collect_hits(const store::StoredModule& module, const analysis::Target& target,
+void collect_hits(store::StoredModule module, const analysis::Target& target,
                   analysis::LaterRun& seen) {
     if (module.attempts.empty()) return;
-    const parsers::ModuleRecord record = analysis::verdicts_of_jobs(module.attempts).record;
+    const parsers::ModuleRecord record = analysis::take_verdicts(module.attempts).record;
     auto hits = analysis::gap_hits(record, target);
     seen.hits.insert(seen.hits.end(), std::make_move_iterator(hits.begin()),
                      std::make_move_iterator(hits.end()));
@@ -56,11 +56,10 @@ Expected<GapLogUpdate> gap_log_update(const store::Store& store, const std::stri
     const store::RunInfo& info = stored->info;
     const analysis::Target target{info.simulated.value_or(info.device), info.simulated.has_value()};
     analysis::LaterRun seen{info.suite, {}, {}};
-    const auto read =
-        store.each_module(run, [&](const store::StoredModule& module) -> Expected<void> {
-            collect_hits(module, target, seen);
-            return {};
-        });
+    const auto read = store.each_module(run, [&](store::StoredModule module) -> Expected<void> {
+        collect_hits(std::move(module), target, seen);
+        return {};
+    });
     if (!read) return tl::unexpected(read.error());
     const store::GapLog log(store);
     const auto keys = closable_gaps(log, info);

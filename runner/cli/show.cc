@@ -29,8 +29,9 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     print("{}\n", display::redirection_words({info.device, info.simulated, info.shim, info.policy,
                                               info.fallback, model.run().imported}));
     const auto seen =
-        results.store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
-            for (const auto& test : model.add(module).cases) {
+        results.store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+            model.add(module);
+            for (const auto& test : model.view(std::move(module)).cases) {
                 const bool quiet = test.state == parsers::State::passed ||
                                    test.state == parsers::State::skipped ||
                                    test.state == parsers::State::xfailed;

@@ -126,11 +126,11 @@ Expected<void> read_column(const store::Store& store, const fs::path& results, c
     const fs::path folder = results / run->info.folder;
     reports::ModelBuilder model(*run, {folder, out});
     builder.begin(column, model.run());
-    const auto seen =
-        store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
-            builder.add(model.add(module));
-            return {};
-        });
+    const auto seen = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+        model.add(module);
+        builder.add(model.view(std::move(module)));
+        return {};
+    });
     if (!seen) return seen;
     reports::ReportModel whole = model.finish();
     auto gaps = reports::gaps_of_run(store, id, results, out);

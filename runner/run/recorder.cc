@@ -320,7 +320,7 @@ display::ModuleDone Recorder::close(size_t module) {
         done.verdicts.record.path = done.path;
         done.verdicts.record.outcome = ModuleOutcome::not_run;
     } else {
-        done.verdicts = analysis::verdicts_of_jobs(jobs->second);
+        done.verdicts = analysis::take_verdicts(jobs->second);
         done.attempts = static_cast<int>(jobs->second.size());
         for (const auto& job : jobs->second) {
             done.duration_s += job.duration_s;

@@ -32,11 +32,10 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     WrittenReports reported;
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto render = [&]() -> Expected<void> {
-        const auto added =
-            store.each_module(id, [&](const store::StoredModule& module) -> Expected<void> {
-                builder.add(module);
-                return {};
-            });
+        const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+            builder.add(std::move(module));
+            return {};
+        });
         if (!added) return added;
         reported.model = builder.finish();
         if (auto gaps = reports::gaps_of_run(store, id, results, out))
@@ -48,8 +47,8 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
         if (!writer) return tl::unexpected(writer.error());
         return store
             .each_module(id,
-                         [&](const store::StoredModule& module) -> Expected<void> {
-                             writer->add(builder.view(module));
+                         [&](store::StoredModule module) -> Expected<void> {
+                             writer->add(builder.view(std::move(module)));
                              return {};
                          })
             .and_then([&] { return writer->finish(); })

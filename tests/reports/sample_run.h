@@ -144,7 +144,10 @@ struct Model : ReportModel {
 inline Model model(const Run& stored, const fs::path& folder) {
     ModelBuilder builder(stored, {folder, folder});
     std::vector<ModuleView> modules;
-    for (const store::StoredModule& module : stored.modules) modules.push_back(builder.add(module));
+    for (const store::StoredModule& module : stored.modules) {
+        builder.add(module);
+        modules.push_back(builder.view(module));
+    }
     return {builder.finish(), std::move(modules)};
 }
 

@@ -42,9 +42,10 @@ void Document::drop_last(Section::Part& part) {
 void Document::add(Section& section, Item item) {
     const size_t number = section.items_.total;
     const bool kept = keep(section.items_, number, std::move(item.text));
-    if (!item.detail.empty()) {
-        if (kept)
-            keep(section.details_, number, std::move(item.detail));
+    if (item.detail) {
+        // After a dropped detail, no later one is kept.
+        if (kept && section.details_.kept.size() == section.details_.total)
+            keep(section.details_, number, item.detail());
         else
             ++section.details_.total;
     }

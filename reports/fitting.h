@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,9 @@ namespace compat::reports {
 
 struct Item {
     std::string text{};
-    std::string detail{};  // follows the text; dropped first
+    // Renders what follows the text and is dropped first. Called within Document::add if it is
+    // kept.
+    std::function<std::string()> detail{};
 };
 
 // The lowest number is dropped first. Details are less useful than their items.

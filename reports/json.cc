@@ -182,9 +182,13 @@ Json leaked(const LeakedView& p) {
 std::string dumped(const Json& value, int depth) {
     const std::string text = value.dump(1, ' ', false, Json::error_handler_t::replace);
     std::string out;
-    for (const char c : text) {
-        out += c;
-        if (c == '\n') out.append(static_cast<size_t>(depth), ' ');  // strings have none: escaped
+    out.reserve(text.size() + text.size() / 4);
+    for (size_t begin = 0; begin < text.size();) {
+        // Strings have none: it is escaped.
+        const size_t end = text.find('\n', begin);
+        if (end == std::string::npos) return out.append(text, begin);
+        out.append(text, begin, end + 1 - begin).append(static_cast<size_t>(depth), ' ');
+        begin = end + 1;
     }
     return out;
 }

@@ -167,17 +167,9 @@ std::string cause_words(const FailureView& failure) {
     return words;
 }
 
-// If space is short, the traceback is dropped first.
-Item failing_test(const CaseView& test) {
-    Item item;
-    item.text = fmt::format("### {}: {}\n\n", name_of(test.state), linked_code(test.id, test.url));
-    const FailureView* const failure = failure_of(test);
-    if (failure && !failure->key_line.empty()) item.text += code(failure->key_line) + "\n\n";
-    if (failure && !failure->cause.empty()) item.text += "Cause: " + cause_words(*failure) + "\n\n";
-    if (!test.reason.empty()) item.text += code(test.reason) + "\n\n";
-
+std::string details_of(const CaseView& test) {
     std::string body;
-    if (failure) body += failure_details(*failure);
+    if (const FailureView* const failure = failure_of(test)) body += failure_details(*failure);
     if (!test.log_url.empty())
         body += fmt::format("\nLog: {}\n", linked_code(test.log, test.log_url));
     for (const AttemptView& attempt : test.attempts)
@@ -185,7 +177,17 @@ Item failing_test(const CaseView& test) {
                             attempt.forked ? ", forked" : "", name_of(attempt.state),
                             code(attempt.key_line));
     body += commands(test.reproduce);
-    item.detail = folded("Traceback and how to reproduce", body);
+    return folded("Traceback and how to reproduce", body);
+}
+
+Item failing_test(const CaseView& test) {
+    Item item;
+    item.text = fmt::format("### {}: {}\n\n", name_of(test.state), linked_code(test.id, test.url));
+    const FailureView* const failure = failure_of(test);
+    if (failure && !failure->key_line.empty()) item.text += code(failure->key_line) + "\n\n";
+    if (failure && !failure->cause.empty()) item.text += "Cause: " + cause_words(*failure) + "\n\n";
+    if (!test.reason.empty()) item.text += code(test.reason) + "\n\n";
+    item.detail = [&test] { return details_of(test); };
     return item;
 }
 
@@ -193,7 +195,8 @@ Item failing_subtest(const CaseView& test, const SubtestView& sub) {
     Item item;
     item.text = fmt::format("- {} {}{}\n", name_of(sub.state), linked_code(sub.id, test.url),
                             sub.failure ? ": " + code(sub.failure->key_line) : "");
-    if (sub.failure) item.detail = "\n" + folded("Traceback", failure_details(*sub.failure));
+    if (sub.failure)
+        item.detail = [&sub] { return "\n" + folded("Traceback", failure_details(*sub.failure)); };
     return item;
 }
 

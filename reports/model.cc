@@ -121,6 +121,7 @@ class ModelBuilder::Impl {
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
         model_.run = run_ = run_view(run);
+        set_commands();
         // The totals of an imported file often cover several modules: import compared them.
         if (model_.run.imported && run.end)
             for (const store::StoredMismatch& mismatch : run.end->mismatches)
@@ -362,18 +363,25 @@ class ModelBuilder::Impl {
     std::optional<Reproduce> reproduce(const std::string& target, const std::string& module,
                                        const std::string& name) const {
         if (run_.imported) return std::nullopt;
-        std::vector<std::string> runner = info_.rerun_argv;
+        return Reproduce{runner_before_ + shell_quoted(target) + runner_after_,
+                         plain_before_ + quoted(framework_command(module, name))};
+    }
+
+    // The parts of `reproduce` that are equal for all tests.
+    void set_commands() {
+        const auto& words = info_.rerun_argv;
         // "--" and what follows is for the framework.
-        runner.insert(std::find(runner.begin(), runner.end(), "--"), target);
-        std::vector<std::string> plain;
+        const auto end = std::find(words.begin(), words.end(), "--");
+        for (auto word = words.begin(); word != end; ++word)
+            runner_before_ += shell_quoted(*word) + " ";
+        for (auto word = end; word != words.end(); ++word)
+            runner_after_ += " " + shell_quoted(*word);
+        std::string variables;
         for (const auto& [variable, value] : info_.env)
             if (!is_secret_name(variable) && value.find(kMasked) == std::string::npos)
-                plain.push_back(variable + "=" + value);
-        if (!plain.empty()) plain.insert(plain.begin(), "env");
-        const std::vector<std::string> own = framework_command(module, name);
-        plain.insert(plain.end(), own.begin(), own.end());
-        return Reproduce{quoted(runner),
-                         fmt::format("cd {} && {}", shell_quoted(info_.root), quoted(plain))};
+                variables += shell_quoted(variable + "=" + value) + " ";
+        plain_before_ = fmt::format("cd {} && {}{}", shell_quoted(info_.root),
+                                    variables.empty() ? "" : "env ", variables);
     }
 
     [[nodiscard]] std::vector<std::string> framework_command(const std::string& module,
@@ -465,6 +473,7 @@ class ModelBuilder::Impl {
     store::RunInfo info_;
     ModelOptions options_;
     RunView run_;
+    std::string runner_before_, runner_after_, plain_before_;  // of commands to copy
     LinkResolver links_;
     analysis::Totals totals_;
     std::map<SiteKey, Site> sites_;

@@ -240,13 +240,14 @@ Item section_of(const PortingView& view, size_t index) {
         item.text += fmt::format("Where: {}.\n\n", fmt::join(places, ", "));
     }
     std::string shown_line = cause.title;
+    std::string examples;
     for (const size_t test : cause.examples)
-        item.detail += example(view, index, view.tests[test], shown_line);
+        examples += example(view, index, view.tests[test], shown_line);
     if (cause.tests > static_cast<std::int64_t>(cause.examples.size()))
-        item.detail += fmt::format("- and {} more, in {}\n",
-                                   cause.tests - static_cast<std::int64_t>(cause.examples.size()),
-                                   kPortingFile);
-    item.detail += "\n";
+        examples += fmt::format("- and {} more, in {}\n",
+                                cause.tests - static_cast<std::int64_t>(cause.examples.size()),
+                                kPortingFile);
+    item.detail = [text = examples + "\n"] { return text; };
     return item;
 }
 

@@ -48,47 +48,49 @@ Expected<std::set<GapKey>> closable_gaps(const store::GapLog& log, const store::
     return keys;
 }
 
+Expected<store::GapsOfRun> gaps_of_run(const store::GapLog& log, const store::RunInfo& run,
+                                       const analysis::LaterRun& seen) {
+    const auto keys = closable_gaps(log, run);
+    if (!keys) return tl::unexpected(keys.error());
+    auto blocked = log.blocked_tests(run.id);
+    if (!blocked) return tl::unexpected(blocked.error());
+    std::erase_if(*blocked, [&](const BlockedTest& row) { return !keys->contains(row.gap); });
+    analysis::GapProgress progress = analysis::progress_of_gaps(*blocked, seen);
+    store::GapsOfRun gaps;
+    std::set<GapKey> known;
+    for (const GapHit& hit : seen.hits)
+        if (known.insert(hit.key).second) gaps.met.push_back(analysis::facts_of(hit.key));
+    gaps.hits = seen.hits;
+    std::move(progress.passed.begin(), progress.passed.end(), std::back_inserter(gaps.hits));
+    gaps.closed = std::move(progress.closed);
+    return gaps;
+}
+
 }  // namespace
 
-Expected<GapLogUpdate> gap_log_update(const store::Store& store, const std::string& run) {
+Expected<RunForGapLog> read_for_gap_log(const store::Store& store, const std::string& run) {
     const auto stored = store.load_run(run);
     if (!stored) return tl::unexpected(stored.error());
     const store::RunInfo& info = stored->info;
     const analysis::Target target{info.simulated.value_or(info.device), info.simulated.has_value()};
-    analysis::LaterRun seen{info.suite, {}, {}};
-    const auto read = store.each_module(run, [&](store::StoredModule module) -> Expected<void> {
-        collect_hits(std::move(module), target, seen);
-        return {};
-    });
-    if (!read) return tl::unexpected(read.error());
-    const store::GapLog log(store);
-    const auto keys = closable_gaps(log, info);
-    if (!keys) return tl::unexpected(keys.error());
-    auto blocked = log.blocked_tests(run);
-    if (!blocked) return tl::unexpected(blocked.error());
-    std::erase_if(*blocked, [&](const BlockedTest& row) { return !keys->contains(row.gap); });
-    analysis::GapProgress progress = analysis::progress_of_gaps(*blocked, seen);
-    GapLogUpdate update;
-    std::set<GapKey> known;
-    for (const GapHit& hit : seen.hits)
-        if (known.insert(hit.key).second) update.met.push_back(analysis::facts_of(hit.key));
-    update.hits = std::move(seen.hits);
-    std::move(progress.passed.begin(), progress.passed.end(), std::back_inserter(update.hits));
-    update.closed = std::move(progress.closed);
-    return update;
+    RunForGapLog read{info, {info.suite, {}, {}}};
+    return store
+        .each_module(run,
+                     [&](store::StoredModule module) -> Expected<void> {
+                         collect_hits(std::move(module), target, read.seen);
+                         return {};
+                     })
+        .map([&] { return std::move(read); });
 }
 
-Expected<void> save_gap_log(const store::Store& store, const std::string& run,
-                            const GapLogUpdate& update) {
+Expected<void> save_gap_log(const store::Store& store, const RunForGapLog& run) {
     store::GapLog log(store);
-    return log.put_hits(run, update.met, update.hits).and_then([&] {
-        return log.close(update.closed, run);
-    });
+    return log.put_run(run.info.id, [&] { return gaps_of_run(log, run.info, run.seen); });
 }
 
 Expected<void> log_gaps(const store::Store& store, const std::string& run) {
-    return gap_log_update(store, run).and_then([&](const GapLogUpdate& update) {
-        return save_gap_log(store, run, update);
+    return read_for_gap_log(store, run).and_then([&](const RunForGapLog& read) {
+        return save_gap_log(store, read);
     });
 }
 

@@ -3,27 +3,25 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "runner/analysis/gaps.h"
 #include "runner/base/error.h"
-#include "runner/base/gap.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
 
-// What a run changes in the log.
-struct GapLogUpdate {
-    std::vector<GapFacts> met;
-    std::vector<GapHit> hits;
-    std::vector<GapKey> closed;
+struct RunForGapLog {
+    store::RunInfo info;
+    analysis::LaterRun seen;
 };
 
-// For a run that has ended. Reads the store and writes nothing.
-[[nodiscard]] Expected<GapLogUpdate> gap_log_update(const store::Store& store,
-                                                    const std::string& run);
-// Idempotent.
-[[nodiscard]] Expected<void> save_gap_log(const store::Store& store, const std::string& run,
-                                          const GapLogUpdate& update);
+// For a run that has ended. Reads all its results, which no other process changes, and writes
+// nothing.
+[[nodiscard]] Expected<RunForGapLog> read_for_gap_log(const store::Store& store,
+                                                      const std::string& run);
+// Idempotent. Compares the run with the log that it writes to: another run may have written while
+// this one waited for the database.
+[[nodiscard]] Expected<void> save_gap_log(const store::Store& store, const RunForGapLog& run);
 
 // Both.
 [[nodiscard]] Expected<void> log_gaps(const store::Store& store, const std::string& run);

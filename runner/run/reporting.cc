@@ -62,9 +62,8 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
 
 Expected<void> report_run(store::Store& store, const archive::RunFolder& run) {
     const auto logged =
-        archive::gap_log_update(store, run.id).and_then([&](const archive::GapLogUpdate& update) {
-            return retry_while_busy(store,
-                                    [&] { return archive::save_gap_log(store, run.id, update); });
+        archive::read_for_gap_log(store, run.id).and_then([&](const archive::RunForGapLog& read) {
+            return retry_while_busy(store, [&] { return archive::save_gap_log(store, read); });
         });
     if (!logged) note_gap_log(logged.error());
     const auto reported = write_reports(store, run.results, run.id, {});

@@ -199,31 +199,29 @@ Expected<void> GapLog::put_scan(const std::vector<GapFacts>& gaps, std::string_v
     });
 }
 
-Expected<void> GapLog::put_hits(std::string_view run, const std::vector<GapFacts>& met,
-                                const std::vector<GapHit>& hits) {
+Expected<void> GapLog::put_run(std::string_view run,
+                               const std::function<Expected<GapsOfRun>()>& compute) {
     Database& database = store_.impl().database;
-    return write_to(database, run, [&](std::int64_t row) {
-        const std::string torch = torch_of(database, row);
-        for (const GapFacts& facts : met) put(database, facts, run, torch, false);
+    return write(database, [&]() -> Expected<void> {
+        const auto row = run_row(database, run);
+        if (!row) return tl::unexpected(row.error());
+        const auto gaps = compute();
+        if (!gaps) return tl::unexpected(gaps.error());
+        const std::string torch = torch_of(database, *row);
+        for (const GapFacts& facts : gaps->met) put(database, facts, run, torch, false);
         Statement erase = database.prepare("DELETE FROM gap_hit WHERE run = ?");
-        erase.bind(1, row);
+        erase.bind(1, *row);
         erase.run();
         Statement add = database.prepare(
             "INSERT INTO gap_hit (gap, run, test, file, line, count, blocks) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)");
-        for (const GapHit& hit : hits)
+        for (const GapHit& hit : gaps->hits)
             if (const auto gap = row_of(database, hit.key)) {
-                add.bind_all(*gap, row, hit.test, hit.file, hit.line, hit.count, hit.blocks);
+                add.bind_all(*gap, *row, hit.test, hit.file, hit.line, hit.count, hit.blocks);
                 add.run();
             }
-    });
-}
-
-Expected<void> GapLog::close(const std::vector<GapKey>& gaps, std::string_view run) {
-    Database& database = store_.impl().database;
-    return write_to(database, run, [&](std::int64_t row) {
-        const std::string torch = torch_of(database, row);
-        for (const GapKey& key : gaps) close_gap(database, key, run, torch);
+        for (const GapKey& key : gaps->closed) close_gap(database, key, run, torch);
+        return {};
     });
 }
 

@@ -2,6 +2,7 @@
 // ranking them or deciding that one is closed (runner/analysis).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,6 +34,15 @@ struct CurrentHit {
     std::string run;
 };
 
+// What a run changes in the log.
+struct GapsOfRun {
+    std::vector<GapFacts> met;   // of each gap that it met: new gaps are added, and gaps that were
+                                 // fixed with this or an older torch are open again
+    std::vector<GapHit> hits;    // instead of the run's earlier hits; `count` is 0 for a test that
+                                 // the gap had blocked and that passed without it
+    std::vector<GapKey> closed;  // a manually set status stays
+};
+
 // Fields that users may set.
 inline constexpr std::array<std::string_view, 6> kGapFields{"equivalent", "description", "severity",
                                                             "action",     "status",      "issue"};
@@ -48,13 +58,10 @@ class GapLog {
     // older torch found, and this scan did not, becomes fixed.
     [[nodiscard]] Expected<void> put_scan(const std::vector<GapFacts>& gaps,
                                           std::string_view device, std::string_view torch);
-    // Replaces a run's hits. `count` is 0 for a test that the gap
-    // had blocked and that passed without it. `met` has the facts
-    // of every gap that the run met: new gaps are added, and gaps
-    // that were fixed with this or an older torch are open again.
-    [[nodiscard]] Expected<void> put_hits(std::string_view run, const std::vector<GapFacts>& met,
-                                          const std::vector<GapHit>& hits);
-    [[nodiscard]] Expected<void> close(const std::vector<GapKey>& gaps, std::string_view run);
+    // Writes what `compute` returns. No other process changes the log between what `compute` reads
+    // of it and the end of the write.
+    [[nodiscard]] Expected<void> put_run(std::string_view run,
+                                         const std::function<Expected<GapsOfRun>()>& compute);
     // Errors: usage, for a gap that is not in the log.
     [[nodiscard]] Expected<void> set(const GapKey& gap, std::string_view field,
                                      std::string_view value);

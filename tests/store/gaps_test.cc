@@ -71,9 +71,12 @@ class GapLogTest : public testing::Test {
     void ran(const std::string& id, const std::vector<std::pair<std::string, State>>& tests) {
         ran(id, tests, Run{});
     }
+    Expected<void> put(const std::string& id, const GapsOfRun& gaps) {
+        return log.put_run(id, [&]() -> Expected<GapsOfRun> { return gaps; });
+    }
     void meets(const std::string& id, const std::vector<GapHit>& hits) {
-        const auto put = log.put_hits(id, {facts()}, hits);
-        ASSERT_TRUE(put) << to_line(put.error());
+        const auto done = put(id, {{facts()}, hits, {}});
+        ASSERT_TRUE(done) << to_line(done.error());
     }
     void meets_with(const std::string& id, const std::string& torch) {
         ran(id, {{"a.py::t", State::errored}}, {torch});
@@ -81,8 +84,7 @@ class GapLogTest : public testing::Test {
     }
     void closes(const std::string& id, const std::string& torch) {
         ran(id, {{"a.py::t", State::passed}}, {torch});
-        ASSERT_TRUE(log.put_hits(id, {}, {passed_in("a.py::t")}));
-        ASSERT_TRUE(log.close({kGraph}, id));
+        ASSERT_TRUE(put(id, {{}, {passed_in("a.py::t")}, {kGraph}}));
     }
     void scans(const std::string& torch, bool found = true) {
         const std::vector<GapFacts> gaps(found ? 1 : 0, facts());
@@ -157,7 +159,7 @@ TEST_F(GapLogTest, ATestIsBlockedUntilItPasses) {
     ran("r3", {{"a.py::t1", State::failed}});
     EXPECT_THAT(blocked(), ElementsAre("alpha a.py::t1", "alpha a.py::t2", "beta a.py::t1"));
     ran("r4", {{"a.py::t1", State::passed}});
-    ASSERT_TRUE(log.put_hits("r4", {}, {passed_in("a.py::t1")}));
+    ASSERT_TRUE(put("r4", {{}, {passed_in("a.py::t1")}, {}}));
     EXPECT_THAT(blocked(), ElementsAre("alpha a.py::t2", "beta a.py::t1"));
     EXPECT_THAT(blocked("r4"), ElementsAre("alpha a.py::t1", "alpha a.py::t2", "beta a.py::t1"))
         << "what the run itself says does not count";
@@ -181,7 +183,7 @@ TEST_F(GapLogTest, AGapThatBlocksATestOnTwoDevicesIsPassedOnEach) {
     meets("r2", {hit_in("a.py::t")});
     ran("r3", {{"a.py::t", State::passed}});
     EXPECT_THAT(targets("r3"), testing::UnorderedElementsAre(true, false));
-    ASSERT_TRUE(log.put_hits("r3", {}, {passed_in("a.py::t")}));
+    ASSERT_TRUE(put("r3", {{}, {passed_in("a.py::t")}, {}}));
     ran("r4", {{"a.py::t", State::passed}}, {.device = "cuda"});
     EXPECT_THAT(targets("r4"), ElementsAre(true)) << "on mps it passed";
 }

@@ -1,5 +1,7 @@
 #include "runner/run/reporting.h"
 
+#include <fmt/format.h>
+
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
@@ -61,10 +63,15 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
 }
 
 Expected<void> report_run(store::Store& store, const archive::RunFolder& run) {
-    const auto logged =
+    auto logged =
         archive::read_for_gap_log(store, run.id).and_then([&](const archive::RunForGapLog& read) {
             return retry_while_busy(store, [&] { return archive::save_gap_log(store, read); });
         });
+    if (!logged && logged.error().kind == ErrorKind::interrupted) {
+        logged.error().advice =
+            fmt::format("{0} is stored; `runner report {0}` writes its reports", run.id);
+        return logged;
+    }
     if (!logged) note_gap_log(logged.error());
     const auto reported = write_reports(store, run.results, run.id, {});
     if (!reported) return tl::unexpected(reported.error());

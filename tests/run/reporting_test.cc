@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <chrono>
 #include <thread>
 
+#include "runner/base/exit_code.h"
 #include "runner/store/database.h"
 #include "runner/store/gaps.h"
 #include "tests/support/temp_tree.h"
@@ -88,6 +90,23 @@ TEST_F(Reporting, ComparesTheRunWithWhatWasWrittenWhileItWaited) {
     EXPECT_EQ(gaps->front().facts.key, graph);
     EXPECT_EQ(gaps->front().status, "fixed");
     EXPECT_EQ(gaps->front().closed_by, "r2");
+}
+
+TEST_F(Reporting, EndsIfItIsInterruptedWhileItWaits) {
+    store_run("r");
+    other.execute("BEGIN IMMEDIATE");
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &interrupt, &before), 0);
+    ::pthread_kill(::pthread_self(), SIGINT);
+    const auto reported = report("r");
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    other.execute("ROLLBACK");
+    ASSERT_FALSE(reported);
+    EXPECT_EQ(exit_code_of(reported.error().kind), ExitCode::interrupted);
+    EXPECT_TRUE(store.load_run("r")->end);
+    EXPECT_TRUE(report("r"));
 }
 
 }  // namespace

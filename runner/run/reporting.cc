@@ -31,7 +31,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     const fs::path folder = results / run->info.folder;
     const fs::path out = which.out.empty() ? folder : which.out;
     reports::ModelBuilder builder(*run, {folder, out});
-    WrittenReports reported;
+    WrittenReports reported{run->info, {}, {}};
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto render = [&]() -> Expected<void> {
         const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
@@ -78,9 +78,7 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run) {
     // A run that selected no test because of a wrong name must not hide earlier runs.
     const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
     const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
-    const auto stored = store.load_run(run.id);
-    if (!stored) return tl::unexpected(stored.error());
-    const bool is_apart = !stored->info.shard.empty() && archive::has_database(run.results);
+    const bool is_apart = !reported->info.shard.empty() && archive::has_database(run.results);
     if (!is_apart && (!misnamed || reported->model.totals.collected > 0))
         archive::point_latest(run);
     display::print_closing(reported->model, run.folder / "report.md");

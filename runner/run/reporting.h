@@ -21,6 +21,7 @@ struct ReportOptions {
 };
 
 struct WrittenReports {
+    store::RunInfo info;
     reports::ReportModel model;
     std::vector<reports::RenderedFile> files;
 };

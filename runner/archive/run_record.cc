@@ -192,6 +192,16 @@ Error no_start(const fs::path& folder) {
     return {ErrorKind::usage, "this record lacks the run's start", {}, file_of(folder).string()};
 }
 
+// A recorded attempt with what its files hold; nothing if they are gone.
+std::optional<store::JobResult> with_files(const RunRecord& record, const store::JobResult& known,
+                                           const fs::path& folder) {
+    auto again = read_attempt_again(known, record.info.framework, folder);
+    if (!again) return std::nullopt;
+    store::JobResult job = known;
+    job.record = std::move(*again);
+    return job;
+}
+
 }  // namespace
 
 Expected<void> record_run(const fs::path& folder, const store::RunInfo& info) {
@@ -267,14 +277,13 @@ Expected<void> each_recorded_module(const RunRecord& record, const fs::path& fol
     for (const std::string& path : record.modules) {
         store::StoredModule module{path, {}, {}, {}};
         for (const store::JobResult& known : record.attempts.at(path)) {
-            auto again = read_attempt_again(known, record.info.framework, folder);
-            if (!again) {
+            auto job = with_files(record, known, folder);
+            if (!job) {
                 // Nobody could tell what the attempts after it were made for.
                 if (auto accepted = on_gone(known); !accepted) return accepted;
                 break;
             }
-            module.attempts.push_back(known);
-            module.attempts.back().record = std::move(*again);
+            module.attempts.push_back(std::move(*job));
         }
         if (auto seen = see(std::move(module)); !seen) return seen;
     }
@@ -295,11 +304,9 @@ Expected<void> store_recorded(store::Store& store, const fs::path& folder) {
     for (const auto& [path, attempts] : record->attempts)
         for (const store::JobResult& known : attempts) {
             if (static_cast<size_t>(known.attempt) <= stored[path]) continue;
-            auto again = read_attempt_again(known, record->info.framework, folder);
-            if (!again) break;
-            store::JobResult job = known;
-            job.record = std::move(*again);
-            if (auto saved = store.save_job(record->info.id, job); !saved) return saved;
+            const auto job = with_files(*record, known, folder);
+            if (!job) break;
+            if (auto saved = store.save_job(record->info.id, *job); !saved) return saved;
         }
     return {};
 }

@@ -286,7 +286,8 @@ Expected<RebuildResult> rebuild(const fs::path& results, std::function<void(bool
         return fail(ErrorKind::usage, "no run folders here",
                     "name the results folder with --results", results.string());
     if (const auto existing = existing_results(results);
-        !existing && existing.error().kind == ErrorKind::usage && !shard_folders(results).empty())
+        !existing && existing.error().kind == ErrorKind::usage &&
+        !shard_folders(results).shards.empty())
         return tl::unexpected(existing.error());
     const auto lock = ResultsLock::acquire_exclusive(results);
     if (!lock) return tl::unexpected(lock.error());

@@ -44,7 +44,7 @@ bool has_database(const fs::path& results) {
 Expected<fs::path> existing_results(const fs::path& folder) {
     if (is_gone(folder)) return tl::unexpected(store::Store::gone(folder / "runner.db"));
     if (has_database(folder)) return folder;
-    if (!shard_folders(folder).empty())
+    if (!shard_folders(folder).shards.empty())
         return fail(
             ErrorKind::usage, "this folder only has shards, and no database holds them",
             "`runner runs` lists them; `runner merge FOLDER...` makes one run of all shards",

@@ -11,20 +11,32 @@ namespace compat::archive {
 
 namespace fs = std::filesystem;
 
-std::vector<ShardFolder> shard_folders(const fs::path& results) {
-    std::vector<ShardFolder> shards;
+ShardFolders shard_folders(const fs::path& results) {
+    ShardFolders found;
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(results / "runs", error))
-        if (auto info = read_run_info(entry.path()); info && !info->shard.empty())
-            shards.push_back({entry.path(), std::move(*info)});
-    std::sort(shards.begin(), shards.end(), [](const ShardFolder& a, const ShardFolder& b) {
-        return std::tie(a.info.started, a.info.id) > std::tie(b.info.started, b.info.id);
-    });
-    return shards;
+    for (fs::directory_iterator at(results / "runs", error), end; !error && at != end;
+         at.increment(error)) {
+        if (!has_record(at->path())) continue;
+        auto info = read_run_info(at->path());
+        if (!info)
+            found.errors.push_back(info.error());
+        else if (!info->shard.empty())
+            found.shards.push_back({at->path(), std::move(*info)});
+    }
+    if (error)
+        found.errors.push_back({ErrorKind::io,
+                                "cannot list the runs: " + error.message(),
+                                {},
+                                (results / "runs").string()});
+    std::sort(found.shards.begin(), found.shards.end(),
+              [](const ShardFolder& a, const ShardFolder& b) {
+                  return std::tie(a.info.started, a.info.id) > std::tie(b.info.started, b.info.id);
+              });
+    return found;
 }
 
 Expected<ShardFolder> find_shard(const fs::path& results, std::string_view name) {
-    auto shards = shard_folders(results);
+    auto shards = shard_folders(results).shards;
     std::erase_if(shards,
                   [](const auto& shard) { return shard.folder.filename() != shard.info.id; });
     auto names = store::Store::temporary();

@@ -17,8 +17,13 @@ struct ShardFolder {
     store::RunInfo info;
 };
 
-// The shards under `results`/runs, newest first. Folders without a readable record are left out.
-[[nodiscard]] std::vector<ShardFolder> shard_folders(const std::filesystem::path& results);
+struct ShardFolders {
+    std::vector<ShardFolder> shards;  // newest first
+    // Folders that cannot be listed, or whose record, perhaps of a shard, cannot be read.
+    std::vector<Error> errors;
+};
+// The shards under `results`/runs. Folders without a record are left out.
+[[nodiscard]] ShardFolders shard_folders(const std::filesystem::path& results);
 
 // The shard that a run's name means (Store::find_run). Errors: usage, naming the candidates.
 [[nodiscard]] Expected<ShardFolder> find_shard(const std::filesystem::path& results,

@@ -52,7 +52,7 @@ void print_shard(const archive::ShardFolder& shard) {
 Expected<ExitCode> list_runs(const config::Invocation& invocation) {
     const auto folder = config::results_folder(invocation);
     if (!folder) return tl::unexpected(folder.error());
-    auto shards = archive::shard_folders(*folder);
+    auto shards = archive::shard_folders(*folder).shards;
     if (shards.empty() || archive::has_database(*folder)) {
         const auto results = open_existing(invocation);
         if (!results) return tl::unexpected(results.error());

@@ -26,51 +26,36 @@ namespace {
 
 struct ShardRun {
     fs::path folder;
-    store::RunInfo info;
-    std::optional<store::RunEnd> end;
-    plan::Shard shard;
+    archive::RunRecord record;
 };
 
-Expected<void> read_shard(const fs::path& folder, std::vector<ShardRun>& into) {
-    const auto record = archive::read_record(folder);
-    if (!record) return tl::unexpected(record.error());
-    if (record->info.shard.empty())
-        return fail(ErrorKind::usage, "this run is not a shard", "merge runs made with --shard I/N",
-                    folder.string());
-    const auto shard = plan::parse_shard(record->info.shard);
-    if (!shard) return tl::unexpected(shard.error());
-    into.push_back({folder, record->info, record->end, *shard});
-    return {};
-}
-
 // The run of a run's folder, or every shard of a results folder.
-Expected<void> read_shards(const std::string& name, std::vector<ShardRun>& into) {
+Expected<void> find_shards(const std::string& name, std::vector<archive::ShardFolder>& into) {
     const fs::path folder = fs::absolute(name);
-    if (archive::has_record(folder)) return read_shard(folder, into);
+    if (archive::has_record(folder)) {
+        const auto info = archive::read_run_info(folder);
+        if (!info) return tl::unexpected(info.error());
+        if (info->shard.empty())
+            return fail(ErrorKind::usage, "this run is not a shard",
+                        "merge runs made with --shard I/N", folder.string());
+        into.push_back({folder, *info});
+        return {};
+    }
     std::error_code error;
     if (!fs::is_directory(folder / "runs", error))
         return fail(ErrorKind::usage, "this is no run's folder and no results folder",
                     "name a folder that `runner --shard I/N` wrote", folder.string());
+    auto found = archive::shard_folders(folder);
     // An unreadable record may be a shard's: an older run of that shard must not stand in for it.
-    for (fs::directory_iterator at(folder / "runs", error), end; !error && at != end;
-         at.increment(error)) {
-        if (!archive::has_record(at->path())) continue;
-        const auto info = archive::read_run_info(at->path());
-        if (!info) return tl::unexpected(info.error());
-        if (info->shard.empty()) continue;
-        if (auto read = read_shard(at->path(), into); !read) return read;
-    }
-    if (error)
-        return fail(ErrorKind::io, "cannot list the runs: " + error.message(), {},
-                    (folder / "runs").string());
+    if (!found.errors.empty()) return tl::unexpected(found.errors.front());
+    std::move(found.shards.begin(), found.shards.end(), std::back_inserter(into));
     return {};
 }
 
 // The newest of each shard of the plan of the newest of all.
-Expected<std::vector<ShardRun>> newest_plan(std::vector<ShardRun> shards) {
-    std::stable_sort(shards.begin(), shards.end(), [](const ShardRun& a, const ShardRun& b) {
-        return a.info.started > b.info.started;
-    });
+Expected<std::vector<ShardRun>> newest_plan(std::vector<archive::ShardFolder> shards) {
+    std::stable_sort(shards.begin(), shards.end(),
+                     [](const auto& a, const auto& b) { return a.info.started > b.info.started; });
     if (shards.empty())
         return fail(ErrorKind::usage, "no shards in these folders",
                     "merge runs made with --shard I/N");
@@ -82,23 +67,21 @@ Expected<std::vector<ShardRun>> newest_plan(std::vector<ShardRun> shards) {
         };
         return compared(info) == compared(newest);
     };
-    const size_t count = shards.front().shard.count;
-    std::map<size_t, ShardRun> chosen;
+    size_t count = 0;
+    std::map<size_t, archive::ShardFolder> chosen;
     std::vector<std::string> others;
     for (auto& shard : shards) {
-        if (fits(shard.info) && shard.shard.count == count)
-            chosen.try_emplace(shard.shard.index, std::move(shard));
+        const auto part = plan::parse_shard(shard.info.shard);
+        if (!part) return tl::unexpected(part.error());
+        if (count == 0) count = part->count;
+        if (fits(shard.info) && part->count == count)
+            chosen.try_emplace(part->index, std::move(shard));
         else
             others.push_back(fmt::format("{} ({})", shard.info.id, shard.info.shard));
     }
     std::vector<std::string> missing, incomplete;
-    for (size_t i = 1; i <= count; ++i) {
-        const auto shard = chosen.find(i);
-        if (shard == chosen.end())
-            missing.push_back(fmt::format("{}/{}", i, count));
-        else if (!shard->second.end || !shard->second.end->complete)
-            incomplete.push_back(shard->second.info.id);
-    }
+    for (size_t i = 1; i <= count; ++i)
+        if (!chosen.contains(i)) missing.push_back(fmt::format("{}/{}", i, count));
     if (!missing.empty())
         return fail(
             ErrorKind::usage, fmt::format("shards are missing: {}", fmt::join(missing, ", ")),
@@ -107,12 +90,17 @@ Expected<std::vector<ShardRun>> newest_plan(std::vector<ShardRun> shards) {
                 : fmt::format("these are of another plan: {}; shards fit together where suite, "
                               "targets, settings and known durations are the same",
                               fmt::join(others, ", ")));
+    std::vector<ShardRun> plan;
+    for (const auto& [index, shard] : chosen) {
+        auto record = archive::read_record(shard.folder);
+        if (!record) return tl::unexpected(record.error());
+        if (!record->end || !record->end->complete) incomplete.push_back(record->info.id);
+        plan.push_back({shard.folder, std::move(*record)});
+    }
     if (!incomplete.empty())
         return fail(ErrorKind::usage,
                     fmt::format("shards are not complete: {}", fmt::join(incomplete, ", ")),
                     "`runner resume RUN` continues each of them");
-    std::vector<ShardRun> plan;
-    for (auto& [index, shard] : chosen) plan.push_back(std::move(shard));
     return plan;
 }
 
@@ -128,9 +116,10 @@ Expected<void> copy_files(const fs::path& shard, const fs::path& to) {
 }
 
 Error lacks_attempt(const ShardRun& shard, const std::string& module, int attempt) {
-    return {ErrorKind::usage,
-            fmt::format("shard {} lacks attempt {} at {}", shard.info.shard, attempt, module),
-            "copy its folder again, or run this shard again", shard.folder.string()};
+    return {
+        ErrorKind::usage,
+        fmt::format("shard {} lacks attempt {} at {}", shard.record.info.shard, attempt, module),
+        "copy its folder again, or run this shard again", shard.folder.string()};
 }
 
 // A record from which a line was lost would make a run that lacks tests.
@@ -149,13 +138,11 @@ Expected<void> check_attempts(const ShardRun& shard, const store::StoredModule& 
 // Reads the files from their copies in `copies`.
 Expected<void> each_module(const ShardRun& shard, const fs::path& copies,
                            const store::SeeModule& see) {
-    const auto record = archive::read_record(shard.folder);
-    if (!record) return tl::unexpected(record.error());
     const auto on_gone = [&](const store::JobResult& job) -> Expected<void> {
         return tl::unexpected(lacks_attempt(shard, job.record.path, job.attempt));
     };
     return archive::each_recorded_module(
-        *record, copies, on_gone, [&](store::StoredModule module) -> Expected<void> {
+        shard.record, copies, on_gone, [&](store::StoredModule module) -> Expected<void> {
             if (auto checked = check_attempts(shard, module); !checked) return checked;
             return see(std::move(module));
         });
@@ -172,9 +159,9 @@ Expected<void> record_module(const fs::path& folder, const store::StoredModule& 
 
 Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
                                 const config::Invocation& invocation) {
-    std::vector<ShardRun> found;
+    std::vector<archive::ShardFolder> found;
     for (const auto& name : folders)
-        if (auto read = read_shards(name, found); !read) return tl::unexpected(read.error());
+        if (auto listed = find_shards(name, found); !listed) return tl::unexpected(listed.error());
     const auto shards = newest_plan(std::move(found));
     if (!shards) return tl::unexpected(shards.error());
     const auto settings = config::Settings::resolve(invocation, nullptr);
@@ -184,8 +171,9 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
     run.results = fs::absolute(settings->text(Setting::results));
     auto store = archive::open_results(run.results);
     if (!store) return tl::unexpected(store.error());
-    store::RunInfo info = shards->front().info;
-    for (const auto& shard : *shards) info.started = std::max(info.started, shard.info.started);
+    store::RunInfo info = shards->front().record.info;
+    for (const auto& shard : *shards)
+        info.started = std::max(info.started, shard.record.info.started);
     run.started = info.started;
     run.id = make_run_id(info.series, run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
@@ -204,7 +192,7 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
     store::RunEnd& end = merged.end.emplace();
     std::vector<ExitCode> codes;
     for (const auto& shard : *shards) {
-        const store::RunEnd& its = *shard.end;
+        const store::RunEnd& its = *shard.record.end;
         end.finished = std::max(end.finished, its.finished);
         end.duration_s = std::max(end.duration_s, its.duration_s);
         end.complete = end.complete && its.complete;

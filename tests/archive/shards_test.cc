@@ -56,10 +56,13 @@ TEST_F(ShardsTest, FoldersAreListedNewestFirst) {
     write_run("s_3", "", 3);
     fs::create_directories(results() / "runs" / "without a record");
     tree_.write("results/runs/cut off/record.jsonl", R"({"event":"ru)");
-    const auto shards = shard_folders(results());
+    const auto [shards, errors] = shard_folders(results());
     ASSERT_EQ(shards.size(), 2u);
     EXPECT_EQ(shards[0].info.id, "s_2");
     EXPECT_EQ(shards[1].folder, results() / "runs" / "s_1");
+    ASSERT_EQ(errors.size(), 1u);
+    EXPECT_EQ(errors[0].where, (results() / "runs/cut off/record.jsonl").string());
+    EXPECT_EQ(shard_folders(results() / "none").errors.size(), 1u);
 }
 
 TEST_F(ShardsTest, NamesAreThoseOfRuns) {

@@ -5,11 +5,39 @@
 #include <algorithm>
 #include <tuple>
 
-#include "runner/archive/run_record.h"
+#include "runner/archive/run_folder.h"
 
 namespace compat::archive {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+tl::unexpected<Error> lacks_attempt(const RunRecord& record, const fs::path& folder,
+                                    const std::string& module, int attempt) {
+    return fail(ErrorKind::usage,
+                fmt::format("shard {} lacks attempt {} at {}", record.info.shard, attempt, module),
+                "copy its folder again, or run this shard again", folder.string());
+}
+
+// A record from which a line was lost would make a run that lacks tests.
+Expected<void> check_attempts(const RunRecord& record, const fs::path& folder,
+                              const store::StoredModule& module) {
+    int attempt = 0;
+    for (const auto& job : module.attempts)
+        if (job.attempt != ++attempt) return lacks_attempt(record, folder, module.path, attempt);
+    // Until a shard is complete its runner may have ended before it recorded an attempt.
+    if (!record.end || !record.end->complete) return {};
+    // Their names do not depend on the kind.
+    const auto next = attempt_names(module.path, ++attempt, AttemptKind::whole);
+    std::error_code error;
+    const auto exists = [&](const fs::path& file) { return fs::exists(folder / file, error); };
+    if (attempt == 1 || exists(next.log) || exists(next.events) || exists(next.devices))
+        return lacks_attempt(record, folder, module.path, attempt);
+    return {};
+}
+
+}  // namespace
 
 ShardFolders shard_folders(const fs::path& results) {
     ShardFolders found;
@@ -49,20 +77,26 @@ Expected<ShardFolder> find_shard(const fs::path& results, std::string_view name)
                          [&](const auto& shard) { return shard.info.id == *id; });
 }
 
+Expected<void> each_shard_module(const RunRecord& record, const fs::path& folder,
+                                 const fs::path& files, const store::SeeModule& see) {
+    const auto on_gone = [&](const store::JobResult& job) -> Expected<void> {
+        return lacks_attempt(record, folder, job.record.path, job.attempt);
+    };
+    return each_recorded_module(
+        record, files, on_gone, [&](store::StoredModule module) -> Expected<void> {
+            if (auto checked = check_attempts(record, folder, module); !checked) return checked;
+            return see(std::move(module));
+        });
+}
+
 Expected<store::Store> load_shard(const fs::path& folder) {
     const auto record = read_record(folder);
     if (!record) return tl::unexpected(record.error());
     auto store = store::Store::temporary();
     if (!store) return store;
-    const auto on_gone = [&](const store::JobResult& job) -> Expected<void> {
-        return fail(
-            ErrorKind::usage,
-            fmt::format("the files of attempt {} at {} are gone", job.attempt, job.record.path),
-            "run this shard again", folder.string());
-    };
     const auto added =
         store->add_run({record->info, record->end, 0}, [&](const store::SeeModule& see) {
-            return each_recorded_module(*record, folder, on_gone, see);
+            return each_shard_module(*record, folder, folder, see);
         });
     if (!added) return tl::unexpected(added.error());
     return store;

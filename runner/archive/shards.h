@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/archive/run_record.h"
 #include "runner/base/error.h"
 #include "runner/store/store.h"
 
@@ -29,8 +30,16 @@ struct ShardFolders {
 [[nodiscard]] Expected<ShardFolder> find_shard(const std::filesystem::path& results,
                                                std::string_view name);
 
-// A temporary database that holds the shard alone, read from its folder. Errors: usage, where
-// files are gone.
+// Each module of the shard in `folder`, with its attempts as their files in `files` (the folder or
+// a copy) are read by today's parsers. Errors: usage, where an attempt or one of its files is
+// missing. A complete shard lacks no module and no last attempt either.
+[[nodiscard]] Expected<void> each_shard_module(const RunRecord& record,
+                                               const std::filesystem::path& folder,
+                                               const std::filesystem::path& files,
+                                               const store::SeeModule& see);
+
+// A temporary database that holds the shard alone, read from its folder. Errors: as
+// each_shard_module's.
 [[nodiscard]] Expected<store::Store> load_shard(const std::filesystem::path& folder);
 
 // The id of a run in the database. Errors: those of Store::find_run; usage, where `name` means a

@@ -115,39 +115,6 @@ Expected<void> copy_files(const fs::path& shard, const fs::path& to) {
     return {};
 }
 
-Error lacks_attempt(const ShardRun& shard, const std::string& module, int attempt) {
-    return {
-        ErrorKind::usage,
-        fmt::format("shard {} lacks attempt {} at {}", shard.record.info.shard, attempt, module),
-        "copy its folder again, or run this shard again", shard.folder.string()};
-}
-
-// A record from which a line was lost would make a run that lacks tests.
-Expected<void> check_attempts(const ShardRun& shard, const store::StoredModule& module) {
-    int attempt = 0;
-    for (const auto& job : module.attempts)
-        if (job.attempt != ++attempt)
-            return tl::unexpected(lacks_attempt(shard, module.path, attempt));
-    std::error_code error;
-    const auto next = archive::attempt_names(module.path, attempt + 1, AttemptKind::whole);
-    if (attempt == 0 || fs::exists(shard.folder / next.log, error))
-        return tl::unexpected(lacks_attempt(shard, module.path, attempt + 1));
-    return {};
-}
-
-// Reads the files from their copies in `copies`.
-Expected<void> each_module(const ShardRun& shard, const fs::path& copies,
-                           const store::SeeModule& see) {
-    const auto on_gone = [&](const store::JobResult& job) -> Expected<void> {
-        return tl::unexpected(lacks_attempt(shard, job.record.path, job.attempt));
-    };
-    return archive::each_recorded_module(
-        shard.record, copies, on_gone, [&](store::StoredModule module) -> Expected<void> {
-            if (auto checked = check_attempts(shard, module); !checked) return checked;
-            return see(std::move(module));
-        });
-}
-
 Expected<void> record_module(const fs::path& folder, const store::StoredModule& module) {
     auto recorded = archive::record_plan(folder, {module.path});
     for (const store::JobResult& job : module.attempts)
@@ -211,7 +178,10 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
             return see(std::move(module));
         };
         for (const auto& shard : *shards)
-            if (auto read = each_module(shard, run.folder, record_and_see); !read) return read;
+            if (auto read = archive::each_shard_module(shard.record, shard.folder, run.folder,
+                                                       record_and_see);
+                !read)
+                return read;
         output.hold();
         return archive::record_end(run.folder, end);
     });

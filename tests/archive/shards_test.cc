@@ -90,7 +90,23 @@ TEST_F(ShardsTest, ShardWithoutAnAttemptsFilesIsNotLoaded) {
     fs::remove(folder / "modules/m.py/1.events.jsonl");
     const auto store = load_shard(folder);
     ASSERT_FALSE(store);
-    EXPECT_EQ(store.error().message, "the files of attempt 1 at m.py are gone");
+    EXPECT_EQ(store.error().message, "shard 1/2 lacks attempt 1 at m.py");
+}
+
+TEST_F(ShardsTest, CompleteShardHasALineForEachAttempt) {
+    const fs::path folder = write_run("s_1", "1/2", 1);
+    for (const auto* file : {"2.log", "2.events.jsonl", "2.devices.jsonl"}) {
+        const auto left = tree_.write("results/runs/s_1/modules/m.py/" + std::string(file), "");
+        const auto store = load_shard(folder);
+        ASSERT_FALSE(store) << file;
+        EXPECT_EQ(store.error().message, "shard 1/2 lacks attempt 2 at m.py");
+        fs::remove(left);
+    }
+    EXPECT_TRUE(load_shard(folder));
+    // `resume` reads the files of an attempt that was not recorded.
+    tree_.write("results/runs/s_1/modules/m.py/2.log", "");
+    ASSERT_TRUE(record_reopened(folder));
+    EXPECT_TRUE(load_shard(folder));
 }
 
 TEST_F(ShardsTest, ShardsNeedNoDatabaseAndOtherRunsDo) {

@@ -166,6 +166,8 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
         end.accounting_closed = end.accounting_closed && its.accounting_closed;
         end.mismatches.insert(end.mismatches.end(), its.mismatches.begin(), its.mismatches.end());
         if (end.not_run_reason.empty()) end.not_run_reason = its.not_run_reason;
+        // Kept, not computed from the files: they do not hold --flaky-fails, names that no test
+        // has, or trouble with the disk.
         codes.push_back(static_cast<ExitCode>(its.exit_code));
     }
     const ExitCode code = worst(codes);

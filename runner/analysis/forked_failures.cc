@@ -44,13 +44,19 @@ bool is_in(const std::string& file, std::string_view module) {
            (file.size() == module.size() || file[file.size() - module.size() - 1] == '/');
 }
 
+// Whether the failure says that a network is missing. That is true of all modules or of none,
+// wherever they notice it, so all these failures count as one signature.
+bool misses_network(const Failure& failure) {
+    return failure.diagnosis && failure.diagnosis->cause == Cause::hub;
+}
+
 bool needs_own_confirmation(const Failure& failure, std::string_view module) {
     if (failure.signature.empty() || !failure.diagnosis) return true;
     if (std::find(kCausesOfForks.begin(), kCausesOfForks.end(), failure.diagnosis->cause) !=
         kCausesOfForks.end())
         return true;
     const parsers::Frame* frame = parsers::signature_frame(failure);
-    if (!frame || is_in(frame->file, module)) return true;
+    if (!frame || (is_in(frame->file, module) && !misses_network(failure))) return true;
     // Signatures use only the beginning of a long message, too.
     return RE2::PartialMatch(failure.type + ": " + failure.message.substr(0, 4096),
                              words_of_forks()) ||
@@ -71,7 +77,9 @@ void each_failure(const CaseRecord& test, Visit visit) {
 
 std::set<std::string> signatures_of(const CaseRecord& test) {
     std::set<std::string> all;
-    each_failure(test, [&](const Failure& failure) { all.insert(failure.signature); });
+    each_failure(test, [&](const Failure& failure) {
+        all.insert(misses_network(failure) ? std::string(name_of(Cause::hub)) : failure.signature);
+    });
     return all;
 }
 

@@ -24,9 +24,16 @@ void Executor::release() {
 }
 
 void Executor::add(std::vector<Job> jobs) {
-    const size_t first = jobs_.size();
-    for (Job& job : jobs) jobs_.push_back(std::move(job));
-    for (size_t i = jobs_.size(); i > first; --i) waiting_.push_front(i - 1);
+    std::vector<size_t> first;
+    for (Job& job : jobs) {
+        const size_t index = jobs_.size();
+        if (job.last)
+            waiting_.push_back(index);
+        else
+            first.push_back(index);
+        jobs_.push_back(std::move(job));
+    }
+    waiting_.insert(waiting_.begin(), first.begin(), first.end());
 }
 
 void Executor::start_more() {

@@ -39,8 +39,8 @@ class Executor {
     // Emits RunStarted and starts the first jobs; with `hold`, `release` starts them. Call once.
     void begin(std::vector<Job> jobs, bool hold = false);
     void release();
-    // Adds jobs before all waiting ones; their indices follow the last one. Call only from the sink
-    // during a JobFinished.
+    // Adds jobs before all waiting ones, or after them (`Job::last`); their indices follow the last
+    // one. Call only from the sink during a JobFinished.
     void add(std::vector<Job> jobs);
     // Ends children that exceed a limit or whose log fails, and continues terminations. Call at
     // `next_deadline()` and after each scan of processes.

@@ -32,6 +32,7 @@ struct Job {
     int attempt = 1;                 // at this module, from 1
     std::string id;       // the value of COMPAT_JOB in `env`, which identifies its processes
     bool warm = false;    // may be forked from the zygote
+    bool last = false;    // added to a run, it starts after all waiting jobs
     bool helper = false;  // serves all jobs: its descendants belong to other jobs
 };
 

@@ -6,18 +6,20 @@
 
 namespace compat::plan {
 
-void Confirmations::add_result(const std::set<std::string>& forked, const std::set<std::string>& fresh) {
+void Confirmations::add_result(const std::set<std::string>& forked,
+                               const std::set<std::string>& fresh) {
     for (const std::string& signature : forked)
         (fresh.contains(signature) ? confirmed_ : refuted_).insert(signature);
 }
 
 std::vector<std::vector<std::string>> Confirmations::choose(
-    const std::vector<UnconfirmedModule>& modules) const {
+    const std::vector<UnconfirmedModule>& modules, std::set<std::string> claimed) const {
     std::vector<std::set<std::string>> open(modules.size());  // signatures to confirm, by module
     for (size_t i = 0; i < modules.size(); ++i)
         for (const ForkedFailure& failure : modules[i].failures)
             for (const std::string& signature : failure.signatures)
-                if (!confirmed_.contains(signature) || refuted_.contains(signature))
+                if (!claimed.contains(signature) &&
+                    (!confirmed_.contains(signature) || refuted_.contains(signature)))
                     open[i].insert(signature);
 
     std::vector<size_t> order(modules.size());
@@ -28,7 +30,6 @@ std::vector<std::vector<std::string>> Confirmations::choose(
     });
 
     std::vector<std::vector<std::string>> chosen(modules.size());
-    std::set<std::string> claimed;
     for (const size_t i : order) {
         const auto is_due = [&](const std::string& signature) {
             return open[i].contains(signature) &&

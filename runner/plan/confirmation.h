@@ -30,9 +30,11 @@ class Confirmations {
     void add_result(const std::set<std::string>& forked, const std::set<std::string>& fresh);
 
     // For each module the ids that its fresh process must run, none if other modules confirm its
-    // failures. Few modules are chosen: those with most signatures first, then by path.
+    // failures. Few modules are chosen: those with most signatures first, then by path. Fresh
+    // processes that are under way or waiting confirm the signatures `claimed`, whatever has been
+    // said about them so far.
     [[nodiscard]] std::vector<std::vector<std::string>> choose(
-        const std::vector<UnconfirmedModule>& modules) const;
+        const std::vector<UnconfirmedModule>& modules, std::set<std::string> claimed = {}) const;
 
   private:
     std::set<std::string> confirmed_;

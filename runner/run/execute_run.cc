@@ -88,6 +88,7 @@ class Jobs {
         job.test_timeout = ready_.settings.test_timeout();
         job.memory_bytes = ready_.suite.limits.memory_bytes;
         job.warm = assignment.number == 1;
+        job.last = assignment.confirms;
         assignments_.push_back(std::move(assignment));
         return job;
     }

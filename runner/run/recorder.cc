@@ -190,17 +190,39 @@ Assignment Recorder::assign(size_t module, plan::AttemptRequest request) {
     assignment.only =
         request.kind == AttemptKind::whole ? modules_[module].only : std::move(request.only);
     ++under_way_;
+    first_under_way_ += assignment.number == 1;
+    if (assignment.number > 1) repeated_.insert(module);
     return assignment;
 }
 
 Step Recorder::decide(size_t module) {
     const plan::AttemptLimits limits = limits_now();
     auto next = plan::next_attempt(history(module, Deferring::confirmable_by_others), limits);
-    if (next) return {assign(module, std::move(*next)), {}};
+    if (next) {
+        const bool confirms = is_confirmation(module, *next);
+        if (confirms) claim(module, next->only);
+        Assignment assignment = assign(module, std::move(*next));
+        assignment.confirms = confirms;
+        return {std::move(assignment), {}};
+    }
     if (!plan::next_attempt(history(module, Deferring::nothing), limits))
         return {{}, close(module)};
     waiting_.insert(module);
     return {};
+}
+
+// Whether it repeats, in a fresh process, only what failed in the module's fork.
+bool Recorder::is_confirmation(size_t module, const plan::AttemptRequest& request) const {
+    const auto jobs = open_.find(module);
+    return request.kind == AttemptKind::again && settings_.limits.retries == 0 &&
+           settings_.limits.maxfail == 0 && jobs != open_.end() &&
+           jobs->second.front().record.forked;
+}
+
+void Recorder::claim(size_t module, const std::vector<std::string>& ids) {
+    const std::set<std::string_view> confirming(ids.begin(), ids.end());
+    for (const auto& test : open_.at(module).front().record.cases)
+        if (confirming.contains(test.id)) claimed_.merge(analysis::signatures_of(test));
 }
 
 plan::UnconfirmedModule Recorder::unconfirmed(size_t module) const {
@@ -214,21 +236,35 @@ plan::UnconfirmedModule Recorder::unconfirmed(size_t module) const {
 }
 
 std::vector<Step> Recorder::assign_confirmations() {
-    std::vector<Step> steps;
-    if (under_way_ > 0 || trouble_) return steps;
+    if (first_under_way_ > 0 || trouble_) return {};
+    if (!std::exchange(has_chosen_, true)) {
+        std::vector<size_t> once;  // others wait or not depending on when their repeats ended
+        std::set_difference(waiting_.begin(), waiting_.end(), repeated_.begin(), repeated_.end(),
+                            std::back_inserter(once));
+        auto steps = choose_confirmations(once, claimed_);
+        if (!steps.empty()) return steps;
+    }
+    if (under_way_ > 0) return {};
     const std::vector<size_t> waiting(waiting_.begin(), waiting_.end());
+    auto steps = choose_confirmations(waiting, {});
+    if (!steps.empty()) return steps;
+    for (const size_t module : waiting) steps.push_back({{}, close(module)});
+    waiting_.clear();
+    return steps;
+}
+
+std::vector<Step> Recorder::choose_confirmations(const std::vector<size_t>& waiting,
+                                                 const std::set<std::string>& claimed) {
     std::vector<plan::UnconfirmedModule> modules;
     for (const size_t module : waiting) modules.push_back(unconfirmed(module));
-    auto chosen = confirmations_.choose(modules);
-    const bool confirmed =
-        std::all_of(chosen.begin(), chosen.end(), [](const auto& ids) { return ids.empty(); });
+    auto chosen = confirmations_.choose(modules, claimed);
+    std::vector<Step> steps;
     for (size_t i = 0; i < waiting.size(); ++i) {
-        if (chosen[i].empty() && !confirmed) continue;
+        if (chosen[i].empty()) continue;
         waiting_.erase(waiting[i]);
-        if (confirmed)
-            steps.push_back({{}, close(waiting[i])});
-        else
-            steps.push_back({assign(waiting[i], {AttemptKind::again, std::move(chosen[i])}), {}});
+        Assignment assignment = assign(waiting[i], {AttemptKind::again, std::move(chosen[i])});
+        assignment.confirms = true;
+        steps.push_back({std::move(assignment), {}});
     }
     return steps;
 }
@@ -297,6 +333,7 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
     if (finished.infrastructure_error && !trouble_) trouble_ = finished.infrastructure_error;
     save(module, std::move(result));
     --under_way_;
+    first_under_way_ -= assignment.number == 1;
     const bool ours = finished.end.kind == ProcessEnd::Kind::stopped ||
                       finished.end.kind == ProcessEnd::Kind::spawn_failed;
     std::vector<Step> steps;

@@ -29,6 +29,8 @@ struct Assignment {
     int number = 1;     // counts from 1
     AttemptKind kind = AttemptKind::whole;
     std::vector<std::string> only;  // ids; of a whole attempt, the module's own
+    // Repeats in a fresh process what failed in a fork. It imports everything again and can wait.
+    bool confirms = false;
 };
 
 // A module's next attempt, or its result. Neither while other modules may confirm the failures of
@@ -93,9 +95,14 @@ class Recorder {
     [[nodiscard]] bool confirms_once() const;
     [[nodiscard]] Assignment assign(size_t module, plan::AttemptRequest request);
     [[nodiscard]] Step decide(size_t module);
-    // The steps of waiting modules once no attempt runs: only then does the choice not depend on
-    // which module ended first.
+    // The steps of waiting modules. The choice does not depend on which module ended first: it is
+    // made when every module has had its first attempt, for those that have had no other, and from
+    // then on when no attempt is under way.
     [[nodiscard]] std::vector<Step> assign_confirmations();
+    [[nodiscard]] std::vector<Step> choose_confirmations(const std::vector<size_t>& waiting,
+                                                         const std::set<std::string>& claimed);
+    [[nodiscard]] bool is_confirmation(size_t module, const plan::AttemptRequest& request) const;
+    void claim(size_t module, const std::vector<std::string>& ids);
     [[nodiscard]] plan::UnconfirmedModule unconfirmed(size_t module) const;
     void add_result(size_t module);
     void save(size_t module, store::JobResult result);
@@ -110,7 +117,11 @@ class Recorder {
     std::vector<archive::PlannedModule> modules_;
     std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
     std::set<size_t> waiting_;                              // those of them that others may confirm
-    std::int64_t under_way_ = 0;  // attempts that were asked for and have not ended
+    std::int64_t under_way_ = 0;        // attempts that were asked for and have not ended
+    std::int64_t first_under_way_ = 0;  // those of them that are their module's first
+    std::set<size_t> repeated_;         // modules with a later attempt in this sitting
+    bool has_chosen_ = false;           // which modules confirm what others share
+    std::set<std::string> claimed_;     // signatures that modules confirm for themselves
     plan::Confirmations confirmations_;
     analysis::RunFacts facts_;
     std::int64_t failed_ = 0;

@@ -78,6 +78,21 @@ TEST(ForkedFailures, ErrorsOfTheModulesFileNeedTheirOwnModule) {
     EXPECT_TRUE(needs_own_confirmation(CaseRecord(), kModule)) << "an unexpected success";
 }
 
+TEST(ForkedFailures, AMissingNetworkIsOneFailureWhereverItIsNoticed) {
+    const auto in_module = test_with(
+        failure("ConnectionError", "Couldn't reach 'org/images' on the Hub (OfflineModeIsEnabled)",
+                "/src/tests/test_a.py"));
+    const auto in_library =
+        test_with(failure("OSError",
+                          "We couldn't connect to 'https://huggingface.co' to load the files, and "
+                          "couldn't find them in the cached files."));
+    EXPECT_FALSE(needs_own_confirmation(in_module, kModule));
+    EXPECT_EQ(signatures_of(in_module), signatures_of(in_library));
+    EXPECT_TRUE(needs_own_confirmation(
+        test_with(failure("ConnectionError", "Couldn't reach the Hub: too many open files")),
+        kModule));
+}
+
 TEST(ForkedFailures, OneFailureThatNeedsItsOwnModuleIsEnough) {
     CaseRecord test = test_with(failure("OSError", "no hub"));
     const CaseRecord hang = test_with(failure("TimeoutError", ""));

@@ -69,17 +69,20 @@ TEST_F(ExecutorTest, StartsAddedJobsBeforeWaitingOnes) {
         const auto* end = std::get_if<JobFinished>(&event);
         if (!end) return;
         finished.push_back(running->job(end->job).name);
-        if (end->job == 0) running->add({named("a again"), named("a alone")});
+        if (end->job != 0) return;
+        Job last = named("a last");
+        last.last = true;
+        running->add({named("a again"), last, named("a alone")});
     });
     running = &chain;
     chain.begin({named("a"), named("b")});
-    for (const auto* name : {"a", "a again", "a alone", "b"}) {
+    for (const auto* name : {"a", "a again", "a alone", "b", "a last"}) {
         EXPECT_FALSE(chain.done());
         fakes.end(name);
     }
     EXPECT_TRUE(chain.done());
-    EXPECT_THAT(fakes.order, ElementsAre("a", "a again", "a alone", "b"));
-    EXPECT_THAT(finished, ElementsAre("a", "a again", "a alone", "b"));
+    EXPECT_THAT(fakes.order, ElementsAre("a", "a again", "a alone", "b", "a last"));
+    EXPECT_THAT(finished, ElementsAre("a", "a again", "a alone", "b", "a last"));
 }
 
 TEST_F(ExecutorTest, StartsJobsInOrderUpToTheParallelLimit) {

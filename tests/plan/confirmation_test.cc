@@ -54,6 +54,13 @@ TEST(Confirmation, EveryModuleConfirmsARefutedSignature) {
                 ElementsAre(ElementsAre("a.py::0"), ElementsAre("b.py::0", "b.py::1")));
 }
 
+TEST(Confirmation, WhatIsClaimedIsNotChosenWhateverIsKnownOfIt) {
+    Confirmations known;
+    known.add_result({"S"}, {"other"});
+    const std::vector modules{module("a.py", {{"S"}}), module("b.py", {{"S"}, {"T"}})};
+    EXPECT_THAT(known.choose(modules, {"S"}), ElementsAre(IsEmpty(), ElementsAre("b.py::1")));
+}
+
 TEST(Confirmation, TheChoiceDoesNotDependOnTheOrderOfModules) {
     std::vector modules{module("a.py", {{"S"}, {"T"}}), module("b.py", {{"S"}}),
                         module("c.py", {{"U"}, {"T"}}), module("d.py", {{"U"}})};

@@ -75,7 +75,7 @@ class RecorderTest : public testing::Test {
             if (state != State::passed)
                 end["failure"] = {
                     {"type", "OSError"},
-                    {"message", message},
+                    {"message", messages.contains(name) ? messages.at(name) : message},
                     {"traceback", ""},
                     {"frames",
                      json::array(
@@ -119,7 +119,8 @@ class RecorderTest : public testing::Test {
     }
 
     test::TempTree tree;
-    std::string message = "no hub";  // of every failure
+    std::string message = "no hub";               // of every failure
+    std::map<std::string, std::string> messages;  // of a test's, by name
     store::Store store = *store::Store::temporary();
     std::vector<archive::PlannedModule> modules;
 };
@@ -207,6 +208,33 @@ TEST_F(RecorderTest, FailuresThatAForkMayCauseAreConfirmedByTheirOwnModule) {
         EXPECT_THAT(step.next->only, ElementsAre(modules[module].path + "::x"));
     }
 }
+
+// Whether module 0 ends its confirmation before module 2 its first attempt, and y's state in it.
+class ModuleUnderConfirmation : public RecorderTest,
+                                public testing::WithParamInterface<std::tuple<bool, State>> {};
+
+// Because of x module 0 confirms itself; it shares y with module 1, and nobody else has z.
+TEST_P(ModuleUnderConfirmation, OthersAreChosenRegardless) {
+    const auto [ends_early, repeated] = GetParam();
+    messages = {{"x", "database is locked"}, {"z", "no such model"}};
+    auto r = confirming_once();
+    const Step itself = ended(r, first(0), {{"x", State::errored}, {"y", State::errored}});
+    ASSERT_TRUE(itself.next);
+    EXPECT_THAT(itself.next->only, ElementsAre("a.py::x", "a.py::y"));
+    EXPECT_TRUE(itself.next->confirms);
+    EXPECT_TRUE(waits(ended(r, first(1), {{"y", State::errored}, {"z", State::errored}})));
+    if (ends_early) (void)all_steps(r, *itself.next, {{"x", State::errored}, {"y", repeated}});
+    const auto all_ran = all_steps(r, first(2), kPasses);
+    ASSERT_EQ(all_ran.size(), 2u);
+    ASSERT_TRUE(all_ran[1].next);
+    EXPECT_EQ(all_ran[1].next->module, 1u);
+    EXPECT_THAT(all_ran[1].next->only, ElementsAre("b.py::z")) << "module 0 confirms y";
+    EXPECT_TRUE(all_ran[1].next->confirms);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorder, ModuleUnderConfirmation,
+                         testing::Combine(testing::Bool(),
+                                          testing::Values(State::errored, State::passed)));
 
 TEST_F(RecorderTest, WithRetriesEveryModuleConfirmsAtOnce) {
     auto r = confirming_once({.retries = 1});

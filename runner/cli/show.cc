@@ -31,7 +31,12 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     const auto seen =
         results.store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
             model.add(module);
-            for (const auto& test : model.view(std::move(module)).cases) {
+            const reports::ModuleView view = model.view(std::move(module));
+            if (view.attempts == 0)
+                print("    {} {}{}
+", parsers::name_of(view.outcome), printable(view.path),
+                      view.reason.empty() ? "" : ": " + printable(view.reason));
+            for (const auto& test : view.cases) {
                 const bool quiet = test.state == parsers::State::passed ||
                                    test.state == parsers::State::skipped ||
                                    test.state == parsers::State::xfailed;
@@ -48,6 +53,8 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
         for (const auto& [cause, tests] : reports::causes_by_tests(whole))
             print("{} of {}: {}\n", counted(tests, "test"), cause, reports::cause_means(cause));
         display::print_closing(whole, folder / "report.md");
+        if (!whole.run.complete && !whole.run.imported)
+            display::print_resume_hint(id, results.folder);
         return ExitCode::ok;
     });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/display/columns.h"
 #include "runner/display/display.h"
@@ -69,33 +70,47 @@ std::string device_sentence(const reports::ReportModel& model) {
                        totals.count(parsers::State::passed) + totals.count(parsers::State::failed));
 }
 
+// "69 passed + 1 failed"
+std::string sum_of(const std::array<long, parsers::kStateNames.size()>& counts) {
+    if (std::all_of(counts.begin(), counts.end(), [](long count) { return count == 0; }))
+        return "0";
+    std::string sum = count_words(counts);
+    for (size_t at = 0; (at = sum.find(", ", at)) != std::string::npos;) sum.replace(at, 2, " + ");
+    return sum;
+}
+
+std::string accounting_words(const reports::ReportModel& model) {
+    if (const size_t mismatches = model.accounting.mismatches.size(); !model.accounting.closed)
+        return fmt::format("; NOT all accounted for, {} mismatch{}:", mismatches,
+                           mismatches == 1 ? "" : "es");
+    if (model.modules_without_result == 0) return ", all accounted for";
+    return fmt::format("; the tests of {} without a result are not counted",
+                       counted(model.modules_without_result, "module"));
+}
+
 }  // namespace
 
 void print_closing(const reports::ReportModel& model, const fs::path& report) {
     const auto& totals = model.totals;
     std::array<long, parsers::kStateNames.size()> counts{};
-    std::string sum;
-    for (size_t i = 0; i < counts.size(); ++i) {
-        counts[i] = totals.states[i];
-        if (counts[i] > 0) sum += fmt::format("{}{}", sum.empty() ? "" : " + ", counts[i]);
-    }
+    std::copy(totals.states.begin(), totals.states.end(), counts.begin());
     const auto not_loaded =
         std::accumulate(model.load_failures.begin(), model.load_failures.end(), 0L,
                         [](long count, const auto& failure) { return count + failure.modules; });
     // A module that could not be loaded has one pseudo-case and no test.
     const bool no_test = not_loaded > 0 && not_loaded == totals.collected;
     print("\n{}: {} ({})\n", printable(model.run.suite),
-          no_test ? fmt::format("{} could not be loaded, no test was collected",
-                                counted(not_loaded, "module"))
-                  : fmt::format("{} in {}: {}", counted(totals.collected, "test"),
-                                counted(totals.modules, "module"), count_words(counts)),
+          no_test
+              ? fmt::format("{}{} could not be loaded, no test was collected",
+                            not_loaded < totals.modules ? fmt::format("{} of ", not_loaded) : "",
+                            counted(std::max(not_loaded, totals.modules), "module"))
+              : fmt::format("{} in {}: {}", counted(totals.collected, "test"),
+                            counted(totals.modules, "module"), count_words(counts)),
           human(std::chrono::duration<double>(model.run.duration_s)));
     print_load_failures(model);
-    print("accounting: {} collected = {}{}\n", totals.collected, sum.empty() ? "0" : sum,
-          model.accounting.closed
-              ? ", closed"
-              : fmt::format("; NOT closed, {} mismatch{}:", model.accounting.mismatches.size(),
-                            model.accounting.mismatches.size() == 1 ? "" : "es"));
+    if (!no_test || !model.accounting.closed)
+        print("accounting: {} collected = {}{}\n", totals.collected, sum_of(counts),
+              accounting_words(model));
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
     print("devices: {}\n", device_sentence(model));
@@ -103,6 +118,13 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
     if (totals.collected == 0) print("no test was selected\n");
     print("report: {}\n", report.string());
+}
+
+void print_resume_hint(const std::string& run, const fs::path& results) {
+    std::error_code error;
+    const bool usual = fs::equivalent(results, fs::current_path() / "results", error);
+    print("continue with: runner resume {}{}\n", run,
+          usual ? "" : " --results " + shell_quoted(results.string()));
 }
 
 }  // namespace compat::display

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "reports/model.h"
 
@@ -9,5 +10,8 @@ namespace compat::display {
 
 // Prints totals, accounting, use of devices and the report's path to stdout.
 void print_closing(const reports::ReportModel& model, const std::filesystem::path& report);
+
+// Prints the command that continues a run. `results`: the folder that holds it.
+void print_resume_hint(const std::string& run, const std::filesystem::path& results);
 
 }  // namespace compat::display

@@ -314,11 +314,12 @@ std::string Display::load_cause(const parsers::ModuleRecord& record) {
     return is_new || first->second == record.path ? cause : "same cause as " + first->second;
 }
 
-// Only the end, which has the cause.
-void Display::show_traceback(const std::string& traceback) {
+// Only the end, without the error itself: the module's line has it.
+void Display::show_traceback(const parsers::Failure& failure) {
     std::vector<std::string_view> lines;
-    for (parsers::Lines all(traceback); all.next();)
+    for (parsers::Lines all(failure.traceback); all.next();)
         if (!parsers::trimmed(all.line()).empty()) lines.push_back(all.line());
+    if (!lines.empty() && lines.back().ends_with(failure.key_line())) lines.pop_back();
     const size_t first = lines.size() - std::min(lines.size(), kTracebackLines);
     if (first > 0) say(fmt::format("        [{} more in the log]", counted(first, "line")));
     for (size_t i = first; i < lines.size(); ++i)
@@ -336,13 +337,14 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
         write_json(broken_line(end, progress.job, last, running_, now()));
         if (end.id == job.module + "::<module>") continue;  // the module's line follows at once
         PrintedResults& printed = printed_[job.module];
-        const size_t count = last ? printed.states.size() : printed.open;
+        const size_t count = last ? printed.states.size() : printed.to_repeat.size();
         if (count >= kFailuresShown && options_.verbosity < 1) continue;
-        if (last && !printed.states.emplace(end.id, *state).second) continue;
+        if (last ? !printed.states.emplace(end.id, *state).second
+                 : !printed.to_repeat.insert(end.id).second)
+            continue;
         const std::string why = key_line_of(end);
         std::string rest = " " + printable(end.id);
         if (!last) {
-            ++printed.open;
             rest += job.forked ? " in a forked process, to be confirmed" : ", to be retried";
         } else if (!why.empty()) {
             rest += ": " + printable(why);
@@ -369,7 +371,7 @@ void Display::show_tests(const ModuleDone& done) {
         if (bad && test.pseudo && test.failure && record.outcome == ModuleOutcome::load_error) {
             const auto first = not_loaded_.find(test.failure->key_line());
             if (first != not_loaded_.end() && first->second == record.path)
-                show_traceback(test.failure->traceback);
+                show_traceback(*test.failure);
             continue;
         }
         const auto as_said = said(test);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,7 +84,7 @@ class Display {
     void show_tests(const ModuleDone& done);
     void write_line(const std::string& plain, const std::string& shown);
     [[nodiscard]] std::string load_cause(const parsers::ModuleRecord& record);
-    void show_traceback(const std::string& traceback);
+    void show_traceback(const parsers::Failure& failure);
     void write_json(const std::string& line);
     [[nodiscard]] std::vector<const RunningJob*> running_longest_first() const;
     [[nodiscard]] std::vector<std::string> bar_lines(TerminalSize size) const;
@@ -99,11 +100,11 @@ class Display {
     Bar bar_;
     Keys keys_;
     std::map<size_t, RunningJob> running_;
-    // Printed results of tests of modules that still run: final states, and the number of results
-    // that are still to be confirmed or retried.
+    // Printed results of tests of modules that still run: final states, and the tests that were
+    // announced for another attempt.
     struct PrintedResults {
         std::map<std::string, parsers::State> states;
-        size_t open = 0;
+        std::set<std::string> to_repeat;
     };
     std::map<std::string, PrintedResults> printed_;
     std::map<std::string, std::string>

@@ -163,7 +163,7 @@ def test_the_bar_shows_running_tests_and_is_erased_at_the_end(terminal, project)
     shown = "\n".join(session.screen.rows)
     assert "modules running" not in shown, "the bar is gone"
     assert shown.count("FAIL tests/test_") == 2 and shown.count("failed tests/test_") == 2
-    assert "accounting: 6 collected = 4 + 2, closed" in shown
+    assert "accounting: 6 collected = 4 passed + 2 failed, all accounted for" in shown
 
 
 def test_no_line_is_wider_than_the_terminal(terminal, project):
@@ -216,7 +216,7 @@ def test_ctrl_z_restores_the_terminal_and_fg_continues(program, project, termina
         shell.read(r"Stopped")
         os.write(shell.master, b"stty -a | grep -o '.icanon'; jobs | wc -l; fg\n")
         assert " icanon" in shell.read(r"waits")
-        shell.read(r"accounting: 3 collected = 2 \+ 1, closed", timeout=90)
+        shell.read(r"accounting: 3 collected = 2 passed \+ 1 failed, all accounted for", timeout=90)
         os.write(shell.master, b"echo code $?; exit\n")
         shell.read(r"code 1")
     finally:
@@ -269,7 +269,7 @@ def test_progress_json_prints_only_events_on_stdout(program, project, python, tm
     assert status["running"] and all(at["pid"] > 0 and at["age_s"] >= 0 for at in status["running"])
     done = [line for line in lines if line["event"] == "module_finished"]
     assert all(d["counts"]["passed"] == 2 and [b["state"] for b in d["broken"]] == ["failed"] for d in done)
-    assert "accounting: 6 collected = 4 + 2, closed" in errors and "report: " in errors
+    assert "accounting: 6 collected = 4 passed + 2 failed, all accounted for" in errors and "report: " in errors
 
 
 EARLY = """

@@ -266,6 +266,16 @@ def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, sui
     assert written["tests"] == [] and written["columns"][1]["complete"]
 
 
+def test_discovery_and_the_announcement_of_a_retry_are_printed_once(runner, python, tmp_path):
+    tests = tmp_path / "project/tests"
+    tests.mkdir(parents=True)
+    (tests / "test_a.py").write_text("import torch\n\ndef test_fails():\n    assert False\n")
+    ran = runner("porting", "project", "--python", python)
+    assert ran.code == 1, ran.out + ran.err
+    assert ran.out.count("1 test module in tests/") == 1 and ran.out.count("flat layout") == 1
+    assert ran.out.count("test_fails, to be retried") == 4, "once a run"
+
+
 @pytest.mark.parametrize("words, message", [
     ([], "name a SUITE, or stored runs with --runs"),
     (["--runs", "nothing"], "no run is stored here"),

@@ -54,6 +54,19 @@ def wait_for_a_test(tmp_path, count):
     raise AssertionError("no test ended")
 
 
+def test_an_interrupted_run_tells_of_modules_that_never_started(runner, program, python, slow, tmp_path):
+    process = start(program, python, slow, tmp_path)
+    wait_for_a_test(tmp_path, 1)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    shown = runner("show", "latest").out
+    for text in (out, shown):
+        assert re.search(r"; the tests of \d modules? without a result are not counted\n", text) and "all accounted for" not in text
+        assert "continue with: runner resume slow_" in text
+    assert re.search(r"^    not_run tests/test_[abc].py: interrupted by SIGINT$", shown, re.M)
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_resume_continues_an_interrupted_run(runner, program, python, slow, tmp_path, how):
     process = start(program, python, slow, tmp_path)
@@ -155,7 +168,7 @@ def test_resuming_a_copied_run_does_not_end_the_originals_processes(program, run
     for process in (live, resumed):
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, out + err
-        assert "ended process" not in out and "accounting: 2 collected = 2, closed" in out
+        assert "ended process" not in out and "accounting: 2 collected = 2 passed, all accounted for" in out
 
 
 def test_rerun_runs_part_of_a_run(runner, python, slow):
@@ -216,7 +229,7 @@ def test_two_runners_share_a_results_folder(runner, program, python, slow, tmp_p
     for process in runs:
         out, err = process.communicate(timeout=120)
         assert process.returncode == 1, err
-        assert "accounting: 24 collected = 22 + 1 + 1, closed" in out
+        assert "accounting: 24 collected = 22 passed + 1 failed + 1 crashed, all accounted for" in out
     with sqlite3.connect(tmp_path / "shared/runner.db") as db:
         assert db.execute("select complete, count(*) from run group by complete").fetchall() == [(1, 2)]
 

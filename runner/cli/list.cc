@@ -1,5 +1,6 @@
 // `runner list`: lists modules or test cases. Runs no test.
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "runner/base/text.h"
@@ -7,6 +8,7 @@
 #include "runner/display/output.h"
 #include "runner/run/collect.h"
 #include "runner/run/ready.h"
+#include "runner/run/unmatched.h"
 
 namespace compat::cli {
 
@@ -41,7 +43,8 @@ Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocati
         if (!collected) return tl::unexpected(collected.error());
         records = std::move(*collected);
     }
-    bool broken = false;
+    bool broken = false, none = request.cases;
+    std::vector<std::string> unmatched;
     auto json = nlohmann::ordered_json{
         {"format", 1}, {"suite", ready->suite.name}, {"modules", nlohmann::json::array()}};
     for (size_t i = 0; i < plan->jobs.size(); ++i) {
@@ -50,6 +53,9 @@ Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocati
         if (!request.json && !request.cases) print("{}\n", printable(job.module));
         if (request.cases) {
             entry["cases"] = nlohmann::json::array();
+            for (auto& id : run::ids_without_tests(job.only, records[i]))
+                unmatched.push_back(std::move(id));
+            none = none && records[i].cases.empty();
             for (const auto& test : records[i].cases) {
                 // A pseudo-case stands for a module that could not be collected.
                 broken = broken || (test.pseudo && test.state != parsers::State::skipped);
@@ -64,7 +70,11 @@ Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocati
     }
     if (request.json)
         print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    return broken ? ExitCode::unexpected_results : ExitCode::ok;
+    run::print_unmatched_ids(unmatched, *ready);
+    if (none) run::print_unmatched_keyword(request.keyword);
+    return worst(std::array{unmatched.empty() ? ExitCode::ok : ExitCode::usage,
+                            none ? ExitCode::nothing_selected : ExitCode::ok,
+                            broken ? ExitCode::unexpected_results : ExitCode::ok});
 }
 
 Action add_list(CLI::App& app, config::Invocation& invocation) {

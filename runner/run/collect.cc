@@ -4,16 +4,12 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 
 #include "parsers/attempt.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
-#include "runner/base/nearest.h"
 #include "runner/exec/loop.h"
-#include "runner/plan/targets.h"
-#include "runner/run/recorder.h"
 
 namespace compat::run {
 
@@ -76,28 +72,6 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
                        return {};
                    });
     return records;
-}
-
-std::vector<std::string> meant_by(const std::vector<std::string>& ids, const Ready& ready) {
-    constexpr size_t kMost = 3;
-    std::set<std::string> modules;
-    for (const auto& id : ids) modules.insert(id.substr(0, id.find("::")));
-    std::vector<plan::Job> jobs;
-    for (const auto& module : modules) jobs.push_back({module, {}, 0});
-    std::set<std::string> known;
-    for (const auto& record :
-         collect(ready, {}, jobs).value_or(std::vector<parsers::ModuleRecord>{}))
-        for (const auto& test : record.cases) {
-            if (test.pseudo) continue;
-            // A class, or a function of many parameters, may be what was meant, too.
-            const auto framework = framework_of(record.framework).value_or(Framework::unittest);
-            for (auto& name : plan::selecting_ids(test.id, framework))
-                known.insert(std::move(name));
-        }
-    const std::vector<std::string> all(known.begin(), known.end());
-    std::vector<std::string> words;
-    for (const auto& id : ids) words.push_back(did_you_mean(nearest(id, all, kMost)));
-    return words;
 }
 
 }  // namespace compat::run

@@ -14,9 +14,4 @@ namespace compat::run {
 [[nodiscard]] Expected<std::vector<parsers::ModuleRecord>> collect(
     const Ready& ready, const std::string& keyword, const std::vector<plan::Job>& planned_jobs);
 
-// For each id that no test of its module has, "did you mean …?", or nothing: the modules are
-// collected once more.
-[[nodiscard]] std::vector<std::string> meant_by(const std::vector<std::string>& ids,
-                                                const Ready& ready);
-
 }  // namespace compat::run

@@ -16,10 +16,10 @@
 #include "runner/display/display.h"
 #include "runner/display/output.h"
 #include "runner/exec/loop.h"
-#include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
 #include "runner/run/recorder.h"
 #include "runner/run/reporting.h"
+#include "runner/run/unmatched.h"
 #include "runner/run/warm.h"
 
 namespace compat::run {
@@ -182,40 +182,22 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
     return finished;
 }
 
-// For each requested id that no test has, the nearest ids or how to list them.
-void print_unmatched_ids(const std::vector<std::string>& ids, const Ready& ready) {
-    if (ids.empty()) return;
-    const auto words = meant_by(ids, ready);
-    for (size_t i = 0; i < ids.size(); ++i)
-        print(stderr, "runner: no test is named {}: {}\n", printable(ids[i]),
-              words[i].empty() ? "`runner list --cases SUITE MODULE` prints the ids"
-                               : printable(words[i]));
-}
-
 // The results that the database lacks are in the run's folder.
 tl::unexpected<Error> with_resume_advice(Error error, const Execution& execution) {
     error.advice = fmt::format("`runner resume {}` stores what is missing", execution.run.id);
     return tl::unexpected(std::move(error));
 }
 
-void print_unmatched_keyword(const std::string& keyword) {
-    if (!keyword.empty())
-        print(stderr, "runner: -k {} matches no test: `runner list --cases SUITE` prints the ids\n",
-              printable(keyword));
-}
-
 // A run without tests would only hide the earlier ones behind `latest`.
-Expected<ExecutionResult> delete_empty_run(store::Store& store, const archive::RunFolder& run,
-                                           const std::string& keyword) {
-    return store.delete_run(run.id).and_then([&]() -> Expected<ExecutionResult> {
+Expected<void> delete_empty_run(store::Store& store, const archive::RunFolder& run) {
+    return store.delete_run(run.id).and_then([&]() -> Expected<void> {
         std::error_code error;
         fs::remove_all(run.folder, error);
         if (error)
             return fail(ErrorKind::io, "cannot remove the run's folder: " + error.message(), {},
                         run.folder.string());
         print("no test was selected: the run is not stored\n");
-        print_unmatched_keyword(keyword);
-        return ExecutionResult{ExitCode::nothing_selected, false};
+        return {};
     });
 }
 
@@ -237,8 +219,17 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
     const bool complete = !recorder.could_not_start() &&
                           (!finished.stopped || (enough && finished.not_started.empty() &&
                                                  !recorder.has_tests_to_resume()));
-    if (code == ExitCode::nothing_selected && complete && !execution.keep_empty)
-        return delete_empty_run(store, run, execution.plan.keyword);
+    const auto print_unmatched = [&] {
+        print_unmatched_ids(recorder.unmatched(), ready);
+        if (code == ExitCode::nothing_selected) print_unmatched_keyword(execution.plan.keyword);
+    };
+    const bool is_empty = code == ExitCode::nothing_selected ||
+                          (code == ExitCode::usage && recorder.facts().collected == 0);
+    if (is_empty && complete && !execution.keep_empty)
+        return delete_empty_run(store, run).map([&] {
+            print_unmatched();
+            return ExecutionResult{code, false};
+        });
     const store::RunEnd run_end{
         clock.wall(),           execution.seconds_before + took.count(), complete,
         static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),
@@ -251,14 +242,8 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
     if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
 
     if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
-    if (!finished.stopped) print_unmatched_ids(recorder.unmatched(), ready);
-    if (code == ExitCode::nothing_selected) print_unmatched_keyword(execution.plan.keyword);
-    if (!complete) {
-        std::error_code error;
-        const bool usual = fs::equivalent(run.results, fs::current_path() / "results", error);
-        print("continue with: runner resume {}{}\n", run.id,
-              usual ? "" : " --results " + shell_quoted(run.results.string()));
-    }
+    if (!finished.stopped) print_unmatched();
+    if (!complete) display::print_resume_hint(run.id, run.results);
     if (complete && !execution.shard.empty())
         print("shard {}: `runner merge FOLDER...` makes one run of all shards; this one is {}\n",
               execution.shard, run.folder.string());

@@ -18,6 +18,7 @@
 #include "runner/run/porting.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
+#include "runner/run/variables.h"
 #include "runner/store/gaps.h"
 
 namespace compat::run {
@@ -62,6 +63,7 @@ RunRequest request_of(const RunRequest& request, const ColumnRow& column) {
     constexpr std::string_view kPlace = "{device}";
     RunRequest own = request;
     own.keep_empty = true;
+    own.discovery_printed = true;
     for (std::string& variable : own.env)
         for (size_t at; (at = variable.find(kPlace)) != std::string::npos;)
             variable.replace(at, kPlace.size(),
@@ -77,6 +79,7 @@ Expected<config::Invocation> prepared(const PortingRequest& request,
     const auto say = [&](std::string_view line) {
         if (request.run.verbosity >= 0) print("{}\n", printable(line));
     };
+    if (const auto env = parse_variables(request.run.env); !env) return tl::unexpected(env.error());
     const ColumnRow& hardest = reports::row_of(Column::mps);
     auto ready = open_suite(request.run.suite, invocation_of(invocation, hardest), say);
     if (!ready) return tl::unexpected(ready.error());

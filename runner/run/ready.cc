@@ -25,8 +25,6 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     auto suite = suites::load_suite(prepare::find_suite(name, *share), shipped);
     if (!suite) return tl::unexpected(suite.error());
     ready.suite = std::move(*suite);
-    for (const auto& found : ready.suite.found) say(found);
-
     auto settings = config::Settings::resolve(invocation, &ready.suite);
     if (!settings) return tl::unexpected(settings.error());
     ready.settings = std::move(*settings);
@@ -43,6 +41,7 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
                                 name_of(framework)),
                     "leave them out", invocation.passed_on.front());
     ready.child.options = invocation.passed_on;
+    for (const auto& found : ready.suite.found) say(found);
     return ready;
 }
 

@@ -16,8 +16,8 @@
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
-#include "runner/plan/targets.h"
 #include "runner/run/fingerprint.h"
+#include "runner/run/unmatched.h"
 
 namespace compat::run {
 
@@ -26,25 +26,6 @@ using parsers::ModuleOutcome;
 using parsers::ModuleRecord;
 
 namespace {
-
-// Of the ids that were asked for of a module that was collected in order, those that are no test's
-// nor a class's or function's of tests.
-std::vector<std::string> ids_without_tests(const std::vector<std::string>& asked,
-                                           const ModuleRecord& record) {
-    std::vector<std::string> unmatched;
-    if (asked.empty() ||
-        (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests))
-        return unmatched;
-    std::set<std::string> ids;
-    for (const auto& test : record.cases) {
-        if (test.pseudo) return unmatched;
-        const auto framework = framework_of(record.framework).value_or(Framework::unittest);
-        for (auto& id : plan::selecting_ids(test.id, framework)) ids.insert(std::move(id));
-    }
-    for (const std::string& id : asked)
-        if (!ids.contains(id)) unmatched.push_back(id);
-    return unmatched;
-}
 
 plan::Fate fate_of(parsers::State state, const ModuleRecord& record) {
     using enum parsers::State;

@@ -22,6 +22,7 @@ struct RunRequest {
     std::string repeat_of;  // the first of them; empty: this run
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
+    bool discovery_printed = false;  // by the caller, or by the first of several runs
 };
 
 }  // namespace compat::run

@@ -15,6 +15,7 @@
 #include "runner/display/display.h"
 #include "runner/display/output.h"
 #include "runner/exec/signals.h"
+#include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/fingerprint.h"
@@ -123,6 +124,24 @@ plan::Past past_of_shard(const fs::path& results, const std::string& suite,
     return {};
 }
 
+// pytest would reject an option in the process of each module: collecting the smallest one shows it
+// before the run.
+Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan) {
+    if (ready.child.options.empty() || plan.jobs.empty()) return {};
+    const auto smallest = std::min_element(
+        plan.jobs.begin(), plan.jobs.end(),
+        [](const auto& a, const auto& b) { return a.source_bytes < b.source_bytes; });
+    const auto collected = collect(ready, ready.child.keyword, {*smallest});
+    if (!collected) return tl::unexpected(collected.error());
+    for (const auto& test : collected->front().cases)
+        if (test.pseudo && test.failure && test.failure->type == "UsageError") {
+            const std::string& message = test.failure->message;
+            return fail(ErrorKind::usage, message.substr(0, message.find('\n')),
+                        "arguments after -- go to pytest", "pytest");
+        }
+    return {};
+}
+
 void print_dry_run(const plan::Plan& plan) {
     for (const auto& note : plan.notes) print("note: {}\n", printable(note));
     for (const auto& job : plan.jobs) {
@@ -144,13 +163,15 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     // What can be wrong is looked at before anything is written or takes long.
     auto from_user = parse_variables(request.env);
     if (!from_user) return tl::unexpected(from_user.error());
-    auto ready = open_suite(request.suite, invocation, say);
+    const auto selection = selection_of(request, invocation.passed_on);
+    if (!selection) return tl::unexpected(selection.error());
+    auto ready =
+        open_suite(request.suite, invocation,
+                   request.discovery_printed ? prepare::Say([](std::string_view) {}) : say);
     if (!ready) return tl::unexpected(ready.error());
     ready->child.from_user = std::move(*from_user);
     ready->child.keyword = request.keyword;
     ready->child.maxfail = request.maxfail;
-    const auto selection = selection_of(request, ready->child.options);
-    if (!selection) return tl::unexpected(selection.error());
     if (request.dry_run)
         return make_ready(*ready, Need::modules, say)
             .and_then([&] { return plan_for(*ready, *selection); })
@@ -169,6 +190,8 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
                                : past_of(*store, ready->suite.name);
     auto plan = plan_for(*ready, *selection, past);
     if (!plan) return tl::unexpected(plan.error());
+    if (auto accepted = check_pytest_options(*ready, *plan); !accepted)
+        return tl::unexpected(accepted.error());
 
     run.started = clock.wall();
     run.id = make_run_id(ready->settings.text(Setting::name), run.started, std::random_device{}());
@@ -240,6 +263,7 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
         const size_t run = compared.add_run();
         if (result->id.empty() || result->code == ExitCode::interrupted) break;
         if (request.repeat_of.empty()) request.repeat_of = result->id;
+        request.discovery_printed = true;
         const auto verdicts = result->store->verdicts(result->id);
         if (!verdicts) return tl::unexpected(verdicts.error());
         for (const auto& [test, state] : *verdicts) compared.add(run, test, state);

@@ -23,7 +23,13 @@ STATES = SUITES / "unittest_states"
     ([STATES, "--shard", "1/1000000000"], 2, '--shard: "1/1000000000" is no shard: write it as 2/5: the second of five; at most 10000 shards'),
     ([STATES, "--timeout", "soon"], 2, '--timeout: "soon" is not a duration'),
     ([STATES, "--shim", "maybe"], 2, 'use one of on|off'),
-    ([STATES, "--no-such-option"], 2, "--no-such-option"),
+    ([STATES, "--no-such-option"], 2, "runner: unknown option --no-such-option: `runner run --help` lists the options"),
+    ([STATES, "--joobs", "2"], 2, 'runner: unknown option --joobs: did you mean "--jobs"?'),
+    (["report", "one", "two"], 2, 'runner: unexpected argument "two"'),
+    (["run"], 2, "runner: SUITE is required"),
+    (["gaps", "scn"], 2, "`runner gaps --help` lists the options"),
+    (["reprot", "latest"], 2, 'runner: no command and no suite is named "reprot": did you mean "report"?'),
+    (["porting", STATES, "--env", "NOEQUALS"], 2, "--env NOEQUALS is not NAME=VALUE"),
     ([STATES, "--python", "/nonexistent/python"], 2, "/nonexistent/python: no Python at this path"),
     ([STATES, "--python", "/bin/true"], 2, "cannot read the packages of this Python"),
     ([STATES, "--root", "/nonexistent"], 2, "/nonexistent: the source of the suite is not a folder"),
@@ -42,6 +48,7 @@ def test_bad_input_is_reported_in_one_line(runner, python, tmp_path, words, code
     assert result.code == code, (result.out, result.err)
     assert any(part in result.err for part in says.split("|")), result.err
     assert "Traceback" not in result.err and "terminate called" not in result.err
+    assert not words or result.err.startswith("runner: ") and result.err.count("\n") == 1
     assert not list((tmp_path / "results").glob("runs/*")), "nothing half-written"
 
 
@@ -85,7 +92,7 @@ def test_a_count_that_differs_from_the_frameworks_is_exit_3_and_printed_first(ru
         "    def test(self):\n        pass\n")
     result = runner(tests.parent, "--framework", "unittest", "--python", python, "--shim", "off")
     assert result.code == 3, result.out
-    assert "NOT closed" in result.out and "tests/test_a.py: ran: 1 by its tests, 7 by the framework's closing line" in result.out
+    assert "NOT all accounted for, 1 mismatch:" in result.out and "tests/test_a.py: ran: 1 by its tests, 7 by the framework's closing line" in result.out
     report = result.report
     assert report["accounting"]["closed"] is False and report["accounting"]["mismatches"][0]["module"] == "tests/test_a.py"
     text = (result.folder / "report.md").read_text()
@@ -116,7 +123,29 @@ def test_an_unknown_test_is_named(runner, python):
     assert result.report["totals"]["passed"] == 1
 
 
-def test_unknown_targets_get_suggestions_and_do_not_become_the_latest_run(runner, python, tmp_path):
+@pytest.mark.parametrize("words, says", [
+    (["--jobs", "x"], '--jobs: "x"'), (["--confirm", "x"], '--confirm: "x"'), (["--shard", "3/2"], '--shard: "3/2"'),
+    (["--order", "x"], "--order: "), (["--env", "x"], "--env x"), (["--", "--no-option"], "arguments after -- go to pytest"),
+])
+def test_a_bad_value_is_refused_before_the_suite_is_described(runner, tmp_path, words, says):
+    (tmp_path / "project/tests").mkdir(parents=True)
+    (tmp_path / "project/tests/test_a.py").write_text("import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self): pass\n")
+    result = runner("run", "project", *words)
+    assert result.code == 2 and says in result.err and result.out == "", (result.out, result.err)
+
+
+def test_listing_cases_reports_names_that_match_nothing(runner, python):
+    words = ["list", STATES, "--cases", "--python", python, "--shim", "off"]
+    wrong = runner(*words, "test_states.py::States::test_pas")
+    assert wrong.code == 2 and wrong.out == ""
+    assert 'no test is named tests/test_states.py::States::test_pas: did you mean "tests/test_states.py::States::test_pass"' in wrong.err
+    none = runner(*words, "test_states.py", "-k", "no_such_name")
+    assert none.code == 5 and none.out == "" and "-k no_such_name matches no test" in none.err
+    some = runner(*words, "test_states.py::States::test_pass")
+    assert some.code == 0 and some.err == "" and some.out == "tests/test_states.py::States::test_pass\n"
+
+
+def test_unknown_targets_get_suggestions_and_are_not_stored(runner, python, tmp_path):
     words = ["--python", python, "--shim", "off", "-q"]
     good = runner(STATES, "test_states.py::States::test_pass", *words)
     assert good.code == 0
@@ -129,7 +158,7 @@ def test_unknown_targets_get_suggestions_and_do_not_become_the_latest_run(runner
     assert nothing.code == 5 and "-k no_such_name matches no test" in nothing.err
     assert (tmp_path / "results/latest").resolve() == folder
     assert runner("show", "latest").out.startswith(folder.name)
-    assert len(runner("runs").out.splitlines()) == 4  # the one that selected no test is not stored
+    assert len(runner("runs").out.splitlines()) == 1  # runs that selected no test are not stored
 
 
 def test_a_closed_or_full_stdout_is_handled(runner, program, python, tmp_path):

@@ -40,6 +40,7 @@ def test_a_cause_shared_by_modules_is_printed_once_with_a_count(runner, project,
     assert result.code == 1, result.out + result.err
     lines = result.out.splitlines()
     assert sum(line.strip() == "import nosuchpackage" for line in lines) == 1
+    assert result.out.count("ModuleNotFoundError: No module named 'nosuchpackage'") == 2, "its module's line and the summary"
     first = [line for line in lines if line.endswith("load_error: ModuleNotFoundError: No module named 'nosuchpackage'")]
     assert len(first) == 1
     name = first[0].split()[2].rstrip(":")
@@ -63,6 +64,24 @@ def test_pytests_own_error_message_is_printed(runner, project, python):
     assert result.code == 1, result.out + result.err
     assert "not loaded: 2 modules: UsageError: unrecognized arguments: --no-such-option" in result.out
     assert result.out.count("inifile: ") == 1
+
+
+def test_an_option_that_pytest_rejects_is_an_error_of_the_command_line(runner, project, python, tmp_path):
+    words = ("run", project(modules("", 2)), "--python", python, "--framework", "pytest", "--shim", "off", "--")
+    rejected = runner(*words, "--no-such-option")
+    assert rejected.code == 2 and rejected.err == (
+        "runner: pytest: unrecognized arguments: --no-such-option: arguments after -- go to pytest\n")
+    assert "FAIL" not in rejected.out and not list((tmp_path / "results").glob("runs/*"))
+    accepted = runner(*words, "--strict-markers")
+    assert accepted.code == 0, accepted.out + accepted.err
+
+
+def test_a_keyword_without_a_match_beside_a_module_that_cannot_be_loaded(runner, project, python):
+    folder = project({**modules("1 / 0", 1), "tests/test_ok.py": "def test_a():\n    pass\n"})
+    result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off", "-k", "nothing")
+    assert result.code == 1
+    assert "project: 1 of 2 modules could not be loaded, no test was collected (" in result.out
+    assert "collected =" not in result.out
 
 
 def test_long_lines_are_cut(runner, project, python):

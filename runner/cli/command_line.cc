@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
 #include "runner/base/names.h"
+#include "runner/base/nearest.h"
+#include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/help_format.h"
 #include "runner/display/output.h"
+#include "runner/prepare/share.h"
 
 namespace compat::cli {
 
@@ -78,6 +83,45 @@ std::string suite_of(const CLI::App& app) {
     return {};
 }
 
+// An error if the line's first word is near a command's name and no suite.
+std::optional<std::string> refuse_command(const std::vector<std::string>& words) {
+    if (words.empty() || words[0] == "help" || find_command(words[0]) ||
+        words[0].find_first_of("-/.~") == 0)
+        return std::nullopt;
+    const auto share = prepare::find_share();
+    std::error_code error;
+    const std::filesystem::path suite =
+        share ? prepare::find_suite(words[0], *share) : std::filesystem::path(words[0]);
+    if (std::filesystem::exists(suite, error)) return std::nullopt;
+    std::vector<std::string> commands;
+    for (const CommandRow& row : kCommands) commands.emplace_back(row.name);
+    const std::string guess = did_you_mean(nearest(words[0], commands, 1));
+    if (guess.empty()) return std::nullopt;
+    return fmt::format("no command and no suite is named \"{}\": {}", words[0], guess);
+}
+
+// One sentence with advice.
+std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error) {
+    const CLI::App* command = &app;
+    std::string path = "runner";
+    for (; !command->get_subcommands().empty(); path += " " + command->get_name())
+        command = command->get_subcommands().front();
+    const std::string advice = fmt::format("`{} --help` lists the options", path);
+    if (dynamic_cast<const CLI::ValidationError*>(&error)) return error.what();
+    const auto extras = app.remaining(true);
+    if (extras.empty()) return fmt::format("{}: {}", error.what(), advice);
+    const auto dashed = std::find_if(extras.begin(), extras.end(),
+                                     [](const auto& word) { return word.starts_with('-'); });
+    if (dashed == extras.end())
+        return fmt::format("unexpected argument \"{}\": {}", extras.front(), advice);
+    const std::string option = dashed->substr(0, dashed->find('='));
+    std::vector<std::string> known;
+    for (const CLI::Option* row : command->get_options())
+        for (const std::string& name : row->get_lnames()) known.push_back("--" + name);
+    const std::string guess = did_you_mean(nearest(option, known, 1));
+    return fmt::format("unknown option {}: {}", option, guess.empty() ? advice : guess);
+}
+
 }  // namespace
 
 void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::Flags& flags) {
@@ -89,7 +133,13 @@ void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::F
             help += fmt::format(" ({} to {})", row.least, row.most);
         app.add_option_function<std::string>(
                std::string(row.flag),
-               [&flags, setting = row.setting](const std::string& text) { flags[setting] = text; },
+               [&flags, &row](const std::string& text) {
+                   if (const auto refused = config::refuse(row, text))
+                       throw CLI::ValidationError(
+                           std::string(config::long_flag(row)),
+                           fmt::format("{}: {}", refused->message, refused->advice));
+                   flags[row.setting] = text;
+               },
                help)
             ->type_name(std::string(value_name(row.type)));
     }
@@ -140,15 +190,19 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         display::print(stderr, "{}", app.help());
         return static_cast<int>(ExitCode::usage);
     }
+    if (const auto refused = refuse_command({argv + 1, argv + argc})) {
+        display::print(stderr, "runner: {}\n", printable(*refused));
+        return static_cast<int>(ExitCode::usage);
+    }
     try {
         auto words = with_command(argc, argv);
         invocation.passed_on = take_passed_on(words);
         std::reverse(words.begin(), words.end());
         app.parse(words);
     } catch (const CLI::ParseError& error) {
-        const bool asked = error.get_exit_code() == 0;
-        app.exit(error);
-        return asked ? 0 : static_cast<int>(ExitCode::usage);
+        if (error.get_exit_code() == 0) return app.exit(error);  // help or version
+        display::print(stderr, "runner: {}\n", printable(parse_error_words(app, error)));
+        return static_cast<int>(ExitCode::usage);
     }
     const auto chosen = std::find_if(added.begin(), added.end(),
                                      [](const Added& one) { return one.app->parsed(); });

@@ -75,6 +75,26 @@ TEST(CommandLine, ProgressAsJsonKeepsStdoutForPrograms) {
     ::unsetenv("COMPAT_PROGRESS");
 }
 
+TEST(CommandLine, ErrorsAreOneLineWithASuggestion) {
+    const auto error_of = [](std::vector<std::string> words) {
+        words.insert(words.begin(), "runner");
+        std::vector<char*> argv;
+        for (auto& word : words) argv.push_back(word.data());
+        ::testing::internal::CaptureStderr();
+        const auto result = parse_command_line(static_cast<int>(argv.size()), argv.data());
+        return std::to_string(std::get<int>(result)) + ::testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(error_of({"run", "x", "--joobs", "3"}),
+              "2runner: unknown option --joobs: did you mean \"--jobs\"?\n");
+    EXPECT_EQ(error_of({"reprot", "x"}),
+              "2runner: no command and no suite is named \"reprot\": did you mean \"report\"?\n");
+    EXPECT_EQ(
+        error_of({"x", "--jobs", "0"}),
+        "2runner: --jobs: \"0\" is not a number of jobs: use a whole number from 1 to 4096\n");
+    EXPECT_EQ(error_of({"gaps", "set"}),
+              "2runner: SYMBOL is required: `runner gaps set --help` lists the options\n");
+}
+
 TEST(CommandLine, EachCommandIsNamedOnceAndHasHelp) {
     std::set<std::string_view> names;
     for (const CommandRow& row : kCommands) {

@@ -134,27 +134,27 @@ const FrameworkTraits& framework_traits(const ModuleRecord& record) {
 
 bool gives(const ModuleRecord& record, const Verdict& verdict, int code) {
     const FrameworkTraits& codes = framework_traits(record);
-    if (code == (verdict.broken ? codes.exit_code_broken : 0)) return true;
-    if (code == codes.exit_code_nothing) return verdict.nothing;
+    if (code == (verdict.broken ? codes.exit_code_failed : 0)) return true;
+    if (code == codes.exit_code_no_tests) return verdict.nothing;
     // pytest stops early with either, as the plugin that stops it chooses.
     return is_framework(record.framework, Framework::pytest) && verdict.unreached &&
-           (code == codes.exit_code_broken || code == kInterrupted);
+           (code == codes.exit_code_failed || code == kInterrupted);
 }
 
 // An exit code after the tests that they do not explain.
 void settle_exit_code(ModuleRecord& record, const ProcessEnd& end) {
     const Verdict verdict = verdict_of(record);
     if (end.kind != ProcessEnd::Kind::exited || gives(record, verdict, end.code)) return;
-    const std::string how = words_for(end) + " after its tests, which alone would give ";
+    const std::string how = explain(end) + " after its tests, which alone would give ";
     if (!verdict.broken) {
         record.outcome = ModuleOutcome::crashed;
-        const int nothing = framework_traits(record).exit_code_nothing;
+        const int nothing = framework_traits(record).exit_code_no_tests;
         record.reason = how + (verdict.nothing && nothing != 0 ? fmt::format("0 or {}", nothing)
                                                                : std::string("0"));
         add_outside_row(record, {}, State::crashed, record.reason);
     } else if (end.code != 0) {
         record.diagnostics.push_back(
-            {"events", 0, how + std::to_string(framework_traits(record).exit_code_broken)});
+            {"events", 0, how + std::to_string(framework_traits(record).exit_code_failed)});
     }
 }
 
@@ -167,7 +167,7 @@ const CaseRecord* settle_overdue(ModuleRecord& record, std::span<const Progress>
         if (progress[i] != Progress::ended || c.pseudo || c.duration_s < end.limit_s) continue;
         if (!c.call_state) c.call_state = c.state;
         c.state = State::timed_out;
-        c.reason = words_for(end);
+        c.reason = explain(end);
         return &c;
     }
     return nullptr;
@@ -186,16 +186,16 @@ void settle_finished(ModuleRecord& record, std::span<const Progress> progress,
         record.reason = load_error->failure ? load_error->failure->key_line() : load_error->reason;
     } else if (overdue) {
         record.outcome = ModuleOutcome::timed_out;
-        record.reason = words_for(end) + " in " + overdue->id;
+        record.reason = explain(end) + " in " + overdue->id;
     } else if (end.kind != ProcessEnd::Kind::exited && is_death(end)) {
         record.outcome = outcome_by(end);
-        record.reason = words_for(end) + " at exit, after its tests";
+        record.reason = explain(end) + " at exit, after its tests";
         add_outside_row(record, {}, state_inside(end), record.reason);
     } else if (record.cases.empty()) {
         const bool empty = end.kind != ProcessEnd::Kind::exited || end.code == 0 ||
-                           end.code == framework_traits(record).exit_code_nothing;
+                           end.code == framework_traits(record).exit_code_no_tests;
         record.outcome = empty ? ModuleOutcome::no_tests : ModuleOutcome::crashed;
-        record.reason = empty ? "it holds no tests" : words_for(end) + " without any test";
+        record.reason = empty ? "it holds no tests" : explain(end) + " without any test";
         if (!empty) add_outside_row(record, {}, State::crashed, record.reason);
     } else {
         record.outcome = ModuleOutcome::completed;
@@ -224,7 +224,7 @@ std::string_view exit_asked_for(const ModuleRecord& record, const Course& course
 void settle_cut_short(ModuleRecord& record, std::span<const Progress> progress,
                       const Course& course, const ProcessEnd& end) {
     record.outcome = outcome_by(end);
-    const std::string how = words_for(end);
+    const std::string how = explain(end);
     const State inside = state_inside(end);
     const CaseRecord* overdue = settle_overdue(record, progress, end);
     std::string died_in = overdue ? overdue->id : std::string();

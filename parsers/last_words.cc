@@ -278,7 +278,7 @@ Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view
     if (dump.fatal)
         failure.message = valid_utf8(cut(fatal_in(lines[dump.begin]), kMessageBytes));
     else if (end.kind == EndKind::out_of_memory)
-        failure.message = words_for(end);
+        failure.message = explain(end);
     else if (!failure.frames.empty())
         failure.message = place_in(failure.frames);
     else if (dump.end == dump.begin)

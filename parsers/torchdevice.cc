@@ -191,7 +191,7 @@ void set_torchdevice_outcome(ModuleRecord& record, std::int64_t return_code, dou
     } else {
         record.outcome = ModuleOutcome::completed;
         CaseRecord row = torchdevice_case(record.path, {}, kOfModule[0], State::errored, {},
-                                          fmt::format("{}, and no test is named", words_for(end)));
+                                          fmt::format("{}, and no test is named", explain(end)));
         row.started = false;
         row.phase = Phase::call;
         row.failure->phase = row.phase;

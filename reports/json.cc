@@ -112,7 +112,7 @@ Json module(const ModuleView& m) {
              {"attempts", m.attempts},
              {"log", or_null(m.log)},
              {"process_end", or_null(m.process_end)}};
-    each_cost([&](const char* name, auto member, Together) { out[name] = m.*member; });
+    each_cost([&](const char* name, auto member, Aggregate) { out[name] = m.*member; });
     out.update({{"cpu_s", m.user_s + m.system_s},
                 {"last_known_cases", or_null(m.last_known_cases)},
                 {"diagnostics", m.diagnostics},

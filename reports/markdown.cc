@@ -30,7 +30,7 @@ std::string counted(size_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string seconds(double s) { return human(std::chrono::duration<double>(s)); }
+std::string seconds(double s) { return format_duration(std::chrono::duration<double>(s)); }
 
 std::string json_text(const nlohmann::ordered_json& value, int indent) {
     return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -143,7 +143,7 @@ std::string table_of_columns(const PortingView& view) {
                                 column.count(Group::loss), column.count(Group::idle),
                                 column.count(Group::gain), column.count(Group::other));
         text += fmt::format(" {} | {} |\n", at->shim ? std::to_string(column.used_accelerator) : "",
-                            human(std::chrono::duration<double>(column.run->duration_s)));
+                            format_duration(std::chrono::duration<double>(column.run->duration_s)));
     }
     text += view.accounting.closed
                 ? "\nEvery test of every run is alike, changed, added or missing, and every "

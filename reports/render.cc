@@ -57,9 +57,9 @@ Expected<ReportWriter> ReportWriter::open(const ReportModel& model,
     ReportWriter writer;
     for (const Format format : formats) {
         const auto path = folder / row_of(format).file;
-        auto file = NewFile::create(path);
+        auto file = AtomicFile::create(path);
         if (!file) return tl::unexpected(file.error());
-        auto bytes = std::make_unique<NewFile>(std::move(*file));
+        auto bytes = std::make_unique<AtomicFile>(std::move(*file));
         auto renderer = renderer_of(format, model, options,
                                     [to = bytes.get()](std::string_view text) { to->write(text); });
         writer.outputs_.push_back({{format, path}, std::move(bytes), std::move(renderer)});

@@ -55,7 +55,7 @@ class ReportWriter {
   private:
     struct Output {
         RenderedFile file;
-        std::unique_ptr<NewFile> bytes;  // behind the renderer's sink
+        std::unique_ptr<AtomicFile> bytes;  // behind the renderer's sink
         std::unique_ptr<Renderer> renderer;
     };
     std::vector<Output> outputs_;

@@ -176,7 +176,7 @@ bool find_programs(Suite& suite, const std::vector<TreeFile>& files) {
         if (found == 0) continue;
         suite.framework = framework;
         suite.layout.modules = globs;
-        suite.found.push_back(
+        suite.detected.push_back(
             framework == Framework::ctest
                 ? std::string("ctest: CTestTestfile.cmake in a build folder")
                 : fmt::format("gtest: {} ({})",
@@ -222,13 +222,13 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
     suite.layout.tests = tests_folder(modules, settings);
     modules = under(modules, suite.layout.tests);
     suite.layout.modules = globs;
-    suite.found.push_back(fmt::format("{} in {}/ ({})", counted(modules.size(), "test module"),
-                                      suite.layout.tests, quoted_list(globs)));
+    suite.detected.push_back(fmt::format("{} in {}/ ({})", counted(modules.size(), "test module"),
+                                         suite.layout.tests, quoted_list(globs)));
 
     const bool src = has_package_under_src(files);
     suite.layout.pythonpath = {src ? "src" : "."};
-    suite.found.push_back(src ? "src layout: src/ is on PYTHONPATH"
-                              : "flat layout: the project folder is on PYTHONPATH");
+    suite.detected.push_back(src ? "src layout: src/ is on PYTHONPATH"
+                                 : "flat layout: the project folder is on PYTHONPATH");
 
     const auto conftest = std::find_if(files.begin(), files.end(), [](const TreeFile& file) {
         return file.path == "conftest.py" || file.path.ends_with("/conftest.py");
@@ -236,17 +236,18 @@ Expected<Suite> find_by_convention(const fs::path& folder) {
     const Style style = style_of(folder, modules);
     if (settings) {
         suite.framework = Framework::pytest;
-        suite.found.push_back("pytest: " + settings->where);
+        suite.detected.push_back("pytest: " + settings->where);
     } else if (conftest != files.end()) {
         suite.framework = Framework::pytest;
-        suite.found.push_back("pytest: " + conftest->path);
+        suite.detected.push_back("pytest: " + conftest->path);
     } else if (style.functions > 0 || style.test_cases == 0) {
         suite.framework = Framework::pytest;
-        suite.found.push_back(fmt::format("pytest: {} with test functions or an import of pytest",
-                                          counted(style.functions, "module")));
+        suite.detected.push_back(
+            fmt::format("pytest: {} with test functions or an import of pytest",
+                        counted(style.functions, "module")));
     } else {
         suite.framework = Framework::unittest;
-        suite.found.push_back(
+        suite.detected.push_back(
             fmt::format("unittest: {} with unittest classes, none that needs pytest",
                         counted(style.test_cases, "module")));
     }

@@ -9,7 +9,7 @@
 
 namespace compat::suites {
 
-// The suite takes the name of the folder; `found` lists what was detected and where.
+// The suite takes the name of the folder; `detected` lists what was detected and where.
 // Errors (suite): no test module.
 [[nodiscard]] Expected<Suite> find_by_convention(const std::filesystem::path& folder);
 

@@ -54,7 +54,7 @@ std::string flag_text(const ordered_json& value) {
 }
 
 void collect_settings(const ordered_json& at, const std::string& before,
-                      decltype(Suite::given)& given) {
+                      decltype(Suite::setting_texts)& given) {
     for (const auto& [key, value] : at.items())
         if (value.is_object())
             collect_settings(value, before + key + ".", given);
@@ -72,16 +72,16 @@ Source source_of(const ordered_json& at) {
     if (at.contains("pypi")) {
         source.kind =
             at.value("kind", "sdist") == "wheel" ? SourceKind::pypi_wheel : SourceKind::pypi_sdist;
-        read(at, "pypi", source.what);
+        read(at, "pypi", source.spec);
     } else if (at.contains("git")) {
         source.kind = SourceKind::git;
-        read(at, "git", source.what);
+        read(at, "git", source.spec);
         read(at, "rev", source.rev);
     } else if (at.contains("debian")) {
         source.kind = SourceKind::debian;
-        read(at, "debian", source.what);
+        read(at, "debian", source.spec);
     } else {
-        read(at, "path", source.what);
+        read(at, "path", source.spec);
     }
     return source;
 }
@@ -118,7 +118,7 @@ Suite suite_of(const ordered_json& at) {
         suite.groups.push_back(std::move(group));
     }
     read(section(at, "links"), "base", suite.links_base);
-    collect_settings(at, "", suite.given);
+    collect_settings(at, "", suite.setting_texts);
     return suite;
 }
 

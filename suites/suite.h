@@ -21,7 +21,7 @@ enum class SourceKind { path, pypi_wheel, pypi_sdist, git, debian };
 struct Source {
     SourceKind kind = SourceKind::path;
     std::string
-        what;         // "einops==0.8.2", a git URL, a package name, or a path relative to the suite
+        spec;         // "einops==0.8.2", a git URL, a package name, or a path relative to the suite
     std::string rev;  // git only: tag or commit
 };
 
@@ -40,7 +40,7 @@ struct Group {
     bool by_default = true;
 };
 
-// Timeouts are in Suite::given.
+// Timeouts are in Suite::setting_texts.
 struct Limits {
     std::uint64_t log_bytes = 64ull << 20;
     std::uint64_t events_bytes = 16ull << 20;  // bound on the text of failures in an events file
@@ -49,9 +49,9 @@ struct Limits {
 };
 
 struct Suite {
-    std::filesystem::path folder;    // of suite.json, or of the project without one
-    bool by_convention = false;      // no suite.json: layout and framework were detected
-    std::vector<std::string> found;  // by_convention: what was detected and where, for people
+    std::filesystem::path folder;       // of suite.json, or of the project without one
+    bool by_convention = false;         // no suite.json: layout and framework were detected
+    std::vector<std::string> detected;  // by_convention: what was detected and where, for people
 
     std::string name;
     Source source;
@@ -67,7 +67,7 @@ struct Suite {
 
     // The scalar values in suite.json as text of a flag; key: "retries", "limits.module_timeout".
     // runner/config reads the settings that users may override from here.
-    std::map<std::string, std::string, std::less<>> given;
+    std::map<std::string, std::string, std::less<>> setting_texts;
 };
 
 [[nodiscard]] std::string_view name_of(SourceKind kind);

@@ -32,7 +32,7 @@ std::vector<Row> gather(const std::vector<Attempt>& attempts) {
     std::unordered_map<std::string_view, size_t> places;
     for (size_t i = 0; i < attempts.size(); ++i) {
         const auto& cases = attempts[i].record->cases;
-        const bool some = is_of_some(attempts[i].kind);
+        const bool some = repeats_some_tests(attempts[i].kind);
         for (size_t j = 0; j < cases.size(); ++j) {
             // A row "nothing ran" counts only in the last attempt.
             const bool outdated =

@@ -263,7 +263,7 @@ Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
 }
 
 Expected<void> each_imported_module(const std::vector<ImportedFile>& files, WallTime started,
-                                    const store::SeeModule& see) {
+                                    const store::ModuleVisitor& see) {
     return read_imported(files,
                          [&](store::JobResult job) {
                              store::StoredModule module;

@@ -65,6 +65,7 @@ struct ImportSums {
     const std::function<Expected<void>(store::JobResult)>& see);
 // The same, each as a module of a run that began at `started`.
 [[nodiscard]] Expected<void> each_imported_module(const std::vector<ImportedFile>& files,
-                                                  WallTime started, const store::SeeModule& see);
+                                                  WallTime started,
+                                                  const store::ModuleVisitor& see);
 
 }  // namespace compat::archive

@@ -69,7 +69,7 @@ Expected<bool> read_into(const std::string& name, const fs::path& into, std::uin
         return tl::unexpected(unreadable(name, "out of memory"));
     }
     auto file =
-        make_directories(into.parent_path()).and_then([&] { return NewFile::create(into); });
+        make_directories(into.parent_path()).and_then([&] { return AtomicFile::create(into); });
     if (!file) return tl::unexpected(file.error());
     std::vector<char> buffer(1 << 18);
     std::uint64_t sum = 0;
@@ -102,7 +102,7 @@ Expected<bool> read_into(const std::string& name, const fs::path& into, std::uin
 
 // From UTF-16 with its byte order mark. Half a character is U+FFFD.
 Expected<void> write_utf8(std::string_view bytes, const fs::path& into) {
-    auto file = NewFile::create(into);
+    auto file = AtomicFile::create(into);
     if (!file) return tl::unexpected(file.error());
     const bool little = bytes.starts_with(kUtf16Little);
     const auto unit = [&](size_t i) {

@@ -118,7 +118,7 @@ class Rebuilder {
         const auto run = old_->load_run(id);
         if (!run) return tl::unexpected(run.error());
         auto added = fresh_.add_run(
-            *run, [&](const store::SeeModule& see) { return old_->each_module(id, see); });
+            *run, [&](const store::ModuleVisitor& see) { return old_->each_module(id, see); });
         if (!added) return added;
         ++from_old_;
         if (run->end) ends_.emplace_back(run->end->finished, id);
@@ -170,7 +170,7 @@ class Rebuilder {
             return {};
         };
         auto added = fresh_.add_run(
-            {record.info, record.end, 0}, [&](const store::SeeModule& see) -> Expected<void> {
+            {record.info, record.end, 0}, [&](const store::ModuleVisitor& see) -> Expected<void> {
                 if (imported->empty())
                     return each_recorded_module(record, folder_of(id), note_gone, see);
                 return each_imported_module(*imported, record.info.started, see);
@@ -268,7 +268,7 @@ Expected<std::optional<Store>> open_old(const fs::path& database, const fs::path
 
 // "runner.db.old-<UTC>", numbered where there is one of this second.
 fs::path name_aside(const fs::path& database) {
-    const std::string usual = database.string() + ".old-" + compact(SystemClock().wall());
+    const std::string usual = database.string() + ".old-" + file_timestamp(SystemClock().wall());
     std::string name = usual;
     std::error_code error;
     const auto is_taken = [&](const char* part) { return fs::exists(name + part, error); };

@@ -121,7 +121,7 @@ class ReparsedModules {
                     std::vector<ImportedFile> imported)
         : store_(store), run_(run), folder_(std::move(folder)), imported_(std::move(imported)) {}
 
-    Expected<void> read(const store::SeeModule& see) {
+    Expected<void> read(const store::ModuleVisitor& see) {
         if (imported_.empty())
             return store_.each_module(run_.info.id, [&](store::StoredModule module) {
                 return reparse_attempts(module), see(std::move(module));
@@ -189,7 +189,7 @@ Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& resul
 }
 
 Expected<void> apply_reparse(const fs::path& results, const store::StoredRun& run) {
-    const auto lock = RunLock::take(results / run.info.folder);
+    const auto lock = RunLock::acquire(results / run.info.folder);
     if (!lock) return tl::unexpected(lock.error());
     const auto from = store::Store::open(results / "runner.db", store::Store::Mode::read_only);
     if (!from) return tl::unexpected(from.error());
@@ -201,7 +201,7 @@ Expected<void> apply_reparse(const fs::path& results, const store::StoredRun& ru
     ReparsedModules applying(*from, run, folder, std::move(*imported));
     return store
         ->replace_modules(
-            run.info.id, [&](const store::SeeModule& see) { return applying.read(see); },
+            run.info.id, [&](const store::ModuleVisitor& see) { return applying.read(see); },
             [&] { return applying.end(); })
         .and_then([&] {
             return has_record(folder) ? record_end(folder, applying.end()) : Expected<void>{};

@@ -135,7 +135,7 @@ Expected<RunPlan> read_plan(const RunFolder& run) {
     }
 }
 
-Expected<RunLock> RunLock::take(const fs::path& folder) {
+Expected<RunLock> RunLock::acquire(const fs::path& folder) {
     const int fd = try_lock(folder, O_CREAT);
     if (fd >= 0) return RunLock(fd);
     if (errno == EWOULDBLOCK)

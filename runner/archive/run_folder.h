@@ -64,7 +64,7 @@ class FileLock {
 class RunLock {
   public:
     // Errors: usage, where another runner holds it; io.
-    [[nodiscard]] static Expected<RunLock> take(const std::filesystem::path& folder);
+    [[nodiscard]] static Expected<RunLock> acquire(const std::filesystem::path& folder);
     // Whether one holds it now.
     [[nodiscard]] static bool is_held(const std::filesystem::path& folder);
 

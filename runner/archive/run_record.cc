@@ -273,7 +273,7 @@ Expected<RunRecord> read_record(const fs::path& folder) {
 }
 
 Expected<void> each_recorded_module(const RunRecord& record, const fs::path& folder,
-                                    const OnGone& on_gone, const store::SeeModule& see) {
+                                    const OnGone& on_gone, const store::ModuleVisitor& see) {
     for (const std::string& path : record.modules) {
         store::StoredModule module{path, {}, {}, {}};
         for (const store::JobResult& known : record.attempts.at(path)) {

@@ -53,7 +53,7 @@ using OnGone = std::function<Expected<void>(const store::JobResult&)>;
 [[nodiscard]] Expected<void> each_recorded_module(const RunRecord& record,
                                                   const std::filesystem::path& folder,
                                                   const OnGone& on_gone,
-                                                  const store::SeeModule& see);
+                                                  const store::ModuleVisitor& see);
 // Stores the attempts that were recorded and that the store lacks: it was busy until the end.
 [[nodiscard]] Expected<void> store_recorded(store::Store& store,
                                             const std::filesystem::path& folder);

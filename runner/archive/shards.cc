@@ -78,7 +78,7 @@ Expected<ShardFolder> find_shard(const fs::path& results, std::string_view name)
 }
 
 Expected<void> each_shard_module(const RunRecord& record, const fs::path& folder,
-                                 const fs::path& files, const store::SeeModule& see) {
+                                 const fs::path& files, const store::ModuleVisitor& see) {
     const auto on_gone = [&](const store::JobResult& job) -> Expected<void> {
         return lacks_attempt(record, folder, job.record.path, job.attempt);
     };
@@ -95,7 +95,7 @@ Expected<store::Store> load_shard(const fs::path& folder) {
     auto store = store::Store::temporary();
     if (!store) return store;
     const auto added =
-        store->add_run({record->info, record->end, 0}, [&](const store::SeeModule& see) {
+        store->add_run({record->info, record->end, 0}, [&](const store::ModuleVisitor& see) {
             return each_shard_module(*record, folder, folder, see);
         });
     if (!added) return tl::unexpected(added.error());

@@ -36,7 +36,7 @@ struct ShardFolders {
 [[nodiscard]] Expected<void> each_shard_module(const RunRecord& record,
                                                const std::filesystem::path& folder,
                                                const std::filesystem::path& files,
-                                               const store::SeeModule& see);
+                                               const store::ModuleVisitor& see);
 
 // A temporary database that holds the shard alone, read from its folder. Errors: as
 // each_shard_module's.

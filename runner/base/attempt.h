@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 4> kAttemptKindNames{"whole", "res
 }
 
 // Whether the attempt repeats some tests of an earlier attempt, without the others.
-[[nodiscard]] constexpr bool is_of_some(AttemptKind kind) {
+[[nodiscard]] constexpr bool repeats_some_tests(AttemptKind kind) {
     return kind == AttemptKind::alone || kind == AttemptKind::again;
 }
 
@@ -52,25 +52,25 @@ struct AttemptCost {
 };
 
 // How the values of several attempts combine.
-enum class Together { sum, largest };
+enum class Aggregate { sum, largest };
 
 // Each field with its name in the database, in record.jsonl and in report.json.
 template <class Field>
 void each_cost(Field field) {
-    field("duration_s", &AttemptCost::duration_s, Together::sum);
-    field("user_s", &AttemptCost::user_s, Together::sum);
-    field("system_s", &AttemptCost::system_s, Together::sum);
-    field("max_rss_bytes", &AttemptCost::max_rss_bytes, Together::largest);
-    field("peak_rss_bytes", &AttemptCost::peak_rss_bytes, Together::largest);
-    field("read_bytes", &AttemptCost::read_bytes, Together::sum);
-    field("written_bytes", &AttemptCost::written_bytes, Together::sum);
-    field("dropped_log_bytes", &AttemptCost::dropped_log_bytes, Together::sum);
+    field("duration_s", &AttemptCost::duration_s, Aggregate::sum);
+    field("user_s", &AttemptCost::user_s, Aggregate::sum);
+    field("system_s", &AttemptCost::system_s, Aggregate::sum);
+    field("max_rss_bytes", &AttemptCost::max_rss_bytes, Aggregate::largest);
+    field("peak_rss_bytes", &AttemptCost::peak_rss_bytes, Aggregate::largest);
+    field("read_bytes", &AttemptCost::read_bytes, Aggregate::sum);
+    field("written_bytes", &AttemptCost::written_bytes, Aggregate::sum);
+    field("dropped_log_bytes", &AttemptCost::dropped_log_bytes, Aggregate::sum);
 }
 
 inline void add_cost(AttemptCost& total, const AttemptCost& one) {
-    each_cost([&](const char*, auto member, Together how) {
-        total.*member = how == Together::sum ? total.*member + one.*member
-                                             : std::max(total.*member, one.*member);
+    each_cost([&](const char*, auto member, Aggregate how) {
+        total.*member = how == Aggregate::sum ? total.*member + one.*member
+                                              : std::max(total.*member, one.*member);
     });
 }
 

@@ -14,10 +14,10 @@ std::string iso8601(WallTime time) {
     return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                        fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
-std::string compact(WallTime time) {
+std::string file_timestamp(WallTime time) {
     return fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
-std::string human(std::chrono::duration<double> duration) {
+std::string format_duration(std::chrono::duration<double> duration) {
     const double s = duration.count();
     if (s < 60) return fmt::format("{:.1f}s", s);
     const long whole = static_cast<long>(s);

@@ -26,8 +26,8 @@ class SystemClock final : public Clock {
 // "2026-11-21T02:15:30Z": UTC, whole seconds.
 [[nodiscard]] std::string iso8601(WallTime time);
 // "20261121-021530": UTC, for run ids.
-[[nodiscard]] std::string compact(WallTime time);
+[[nodiscard]] std::string file_timestamp(WallTime time);
 // "0.8s", "12.3s", "4m 05s", "2h 03m": for people.
-[[nodiscard]] std::string human(std::chrono::duration<double> duration);
+[[nodiscard]] std::string format_duration(std::chrono::duration<double> duration);
 
 }  // namespace compat

@@ -54,29 +54,29 @@ Expected<std::string> read_file(const fs::path& path, std::uint64_t most) {
     }
 }
 
-Expected<NewFile> NewFile::create(const fs::path& path) {
+Expected<AtomicFile> AtomicFile::create(const fs::path& path) {
     fs::path temp_path = path.string() + fmt::format(".tmp{}", ::getpid());
     const int fd = ::open(temp_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) return io_error("write", path, errno);
-    return NewFile(path, std::move(temp_path), fd);
+    return AtomicFile(path, std::move(temp_path), fd);
 }
 
-NewFile::NewFile(fs::path path, fs::path temp_path, int fd)
+AtomicFile::AtomicFile(fs::path path, fs::path temp_path, int fd)
     : path_(std::move(path)), beside_(std::move(temp_path)), fd_(fd) {}
 
-NewFile::NewFile(NewFile&& other) noexcept
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       beside_(std::move(other.beside_)),
       fd_(std::exchange(other.fd_, -1)),
       failed_(other.failed_) {}
 
-NewFile::~NewFile() {
+AtomicFile::~AtomicFile() {
     if (fd_ < 0) return;
     ::close(fd_);
     ::unlink(beside_.c_str());
 }
 
-void NewFile::write(std::string_view bytes) {
+void AtomicFile::write(std::string_view bytes) {
     while (!bytes.empty() && failed_ == 0) {
         const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
         if (n >= 0)
@@ -86,7 +86,7 @@ void NewFile::write(std::string_view bytes) {
     }
 }
 
-Expected<void> NewFile::commit() {
+Expected<void> AtomicFile::commit() {
     if (failed_ == 0 && ::rename(beside_.c_str(), path_.c_str()) != 0) failed_ = errno;
     if (failed_ != 0) return io_error("write", path_, failed_);
     ::close(std::exchange(fd_, -1));
@@ -94,7 +94,7 @@ Expected<void> NewFile::commit() {
 }
 
 Expected<void> write_file(const fs::path& path, std::string_view bytes) {
-    return NewFile::create(path).and_then([&](NewFile&& file) {
+    return AtomicFile::create(path).and_then([&](AtomicFile&& file) {
         file.write(bytes);
         return file.commit();
     });

@@ -18,19 +18,19 @@ namespace compat {
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
 // Writes a temporary file and renames it to `path`: readers see the old or the new file, whole.
-class NewFile {
+class AtomicFile {
   public:
-    [[nodiscard]] static Expected<NewFile> create(const std::filesystem::path& path);
-    NewFile(NewFile&& other) noexcept;
-    NewFile& operator=(NewFile&&) = delete;
-    ~NewFile();  // removes an uncommitted file
+    [[nodiscard]] static Expected<AtomicFile> create(const std::filesystem::path& path);
+    AtomicFile(AtomicFile&& other) noexcept;
+    AtomicFile& operator=(AtomicFile&&) = delete;
+    ~AtomicFile();  // removes an uncommitted file
 
     // `commit` returns the first error.
     void write(std::string_view bytes);
     [[nodiscard]] Expected<void> commit();
 
   private:
-    NewFile(std::filesystem::path path, std::filesystem::path beside, int fd);
+    AtomicFile(std::filesystem::path path, std::filesystem::path beside, int fd);
     std::filesystem::path path_;
     std::filesystem::path beside_;
     int fd_;

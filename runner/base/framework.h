@@ -23,8 +23,8 @@ struct FrameworkTraits {
     bool selects_without_instance;  // "Suite.Test" also selects "Instance/Suite.Test/0"
     bool fails_on_xpassed;          // it counts an unexpected success as a failure
     bool counts_tests_begun;        // its totals count each started test once, and no fixtures
-    int exit_code_broken;           // a test failed
-    int exit_code_nothing;          // no test ran; unittest since Python 3.12
+    int exit_code_failed;           // a test failed
+    int exit_code_no_tests;         // no test ran; unittest since Python 3.12
 };
 
 inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
@@ -39,8 +39,8 @@ inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
      .selects_without_instance = false,
      .fails_on_xpassed = true,
      .counts_tests_begun = false,
-     .exit_code_broken = 1,
-     .exit_code_nothing = 5},
+     .exit_code_failed = 1,
+     .exit_code_no_tests = 5},
     {.framework = Framework::pytest,
      .name = "pytest",
      .modules = {"test_*.py", "*_test.py"},
@@ -52,8 +52,8 @@ inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
      .selects_without_instance = false,
      .fails_on_xpassed = false,
      .counts_tests_begun = false,
-     .exit_code_broken = 1,
-     .exit_code_nothing = 5},
+     .exit_code_failed = 1,
+     .exit_code_no_tests = 5},
     {.framework = Framework::gtest,
      .name = "gtest",
      .modules = {"*_test", "*_tests", "*Test", "*Tests"},
@@ -65,8 +65,8 @@ inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
      .selects_without_instance = true,
      .fails_on_xpassed = false,
      .counts_tests_begun = true,
-     .exit_code_broken = 1,
-     .exit_code_nothing = 0},
+     .exit_code_failed = 1,
+     .exit_code_no_tests = 0},
     {.framework = Framework::ctest,
      .name = "ctest",
      .modules = {"CTestTestfile.cmake"},
@@ -78,8 +78,8 @@ inline constexpr std::array<FrameworkTraits, 4> kFrameworks{{
      .selects_without_instance = false,
      .fails_on_xpassed = false,
      .counts_tests_begun = true,
-     .exit_code_broken = 8,
-     .exit_code_nothing = 0},
+     .exit_code_failed = 8,
+     .exit_code_no_tests = 0},
 }};
 
 namespace detail {

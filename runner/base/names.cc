@@ -24,7 +24,8 @@ bool inside_character(std::string_view text, size_t at) {
 }  // namespace
 
 std::string make_run_id(std::string_view series, WallTime now, unsigned random16) {
-    return fmt::format("{}_{}-{:04x}", escaped_component(series), compact(now), random16 & 0xffffu);
+    return fmt::format("{}_{}-{:04x}", escaped_component(series), file_timestamp(now),
+                       random16 & 0xffffu);
 }
 
 std::string escaped_component(std::string_view name) {

@@ -36,9 +36,9 @@ ProcessEnd ProcessEnd::signaled(int signal, std::string_view evidence) {
 
 ProcessEnd ProcessEnd::timed_out(Milliseconds limit, bool of_test) {
     const std::chrono::duration<double> seconds(limit);
-    ProcessEnd end = make_end(
-        Kind::timed_out, 0,
-        fmt::format("{} after {}", of_test ? "test timed out" : "timed out", human(seconds)));
+    ProcessEnd end = make_end(Kind::timed_out, 0,
+                              fmt::format("{} after {}", of_test ? "test timed out" : "timed out",
+                                          format_duration(seconds)));
     end.of_test = of_test;
     end.limit_s = seconds.count();
     return end;
@@ -96,7 +96,7 @@ std::string describe(const ProcessEnd& end) {
     return end.detail.empty() ? name_of_end(end) : end.detail;
 }
 
-std::string words_for(const ProcessEnd& end) {
+std::string explain(const ProcessEnd& end) {
     using Kind = ProcessEnd::Kind;
     const std::string name = name_of_end(end);
     const std::string& detail = end.detail;

@@ -56,6 +56,6 @@ struct ProcessEnd {
 // One line: "exit code 1", "SIGSEGV", "timed out after 30m 00s".
 [[nodiscard]] std::string describe(const ProcessEnd& end);
 // One line with an explanation: the setting that limited it, or the sender of SIGKILL.
-[[nodiscard]] std::string words_for(const ProcessEnd& end);
+[[nodiscard]] std::string explain(const ProcessEnd& end);
 
 }  // namespace compat

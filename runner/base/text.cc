@@ -28,7 +28,7 @@ std::string counted(long n, std::string_view noun) {
     return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
-std::string from_home(std::string_view path) {
+std::string tilde_path(std::string_view path) {
     const char* variable = std::getenv("HOME");
     std::string_view home(variable ? variable : "");
     while (home.ends_with('/')) home.remove_suffix(1);

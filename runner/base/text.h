@@ -15,6 +15,6 @@ namespace compat {
 [[nodiscard]] std::string printable(std::string_view text);
 
 // "~/x" for a path in the home folder.
-[[nodiscard]] std::string from_home(std::string_view path);
+[[nodiscard]] std::string tilde_path(std::string_view path);
 
 }  // namespace compat

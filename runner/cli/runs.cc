@@ -26,7 +26,8 @@ std::string words_of(const store::StateCounts& states) {
 
 std::string duration_or_state(const std::optional<store::RunEnd>& end,
                               const std::filesystem::path& folder) {
-    if (end && end->complete) return human(std::chrono::duration<double>(end->duration_s));
+    if (end && end->complete)
+        return format_duration(std::chrono::duration<double>(end->duration_s));
     return archive::RunLock::is_held(folder) ? "running" : "interrupted";
 }
 

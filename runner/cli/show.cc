@@ -69,7 +69,8 @@ Expected<ExitCode> show_test(const Results& results, const std::string& test) {
     for (const auto& entry : *history) {
         const std::string& why = entry.key_line.empty() ? entry.reason : entry.key_line;
         print("    {}  {}  {}  {}{}\n", iso8601(entry.started), entry.run,
-              parsers::name_of(entry.state), human(std::chrono::duration<double>(entry.duration_s)),
+              parsers::name_of(entry.state),
+              format_duration(std::chrono::duration<double>(entry.duration_s)),
               why.empty() ? "" : "  " + printable(why));
     }
     const auto& last = history->front();

@@ -37,8 +37,8 @@ std::optional<Value> from_file(const std::optional<ConfigFile>& file, Setting se
 std::optional<Value> from_suite(const SettingRow& row, const suites::Suite& suite) {
     if (suite.by_convention && row.setting == Setting::framework)
         return Value{std::string(name_of(suite.framework)), "found in the project", Source::suite};
-    const auto given = suite.given.find(row.in_suite);
-    if (given == suite.given.end()) return std::nullopt;
+    const auto given = suite.setting_texts.find(row.in_suite);
+    if (given == suite.setting_texts.end()) return std::nullopt;
     return Value{given->second, fmt::format("suite: {}", row.in_suite), Source::suite};
 }
 

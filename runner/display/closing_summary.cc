@@ -106,7 +106,7 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
                             counted(std::max(not_loaded, totals.modules), "module"))
               : fmt::format("{} in {}: {}", counted(totals.collected, "test"),
                             counted(totals.modules, "module"), count_words(counts)),
-          human(std::chrono::duration<double>(model.run.duration_s)));
+          format_duration(std::chrono::duration<double>(model.run.duration_s)));
     print_load_failures(model);
     if (!no_test || !model.accounting.closed)
         print("accounting: {} collected = {}{}\n", totals.collected, sum_of(counts),

@@ -40,7 +40,9 @@ std::string count_words(const std::array<long, parsers::kStateNames.size()>& cou
 
 namespace {
 
-std::string age_words(double seconds) { return human(std::chrono::duration<double>(seconds)); }
+std::string age_words(double seconds) {
+    return format_duration(std::chrono::duration<double>(seconds));
+}
 
 std::string attempt_words(const RunningJob& job) {
     return job.attempt > 1 ? fmt::format(" (attempt {})", job.attempt) : "";
@@ -289,7 +291,7 @@ void Display::module_done(const ModuleDone& done) {
     const size_t digits = std::to_string(modules_).size();
     std::string rest =
         fmt::format(" {}: {} ({}{})", printable(record.path), count_words(counts),
-                    human(std::chrono::duration<double>(done.duration_s)),
+                    format_duration(std::chrono::duration<double>(done.duration_s)),
                     done.attempts > 1 ? fmt::format(", {} attempts", done.attempts) : "");
     const bool not_loaded = record.outcome == ModuleOutcome::load_error;
     if (!good && !none && record.outcome != ModuleOutcome::completed)

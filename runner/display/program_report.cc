@@ -134,7 +134,7 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
     const auto say = [&](const std::string& line) {
         text += fmt::format("runner: {}\n", printable(line));
     };
-    say(fmt::format("{}: {} ({})", run.command, describe(run.end), human(run.took)));
+    say(fmt::format("{}: {} ({})", run.command, describe(run.end), format_duration(run.took)));
     if (const auto why = nothing_seen(run, recorded); !why.empty()) {
         say("nothing was redirected: " + why);
     } else {

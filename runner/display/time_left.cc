@@ -80,9 +80,9 @@ std::string left_words(std::optional<double> seconds) {
     if (!seconds) return {};
     if (*seconds <= 0) return "finishing";  // each module has run as long as the last time
     const double whole = std::ceil(*seconds);
-    return fmt::format("about {} left", whole < kMinute
-                                            ? fmt::format("{:.0f}s", whole)
-                                            : human(std::chrono::duration<double>(whole)));
+    return fmt::format("about {} left",
+                       whole < kMinute ? fmt::format("{:.0f}s", whole)
+                                       : format_duration(std::chrono::duration<double>(whole)));
 }
 
 }  // namespace compat::display

@@ -63,7 +63,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     boost::asio::steady_timer retry_timer_;
     SteadyTime sweep_deadline_{};
     Milliseconds retry_delay_{2};
-    std::map<std::pair<int, std::uint64_t>, LeakedProcess> leaked_;  // key: pid, start
+    std::map<std::pair<int, std::uint64_t>, SurvivingProcess> leaked_;  // key: pid, start
     std::function<void(ChildResult)> on_end_;
     std::array<char, 1 << 16> buffer_{};
 };

@@ -16,7 +16,7 @@
 namespace compat::exec {
 
 // A process of the job that outlived its child, or a child that SIGKILL did not end.
-struct LeakedProcess {
+struct SurvivingProcess {
     int pid = 0;
     std::vector<std::string> argv;
     bool killed = true;  // false: it is alive, in a wait that no signal ends
@@ -65,7 +65,7 @@ struct JobFinished {
     ProcessEnd end;
     AttemptCost cost;
     WallTime started;
-    std::vector<LeakedProcess> leaked;
+    std::vector<SurvivingProcess> leaked;
     bool forked = false;                        // from the zygote
     std::optional<Error> infrastructure_error;  // an error of the runner, not of the suite
 };

@@ -17,7 +17,7 @@ namespace compat::exec {
 struct ChildResult {
     ProcessEnd end;    // exited or signaled
     AttemptCost cost;  // without duration_s
-    std::vector<LeakedProcess> leaked;
+    std::vector<SurvivingProcess> leaked;
     bool forked = false;  // from the zygote
     std::optional<Error> infrastructure_error;
 };

@@ -204,10 +204,10 @@ std::map<int, ProcessInfo> survivors_of(std::string_view run, const ProcessTable
 
 }  // namespace
 
-std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds timeout,
-                                         ProcessTable& system) {
+std::vector<SurvivingProcess> end_survivors(std::string_view run, Milliseconds timeout,
+                                            ProcessTable& system) {
     const SteadyTime until = std::chrono::steady_clock::now() + timeout;
-    std::map<std::pair<int, std::uint64_t>, LeakedProcess> ended;
+    std::map<std::pair<int, std::uint64_t>, SurvivingProcess> ended;
     std::set<std::pair<int, std::uint64_t>> dying;  // before the first signal
     while (true) {
         for (const auto& [pid, stat] : survivors_of(run, system)) {
@@ -228,7 +228,7 @@ std::vector<LeakedProcess> end_survivors(std::string_view run, Milliseconds time
         if (!any_left || std::chrono::steady_clock::now() >= until) break;
         std::this_thread::sleep_for(Milliseconds(10));
     }
-    std::vector<LeakedProcess> list;
+    std::vector<SurvivingProcess> list;
     for (auto& [key, process] : ended)
         if (!process.killed || !dying.contains(key)) list.push_back(std::move(process));
     return list;

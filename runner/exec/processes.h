@@ -103,8 +103,8 @@ class Processes {
 // Kills the survivors of a killed runner: processes with a tag or a COMPAT_JOB of the run, and
 // their descendants. Returns them when they have ended or after `timeout`; `killed` is false for a
 // process that is alive then. Omits a process that was dying before, unless it stays alive.
-[[nodiscard]] std::vector<LeakedProcess> end_survivors(std::string_view run,
-                                                       Milliseconds timeout = Milliseconds(5000),
-                                                       ProcessTable& system = process_table());
+[[nodiscard]] std::vector<SurvivingProcess> end_survivors(std::string_view run,
+                                                          Milliseconds timeout = Milliseconds(5000),
+                                                          ProcessTable& system = process_table());
 
 }  // namespace compat::exec

@@ -103,8 +103,9 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> on_ready) {
     import_timer_.expires_after(zygote_.import_timeout);
     import_timer_.async_wait([this](const error_code& error) {
         if (!error)
-            give_up(fmt::format("the imports took longer than {}",
-                                human(std::chrono::duration<double>(zygote_.import_timeout))));
+            give_up(fmt::format(
+                "the imports took longer than {}",
+                format_duration(std::chrono::duration<double>(zygote_.import_timeout))));
     });
 }
 

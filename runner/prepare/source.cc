@@ -51,7 +51,7 @@ void describe_checkout(Source& source) {
 Error unavailable(const suites::Suite& suite, const Error& error) {
     return {ErrorKind::environment,
             fmt::format("cannot get the source of {} ({} {}): {}", suite.name,
-                        name_of(suite.source.kind), suite.source.what, error.message),
+                        name_of(suite.source.kind), suite.source.spec, error.message),
             "use a local copy with --root DIR", error.where};
 }
 
@@ -64,7 +64,7 @@ Expected<std::string> fetch_pypi(const suites::Suite& suite, const Environment& 
     const auto done =
         run_tool({{environment.python.string(), "-m", "pip", "--disable-pip-version-check",
                    "download", "--no-deps", wheel ? "--only-binary" : "--no-binary",
-                   ":all:", "--dest", archive.string(), suite.source.what},
+                   ":all:", "--dest", archive.string(), suite.source.spec},
                   ".",
                   {}},
                  log);
@@ -86,7 +86,7 @@ Expected<std::string> fetch_git(const suites::Suite& suite, const fs::path& fold
     const std::string rev = suite.source.rev.empty() ? "HEAD" : suite.source.rev;
     const std::vector<std::vector<std::string>> steps{
         {"init", "--quiet"},
-        {"remote", "add", "origin", suite.source.what},
+        {"remote", "add", "origin", suite.source.spec},
         {"fetch", "--quiet", "--depth", "1", "origin", rev},
         {"checkout", "--quiet", "--detach", "FETCH_HEAD"}};
     for (const auto& step : steps)
@@ -118,16 +118,16 @@ Expected<fs::path> folder_of_package(const std::string& package) {
 }
 
 Expected<Source> installed_debian(const suites::Suite& suite) {
-    if (!missing_system_packages({suite.source.what}).empty())
+    if (!missing_system_packages({suite.source.spec}).empty())
         return fail(ErrorKind::environment,
-                    fmt::format("the Debian package {} is not installed", suite.source.what),
-                    fmt::format("install it: apt-get install {}", suite.source.what));
-    const auto folder = folder_of_package(suite.source.what);
+                    fmt::format("the Debian package {} is not installed", suite.source.spec),
+                    fmt::format("install it: apt-get install {}", suite.source.spec));
+    const auto folder = folder_of_package(suite.source.spec);
     if (!folder) return tl::unexpected(folder.error());
     Source source;
     source.root = *folder;
     const auto version =
-        output_of({{"dpkg-query", "-W", "-f=${Version}", suite.source.what}, ".", {}});
+        output_of({{"dpkg-query", "-W", "-f=${Version}", suite.source.spec}, ".", {}});
     if (version) source.commit = trimmed(*version);
     return source;
 }
@@ -151,7 +151,7 @@ Expected<Source> get_source(const suites::Suite& suite, const Options& options,
     Source source;
     if (!options.root.empty() || suite.source.kind == SourceKind::path) {
         const fs::path root =
-            options.root.empty() ? suite.folder / suite.source.what : options.root;
+            options.root.empty() ? suite.folder / suite.source.spec : options.root;
         std::error_code error;
         if (!fs::is_directory(root, error))
             return fail(ErrorKind::environment, "the source of the suite is not a folder",
@@ -163,11 +163,11 @@ Expected<Source> get_source(const suites::Suite& suite, const Options& options,
     if (suite.source.kind == SourceKind::debian) return installed_debian(suite);
 
     const auto key =
-        content_key({"source 1", name_of(suite.source.kind), suite.source.what, suite.source.rev});
+        content_key({"source 1", name_of(suite.source.kind), suite.source.spec, suite.source.rev});
     auto entry =
         cache.get("sources", suite.name, key, [&](const fs::path& folder, const fs::path& log) {
             say(fmt::format("fetching the source of {}: {} {}", suite.name,
-                            name_of(suite.source.kind), suite.source.what));
+                            name_of(suite.source.kind), suite.source.spec));
             auto hash = suite.source.kind == SourceKind::git
                             ? fetch_git(suite, folder, log)
                             : fetch_pypi(suite, environment, share, folder, log);
@@ -179,7 +179,7 @@ Expected<Source> get_source(const suites::Suite& suite, const Options& options,
     if (suite.source.kind == SourceKind::git)
         describe_checkout(source);
     else
-        source.commit = version_of(suite.source.what);
+        source.commit = version_of(suite.source.spec);
     return source;
 }
 

@@ -210,7 +210,7 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
     if (!saved) return with_resume_advice(saved.error(), execution);
     analysis::RunFacts facts = recorder.facts();
     const bool enough = recorder.reached_maxfail();
-    facts.interrupted = finished.stopped && !recorder.trouble() && !enough;
+    facts.interrupted = finished.stopped && !recorder.fatal_error() && !enough;
     facts.unexpected = facts.unexpected || !finished.not_started.empty();
     facts.nothing_to_do = execution.plan.modules.empty();
     const ExitCode code = analysis::exit_code(facts);
@@ -239,7 +239,7 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
     });
     if (!closed && closed.error().kind == ErrorKind::interrupted)
         return with_resume_advice(closed.error(), execution);
-    if (!closed) return tl::unexpected(recorder.trouble().value_or(closed.error()));
+    if (!closed) return tl::unexpected(recorder.fatal_error().value_or(closed.error()));
 
     if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
     if (!finished.stopped) print_unmatched();
@@ -247,7 +247,7 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
     if (complete && !execution.shard.empty())
         print("shard {}: `runner merge FOLDER...` makes one run of all shards; this one is {}\n",
               execution.shard, run.folder.string());
-    if (recorder.trouble()) return tl::unexpected(*recorder.trouble());
+    if (recorder.fatal_error()) return tl::unexpected(*recorder.fatal_error());
     return ExecutionResult{code, true};
 }
 

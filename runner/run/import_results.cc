@@ -156,7 +156,7 @@ Expected<ExitCode> import_results(const ImportRequest& request,
         return archive::record_end(run.folder, *stored.end);
     });
     if (!recorded) return tl::unexpected(recorded.error());
-    const auto added = store->add_run(stored, [&](const store::SeeModule& see) {
+    const auto added = store->add_run(stored, [&](const store::ModuleVisitor& see) {
         return archive::each_imported_module(*files, run.started, see).map([&] { made.hold(); });
     });
     if (!added) return tl::unexpected(added.error());

@@ -174,19 +174,20 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
     end.exit_code = static_cast<int>(code);
     if (auto recorded = archive::record_run(run.folder, merged.info); !recorded)
         return tl::unexpected(recorded.error());
-    const auto added = store->add_run(merged, [&](const store::SeeModule& see) -> Expected<void> {
-        const auto record_and_see = [&](store::StoredModule module) -> Expected<void> {
-            if (auto recorded = record_module(run.folder, module); !recorded) return recorded;
-            return see(std::move(module));
-        };
-        for (const auto& shard : *shards)
-            if (auto read = archive::each_shard_module(shard.record, shard.folder, run.folder,
-                                                       record_and_see);
-                !read)
-                return read;
-        output.hold();
-        return archive::record_end(run.folder, end);
-    });
+    const auto added =
+        store->add_run(merged, [&](const store::ModuleVisitor& see) -> Expected<void> {
+            const auto record_and_see = [&](store::StoredModule module) -> Expected<void> {
+                if (auto recorded = record_module(run.folder, module); !recorded) return recorded;
+                return see(std::move(module));
+            };
+            for (const auto& shard : *shards)
+                if (auto read = archive::each_shard_module(shard.record, shard.folder, run.folder,
+                                                           record_and_see);
+                    !read)
+                    return read;
+            output.hold();
+            return archive::record_end(run.folder, end);
+        });
     if (!added) return tl::unexpected(added.error());
     output.keep();
     if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());

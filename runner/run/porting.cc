@@ -148,11 +148,11 @@ Expected<void> read_column(const store::Store& store, const fs::path& results, c
 
 Expected<void> write_pages(const PortingView& view, const fs::path& out) {
     if (auto made = make_directories(out); !made) return made;
-    auto page = NewFile::create(out / reports::kPortingPage);
+    auto page = AtomicFile::create(out / reports::kPortingPage);
     if (!page) return tl::unexpected(page.error());
     reports::porting_markdown(view, reports::kMarkdownBytes,
                               [&](std::string_view bytes) { page->write(bytes); });
-    auto file = NewFile::create(out / reports::kPortingFile);
+    auto file = AtomicFile::create(out / reports::kPortingFile);
     if (!file) return tl::unexpected(file.error());
     reports::porting_json(view, [&](std::string_view bytes) { file->write(bytes); });
     return page->commit().and_then([&] { return file->commit(); });
@@ -185,13 +185,14 @@ void print_table(const PortingView& view, const fs::path& page) {
             return compared ? std::to_string(value) : std::string("-");
         };
         using enum reports::Group;
-        display::put(display::people(),
-                     fmt::format(kRow, without_emphasis(row.words), column.totals.collected, good,
-                                 broken, figure(column.differ), figure(column.count(loss)),
-                                 figure(column.count(idle)), figure(column.count(gain)),
-                                 row.shim ? std::to_string(column.used_accelerator) : "-",
-                                 human(std::chrono::duration<double>(column.run->duration_s)),
-                                 column.why_missing.empty() ? "" : "  not complete"));
+        display::put(
+            display::people(),
+            fmt::format(kRow, without_emphasis(row.words), column.totals.collected, good, broken,
+                        figure(column.differ), figure(column.count(loss)),
+                        figure(column.count(idle)), figure(column.count(gain)),
+                        row.shim ? std::to_string(column.used_accelerator) : "-",
+                        format_duration(std::chrono::duration<double>(column.run->duration_s)),
+                        column.why_missing.empty() ? "" : "  not complete"));
     }
     for (const auto& mismatch : view.accounting.mismatches)
         print("    {}: {}\n", printable(without_emphasis(mismatch.module)),

@@ -41,7 +41,7 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
                                 name_of(framework)),
                     "leave them out", invocation.passed_on.front());
     ready.child.options = invocation.passed_on;
-    for (const auto& found : ready.suite.found) say(found);
+    for (const auto& line : ready.suite.detected) say(line);
     return ready;
 }
 
@@ -106,7 +106,7 @@ std::string settings_words(const Ready& ready) {
                            ? "off"
                            : fmt::format("on (policy {})", ready.child.policy),
                        environment.torch_version.empty() ? "none" : environment.torch_version,
-                       environment.version, printable(from_home(environment.python.string())),
+                       environment.version, printable(tilde_path(environment.python.string())),
                        ready.child.simulate.empty() ? ready.prepared.accelerator
                                                     : ready.child.simulate + " (simulated)");
 }

@@ -107,8 +107,8 @@ void Recorder::save(size_t module, store::JobResult result) {
         if (test.state == parsers::State::not_run)
             if (const std::string why = left.reason_for(test.id); !why.empty())
                 test.reason += "; " + why;
-    if (auto recorded = archive::record_attempt(folder_, job); !recorded && !trouble_)
-        trouble_ = recorded.error();
+    if (auto recorded = archive::record_attempt(folder_, job); !recorded && !fatal_error_)
+        fatal_error_ = recorded.error();
     if (!unsaved_.empty() || !try_to_save(job)) unsaved_.push_back(job);
 }
 
@@ -217,7 +217,7 @@ plan::UnconfirmedModule Recorder::unconfirmed(size_t module) const {
 }
 
 std::vector<Step> Recorder::assign_confirmations() {
-    if (first_under_way_ > 0 || trouble_) return {};
+    if (first_under_way_ > 0 || fatal_error_) return {};
     if (!std::exchange(has_chosen_, true)) {
         std::vector<size_t> once;  // others wait or not depending on when their repeats ended
         std::set_difference(waiting_.begin(), waiting_.end(), repeated_.begin(), repeated_.end(),
@@ -311,14 +311,15 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
         result.leaked.push_back({leaked.pid, masked(leaked.argv), leaked.killed});
 
     account(module, result.record);
-    if (finished.infrastructure_error && !trouble_) trouble_ = finished.infrastructure_error;
+    if (finished.infrastructure_error && !fatal_error_)
+        fatal_error_ = finished.infrastructure_error;
     save(module, std::move(result));
     --under_way_;
     first_under_way_ -= assignment.number == 1;
     const bool ours = finished.end.kind == ProcessEnd::Kind::stopped ||
                       finished.end.kind == ProcessEnd::Kind::spawn_failed;
     std::vector<Step> steps;
-    if (ours || trouble_) {
+    if (ours || fatal_error_) {
         has_tests_to_resume_ = true;
         could_not_start_ |= finished.end.kind == ProcessEnd::Kind::spawn_failed;
         steps.push_back({{}, close(module)});
@@ -363,7 +364,7 @@ display::ModuleDone Recorder::close(size_t module) {
         return test.state != parsers::State::not_run &&
                analysis::is_unexpected(test.state, record.framework);
     });
-    facts_.infrastructure = facts_.infrastructure || trouble_.has_value();
+    facts_.infrastructure = facts_.infrastructure || fatal_error_.has_value();
     return done;
 }
 
@@ -376,7 +377,7 @@ std::vector<display::ModuleDone> Recorder::close_unfinished_modules() {
 }
 
 void Recorder::note_start_failure(Error error) {
-    if (!trouble_) trouble_ = std::move(error);
+    if (!fatal_error_) fatal_error_ = std::move(error);
     facts_.infrastructure = true;
 }
 
@@ -387,7 +388,7 @@ bool Recorder::reached_maxfail() const {
 
 std::string Recorder::stop() const {
     // A store or disk that takes no more: hours of work would be lost.
-    if (trouble_) return to_line(*trouble_);
+    if (fatal_error_) return to_line(*fatal_error_);
     if (reached_maxfail()) return fmt::format("stopped by --maxfail {}", settings_.limits.maxfail);
     return {};
 }
@@ -395,7 +396,7 @@ std::string Recorder::stop() const {
 bool Recorder::try_to_save(const store::JobResult& job) {
     const auto saved = store_.save_job(run_, job);
     is_busy_ = !saved && saved.error().kind == ErrorKind::busy;
-    if (!saved && !is_busy_ && !trouble_) trouble_ = saved.error();
+    if (!saved && !is_busy_ && !fatal_error_) fatal_error_ = saved.error();
     return saved.has_value();
 }
 

@@ -59,16 +59,16 @@ class Recorder {
     // Called after the stored modules were resumed: later failures count for `maxfail`. The steps
     // are those of modules that waited.
     std::vector<Step> begin();
-    // Stores a job's result, or keeps it while another process has locked the database. `trouble`
-    // holds the store's first other error. The first step is of the job's module, the others are of
-    // modules that waited.
+    // Stores a job's result, or keeps it while another process has locked the database.
+    // `fatal_error` holds the store's first other error. The first step is of the job's module, the
+    // others are of modules that waited.
     std::vector<Step> job_finished(const Assignment& assignment, const exec::JobFinished& finished);
     // The results of the modules that were running when the run was stopped.
     [[nodiscard]] std::vector<display::ModuleDone> close_unfinished_modules();
     // Not counted as a failure of the suite.
     void note_start_failure(Error error);
     // Stores the results that a locked database refused. Call it regularly. Errors: busy, if some
-    // are still refused; all others are `trouble`.
+    // are still refused; all others are `fatal_error`.
     Expected<void> save_pending();
 
     // Why the run must stop; empty: it continues.
@@ -84,7 +84,7 @@ class Recorder {
     [[nodiscard]] const std::vector<store::StoredMismatch>& mismatches() const {
         return mismatches_;
     }
-    [[nodiscard]] const std::optional<Error>& trouble() const { return trouble_; }
+    [[nodiscard]] const std::optional<Error>& fatal_error() const { return fatal_error_; }
 
   private:
     [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
@@ -132,7 +132,7 @@ class Recorder {
     std::vector<std::string> unmatched_;
     std::vector<store::JobResult> unsaved_;  // in the order in which they ended
     bool is_busy_ = false;                   // the last time that something was to be stored
-    std::optional<Error> trouble_;
+    std::optional<Error> fatal_error_;
 };
 
 }  // namespace compat::run

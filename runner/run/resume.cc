@@ -78,13 +78,13 @@ struct OpenRun {
 // The lock is taken before the store is read: a runner at work on the run may be about to end.
 Expected<OpenRun> open_stored(archive::OpenResults store, const fs::path& results,
                               const std::string& id) {
-    return archive::RunLock::take(results / "runs" / id).map([&](archive::RunLock&& lock) {
+    return archive::RunLock::acquire(results / "runs" / id).map([&](archive::RunLock&& lock) {
         return OpenRun{id, std::move(lock), std::move(store)};
     });
 }
 
 Expected<OpenRun> open_shard(const archive::ShardFolder& shard) {
-    auto lock = archive::RunLock::take(shard.folder);
+    auto lock = archive::RunLock::acquire(shard.folder);
     if (!lock) return tl::unexpected(lock.error());
     return archive::load_shard(shard.folder).map([&](store::Store&& store) {
         return OpenRun{shard.info.id, std::move(*lock), archive::OpenResults(std::move(store))};

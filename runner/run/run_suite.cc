@@ -204,7 +204,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     execution.verbosity = request.verbosity;
     execution.seconds = std::move(past.seconds);
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
-    const auto lock = archive::RunLock::take(run.folder);
+    const auto lock = archive::RunLock::acquire(run.folder);
     if (!lock) return tl::unexpected(lock.error());
     store::RunInfo info = run_info(request, invocation, *ready, run);
     info.shard = request.shard;

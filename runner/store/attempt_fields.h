@@ -32,7 +32,7 @@ void attempt_fields(Job& job, Field field) {
     field("finished", nullptr, record.finished);
     field("from_text", nullptr, record.from_text);
     field("started_ms", "started_ms", job.started);
-    each_cost([&](const char* name, auto member, Together) { field(name, name, job.*member); });
+    each_cost([&](const char* name, auto member, Aggregate) { field(name, name, job.*member); });
     field("log", "log", job.log);
     field("events", "events", job.events);
     field("devices", "devices", job.devices);

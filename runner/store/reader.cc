@@ -380,7 +380,7 @@ StoredRun read_run(Database& database, std::int64_t run) {
     return stored;
 }
 
-Expected<void> read_modules(Database& database, std::int64_t run, const SeeModule& see) {
+Expected<void> read_modules(Database& database, std::int64_t run, const ModuleVisitor& see) {
     const StoredRun whole = read_run(database, run);
     std::vector<std::pair<std::int64_t, std::string>> planned;
     Statement row =

@@ -13,7 +13,7 @@ namespace compat::store {
 [[nodiscard]] StoredRun read_run(Database& database, std::int64_t run);
 // No statement is open while `see` is called.
 [[nodiscard]] Expected<void> read_modules(Database& database, std::int64_t run,
-                                          const SeeModule& see);
+                                          const ModuleVisitor& see);
 
 // The columns of kRunEndColumns, from `first` on; empty for a run that has not ended.
 inline constexpr std::string_view kRunEndColumns =

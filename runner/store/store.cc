@@ -194,7 +194,7 @@ Expected<void> Store::snapshot(const std::function<Expected<void>()>& read) cons
     });
 }
 
-Expected<void> Store::each_module(std::string_view run, const SeeModule& see) const {
+Expected<void> Store::each_module(std::string_view run, const ModuleVisitor& see) const {
     return guarded(impl_->database.file(), [&]() -> Expected<void> {
         const auto row = run_row(impl_->database, run);
         if (!row) return tl::unexpected(row.error());

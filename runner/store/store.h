@@ -120,9 +120,9 @@ struct StoredRun {
 };
 
 // An error ends the reading and is returned.
-using SeeModule = std::function<Expected<void>(StoredModule)>;
+using ModuleVisitor = std::function<Expected<void>(StoredModule)>;
 // Visits a run's modules one by one.
-using ReadModules = std::function<Expected<void>(const SeeModule&)>;
+using ReadModules = std::function<Expected<void>(const ModuleVisitor&)>;
 
 // Tests of a run by the state of their last attempt, indexed by parsers::State.
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
@@ -264,7 +264,7 @@ class Store {
     [[nodiscard]] Expected<Extent> extent_of(std::string_view run) const;
     // Visits the run's modules in the order of the plan, one in memory at a time. `see` may write
     // to this store.
-    [[nodiscard]] Expected<void> each_module(std::string_view run, const SeeModule& see) const;
+    [[nodiscard]] Expected<void> each_module(std::string_view run, const ModuleVisitor& see) const;
     // Each test's verdict, by its id.
     [[nodiscard]] Expected<std::vector<std::pair<std::string, parsers::State>>> verdicts(
         std::string_view run) const;

@@ -182,7 +182,7 @@ class JobWriter {
     bool decides(const JobResult& job, const CaseRecord& record, std::int64_t test) {
         if (job.attempt == 1) return true;
         if (record.state == parsers::State::not_run) return !any(reached_, test);
-        return !(record.pseudo && is_of_some(job.kind)) || any(known_, test);
+        return !(record.pseudo && repeats_some_tests(job.kind)) || any(known_, test);
     }
 
     void add_case(const CaseRecord& record, std::int64_t test, bool decides) {

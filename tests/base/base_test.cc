@@ -86,10 +86,10 @@ TEST(Names, CutsTextBetweenCharacters) {
 
 TEST(Clock, FormatsDurationsAndDates) {
     using S = std::chrono::duration<double>;
-    EXPECT_EQ(human(S(0.04)), "0.0s");
-    EXPECT_EQ(human(S(59.96)), "60.0s");
-    EXPECT_EQ(human(S(245)), "4m 05s");
-    EXPECT_EQ(human(S(7380)), "2h 03m");
+    EXPECT_EQ(format_duration(S(0.04)), "0.0s");
+    EXPECT_EQ(format_duration(S(59.96)), "60.0s");
+    EXPECT_EQ(format_duration(S(245)), "4m 05s");
+    EXPECT_EQ(format_duration(S(7380)), "2h 03m");
     EXPECT_EQ(iso8601(WallTime(std::chrono::seconds(0))), "1970-01-01T00:00:00Z");
 }
 

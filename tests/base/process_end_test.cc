@@ -41,17 +41,17 @@ TEST(ProcessEnd, DescribesEachEnd) {
     for (const auto& [end, name, line, words] : rows) {
         EXPECT_EQ(name_of_end(end), name);
         EXPECT_EQ(describe(end), line);
-        EXPECT_EQ(words_for(end), words);
+        EXPECT_EQ(explain(end), words);
     }
 }
 
 TEST(ProcessEnd, BlamesMemoryForAKillOnlyWithEvidence) {
     ProcessEnd kill = ProcessEnd::signaled(SIGKILL);
     kill.peak_rss_bytes = 14 << 20;
-    EXPECT_EQ(words_for(kill), "killed by SIGKILL, not sent by the runner");
+    EXPECT_EQ(explain(kill), "killed by SIGKILL, not sent by the runner");
     kill = ProcessEnd::signaled(SIGKILL, "peak RSS 6.0 GiB of 6.2 GiB");
     EXPECT_EQ(name_of_end(kill), "SIGKILL");
-    EXPECT_EQ(words_for(kill),
+    EXPECT_EQ(explain(kill),
               "killed by SIGKILL, not sent by the runner: likely out of memory: peak RSS "
               "6.0 GiB of 6.2 GiB");
 }

@@ -22,11 +22,11 @@ TEST(Text, UsesThePluralUnlessTheCountIsOne) {
 TEST(Text, ShortensAPathInTheHomeFolder) {
     const char* before = std::getenv("HOME");
     ::setenv("HOME", "/home/me/", 1);
-    EXPECT_EQ(from_home("/home/me/p/.venv/bin/python"), "~/p/.venv/bin/python");
-    EXPECT_EQ(from_home("/home/mean/python"), "/home/mean/python");
-    EXPECT_EQ(from_home("/home/me"), "/home/me");
+    EXPECT_EQ(tilde_path("/home/me/p/.venv/bin/python"), "~/p/.venv/bin/python");
+    EXPECT_EQ(tilde_path("/home/mean/python"), "/home/mean/python");
+    EXPECT_EQ(tilde_path("/home/me"), "/home/me");
     ::unsetenv("HOME");
-    EXPECT_EQ(from_home("/a"), "/a");
+    EXPECT_EQ(tilde_path("/a"), "/a");
     if (before) ::setenv("HOME", before, 1);
 }
 

@@ -66,7 +66,7 @@ void fill(Store& store) {
     for (int run = 0; run < kRuns; ++run) {
         const std::string id = fmt::format("run-{}", run);
         good(store.add_run({info(id, run), RunEnd{}, 0},
-                           [&](const SeeModule& see) -> Expected<void> {
+                           [&](const ModuleVisitor& see) -> Expected<void> {
                                for (int module = 0; module < kModules; ++module) {
                                    StoredModule stored;
                                    stored.attempts.push_back(job(module, kTests, 0));

@@ -52,9 +52,9 @@ TEST_F(SettingsTest, FlagPrecedesVariableProjectSuiteUserAndDefault) {
     EXPECT_EQ(timeout(), "30m default");
     tree_.write("config/runner/config.json", R"({"timeout": "4m"})");
     EXPECT_EQ(timeout(), "4m config/runner/config.json:1:13");
-    suite.given["limits.module_timeout"] = "5m";
+    suite.setting_texts["limits.module_timeout"] = "5m";
     EXPECT_EQ(timeout(), "5m suite: limits.module_timeout");
-    suite.given["limits.module_timeout"] = "30m";
+    suite.setting_texts["limits.module_timeout"] = "30m";
     EXPECT_EQ(timeout(), "30m suite: limits.module_timeout") << "given, though it is the default";
     tree_.write("runner.json", R"({"timeout": "6m"})");
     EXPECT_EQ(timeout(), "6m runner.json:1:13");

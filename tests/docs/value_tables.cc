@@ -94,7 +94,7 @@ std::string_view place_words(const shim::Answer& answer) {
 }
 
 std::string source_words(const suites::Source& source) {
-    const std::string version = source.what.substr(source.what.rfind('=') + 1);
+    const std::string version = source.spec.substr(source.spec.rfind('=') + 1);
     switch (source.kind) {
         case suites::SourceKind::path:
             return "its own folder";
@@ -105,7 +105,7 @@ std::string source_words(const suites::Source& source) {
         case suites::SourceKind::git:
             return "git " + source.rev.substr(0, 12);
         case suites::SourceKind::debian:
-            return "Debian package " + source.what;
+            return "Debian package " + source.spec;
     }
     return {};
 }

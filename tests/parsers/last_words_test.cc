@@ -196,20 +196,20 @@ TEST(Attempt, AClosingLineIsNoLastWord) {
 
 TEST(Ending, WordsForMemoryAndForATestsOwnLimit) {
     ProcessEnd kill = kKill;
-    EXPECT_EQ(words_for(kill), "killed by SIGKILL, not sent by the runner");
+    EXPECT_EQ(explain(kill), "killed by SIGKILL, not sent by the runner");
     kill.peak_rss_bytes = 6'657'199'309;
-    EXPECT_EQ(words_for(kill), "killed by SIGKILL, not sent by the runner")
+    EXPECT_EQ(explain(kill), "killed by SIGKILL, not sent by the runner")
         << "a peak alone says nothing";
-    EXPECT_THAT(words_for(kSegv), Not(HasSubstr("memory")));
+    EXPECT_THAT(explain(kSegv), Not(HasSubstr("memory")));
 
     const ProcessEnd memory{ProcessEnd::Kind::out_of_memory, 0, "grew to 6.2 GiB, past 6 GiB"};
-    EXPECT_EQ(words_for(memory), "grew to 6.2 GiB, past 6 GiB (limits.memory)");
+    EXPECT_EQ(explain(memory), "grew to 6.2 GiB, past 6 GiB (limits.memory)");
     const Failure f = last_words("working\n", memory, kName);
     EXPECT_EQ(f.key_line(), "out of memory: grew to 6.2 GiB, past 6 GiB (limits.memory)");
 
     ProcessEnd test = kTimeout;
     test.of_test = true;
-    EXPECT_EQ(words_for(test), "timed out after 2.0s (limits.test_timeout)");
+    EXPECT_EQ(explain(test), "timed out after 2.0s (limits.test_timeout)");
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ TEST_F(SourceTest, SaysHowToInstallADebianSource) {
     const auto source = get();
     ASSERT_FALSE(source);
     EXPECT_THAT(to_line(source.error()), HasSubstr("apt-get install no-such-package-anywhere"));
-    suite.source.what = "dpkg";
+    suite.source.spec = "dpkg";
     EXPECT_EQ(get()->root, "/");
 }
 

@@ -351,7 +351,7 @@ TEST_F(BusyDatabaseTest, TheRunContinuesAndStoresLater) {
     auto r = recorder();
     EXPECT_TRUE(ended(r, first(0), {{"x", State::passed}}, ProcessEnd::exited(0)).done);
     EXPECT_TRUE(ended(r, first(1), {{"x", State::errored}, {"y", State::passed}}).next);
-    EXPECT_FALSE(r.trouble());
+    EXPECT_FALSE(r.fatal_error());
     EXPECT_EQ(r.stop(), "");
     const auto waits = r.save_pending();
     ASSERT_FALSE(waits);
@@ -362,7 +362,7 @@ TEST_F(BusyDatabaseTest, TheRunContinuesAndStoresLater) {
     EXPECT_EQ(stored(1).size(), 1u);
     ended(r, {1, 2, again, {"b.py::x"}}, {{"x", State::passed}}, ProcessEnd::exited(0));
     EXPECT_EQ(stored(1).size(), 2u);
-    EXPECT_FALSE(r.trouble());
+    EXPECT_FALSE(r.fatal_error());
 }
 
 TEST_F(BusyDatabaseTest, UnstoredAttemptsAreStoredFromTheFolder) {

@@ -99,7 +99,7 @@ TEST_F(SchemaTest, QueriesUseAnIndex) {
     ASSERT_TRUE(store.past_of("alpha"));
     const auto ignore = [](const StoredModule&) -> Expected<void> { return {}; };
     ASSERT_TRUE(store.each_module("s", ignore));
-    const auto none = [](const SeeModule&) -> Expected<void> { return {}; };
+    const auto none = [](const ModuleVisitor&) -> Expected<void> { return {}; };
     ASSERT_TRUE(store.replace_modules("s", none, [] { return samples::end(5); }));
     const GapLog gaps(store);
     ASSERT_TRUE(gaps.gaps());

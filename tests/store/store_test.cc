@@ -58,7 +58,7 @@ TEST_F(StoreTest, AddsARunInOneTransaction) {
     const JobResult first = samples::job("b.py"), second = samples::job("b.py", 2);
     std::vector<StoredModule> modules = {{"b.py", {first, second}, {}, {}},
                                          {"a.py", {samples::job("a.py")}, {}, {}}};
-    const auto read = [&](const SeeModule& see) -> Expected<void> {
+    const auto read = [&](const ModuleVisitor& see) -> Expected<void> {
         for (const StoredModule& module : modules)
             if (auto seen = see(module); !seen) return seen;
         return {};
@@ -67,7 +67,7 @@ TEST_F(StoreTest, AddsARunInOneTransaction) {
     EXPECT_FALSE(store.add_run(run, read)) << "an attempt twice";
     EXPECT_TRUE(store.runs()->empty());
     modules[1].attempts.pop_back();
-    const auto breaks_off = [&](const SeeModule& see) -> Expected<void> {
+    const auto breaks_off = [&](const ModuleVisitor& see) -> Expected<void> {
         if (auto seen = see(modules[0]); !seen) return seen;
         return fail(ErrorKind::io, "the shard is gone");
     };
@@ -99,7 +99,7 @@ TEST_F(StoreTest, ReplacesModulesInOneTransaction) {
     end.exit_code = 0;
     end.mismatches.clear();
     bool gives_up = true;
-    const auto read_modules = [&](const SeeModule& see) -> Expected<void> {
+    const auto read_modules = [&](const ModuleVisitor& see) -> Expected<void> {
         if (auto seen = see({"b.py", {read}, {}, {}}); !seen || !gives_up) return seen;
         return fail(ErrorKind::io, "a log is gone");
     };

@@ -37,7 +37,7 @@ TEST(LoadSuite, ReadsEveryKey) {
     EXPECT_FALSE(suite->by_convention);
     EXPECT_EQ(suite->name, "all.of_it-2");
     EXPECT_EQ(suite->source.kind, SourceKind::git);
-    EXPECT_EQ(suite->source.what, "https://example.org/x.git");
+    EXPECT_EQ(suite->source.spec, "https://example.org/x.git");
     EXPECT_EQ(suite->source.rev, "v1.2");
     EXPECT_EQ(suite->layout.tests, "t");
     EXPECT_THAT(suite->layout.pythonpath, ElementsAre("src", "."));
@@ -87,7 +87,7 @@ TEST(LoadSuite, ReadsEveryKindOfSource) {
         const auto suite = parse_suite(text, "suite.json");
         ASSERT_TRUE(suite.has_value()) << to_line(suite.error());
         EXPECT_EQ(suite->source.kind, c.kind) << c.source;
-        EXPECT_EQ(suite->source.what, c.what) << c.source;
+        EXPECT_EQ(suite->source.spec, c.what) << c.source;
     }
 }
 
@@ -103,7 +103,7 @@ TEST(LoadSuite, HasTheDefaultsOfTheSchema) {
         return all[section]["properties"][key]["default"];
     };
     EXPECT_EQ(suite->source.kind, SourceKind::path);
-    EXPECT_EQ(suite->source.what, all["source"]["default"]["path"]);
+    EXPECT_EQ(suite->source.spec, all["source"]["default"]["path"]);
     EXPECT_EQ(suite->layout.tests, given("layout", "tests"));
     EXPECT_EQ(suite->layout.pythonpath, given("layout", "pythonpath"));
     EXPECT_EQ(suite->layout.exclude, given("layout", "exclude"));

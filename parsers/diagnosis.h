@@ -43,7 +43,7 @@ inline constexpr std::array<CauseWords, 18> kCauses{{
     {"device_assertion", "the test asks for the name, index or kind of a device"},
     {"shim_defect", "the redirection's own code broke, or answers for CUDA and cannot follow up"},
     {"torch_core", "torch's own Python, compiler, exporter or a device's runtime broke"},
-    {"suite_assertion", "another expectation of the test was not met"},
+    {"suite_assertion", "an assertion that is not about devices failed"},
     {"suite_error",
      "the code under test raised an ordinary error, or gave a kernel what none takes"},
     {"tolerance", "numbers differ by more than is allowed, or were lost (nan)"},

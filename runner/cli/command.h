@@ -26,10 +26,11 @@ struct Command {
     Action (*add)(CLI::App& app, config::Invocation& invocation);
     // Whether words after the first "--" go to Invocation::passed_on.
     bool passes_on = false;
+    bool shows_defaults = true;  // of its settings, in its help
 };
 
-void add_settings(CLI::App& app, const std::vector<config::Setting>& settings,
-                  config::Flags& flags);
+void add_settings(CLI::App& app, const std::vector<config::Setting>& settings, config::Flags& flags,
+                  bool shows_defaults = false);
 
 inline constexpr const char* kSuiteHelp =
     "a suite's folder, a shipped suite's name, or a project's folder";

@@ -54,9 +54,9 @@ std::vector<std::string> take_passed_on(std::vector<std::string>& words) {
     return rest;
 }
 
-// In the help; empty: the description lists the values.
-std::string_view value_name(config::Type type) {
-    switch (type) {
+// In the help.
+std::string_view value_name(const config::SettingRow& row) {
+    switch (row.type) {
         case config::Type::number:
             return "N";
         case config::Type::duration:
@@ -69,7 +69,7 @@ std::string_view value_name(config::Type type) {
             return "NAME";
         case config::Type::words:
         case config::Type::on_off:
-            return "";
+            return row.allowed;
     }
     return "";
 }
@@ -124,13 +124,17 @@ std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error)
 
 }  // namespace
 
-void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::Flags& flags) {
+void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::Flags& flags,
+                  bool shows_defaults) {
     for (const auto& row : config::kSettings) {
         if (std::find(settings.begin(), settings.end(), row.setting) == settings.end()) continue;
         std::string help(row.help);
-        if (!row.allowed.empty()) help += fmt::format(" ({})", row.allowed);
         if (row.type == config::Type::number)
             help += fmt::format(" ({} to {})", row.least, row.most);
+        if (row.type == config::Type::duration) help += " (90s, 30m, 1h30m)";
+        if (const auto standard = row.fixed.empty() ? row.computed : row.fixed;
+            shows_defaults && !standard.empty())
+            help += fmt::format(" [{}]", standard);
         app.add_option_function<std::string>(
                std::string(row.flag),
                [&flags, &row](const std::string& text) {
@@ -141,7 +145,7 @@ void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::F
                    flags[row.setting] = text;
                },
                help)
-            ->type_name(std::string(value_name(row.type)));
+            ->type_name(std::string(value_name(row)));
     }
 }
 
@@ -175,7 +179,7 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         Command command = row.make();
         CLI::App* sub = app.add_subcommand(std::string(row.name), std::string(command.help));
         Action action = command.add(*sub, invocation);
-        add_settings(*sub, command.settings, invocation.flags);
+        add_settings(*sub, command.settings, invocation.flags, command.shows_defaults);
         if (!command.examples.empty()) sub->footer(std::string(command.examples));
         sub->group("Commands");
         added.push_back({row.name, sub, std::move(command), std::move(action)});

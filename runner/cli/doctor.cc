@@ -67,7 +67,7 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
     check_one(venv.has_value(),
               fmt::format("Python with venv ({}{})", base,
                           venv ? " " + venv->substr(0, venv->find('\n')) : ""),
-              "apt-get install python3 python3-venv, or set COMPAT_BASE_PYTHON");
+              prepare::kPythonAdvice);
     struct NeededProgram {
         const char *name, *package, *use;
     };
@@ -105,8 +105,7 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
         if (!python.empty())
             check_one(environment && !(*environment)->torch_version.empty(),
                       fmt::format("torch in {}", python),
-                      environment ? "install torch in it, or run with --shim off"
-                                  : to_line(environment.error()));
+                      environment ? prepare::kTorchAdvice : to_line(environment.error()));
         if (environment && *environment) print_devices(**environment, *share, cache);
     }
     print("\nsettings and their origins:\n");

@@ -38,14 +38,16 @@ Command porting_command() {
              Setting::results, Setting::policy, Setting::masquerade, Setting::warm, Setting::python,
              Setting::root, Setting::framework, Setting::name, Setting::progress, Setting::color},
             "Runs the suite four times: on plain CPU, simulated CUDA, and simulated MPS with\n"
-            "and without fallback. Retries failed tests once, unless --retries is given.\n"
+            "and without fallback. Retries failed tests once, unless --retries is given;\n"
+            "other defaults are those of `runner run`.\n"
             "{device} in a value of --env becomes cpu, cuda or mps.\n"
             "Examples:\n"
             "  runner porting suites/einops\n"
             "  runner porting ~/my-project tests -k 'not slow'\n"
             "  runner porting --runs RUN1,RUN2,RUN3,RUN4",
             add_porting,
-            true};
+            true,
+            false};
 }
 
 }  // namespace compat::cli

@@ -100,7 +100,8 @@ Action add_reparse(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReparseRequest>();
     auto* run = app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
     auto* apply = app.add_flag("--apply", request->apply, "store the changed results");
-    auto* text = app.add_flag("--text", request->text, "read only the logs, not the events")
+    auto* text = app.add_flag("--text", request->text,
+                              "read only the logs, not the results that the test harness wrote")
                      ->excludes(apply);
     app.add_flag("--all", request->all, "rebuild a damaged or lost database from the run folders")
         ->excludes(run)

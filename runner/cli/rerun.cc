@@ -27,8 +27,11 @@ Command rerun_command() {
     return {"run part of a stored run again, as a new run",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::progress, Setting::color, Setting::warm, Setting::confirm},
+            "Limits and retries default to those of the stored run.\n"
             "Example:\n  runner rerun gpytorch@latest --failed --not-run",
-            add_rerun};
+            add_rerun,
+            false,
+            false};
 }
 
 }  // namespace compat::cli

@@ -25,8 +25,11 @@ Command resume_command() {
     return {"continue an interrupted run",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::progress, Setting::color, Setting::warm, Setting::confirm},
+            "Limits and retries default to those of the stored run.\n"
             "Example:\n  runner resume einops@latest",
-            add_resume};
+            add_resume,
+            false,
+            false};
 }
 
 }  // namespace compat::cli

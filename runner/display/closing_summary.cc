@@ -66,7 +66,7 @@ std::string device_sentence(const reports::ReportModel& model) {
             : fmt::format("{} used an accelerator ({})", counted(totals.device, "test"), device);
     const std::string redirected =
         totals.redirected == 0 ? "" : fmt::format("; {} redirected", totals.redirected);
-    return fmt::format("{}{}; {} of {} device-neutral", used, redirected, totals.untouched,
+    return fmt::format("{}{}; {} of {} untouched", used, redirected, totals.untouched,
                        totals.count(parsers::State::passed) + totals.count(parsers::State::failed));
 }
 

@@ -58,12 +58,19 @@ std::vector<std::string> device_lines(std::string_view text) {
     return lines;
 }
 
+std::string policy_words(std::string_view policy) {
+    if (policy == "missing") return "redirects missing devices";
+    if (policy == "full") return "redirects all requests";
+    if (policy == "none") return "redirects nothing";
+    return "policy " + printable(policy);
+}
+
 std::string redirection_words(const Redirection& run) {
     const std::string device =
         printable(run.simulated ? *run.simulated + " (simulated)" : run.device);
     if (run.imported) return fmt::format("device {}, imported", device);
     return fmt::format("device {}, fallback {}, {}", device, run.fallback ? "on" : "off",
-                       run.shim ? "policy " + printable(run.policy) : "shim off");
+                       run.shim ? "shim " + policy_words(run.policy) : "shim off");
 }
 
 }  // namespace compat::display

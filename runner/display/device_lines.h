@@ -13,6 +13,9 @@ namespace compat::display {
 // says so.
 [[nodiscard]] std::vector<std::string> device_lines(std::string_view json);
 
+// "redirects missing devices": the effect of a policy of the shim.
+[[nodiscard]] std::string policy_words(std::string_view policy);
+
 // Device settings of a run.
 struct Redirection {
     std::string device;
@@ -23,7 +26,7 @@ struct Redirection {
     bool imported = false;
 };
 
-// "device mps (simulated), fallback on, policy missing"
+// "device mps (simulated), fallback on, shim redirects missing devices"
 [[nodiscard]] std::string redirection_words(const Redirection& run);
 
 }  // namespace compat::display

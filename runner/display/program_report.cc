@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runner/base/text.h"
+#include "runner/display/device_lines.h"
 
 namespace compat::display {
 
@@ -121,7 +122,7 @@ std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& re
 std::string shim_words(const ProgramRun& run, const parsers::DevicesResult& recorded) {
     const parsers::ShimSession& shim = *recorded.shim;
     return fmt::format(
-        "policy {}, host {}, torch {} of {}; {} recorded, {} with torch", shim.mode,
+        "shim {}, host {}, torch {} of {}; {} recorded, {} with torch", policy_words(shim.mode),
         shim.simulated.empty() ? shim.host : shim.simulated + " (simulated)", shim.torch,
         run.python, counted_as(static_cast<std::int64_t>(recorded.watched), "process", "processes"),
         recorded.with_torch);

@@ -73,8 +73,7 @@ Expected<std::string> base_python(const Options& options) {
     const fs::path base = find_program(options.base_python);
     if (base.empty() && ::access(options.base_python.c_str(), X_OK) != 0)
         return fail(ErrorKind::environment,
-                    fmt::format("cannot find the Python {}", options.base_python),
-                    "install python3 and python3-venv, or set COMPAT_BASE_PYTHON or --python");
+                    fmt::format("cannot find the Python {}", options.base_python), kPythonAdvice);
     return base.empty() ? options.base_python : base.string();
 }
 

@@ -107,6 +107,11 @@ using Say = std::function<void(std::string_view)>;
 // "cuda", "mps" or "cpu": the accelerator that this torch finds on this host.
 [[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment);
 
+// What to do if the base Python or torch is missing.
+inline constexpr const char* kPythonAdvice =
+    "install python3 and python3-venv, or set COMPAT_BASE_PYTHON or --python";
+inline constexpr const char* kTorchAdvice = "install torch in it, or use --shim off";
+
 // All of the above; parts that `options` exclude stay empty.
 [[nodiscard]] Expected<Prepared> prepare(const suites::Suite& suite, const Options& options,
                                          const Share& share, const Cache& cache, const Say& say);

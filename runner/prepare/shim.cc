@@ -52,8 +52,8 @@ struct Names {
 
 Expected<Names> names_of(const Environment& environment, const Share& share) {
     if (environment.torch_version.empty())
-        return fail(ErrorKind::environment, "this Python has no torch",
-                    "install torch or use --shim off", environment.python.string());
+        return fail(ErrorKind::environment, "this Python has no torch", kTorchAdvice,
+                    environment.python.string());
     return sources_key(share.shim).map([&](const std::string& sources) {
         return Names{fmt::format("{}-{}", environment.torch_version, environment.soabi),
                      content_key({"shim 1", environment.torch_version, environment.torch_git,

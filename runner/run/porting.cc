@@ -161,10 +161,10 @@ Expected<void> write_pages(const PortingView& view, const fs::path& out) {
 void print_table(const PortingView& view, const fs::path& page) {
     print("\n{}: on simulated devices against plain CPU\n", printable(view.suite));
     constexpr std::string_view kRow =
-        "{:<30} {:>6} {:>6} {:>6} {:>7} {:>6} {:>7} {:>6} {:>11}  {}{}\n";
+        "{:<30} {:>6} {:>6} {:>7} {:>7} {:>11} {:>7} {:>11} {:>11}  {}{}\n";
     display::put(display::people(),
-                 fmt::format(kRow, "", "tests", "good", "broken", "differ", "break", "not run",
-                             "gain", "accelerator", "time", ""));
+                 fmt::format(kRow, "", "tests", "ok", "failing", "changed", "now failing",
+                             "not run", "now passing", "used device", "time", ""));
     for (const ColumnRow& row : kColumns) {
         const auto& column = view.at(row.column);
         if (!column.run) {

@@ -7,6 +7,7 @@
 
 #include "runner/base/files.h"
 #include "runner/base/text.h"
+#include "runner/display/device_lines.h"
 #include "runner/prepare/share.h"
 #include "runner/run/variables.h"
 #include "suites/load.h"
@@ -104,7 +105,7 @@ std::string settings_words(const Ready& ready) {
     return fmt::format("shim {}, torch {}, Python {} ({}), device {}",
                        ready.prepared.shim_library.empty()
                            ? "off"
-                           : fmt::format("on (policy {})", ready.child.policy),
+                           : fmt::format("on ({})", display::policy_words(ready.child.policy)),
                        environment.torch_version.empty() ? "none" : environment.torch_version,
                        environment.version, printable(tilde_path(environment.python.string())),
                        ready.child.simulate.empty() ? ready.prepared.accelerator

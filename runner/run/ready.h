@@ -39,7 +39,7 @@ enum class Need { modules, children };
 [[nodiscard]] Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,
                                             const plan::Past& past = {});
 
-// "shim on (policy missing), torch 2.13.0+cpu, Python 3.11.7, device cpu"
+// "shim on (redirects missing devices), torch 2.13.0+cpu, Python 3.11.7, device cpu"
 [[nodiscard]] std::string settings_words(const Ready& ready);
 
 // One module's attempt as a child to start.

@@ -27,7 +27,7 @@ TEST(DeviceLines, OneLinePerDeviceAndPerFailedQuery) {
 
 TEST(RedirectionWords, NameDeviceFallbackAndPolicy) {
     EXPECT_EQ(redirection_words({"cpu", "mps", true, "missing", false, false}),
-              "device mps (simulated), fallback off, policy missing");
+              "device mps (simulated), fallback off, shim redirects missing devices");
     EXPECT_EQ(redirection_words({"cpu", {}, false, "", true, false}),
               "device cpu, fallback on, shim off");
     EXPECT_EQ(redirection_words({"mps", {}, false, "", true, true}), "device mps, imported");

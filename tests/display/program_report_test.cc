@@ -41,7 +41,8 @@ TEST_F(ProgramReport, AddsUpSitesOverTestsAndProcessesAndSortsByCount) {
     event("fallback", "aten::eigh", "mps:0", "/home/me/train.py", 9, 6);
     EXPECT_EQ(text(),
               "runner: python train.py: exit code 0 (1.5s)\n"
-              "runner: policy missing, host cpu, torch 2.13.0+cpu of /env/bin/python; 2 processes "
+              "runner: shim redirects missing devices, host cpu, torch 2.13.0+cpu of "
+              "/env/bin/python; 2 processes "
               "recorded, 1 with torch\n"
               "runner: 10 requests redirected at 3 places\n"
               "         7  redirect  aten::zeros      cuda:1 -> cpu  train.py:4\n"

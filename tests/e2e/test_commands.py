@@ -276,9 +276,9 @@ def test_show_explains_each_failure_and_its_cause(runner, python):
     lines = runner("show", "latest").out.splitlines()
     why = "    failed tests/test_states.py::States::test_subtests: AssertionError: 1 == 1"
     assert why in lines, "of a test whose sub-tests alone failed, the first of them"
-    assert any(re.fullmatch(r"\d tests of suite_assertion: another expectation of the test was not met", line) for line in lines), lines
+    assert any(re.fullmatch(r"\d tests of suite_assertion: an assertion that is not about devices failed", line) for line in lines), lines
     page = (ran.folder / "report.md").read_text()
-    assert re.search(r"\| \d \| `suite_assertion` \| another expectation of the test was not met \|", page)
+    assert re.search(r"\| \d \| `suite_assertion` \| an assertion that is not about devices failed \|", page)
     assert "docs/reference/diagnosis.md" in page
 
 

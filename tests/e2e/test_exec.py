@@ -119,7 +119,7 @@ def test_output_and_arguments_pass_through_unchanged(execute, tmp_path):
     assert first == b"\xff" and json.loads(second) == [words, str(tmp_path)]
     lines = rest.decode().splitlines()
     assert lines[0].startswith("runner: ") and "exit code 37" in lines[0]
-    assert "policy missing, host cpu, torch 2." in lines[1] and "1 process recorded, 1 with torch" in lines[1]
+    assert "shim redirects missing devices, host cpu, torch 2." in lines[1] and "1 process recorded, 1 with torch" in lines[1]
     assert lines[2] == "runner: 1 request redirected at 1 place"
     assert lines[3].split() == ["1", "redirect", "aten::to.dtype_layout", "cuda", "->", "cpu", "a", "b/program.py:3"]
     record = pathlib.Path(lines[4].removeprefix("runner: record: "))

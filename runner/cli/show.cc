@@ -33,8 +33,7 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
             model.add(module);
             const reports::ModuleView view = model.view(std::move(module));
             if (view.attempts == 0)
-                print("    {} {}{}
-", parsers::name_of(view.outcome), printable(view.path),
+                print("    {} {}{}\n", parsers::name_of(view.outcome), printable(view.path),
                       view.reason.empty() ? "" : ": " + printable(view.reason));
             for (const auto& test : view.cases) {
                 const bool quiet = test.state == parsers::State::passed ||

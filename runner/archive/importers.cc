@@ -87,7 +87,7 @@ parsers::Dialect dialect_named(const nlohmann::json& name) {
     return *dialect;
 }
 
-// What was not told of single tests is told of none.
+// The module's duration is the sum over its tests.
 double seconds_of(const ModuleRecord& record) {
     double sum = 0;
     for (const auto& test : record.cases) sum += test.duration_s;

@@ -19,31 +19,31 @@ namespace compat::archive {
 inline constexpr const char* kImportedFolder = "imported";
 
 struct ImportedFile {
-    std::filesystem::path file;  // plain (intake.h)
-    std::string name;  // as its user knows it: names a module where nothing in the file does
+    std::filesystem::path file;  // decompressed (input_decoder.h)
+    std::string name;            // as the user gave it; the module's name if the file has none
     parsers::Dialect dialect{};
-    std::vector<parsers::Dialect> also;  // seen in it and not read, where nobody said the dialect
+    std::vector<parsers::Dialect> also;  // recognised too but not read; empty if the user chose
     std::string log;                     // its copy, relative to the run's folder
-    std::string unread;                  // why nothing of it is known: no other field but its name
+    std::string unread;                  // why it could not be read; only `name` is set then
 };
 
 struct WhatToImport {
     std::vector<std::string> names;  // files, pipes, folders; kStdin
-    std::string dialect;             // of all of them; empty: as each looks
+    std::string dialect;             // of all files; empty: recognised for each
     std::string stdin_name;
-    std::filesystem::path results;  // never looked at: what is in it was made here
+    std::filesystem::path results;  // skipped: the runner wrote it
 };
 
-// Of a folder every file in it, folders within included, in the order of their names; empty ones
-// and those in no known dialect are passed over and named in `notes`, what plain_file refuses is
-// `unread`. Nothing is taken twice. `room`: the folder for what must be made plain first
-// (intake.h), made where it is needed. Errors: io; usage, naming the file: not there, in no known
-// dialect, what plain_file refuses.
+// Searches folders recursively, in the order of names. In a folder, empty files and files of an
+// unknown dialect are skipped and named in `notes`; a file that plain_file refuses is `unread`. No
+// file is returned twice. `room`: the folder for decompressed copies (input_decoder.h), made when
+// it is needed. Errors: io; usage, naming a file that is missing, of an unknown dialect, or refused
+// by plain_file.
 [[nodiscard]] Expected<std::vector<ImportedFile>> find_import_files(
     const WhatToImport& what, const std::filesystem::path& room, std::vector<std::string>& notes);
 
-// As a run's fingerprint keeps them, and back from it: those of a run whose folder is `folder`,
-// none where it was not imported. Errors: usage, where it was and cannot be understood.
+// Writes the files to a run's fingerprint, and reads them from the one of the run in `folder`: none
+// if it was not imported. Errors: usage, if the fingerprint is invalid.
 [[nodiscard]] std::string describe_files(const std::vector<ImportedFile>& files);
 [[nodiscard]] Expected<std::vector<ImportedFile>> described_files(
     const std::string& fingerprint, const std::filesystem::path& folder);
@@ -53,17 +53,17 @@ struct ImportSums {
     std::set<std::string> frameworks;
     std::vector<store::StoredMismatch> mismatches;
     std::vector<std::string> notes;    // of files as a whole
-    std::set<std::string> unexpected;  // tests whose last attempt ended as nobody wants to see
+    std::set<std::string> unexpected;  // tests whose last attempt is unexpected
     std::int64_t collected = 0;
-    double duration_s = 0;  // of all tests together
+    double duration_s = 0;  // sum over all tests
 };
 
-// Hands on one module of one part at a time, diagnosed, numbered as an attempt at its module where
-// it is not the first to speak of it. Errors: io, where a file cannot be read; what `see` gives.
+// Calls `see` for one module of one file at a time, diagnosed. A later result of the same module is
+// its next attempt. Errors: io, if a file cannot be read; those of `see`.
 [[nodiscard]] Expected<ImportSums> read_imported(
     const std::vector<ImportedFile>& files,
     const std::function<Expected<void>(store::JobResult)>& see);
-// The same, each as a module of a run that began at `started`.
+// Calls `see` for each module, as a part of a run that began at `started`.
 [[nodiscard]] Expected<void> each_imported_module(const std::vector<ImportedFile>& files,
                                                   WallTime started,
                                                   const store::ModuleVisitor& see);

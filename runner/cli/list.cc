@@ -8,7 +8,6 @@
 #include "runner/display/output.h"
 #include "runner/run/collect.h"
 #include "runner/run/ready.h"
-#include "runner/run/unmatched.h"
 
 namespace compat::cli {
 

@@ -25,7 +25,7 @@ std::string value_of(const Environment& env, const std::string& name) {
     return it == env.end() ? std::string() : it->second;
 }
 
-// What somebody gave for `name`, the last to speak winning: inherited, the suite's, the user's.
+// The value of `name`. Later sources win: inherited, suite, user.
 std::string given(const suites::Suite& suite, const ChildSettings& settings,
                   const Environment& inherited, const std::string& name) {
     std::string value = value_of(inherited, name);
@@ -79,7 +79,7 @@ Environment whole(const suites::Suite& suite, const ChildSettings& settings,
                   const fs::path& record) {
     Environment env{settings.inherited.begin(), settings.inherited.end()};
     const bool shim = !settings.shim_library.empty();
-    // Switched off means off, whatever the runner itself was started with.
+    // Off even if the runner itself was started with the shim.
     if (!shim) env.erase("ACTIVATE_TORCH_DEVICE");
     for (auto& [name, value] : added(suite, settings, env)) env[name] = value;
     if (shim && !record.empty()) env["TORCHDEVICE_RECORD"] = record.string();
@@ -115,7 +115,7 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
                     "--events-bytes",
                     std::to_string(suite.limits.events_bytes)};
     if (!job.only.empty()) command.argv.insert(command.argv.end(), {"--only", paths.only.string()});
-    // A package's folder belongs to the system: what its tests write lies elsewhere.
+    // A package's folder belongs to the system, so its tests write to another one.
     if (suite.source.kind == suites::SourceKind::debian)
         command.argv.insert(command.argv.end(),
                             {"--scratch", fs::path(paths.log).replace_extension("scratch")});

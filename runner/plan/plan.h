@@ -1,6 +1,5 @@
-// Which modules to run, and how: a pure function from a suite, the list of its files and what was
-// asked for, to jobs. Starts no process, reads and writes no file. Not here: where jobs run
-// (runner/exec).
+// Plans a run: a pure function from a suite, its files and a selection to jobs. Only list_modules
+// reads the folder. Not for running the jobs (runner/exec).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,8 @@
 
 namespace compat::plan {
 
-// In which order modules start. A module whose duration is not known is taken to cost in proportion
-// to its size; ties go by path.
+// The order in which modules start. An unknown duration is estimated from the module's size; equal
+// ones are ordered by path.
 enum class Order { longest_first, failed_first, as_listed, random };
 
 struct Ordering {
@@ -42,55 +41,51 @@ inline constexpr std::size_t kMaxShards = 10'000;
 struct Selection {
     std::vector<std::string>
         targets;            // folder, file, glob, dotted module, group, path::Class::test
-    std::string keyword{};  // of the framework; names the plan with the rest
+    std::string keyword{};  // -k of the framework; part of the plan's id
     Ordering ordering{};
     Shard shard{};
-    std::vector<std::string> options{};  // for the framework; as the keyword
+    std::vector<std::string> options{};  // of pytest; part of the plan's id
 };
 
 // Facts from earlier runs, by module path.
 struct Past {
-    std::map<std::string, double> seconds;     // that they took
-    std::set<std::string> failed;              // those that had failures
-    std::map<std::string, double> for_shards;  // as `seconds`, from runs of whole plans alone
+    std::map<std::string, double> seconds;     // durations
+    std::set<std::string> failed;              // modules with failures
+    std::map<std::string, double> for_shards;  // durations in runs of whole plans only
 };
 
-// One module to run: one child process an attempt.
+// One module to run. Each attempt is one child process.
 struct Job {
     std::string module;  // path relative to the root: "tests/test_ops.py"
     std::vector<std::string>
-        only;  // ids or id prefixes ("path::Class") asked for; empty: all of the module
-    std::uintmax_t source_bytes =
-        0;  // size of the module's file: stands for its cost until durations are known
+        only;  // requested ids or id prefixes ("path::Class"); empty: the whole module
+    std::uintmax_t source_bytes = 0;  // of the module's file; estimates its duration
 };
 
 struct Plan {
     std::vector<Job> jobs;           // in the order in which they start
-    std::vector<std::string> notes;  // for people: groups left out, modules excluded, by count
-    std::string id;  // names the whole plan and how it was cut: of shards that fit, the same
+    std::vector<std::string> notes;  // for users: counts of skipped groups and excluded modules
+    std::string id;                  // of the whole plan and its sharding: equal in all its shards
 };
 
 struct ModuleFile {
     std::string path;  // relative to the root, '/' separated
     std::uintmax_t bytes = 0;
-    bool excluded =
-        false;  // by layout.exclude: in the list so that a plan can say what it leaves out
-    // errno of a folder that cannot be read, in the list so that nothing in it is lost unsaid; 0: a
-    // module
+    bool excluded = false;  // by layout.exclude; listed so that the plan can report it
+    // errno of an unreadable folder, listed so that it is reported; 0: a module
     int unreadable = 0;
 };
 
-// Every test module of the suite under `root`, sorted by path; stays inside `root` (suites/tree.h).
-// Of gtest the executables, of ctest the build folders: their topmost CTestTestfile.cmake.
+// The suite's test modules under `root`, sorted by path; never outside `root` (suites/tree.h). For
+// gtest these are executables, for ctest the topmost CTestTestfile.cmake of each build folder.
 // Reads the directory tree. Errors: root or its tests folder missing (environment), nothing found
 // (nothing_selected).
 [[nodiscard]] Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite,
                                                              const std::filesystem::path& root);
 
-// Jobs for what `selection` names, or for everything but the groups that are not by default. A
-// shard takes the modules, longest first, that fall to it where each goes to the shard with the
-// least to do. Errors: a target that matches nothing (usage; names the nearest), no module left
-// (nothing_selected).
+// Jobs for the selected targets, or for all modules except groups that are off by default. Shards
+// are filled longest module first, each into the shard with the shortest sum. Errors: a target that
+// matches nothing (usage; names the nearest), no module left (nothing_selected).
 [[nodiscard]] Expected<Plan> make_plan(const suites::Suite& suite,
                                        const std::vector<ModuleFile>& modules,
                                        const Selection& selection, const Past& past = {});

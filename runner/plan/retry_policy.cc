@@ -17,10 +17,10 @@ constexpr const char* kLostFixture = "its fixture ended the process twice";
 struct Test {
     std::string id;
     Fate fate = Fate::unreached;  // of the last attempt that reached it
-    bool forked = false;          // only a fork has said so, and it is not deferred
+    bool forked = false;          // seen only in a forked process, and not deferred
     bool was_bad = false;         // in an attempt before that one
-    int again = 0;                // how often it was reached with other failures
-    int alone = 0;                // how often it was asked for alone
+    int again = 0;                // number of repetitions together with other failures
+    int alone = 0;                // number of repetitions alone
 };
 
 class History {
@@ -78,7 +78,7 @@ class History {
         return lost;
     }
 
-    // How many processes on end, the last one included, came to no test.
+    // The number of latest processes in a row that reached no test.
     [[nodiscard]] int idle() const {
         int count = 0;
         for (auto it = attempts_.rbegin(); it != attempts_.rend() && !moved(*it); ++it)
@@ -106,7 +106,7 @@ class History {
         if (added) tests_.push_back({row.id});
         if (row.fate == Fate::unreached) return;
         Test& test = tests_[at->second];
-        if (attempt.kind == AttemptKind::whole) {  // what was before is history
+        if (attempt.kind == AttemptKind::whole) {  // earlier attempts no longer count
             test.again = 0;
             test.fate = Fate::unreached;
             test.was_bad = false;
@@ -127,7 +127,7 @@ bool under(const std::vector<std::string>& prefixes, std::string_view id) {
                        [&](const std::string& prefix) { return id.starts_with(prefix); });
 }
 
-// What an attempt at what is left would run; why there is none is put into `why`.
+// The ids of the next attempt at unreached tests. If there is no attempt, `why` is the reason.
 std::vector<std::string> left(const History& history, const AttemptLimits& limits,
                               std::string& why) {
     const auto lost = history.lost_fixtures();
@@ -143,7 +143,7 @@ std::vector<std::string> left(const History& history, const AttemptLimits& limit
         why = "the framework stops before it";
     else if (ids.empty())
         why = kLostFixture;
-    // Processes that die in fixtures come to no test either, but each fixture only twice.
+    // Processes that die in fixtures reach no test either; each fixture is tried twice.
     else if (history.idle() > 1 && lost.empty())
         why = "the process died twice before any test";
     if (!why.empty()) ids.clear();
@@ -171,7 +171,7 @@ std::optional<AttemptRequest> failures_again(const History& history, const Attem
     const Attempt& last = history.last();
     if (last.kind == AttemptKind::again && !last.stopped && !History::moved(last))
         return std::nullopt;
-    // Failures that kill their process when they are tried again are what they were.
+    // Failures that kill their process when repeated keep their first result.
     if (history.deaths(AttemptKind::again) > limits.restarts) return std::nullopt;
     return of(AttemptKind::again, history.ids([&](const Test& test) {
         return test.fate == Fate::bad && test.alone == 0 &&
@@ -184,7 +184,7 @@ std::optional<AttemptRequest> differing(const History& history, const AttemptLim
         return test.again > 0 && test.was_bad && test.fate == Fate::good;
     };
     const auto& tests = history.tests();
-    // It may have failed for what ran before it, and would in a fresh process, too.
+    // A test that ran before it may be the cause, in a fresh process too.
     if (history.whole().forked)
         return std::any_of(tests.begin(), tests.end(), differs)
                    ? std::optional(AttemptRequest{AttemptKind::whole, {}})

@@ -16,10 +16,10 @@
 #include "runner/display/display.h"
 #include "runner/display/output.h"
 #include "runner/exec/loop.h"
+#include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
 #include "runner/run/recorder.h"
 #include "runner/run/reporting.h"
-#include "runner/run/unmatched.h"
 #include "runner/run/warm.h"
 
 namespace compat::run {

@@ -16,8 +16,8 @@
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
+#include "runner/run/collect.h"
 #include "runner/run/fingerprint.h"
-#include "runner/run/unmatched.h"
 
 namespace compat::run {
 

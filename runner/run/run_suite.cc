@@ -137,7 +137,8 @@ Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan) 
         if (test.pseudo && test.failure && test.failure->type == "UsageError") {
             const std::string& message = test.failure->message;
             return fail(ErrorKind::usage, message.substr(0, message.find('\n')),
-                        "arguments after -- go to pytest", "pytest");
+                        "arguments after -- go to pytest",
+                        std::string(name_of(ready.suite.framework)));
         }
     return {};
 }

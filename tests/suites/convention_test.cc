@@ -122,7 +122,7 @@ TEST(Convention, DetectsLayoutAndFramework) {
         EXPECT_EQ(suite->layout.tests, c.tests);
         EXPECT_THAT(suite->layout.pythonpath, ElementsAre(c.pythonpath));
         EXPECT_EQ(suite->source.kind, SourceKind::path);
-        EXPECT_THAT(suite->found, ::testing::Contains(HasSubstr(c.found)));
+        EXPECT_THAT(suite->detected, ::testing::Contains(HasSubstr(c.found)));
     }
 }
 
@@ -132,7 +132,7 @@ TEST(Convention, ListsWhatItDetected) {
     tree.write("tests/test_a.py", kUnittest);
     const auto suite = find_by_convention(tree.root());
     ASSERT_TRUE(suite.has_value());
-    EXPECT_THAT(suite->found,
+    EXPECT_THAT(suite->detected,
                 ElementsAre("1 test module in tests/ (test_*.py, *_test.py)",
                             "src layout: src/ is on PYTHONPATH",
                             "unittest: 1 module with unittest classes, none that needs pytest"));

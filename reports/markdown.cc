@@ -69,7 +69,7 @@ std::string attention_words(const ReportModel& model) {
         parts.push_back(
             fmt::format("{} without a result",
                         counted(static_cast<size_t>(model.modules_without_result), "module")));
-    if (!model.accounting.closed) parts.emplace_back("accounting not closed");
+    if (!model.accounting.closed) parts.emplace_back("not all tests accounted for");
     return parts.empty() ? "nothing needs attention" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -100,11 +100,11 @@ std::string totals_words(const ReportModel& model) {
             summands.push_back(fmt::format("{} {}", totals.states[i], parsers::kStateNames[i]));
     }
     std::string text = fmt::format(
-        "{}\n{}\n{}\n\nAccounting: {} collected = {}: {}.\n", head, rule, counts, totals.collected,
+        "{}\n{}\n{}\n\nAccounting: {} collected = {}, {}.\n", head, rule, counts, totals.collected,
         summands.empty() ? "0" : fmt::format("{}", fmt::join(summands, " + ")),
-        model.accounting.closed
-            ? std::string("closed")
-            : fmt::format("**not closed, {} mismatches**", model.accounting.mismatches.size()));
+        model.accounting.closed ? std::string("all accounted for")
+                                : fmt::format("**not all accounted for: {} mismatches**",
+                                              model.accounting.mismatches.size()));
     if (totals.flaky > 0)
         text += fmt::format("\n{} flaky: passed only in a later attempt.\n", totals.flaky);
     return text + fmt::format("\nSource links: {}, of which {} do not resolve.\n",

@@ -146,9 +146,9 @@ std::string table_of_columns(const PortingView& view) {
                             format_duration(std::chrono::duration<double>(column.run->duration_s)));
     }
     text += view.accounting.closed
-                ? "\nEvery test of every run is alike, changed, added or missing, and every "
-                  "difference is under one cause: closed.\n"
-                : fmt::format("\n**Not closed: {}.**\n",
+                ? "\nEvery test of every run is equal, changed, added or missing, and every "
+                  "difference has one cause.\n"
+                : fmt::format("\n**Not all accounted for: {}.**\n",
                               counted(static_cast<std::int64_t>(view.accounting.mismatches.size()),
                                       "mismatch"));
     const std::int64_t alike = std::max(

@@ -176,7 +176,7 @@ TEST_F(MarkdownTest, MismatchesComeFirst) {
     const size_t mismatch = text.find("## Accounting does not close");
     ASSERT_NE(mismatch, std::string::npos);
     EXPECT_EQ(text.find("\n## "), mismatch - 1);
-    EXPECT_THAT(text, HasSubstr("**not closed, 1 mismatches**"));
+    EXPECT_THAT(text, HasSubstr("**not all accounted for: 1 mismatches**"));
 }
 
 TEST_F(MarkdownTest, EmptySectionsAreLeftOut) {

@@ -68,7 +68,9 @@ struct Prepared {
     std::string accelerator;             // that torch finds on this host: cuda, mps or cpu
 };
 
-using Say = std::function<void(std::string_view)>;
+using Say = std::function<void(std::string_view)>;  // may be called by two threads at once
+// Called with an environment that has torch and nothing else yet.
+using OnTorch = std::function<void(const Environment&)>;
 
 // The environment of an interpreter or of an environment's folder, without packages from PYTHONPATH
 // and the user's site-packages.
@@ -80,7 +82,8 @@ using Say = std::function<void(std::string_view)>;
     const std::vector<std::pair<std::string, std::string>>& variables);
 [[nodiscard]] Expected<Environment> make_environment(const suites::Suite& suite,
                                                      const Options& options, const Share& share,
-                                                     const Cache& cache, const Say& say);
+                                                     const Cache& cache, const Say& say,
+                                                     const OnTorch& on_torch = {});
 // The environment that make_environment would return, if it exists; creates nothing. An error:
 // --python names no Python.
 [[nodiscard]] Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <future>
+#include <mutex>
 
 #include "runner/base/files.h"
 #include "runner/prepare/prepare.h"
@@ -43,6 +45,10 @@ fs::path library_in(const fs::path& folder) {
     for (const auto& entry : fs::directory_iterator(folder, error))
         if (entry.path().extension() == ".so") return entry.path();
     return {};
+}
+
+bool have_one_torch(const Environment& a, const Environment& b) {
+    return a.torch_version == b.torch_version && a.torch_git == b.torch_git && a.soabi == b.soabi;
 }
 
 // The place of a library in the cache.
@@ -141,19 +147,40 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
     const bool from_pypi =
         options.root.empty() && (suite.source.kind == suites::SourceKind::pypi_wheel ||
                                  suite.source.kind == suites::SourceKind::pypi_sdist);
+    const bool with_shim =
+        options.shim && !options.source_only && traits_of(suite.framework).in_python;
+    std::mutex one_line_at_a_time;
+    const Say say_line = [&](std::string_view line) {
+        const std::lock_guard lock(one_line_at_a_time);
+        say(line);
+    };
+    // Compiling the shim takes as long as the downloads, and needs only torch.
+    std::future<Expected<fs::path>> shim;
+    Environment shim_environment;
+    const OnTorch start_shim = [&](const Environment& environment) {
+        if (!with_shim || shim.valid()) return;
+        shim_environment = environment;
+        shim = std::async(std::launch::async,
+                          [&] { return get_shim(shim_environment, share, cache, say_line); });
+    };
+
     Prepared prepared;
     if (!options.source_only || from_pypi) {
-        auto environment = make_environment(suite, options, share, cache, say);
+        auto environment = make_environment(suite, options, share, cache, say_line, start_shim);
         if (!environment) return tl::unexpected(environment.error());
         prepared.environment = std::move(*environment);
     }
-    auto source = get_source(suite, options, prepared.environment, share, cache, say);
+    start_shim(prepared.environment);
+    auto source = get_source(suite, options, prepared.environment, share, cache, say_line);
     if (!source) return tl::unexpected(source.error());
     prepared.source = std::move(*source);
     if (options.source_only) return prepared;
 
-    if (options.shim && traits_of(suite.framework).in_python) {
-        auto library = get_shim(prepared.environment, share, cache, say);
+    if (with_shim) {
+        // A requirement may have replaced torch.
+        auto library = have_one_torch(shim_environment, prepared.environment)
+                           ? shim.get()
+                           : get_shim(prepared.environment, share, cache, say_line);
         if (!library) return tl::unexpected(library.error());
         prepared.shim_library = std::move(*library);
     }

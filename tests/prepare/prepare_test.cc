@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -165,6 +166,35 @@ TEST_F(SourceTest, ClonesAGitSourceAtItsRevision) {
     EXPECT_FALSE(source->dirty);
     std::ofstream(source->root / "file") << "changed";
     EXPECT_TRUE(get()->dirty);
+}
+
+// git and cmake each wait until the other has been called.
+TEST_F(SourceTest, TheShimIsBuiltWhileTheSourceIsFetched) {
+    const auto script = [&](const std::string& name, const std::string& body) {
+        const fs::path file = tree.root() / "bin" / name;
+        tree.write(fs::path("bin") / name, "#!/bin/bash\ncd " + tree.root().string() + "\n" + body);
+        fs::permissions(file, fs::perms::owner_all);
+        return file;
+    };
+    const std::string wait = "for i in $(seq 100); do [ -e $0.other ] && break; sleep 0.1; done; ";
+    script("git", "touch bin/cmake.other; " + wait + "[ -e $0.other ]");
+    script("cmake",
+           "touch bin/git.other; " + wait +
+               "for a; do case $a in -DCMAKE_INSTALL_PREFIX=*) echo ${a#*=} >prefix;; esac; done\n"
+               "[ $1 != --install ] || touch $(cat prefix)/shim.so");
+    suite.source = {suites::SourceKind::git, "file:///nowhere", "v1"};
+    options.python =
+        script("python", R"(echo '{"torch": {"version": "9.9+cpu", "git": "", "folder": "/"}}')");
+    share.shim = tree.root() / "shim";
+    tree.write("shim/shim.cc");
+
+    const std::string path = std::getenv("PATH");
+    ::setenv("PATH", ((tree.root() / "bin").string() + ":" + path).c_str(), 1);
+    const auto prepared =
+        prepare(suite, options, share, Cache(tree.root() / "cache"), [](std::string_view) {});
+    ::setenv("PATH", path.c_str(), 1);
+    ASSERT_TRUE(prepared) << to_line(prepared.error());
+    EXPECT_EQ(prepared->shim_library.filename(), "shim.so");
 }
 
 TEST_F(SourceTest, SuggestsRootForAnUnavailableSource) {

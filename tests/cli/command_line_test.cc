@@ -110,7 +110,7 @@ void expect_narrow(std::vector<std::string> words) {
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     ::testing::internal::CaptureStdout();
-    parse_command_line(static_cast<int>(argv.size()), argv.data());
+    EXPECT_EQ(std::get<int>(parse_command_line(static_cast<int>(argv.size()), argv.data())), 0);
     std::istringstream help(::testing::internal::GetCapturedStdout());
     for (std::string line; std::getline(help, line);)
         EXPECT_LE(display::columns_of(line), kHelpColumns) << words[1] << ": " << line;

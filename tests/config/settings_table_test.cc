@@ -37,8 +37,9 @@ TEST(SettingsTable, DefaultsMatchTheSchemaOfSuites) {
 
 TEST(SettingsTable, EachDefaultIsAllowed) {
     for (const SettingRow& row : kSettings)
-        if (const std::string text = default_of(row); !text.empty())
+        if (const std::string text = default_of(row); !text.empty()) {
             EXPECT_FALSE(refuse(row, text)) << row.key << " " << text;
+        }
 }
 
 }  // namespace

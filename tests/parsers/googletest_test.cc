@@ -257,9 +257,9 @@ TEST(GoogletestText, ALogThatBreaksOffIsNeverClosed) {
         ASSERT_EQ(parts.size(), 1u) << text;
         EXPECT_FALSE(analysis::account(parts[0]).closed()) << text;
     }
-    const auto json = foreign_parts(Dialect::googletest_json, "a.json", R"({"tests":0,"testsu)");
-    ASSERT_EQ(json.parts.size(), 1u);
-    EXPECT_FALSE(analysis::account(json.parts[0]).closed());
+    const auto cut = foreign_parts(Dialect::googletest_json, "a.json", R"({"tests":0,"testsu)");
+    ASSERT_EQ(cut.parts.size(), 1u);
+    EXPECT_FALSE(analysis::account(cut.parts[0]).closed());
 }
 
 // It has the tests' own text with a number before each line, or that of tests that failed alone.

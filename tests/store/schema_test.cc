@@ -118,8 +118,9 @@ TEST_F(SchemaTest, QueriesUseAnIndex) {
         while (plan.step()) {
             std::smatch found;
             const std::string step = plan.text(3);
-            if (std::regex_match(step, found, scan))
+            if (std::regex_match(step, found, scan)) {
                 EXPECT_TRUE(may_be_read_whole.contains(found[1])) << step << "\n" << query;
+            }
         }
     }
 }

@@ -444,7 +444,7 @@ TEST_F(StoreTest, DurationsAreThoseOfTheLatestFirstAttemptThatRanToItsEnd) {
 }
 
 TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
-    const auto run = [&](const char* id, int second, const char* shard) {
+    const auto begin = [&](const char* id, int second, const char* shard) {
         RunInfo info = samples::run(id, second);
         info.shard = shard;
         ASSERT_TRUE(store.begin_run(info));
@@ -455,9 +455,9 @@ TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
         if (good) job.record.cases = {samples::test("t", parsers::State::passed)};
         ASSERT_TRUE(store.save_job(run, job));
     };
-    run("new", 30, "");
-    run("shard", 40, "1/2");
-    run("old", 20, "");  // an import of what was run before
+    begin("new", 30, "");
+    begin("shard", 40, "1/2");
+    begin("old", 20, "");  // an import of what was run before
     save("new", "a.py", 3, true);
     save("new", "b.py", 4, false);
     save("shard", "b.py", 5, true);

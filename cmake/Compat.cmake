@@ -15,29 +15,12 @@ function(compat_library name)
     add_library(compat_${name} STATIC ${ARG_SOURCES})
     target_include_directories(compat_${name} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(compat_${name} PUBLIC ${ARG_LIBS} Threads::Threads PRIVATE compat_warnings)
-    compat_precompile(${name})
   else()
     add_library(compat_${name} INTERFACE)
     target_include_directories(compat_${name} INTERFACE ${CMAKE_SOURCE_DIR})
     target_link_libraries(compat_${name} INTERFACE ${ARG_LIBS})
   endif()
   add_library(compat::${name} ALIAS compat_${name})
-endfunction()
-
-# The headers that most batches begin with are parsed once, for all libraries: the first has them
-# compiled. Not with ccache, which would see a change to one of them as a change to every batch.
-function(compat_precompile name)
-  if(CCACHE OR NOT CMAKE_UNITY_BUILD)
-    return()
-  endif()
-  if(name STREQUAL base)
-    target_precompile_headers(compat_base PRIVATE
-      <algorithm> <array> <charconv> <chrono> <cstdint> <filesystem> <fstream> <functional> <iterator> <map> <memory>
-      <optional> <set> <sstream> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>
-      <fmt/chrono.h> <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp> <tl/expected.hpp>)
-  else()
-    target_precompile_headers(compat_${name} REUSE_FROM compat_base)
-  endif()
 endfunction()
 
 # compat_test(NAME SOURCES … LIBS … LABELS …): one GoogleTest program, each of its cases a ctest.

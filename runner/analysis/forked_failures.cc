@@ -44,10 +44,15 @@ bool is_in(const std::string& file, std::string_view module) {
            (file.size() == module.size() || file[file.size() - module.size() - 1] == '/');
 }
 
-// Whether the failure says that a network is missing. That is true of all modules or of none,
-// wherever they notice it, so all these failures count as one signature.
+// Only an unreachable network is the same for all modules, wherever they notice it: these failures
+// count as one signature. A model that does not exist, or may not be read, is its module's matter.
 bool misses_network(const Failure& failure) {
-    return failure.diagnosis && failure.diagnosis->cause == Cause::hub;
+    static const RE2 pattern(
+        "(?i)couldn't (connect to|reach) '|OfflineModeIsEnabled|offline mode is enabled|"
+        "outgoing traffic has been disabled|name resolution|name or service not known|"
+        "network is unreachable|no route to host");
+    return failure.diagnosis && failure.diagnosis->cause == Cause::hub &&
+           RE2::PartialMatch(failure.message.substr(0, 4096), pattern);
 }
 
 bool needs_own_confirmation(const Failure& failure, std::string_view module) {

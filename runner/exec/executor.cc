@@ -10,10 +10,7 @@ Executor::Executor(Launcher& launcher, const Clock& clock, Settings settings, Si
 
 void Executor::begin(std::vector<Job> jobs, bool hold) {
     held_ = hold;
-    for (Job& job : jobs) {
-        waiting_.push_back(jobs_.size());
-        jobs_.push_back(std::move(job));
-    }
+    add(std::move(jobs));
     sink_(RunStarted{jobs_.size(), settings_.parallel});
     start_more();
 }

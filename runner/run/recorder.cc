@@ -181,7 +181,8 @@ Step Recorder::decide(size_t module) {
     auto next = plan::next_attempt(history(module, Deferring::confirmable_by_others), limits);
     if (next) {
         const bool confirms = is_confirmation(module, *next);
-        if (confirms) claim(module, next->only);
+        // A later one may come before or after the choice.
+        if (confirms && open_.at(module).size() == 1) claim(module, next->only);
         Assignment assignment = assign(module, std::move(*next));
         assignment.confirms = confirms;
         return {std::move(assignment), {}};
@@ -222,12 +223,12 @@ std::vector<Step> Recorder::assign_confirmations() {
         std::vector<size_t> once;  // others wait or not depending on when their repeats ended
         std::set_difference(waiting_.begin(), waiting_.end(), repeated_.begin(), repeated_.end(),
                             std::back_inserter(once));
-        auto steps = choose_confirmations(once, claimed_);
+        auto steps = choose_confirmations(once, known_at_start_, claimed_);
         if (!steps.empty()) return steps;
     }
     if (under_way_ > 0) return {};
     const std::vector<size_t> waiting(waiting_.begin(), waiting_.end());
-    auto steps = choose_confirmations(waiting, {});
+    auto steps = choose_confirmations(waiting, confirmations_, {});
     if (!steps.empty()) return steps;
     for (const size_t module : waiting) steps.push_back({{}, close(module)});
     waiting_.clear();
@@ -235,10 +236,11 @@ std::vector<Step> Recorder::assign_confirmations() {
 }
 
 std::vector<Step> Recorder::choose_confirmations(const std::vector<size_t>& waiting,
+                                                 const plan::Confirmations& known,
                                                  const std::set<std::string>& claimed) {
     std::vector<plan::UnconfirmedModule> modules;
     for (const size_t module : waiting) modules.push_back(unconfirmed(module));
-    auto chosen = confirmations_.choose(modules, claimed);
+    auto chosen = known.choose(modules, claimed);
     std::vector<Step> steps;
     for (size_t i = 0; i < waiting.size(); ++i) {
         if (chosen[i].empty()) continue;
@@ -252,6 +254,7 @@ std::vector<Step> Recorder::choose_confirmations(const std::vector<size_t>& wait
 
 std::vector<Step> Recorder::begin() {
     failed_before_start_ = failed_;
+    known_at_start_ = confirmations_;
     return assign_confirmations();
 }
 

@@ -100,6 +100,7 @@ class Recorder {
     // then on when no attempt is under way.
     [[nodiscard]] std::vector<Step> assign_confirmations();
     [[nodiscard]] std::vector<Step> choose_confirmations(const std::vector<size_t>& waiting,
+                                                         const plan::Confirmations& known,
                                                          const std::set<std::string>& claimed);
     [[nodiscard]] bool is_confirmation(size_t module, const plan::AttemptRequest& request) const;
     void claim(size_t module, const std::vector<std::string>& ids);
@@ -121,8 +122,10 @@ class Recorder {
     std::int64_t first_under_way_ = 0;  // those of them that are their module's first
     std::set<size_t> repeated_;         // modules with a later attempt in this sitting
     bool has_chosen_ = false;           // which modules confirm what others share
-    std::set<std::string> claimed_;     // signatures that modules confirm for themselves
+    std::set<std::string> claimed_;     // signatures that second attempts confirm for themselves
     plan::Confirmations confirmations_;
+    plan::Confirmations
+        known_at_start_;  // the choice uses nothing that attempts of this sitting say
     analysis::RunFacts facts_;
     std::int64_t failed_ = 0;
     std::optional<std::int64_t> failed_before_start_;  // this sitting; empty: it has not begun

@@ -93,6 +93,16 @@ TEST(ForkedFailures, AMissingNetworkIsOneFailureWhereverItIsNoticed) {
         kModule));
 }
 
+TEST(ForkedFailures, WhatAHubRefusesIsTheModulesOwn) {
+    const CaseRecord refused =
+        test_with(failure("huggingface_hub.errors.RepositoryNotFoundError",
+                          "404 Client Error: org/model", "/src/tests/test_a.py"));
+    EXPECT_EQ(refused.failure->diagnosis->cause, parsers::Cause::hub);
+    EXPECT_TRUE(needs_own_confirmation(refused, kModule));
+    EXPECT_NE(signatures_of(refused),
+              signatures_of(test_with(failure("OSError", "We couldn't connect to 'https://hub'"))));
+}
+
 TEST(ForkedFailures, OneFailureThatNeedsItsOwnModuleIsEnough) {
     CaseRecord test = test_with(failure("OSError", "no hub"));
     const CaseRecord hang = test_with(failure("TimeoutError", ""));

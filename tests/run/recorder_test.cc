@@ -236,6 +236,31 @@ INSTANTIATE_TEST_SUITE_P(Recorder, ModuleUnderConfirmation,
                          testing::Combine(testing::Bool(),
                                           testing::Values(State::errored, State::passed)));
 
+class AttemptsBeforeTheChoice : public RecorderTest, public testing::WithParamInterface<bool> {};
+
+// Module 0 crashes in its fork and fails with module 1's signature in the tests after the crash.
+TEST_P(AttemptsBeforeTheChoice, DoNotChangeIt) {
+    auto r = confirming_once();
+    EXPECT_TRUE(waits(ended(r, first(1), kFails)));
+    const Step rest =
+        ended(r, first(0), {{"x", State::errored}, {"y", State::crashed}, {"z", State::not_run}},
+              ProcessEnd::signaled(SIGSEGV));
+    ASSERT_TRUE(rest.next);
+    const auto step = [&] { return ended(r, *rest.next, {{"z", State::passed}}); };
+    std::optional<Step> early;
+    if (GetParam()) {
+        early = step();
+        while (early->next)
+            early = ended(r, *early->next, {{"x", State::errored}, {"y", State::crashed}});
+    }
+    const auto all_ran = all_steps(r, first(2), kPasses);
+    ASSERT_EQ(all_ran.size(), 2u);
+    ASSERT_TRUE(all_ran[1].next);
+    EXPECT_EQ(all_ran[1].next->module, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorder, AttemptsBeforeTheChoice, testing::Bool());
+
 TEST_F(RecorderTest, WithRetriesEveryModuleConfirmsAtOnce) {
     auto r = confirming_once({.retries = 1});
     const Step step = ended(r, first(0), kFails);

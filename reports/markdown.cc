@@ -33,7 +33,7 @@ std::string counted(size_t count, std::string_view noun) {
 std::string seconds(double s) { return format_duration(std::chrono::duration<double>(s)); }
 
 std::string json_text(const nlohmann::ordered_json& value, int indent) {
-    return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+    return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 // "60 passed, 1 failed": the states that occur.

@@ -81,9 +81,10 @@ std::string unread_words(const Error& error) {
     return error.advice.empty() ? error.message : error.message + ": " + error.advice;
 }
 
-parsers::Dialect dialect_named(const nlohmann::json& name) {
+parsers::Dialect dialect_named(const nlohmann::ordered_json& name) {
     const auto dialect = parsers::dialect_of(name.get<std::string>());
-    if (!dialect) throw nlohmann::json::other_error::create(501, "an unknown dialect", &name);
+    if (!dialect)
+        throw nlohmann::ordered_json::other_error::create(501, "an unknown dialect", &name);
     return *dialect;
 }
 
@@ -211,7 +212,7 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
 }
 
 std::string describe_files(const std::vector<ImportedFile>& files) {
-    nlohmann::json list = nlohmann::json::array();
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const ImportedFile& file : files) {
         if (!file.unread.empty()) {
             list.push_back({{"name", file.name}, {"unread", file.unread}});
@@ -222,17 +223,18 @@ std::string describe_files(const std::vector<ImportedFile>& files) {
         for (const parsers::Dialect other : file.also)
             list.back()["also"].push_back(name_of(other));
     }
-    return nlohmann::json{{"imported", list}}.dump(-1, ' ', false,
-                                                   nlohmann::json::error_handler_t::replace);
+    return nlohmann::ordered_json{{"imported", list}}.dump(
+        -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 Expected<std::vector<ImportedFile>> described_files(const std::string& fingerprint,
                                                     const fs::path& folder) {
     std::vector<ImportedFile> files;
-    const nlohmann::json described = nlohmann::json::parse(fingerprint, nullptr, false);
+    const nlohmann::ordered_json described =
+        nlohmann::ordered_json::parse(fingerprint, nullptr, false);
     if (!described.is_object() || !described.contains("imported")) return files;
     try {
-        for (const nlohmann::json& file : described["imported"]) {
+        for (const nlohmann::ordered_json& file : described["imported"]) {
             ImportedFile& known = files.emplace_back();
             known.name = file.at("name");
             if (file.contains("unread")) {
@@ -242,10 +244,11 @@ Expected<std::vector<ImportedFile>> described_files(const std::string& fingerpri
             known.dialect = dialect_named(file.at("dialect"));
             known.log = file.at("copy");
             known.file = folder / known.log;
-            for (const nlohmann::json& name : file.value("also", nlohmann::json::array()))
+            for (const nlohmann::ordered_json& name :
+                 file.value("also", nlohmann::ordered_json::array()))
                 known.also.push_back(dialect_named(name));
         }
-    } catch (const nlohmann::json::exception& error) {
+    } catch (const nlohmann::ordered_json::exception& error) {
         return fail(ErrorKind::usage,
                     fmt::format("the list of imported files is damaged ({})", error.what()), {},
                     folder.string());

@@ -129,7 +129,7 @@ Expected<RunPlan> read_plan(const RunFolder& run) {
             plan.modules.push_back(
                 {module.at("path"), module.at("only").get<std::vector<std::string>>()});
         return plan;
-    } catch (const nlohmann::json::exception& error) {
+    } catch (const Json::exception& error) {
         return fail(ErrorKind::usage, fmt::format("this is not a run's plan: {}", error.what()),
                     "run the suite again", file.string());
     }

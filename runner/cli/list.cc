@@ -45,13 +45,13 @@ Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocati
     bool broken = false, none = request.cases;
     std::vector<std::string> unmatched;
     auto json = nlohmann::ordered_json{
-        {"format", 1}, {"suite", ready->suite.name}, {"modules", nlohmann::json::array()}};
+        {"format", 1}, {"suite", ready->suite.name}, {"modules", nlohmann::ordered_json::array()}};
     for (size_t i = 0; i < plan->jobs.size(); ++i) {
         const auto& job = plan->jobs[i];
         auto entry = nlohmann::ordered_json{{"path", job.module}};
         if (!request.json && !request.cases) print("{}\n", printable(job.module));
         if (request.cases) {
-            entry["cases"] = nlohmann::json::array();
+            entry["cases"] = nlohmann::ordered_json::array();
             for (auto& id : run::ids_without_tests(job.only, records[i]))
                 unmatched.push_back(std::move(id));
             none = none && records[i].cases.empty();
@@ -68,7 +68,7 @@ Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocati
         json["modules"].push_back(std::move(entry));
     }
     if (request.json)
-        print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+        print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     run::print_unmatched_ids(unmatched, *ready);
     if (none) run::print_unmatched_keyword(request.keyword);
     return worst(std::array{unmatched.empty() ? ExitCode::ok : ExitCode::usage,

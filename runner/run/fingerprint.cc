@@ -76,7 +76,7 @@ std::string fingerprint(const prepare::Prepared& prepared, const config::Setting
     for (const auto& row : config::kSettings)
         json["settings"][std::string(row.name)] = mask_url_passwords(settings.text(row.setting));
     for (const auto& [name, value] : masked(child_env)) json["env"][name] = value;
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace compat::run

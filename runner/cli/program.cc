@@ -1,0 +1,61 @@
+#include "runner/cli/program.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include "runner/base/text.h"
+#include "runner/cli/command_line.h"
+#include "runner/display/output.h"
+#include "runner/exec/signals.h"
+
+namespace compat::cli {
+
+namespace {
+
+// Only until a run starts: its event loop handles interrupts.
+void end_interrupted(int) {
+    constexpr std::string_view kWords = "runner: interrupted\n";
+    (void)!::write(STDERR_FILENO, kWords.data(), kWords.size());
+    ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+void handle_early_interrupts() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        // Ignored by nohup or `trap '' INT`: stay ignored.
+        if (std::signal(signal, end_interrupted) == SIG_IGN) std::signal(signal, SIG_IGN);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+    handle_early_interrupts();
+    exec::ignore_stray_signals();
+    // An inherited SIG_IGN would reap children before their exit status is read.
+    std::signal(SIGCHLD, SIG_DFL);
+    try {
+        const auto line = parse_command_line(argc, argv);
+        if (const int* code = std::get_if<int>(&line)) return *code;
+        const auto& parsed = std::get<Parsed>(line);
+        if (parsed.json_progress) display::keep_stdout_for_programs();
+        const auto code = parsed.action();
+        if (!code) {
+            display::print(stderr, "runner: {}\n", printable(to_line(code.error())));
+            return static_cast<int>(exit_code_of(code.error().kind));
+        }
+        if (const int error = display::output_error()) {
+            display::print(stderr, "runner: cannot write to stdout: {}\n", std::strerror(error));
+            return static_cast<int>(ExitCode::infrastructure);
+        }
+        return *code;
+    } catch (const std::exception& error) {
+        // A bug: one line, and not an exit code that blames the suite.
+        display::print(stderr, "runner: internal error: {}\n", printable(error.what()));
+        return static_cast<int>(ExitCode::infrastructure);
+    }
+}
+
+}  // namespace compat::cli

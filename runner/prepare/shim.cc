@@ -155,8 +155,8 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
         say(line);
     };
     // Compiling the shim takes as long as the downloads, and needs only torch.
-    std::future<Expected<fs::path>> shim;
     Environment shim_environment;
+    std::future<Expected<fs::path>> shim;  // destroyed first: it waits for what reads the above
     const OnTorch start_shim = [&](const Environment& environment) {
         if (!with_shim || shim.valid()) return;
         shim_environment = environment;

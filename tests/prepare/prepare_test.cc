@@ -168,33 +168,57 @@ TEST_F(SourceTest, ClonesAGitSourceAtItsRevision) {
     EXPECT_TRUE(get()->dirty);
 }
 
-// git and cmake each wait until the other has been called.
-TEST_F(SourceTest, TheShimIsBuiltWhileTheSourceIsFetched) {
-    const auto script = [&](const std::string& name, const std::string& body) {
+// Prepares a suite with scripts for its Python, git and cmake.
+class PrepareTest : public SourceTest {
+  protected:
+    PrepareTest() {
+        options.python = script(
+            "python", R"(echo '{"torch": {"version": "9.9+cpu", "git": "", "folder": "/"}}')");
+        share.shim = tree.root() / "shim";
+        tree.write("shim/shim.cc");
+        suite.source = {suites::SourceKind::git, "file:///nowhere", "v1"};
+    }
+    fs::path script(const std::string& name, const std::string& body) {
         const fs::path file = tree.root() / "bin" / name;
         tree.write(fs::path("bin") / name, "#!/bin/bash\ncd " + tree.root().string() + "\n" + body);
         fs::permissions(file, fs::perms::owner_all);
         return file;
-    };
+    }
+    Expected<Prepared> prepare_suite(const Say& say = [](std::string_view) {}) {
+        const std::string path = std::getenv("PATH");
+        ::setenv("PATH", ((tree.root() / "bin").string() + ":" + path).c_str(), 1);
+        auto prepared = prepare(suite, options, share, Cache(tree.root() / "cache"), say);
+        ::setenv("PATH", path.c_str(), 1);
+        return prepared;
+    }
+};
+
+// git and cmake each wait until the other has been called.
+TEST_F(PrepareTest, TheShimIsBuiltWhileTheSourceIsFetched) {
     const std::string wait = "for i in $(seq 100); do [ -e $0.other ] && break; sleep 0.1; done; ";
     script("git", "touch bin/cmake.other; " + wait + "[ -e $0.other ]");
     script("cmake",
            "touch bin/git.other; " + wait +
                "for a; do case $a in -DCMAKE_INSTALL_PREFIX=*) echo ${a#*=} >prefix;; esac; done\n"
                "[ $1 != --install ] || touch $(cat prefix)/shim.so");
-    suite.source = {suites::SourceKind::git, "file:///nowhere", "v1"};
-    options.python =
-        script("python", R"(echo '{"torch": {"version": "9.9+cpu", "git": "", "folder": "/"}}')");
-    share.shim = tree.root() / "shim";
-    tree.write("shim/shim.cc");
-
-    const std::string path = std::getenv("PATH");
-    ::setenv("PATH", ((tree.root() / "bin").string() + ":" + path).c_str(), 1);
-    const auto prepared =
-        prepare(suite, options, share, Cache(tree.root() / "cache"), [](std::string_view) {});
-    ::setenv("PATH", path.c_str(), 1);
+    const auto prepared = prepare_suite();
     ASSERT_TRUE(prepared) << to_line(prepared.error());
     EXPECT_EQ(prepared->shim_library.filename(), "shim.so");
+}
+
+// The source fails while the shim's thread, which hashes a large file first, has yet to read what
+// it builds for.
+TEST_F(PrepareTest, TheShimsThreadOutlivesAFailingSource) {
+    script("git", "exit 1");
+    script("cmake", "[ $1 != -S ] || echo $@ >asked; exit 1");
+    tree.write("shim/large.h", std::string(8 << 20, ' '));
+    const auto prepared = prepare_suite([](std::string_view line) {
+        if (line.starts_with("building")) std::this_thread::sleep_for(std::chrono::seconds(1));
+    });
+    ASSERT_FALSE(prepared);
+    EXPECT_THAT(prepared.error().message, HasSubstr("cannot get the source"));
+    EXPECT_THAT(read_file(tree.root() / "asked").value(),
+                HasSubstr("-DPython_EXECUTABLE=" + options.python.string() + " "));
 }
 
 TEST_F(SourceTest, SuggestsRootForAnUnavailableSource) {

@@ -144,9 +144,10 @@ Expected<std::string> probe_devices(const Environment& environment, const fs::pa
 
 Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, const Share& share,
                            const Cache& cache, const Say& say) {
-    const bool from_pypi =
-        options.root.empty() && (suite.source.kind == suites::SourceKind::pypi_wheel ||
-                                 suite.source.kind == suites::SourceKind::pypi_sdist);
+    const auto kind = suite.source.kind;
+    const bool is_local = !options.root.empty() || kind == suites::SourceKind::path ||
+                          kind == suites::SourceKind::debian;
+    const bool from_pypi = !is_local && kind != suites::SourceKind::git;
     const bool with_shim =
         options.shim && !options.source_only && traits_of(suite.framework).in_python;
     std::mutex one_line_at_a_time;
@@ -160,20 +161,27 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
     const OnTorch start_shim = [&](const Environment& environment) {
         if (!with_shim || shim.valid()) return;
         shim_environment = environment;
-        shim = std::async(std::launch::async,
+        // Deferred if no thread can be started.
+        shim = std::async(std::launch::async | std::launch::deferred,
                           [&] { return get_shim(shim_environment, share, cache, say_line); });
     };
 
     Prepared prepared;
+    const auto add_source = [&] {
+        return get_source(suite, options, prepared.environment, share, cache, say_line)
+            .map([&](Source source) { prepared.source = std::move(source); });
+    };
+    // An error of a source that is here needs no environment and no shim.
+    if (is_local)
+        if (auto added = add_source(); !added) return tl::unexpected(added.error());
     if (!options.source_only || from_pypi) {
         auto environment = make_environment(suite, options, share, cache, say_line, start_shim);
         if (!environment) return tl::unexpected(environment.error());
         prepared.environment = std::move(*environment);
     }
     start_shim(prepared.environment);
-    auto source = get_source(suite, options, prepared.environment, share, cache, say_line);
-    if (!source) return tl::unexpected(source.error());
-    prepared.source = std::move(*source);
+    if (!is_local)
+        if (auto added = add_source(); !added) return tl::unexpected(added.error());
     if (options.source_only) return prepared;
 
     if (with_shim) {

@@ -221,6 +221,16 @@ TEST_F(PrepareTest, TheShimsThreadOutlivesAFailingSource) {
                 HasSubstr("-DPython_EXECUTABLE=" + options.python.string() + " "));
 }
 
+TEST_F(PrepareTest, AMissingRootIsReportedBeforeAnythingIsBuilt) {
+    script("cmake", "touch called; exit 1");
+    options.root = tree.root() / "none";
+    const auto prepared = prepare_suite();
+    ASSERT_FALSE(prepared);
+    EXPECT_THAT(prepared.error().message, HasSubstr("not a folder"));
+    EXPECT_FALSE(fs::exists(tree.root() / "called"));
+    EXPECT_FALSE(fs::exists(tree.root() / "cache"));
+}
+
 TEST_F(SourceTest, SuggestsRootForAnUnavailableSource) {
     suite.source = {suites::SourceKind::git, "file:///nonexistent", "v1"};
     const auto source = get();

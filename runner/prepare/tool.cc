@@ -21,6 +21,7 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <mutex>
 
 #include "runner/base/files.h"
 #include "runner/base/host.h"
@@ -45,6 +46,10 @@ void limit_tool(const Tool& tool) {
     end_with_parent(SIGTERM);
     ::alarm(tool.limit_s);
 }
+
+// Held from the creation of a tool's pipes until it has started: Boost makes them inheritable, and
+// a tool of another thread that held their write end would keep us reading.
+std::mutex spawn_mutex;
 
 Expected<fs::path> resolve(const Tool& tool) {
     const std::string& name = tool.argv.front();
@@ -135,10 +140,12 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     std::fseek(file.get(), 0, SEEK_END);
     const long before = std::ftell(file.get());
     std::error_code error;
+    std::unique_lock lock(spawn_mutex);
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), (bp::std_out & bp::std_err) > file.get(), bp::std_in < bp::null,
         bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
+    lock.unlock();
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
@@ -154,12 +161,14 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
 Expected<std::string> output_of(const Tool& tool) {
     const auto program = resolve(tool);
     if (!program) return tl::unexpected(program.error());
+    std::unique_lock lock(spawn_mutex);
     bp::ipstream stream;
     std::error_code error;
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), bp::std_out > stream, bp::std_err > bp::null, bp::std_in < bp::null,
         bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
+    lock.unlock();
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));

@@ -126,6 +126,26 @@ TEST(Tool, PassesArgumentsUnchanged) {
               "1\n");
 }
 
+// Tools that run until the others' output has been read.
+TEST(Tool, ReadsNoLongerThanItsOwnToolRuns) {
+    const test::TempTree tree;
+    constexpr unsigned kLimit = 10;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i)
+        threads.emplace_back([&, i] {
+            const auto done = run_tool({{"bash", "-c", "until [ -e done ]; do sleep 0.1; done"},
+                                        tree.root(),
+                                        {},
+                                        {},
+                                        kLimit},
+                                       tree.root() / std::to_string(i));
+            EXPECT_TRUE(done) << to_line(done.error());
+        });
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(output_of({{"true"}, ".", {}}));
+    tree.write("done");
+    for (auto& thread : threads) thread.join();
+}
+
 class SourceTest : public ::testing::Test {
   protected:
     SourceTest() {

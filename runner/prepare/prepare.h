@@ -68,7 +68,7 @@ struct Prepared {
     std::string accelerator;             // that torch finds on this host: cuda, mps or cpu
 };
 
-using Say = std::function<void(std::string_view)>;  // may be called by two threads at once
+using Say = std::function<void(std::string_view)>;  // by several threads, one call at a time
 // Called with an environment that has torch and nothing else yet.
 using OnTorch = std::function<void(const Environment&)>;
 

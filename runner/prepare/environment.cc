@@ -195,14 +195,15 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                     return pip({options.torch_requirement});
                 })
                 .and_then([&] { return probe_text(own, share); })
-                .and_then([&](const std::string& text) -> Expected<void> {
+                .and_then([&](const std::string& text) -> Expected<std::string> {
                     if (const auto with_torch = parse_probe(text, own); with_torch && on_torch)
                         on_torch(*with_torch);
-                    if (suite.requirements.empty()) return {};
+                    if (suite.requirements.empty()) return text;
                     say(fmt::format("installing {}", (suite.folder / suite.requirements).string()));
-                    return pip({"-r", (suite.folder / suite.requirements).string()});
+                    return pip({"-r", (suite.folder / suite.requirements).string()}).and_then([&] {
+                        return probe_text(own, share);
+                    });
                 })
-                .and_then([&] { return probe_text(own, share); })
                 .and_then([&](const std::string& text) -> Expected<std::string> {
                     // The latest framework, unless the suite pins one.
                     const std::string package(traits_of(suite.framework).package);
@@ -214,8 +215,8 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                     // Compiles what it imports: a tenth of the files, which are most of what tests
                     // use. Python compiles the others at their first import. An error is torch's,
                     // and the tests report it.
-                    (void)run_tool(
-                        {{own, "-c", "import torch"}, ".", {}, {"PYTHONDONTWRITEBYTECODE"}}, log);
+                    // -I: the current folder may be a checkout of torch.
+                    (void)run_tool({{own, "-I", "-c", "import torch"}, ".", {}}, log);
                     return text;
                 });
         });
@@ -238,8 +239,9 @@ Expected<std::string> accelerator_of(const Environment& environment) {
     constexpr const char* kScript =
         "import torch; print('mps' if torch.backends.mps.is_available() else "
         "'cuda' if torch.cuda.is_available() else 'cpu', end='')";
-    return output_of(
-        {{environment.python.string(), "-c", kScript}, ".", {{"ACTIVATE_TORCH_DEVICE", "0"}}});
+    return output_of({{environment.python.string(), "-I", "-c", kScript},
+                      ".",
+                      {{"ACTIVATE_TORCH_DEVICE", "0"}}});
 }
 
 }  // namespace compat::prepare

@@ -329,6 +329,45 @@ TEST(Probe, IncludesPythonpathOnlyForPrograms) {
     EXPECT_NE(alone->torch_version, "9.9.9+none");
 }
 
+TEST(Probe, AnEnvironmentWithoutRequirementsIsProbedOnce) {
+    test::TempTree tree;
+    const fs::path python = tree.root() / "python", calls = tree.root() / "calls";
+    tree.write("python",
+               "#!/bin/bash\n"
+               "echo $@ >>" +
+                   calls.string() +
+                   "\n"
+                   "[ $2 != venv ] || { mkdir -p $3/bin; cp $0 $3/bin/python; }\n"
+                   "case $2 in */probe.py) echo '{}' ;; esac\n");
+    fs::permissions(python, fs::perms::owner_all);
+    Options options;
+    options.base_python = python;
+    Share share;
+    share.prepare = "/share";
+    suites::Suite suite;
+    suite.framework = Framework::unittest;
+    ASSERT_TRUE(make_environment(suite, options, share, Cache(tree.root() / "cache"),
+                                 [](std::string_view) {}));
+    EXPECT_THAT(read_file(calls).value(), ::testing::MatchesRegex("--version\n"
+                                                                  "-m venv [^\n]*\n"
+                                                                  "-m pip [^\n]*\n"
+                                                                  "-I /share/probe.py\n"
+                                                                  "-I -c import torch\n"));
+}
+
+TEST(Probe, IgnoresATorchInTheCurrentFolder) {
+    test::TempTree tree;
+    tree.write("torch/__init__.py", "print('a checkout', end=''); raise SystemExit");
+    const fs::path before = fs::current_path();
+    fs::current_path(tree.root());
+    Environment environment;
+    environment.python = find_program("python3");
+    environment.torch_version = "9.9";
+    const auto accelerator = accelerator_of(environment);
+    fs::current_path(before);
+    EXPECT_NE(accelerator.value_or(""), "a checkout");
+}
+
 TEST(Unpack, DropsTheTopFolderOfAnSdistOnly) {
     const test::TempTree tree;
     tree.write("p-1.0/p-1.0/inner.py", "1");

@@ -68,8 +68,11 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
         jobs.back().common_env = common;
     }
     const auto files = jobs;
+    exec::RunFinished finished;
     exec::run_jobs(std::move(jobs), {ready.settings.jobs()}, SystemClock(),
                    [&](const exec::RunEvent& event) -> exec::Reply {
+                       if (const auto* end = std::get_if<exec::RunFinished>(&event))
+                           finished = *end;
                        const auto* done = std::get_if<exec::JobFinished>(&event);
                        if (!done) return {};
                        const auto& job = files[done->job];
@@ -78,6 +81,7 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
                            std::string(name_of(ready.suite.framework)), job.name, done->end);
                        return {};
                    });
+    if (finished.stopped) return fail(ErrorKind::interrupted, finished.reason);
     return records;
 }
 

@@ -12,6 +12,7 @@
 namespace compat::run {
 
 // Collects each module in a child of its own, as a run would, and runs nothing. `keyword`: -k.
+// Errors: io; interrupted, by a signal.
 [[nodiscard]] Expected<std::vector<parsers::ModuleRecord>> collect(
     const Ready& ready, const std::string& keyword, const std::vector<plan::Job>& planned_jobs);
 

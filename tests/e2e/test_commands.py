@@ -305,6 +305,21 @@ def test_an_interrupted_run_is_stored_and_reported(program, running, python, tmp
     assert running(str(tmp_path)) == []
 
 
+@pytest.mark.parametrize("command, after", [(["list", "--cases"], []), (["run"], ["--", "--strict-markers"])])
+def test_an_interrupted_collection_ends_the_command(program, python, tmp_path, command, after):
+    (tmp_path / "project/tests").mkdir(parents=True)
+    (tmp_path / "project/tests/test_a.py").write_text("import pathlib, time\npathlib.Path('began').touch()\ntime.sleep(600)\n")
+    process = subprocess.Popen([program, *command, "project", "--framework", "pytest", "--python", python, "--shim", "off", *after],
+                               cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "project/began").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and err.endswith("runner: interrupted by SIGINT\n"), (out, err)
+    assert not list(tmp_path.glob("results/runs/*"))
+
+
 def test_a_project_without_suite_json_runs_by_convention(runner, python, tmp_path):
     project = tmp_path / "plain_project"
     (project / "src/thing").mkdir(parents=True)

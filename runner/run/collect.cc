@@ -47,7 +47,8 @@ class ScratchFolder {
 }  // namespace
 
 Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const std::string& keyword,
-                                                     const std::vector<plan::Job>& planned_jobs) {
+                                                     const std::vector<plan::Job>& planned_jobs,
+                                                     std::optional<Milliseconds> timeout) {
     const ScratchFolder scratch;
     if (scratch.path().empty())
         return fail(ErrorKind::io, "cannot make a temporary folder",
@@ -66,6 +67,7 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
         jobs.push_back(child_job(ready, settings, planned, paths));
         jobs.back().common_env = common;
+        jobs.back().timeout = timeout.value_or(jobs.back().timeout);
     }
     const auto files = jobs;
     exec::RunFinished finished;

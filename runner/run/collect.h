@@ -2,19 +2,22 @@
 // no test has. Not for the modules of a suite (plan).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/base/clock.h"
 #include "runner/plan/plan.h"
 #include "runner/run/ready.h"
 
 namespace compat::run {
 
 // Collects each module in a child of its own, as a run would, and runs nothing. `keyword`: -k.
-// Errors: io; interrupted, by a signal.
+// `timeout`: of each child; none: the setting. Errors: io; interrupted, by a signal.
 [[nodiscard]] Expected<std::vector<parsers::ModuleRecord>> collect(
-    const Ready& ready, const std::string& keyword, const std::vector<plan::Job>& planned_jobs);
+    const Ready& ready, const std::string& keyword, const std::vector<plan::Job>& planned_jobs,
+    std::optional<Milliseconds> timeout = std::nullopt);
 
 // Those of `requested` that name no test, class or function of the collected module. None if the
 // module could not be collected.

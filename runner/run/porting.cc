@@ -108,8 +108,9 @@ Columns run_columns(const PortingRequest& request, const config::Invocation& inv
         if (request.run.verbosity >= 0)
             print("{}{} ({} of {})\n", i == 0 ? "" : "\n", without_emphasis(kColumns[i].words),
                   i + 1, kColumns.size());
-        const auto result =
-            run_once(request_of(request.run, kColumns[i]), invocation_of(invocation, kColumns[i]));
+        RunRequest own = request_of(request.run, kColumns[i]);
+        own.options_checked = i > 0;
+        const auto result = run_once(own, invocation_of(invocation, kColumns[i]));
         if (!result) {
             columns.error = result.error();
             stopped = run.why_missing = to_line(result.error());

@@ -23,6 +23,7 @@ struct RunRequest {
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
     bool discovery_printed = false;  // by the caller, or by the first of several runs
+    bool options_checked = false;    // those for pytest, by the first of several runs
 };
 
 }  // namespace compat::run

@@ -124,22 +124,46 @@ plan::Past past_of_shard(const fs::path& results, const std::string& suite,
     return {};
 }
 
+// Whether pytest's message names one of the options, or ends with an argument that is none.
+bool is_about(std::string_view message, const std::vector<std::string>& options) {
+    const auto has_word = [&](std::string_view word) {
+        constexpr std::string_view kEnds = " ,:=/'";
+        for (size_t at = message.find(word); at != message.npos; at = message.find(word, at + 1)) {
+            const auto after = message.substr(at + word.size());
+            if ((at == 0 || kEnds.find(message[at - 1]) != kEnds.npos) &&
+                (after.empty() || kEnds.find(after.front()) != kEnds.npos))
+                return true;
+        }
+        return false;
+    };
+    return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
+        if (!option.starts_with('-')) return message.ends_with(fmt::format(": {}", option));
+        // "--name=value" and "-nvalue".
+        return has_word(option) ||
+               has_word(option.substr(0, option.starts_with("--") ? option.find('=') : 2));
+    });
+}
+
 // pytest would reject an option in the process of each module: collecting the smallest one shows it
-// before the run.
+// before the run. That includes an option that only the conftest.py of another folder defines: the
+// run would fail at this module. Other errors and a time-out are results of the run.
 Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan) {
-    if (ready.child.options.empty() || plan.jobs.empty()) return {};
+    constexpr std::chrono::minutes kTimeout{1};
+    const auto& options = ready.child.options;
+    if (options.empty() || plan.jobs.empty()) return {};
     const auto smallest = std::min_element(
         plan.jobs.begin(), plan.jobs.end(),
         [](const auto& a, const auto& b) { return a.source_bytes < b.source_bytes; });
-    const auto collected = collect(ready, ready.child.keyword, {*smallest});
+    const auto collected = collect(ready, ready.child.keyword, {*smallest}, kTimeout);
     if (!collected) return tl::unexpected(collected.error());
-    for (const auto& test : collected->front().cases)
-        if (test.pseudo && test.failure && test.failure->type == "UsageError") {
-            const std::string& message = test.failure->message;
-            return fail(ErrorKind::usage, message.substr(0, message.find('\n')),
-                        "arguments after -- go to pytest",
+    for (const auto& test : collected->front().cases) {
+        if (!test.pseudo || !test.failure || test.failure->type != "UsageError") continue;
+        const std::string& text = test.failure->message;
+        const std::string message = text.substr(0, text.find('\n'));
+        if (is_about(message, options))
+            return fail(ErrorKind::usage, message, "arguments after -- go to pytest",
                         std::string(name_of(ready.suite.framework)));
-        }
+    }
     return {};
 }
 
@@ -191,8 +215,9 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
                                : past_of(*store, ready->suite.name);
     auto plan = plan_for(*ready, *selection, past);
     if (!plan) return tl::unexpected(plan.error());
-    if (auto accepted = check_pytest_options(*ready, *plan); !accepted)
-        return tl::unexpected(accepted.error());
+    if (!request.options_checked)
+        if (auto accepted = check_pytest_options(*ready, *plan); !accepted)
+            return tl::unexpected(accepted.error());
 
     run.started = clock.wall();
     run.id = make_run_id(ready->settings.text(Setting::name), run.started, std::random_device{}());
@@ -264,7 +289,7 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
         const size_t run = compared.add_run();
         if (result->id.empty() || result->code == ExitCode::interrupted) break;
         if (request.repeat_of.empty()) request.repeat_of = result->id;
-        request.discovery_printed = true;
+        request.discovery_printed = request.options_checked = true;
         const auto verdicts = result->store->verdicts(result->id);
         if (!verdicts) return tl::unexpected(verdicts.error());
         for (const auto& [test, state] : *verdicts) compared.add(run, test, state);

@@ -76,6 +76,35 @@ def test_an_option_that_pytest_rejects_is_an_error_of_the_command_line(runner, p
     assert accepted.code == 0, accepted.out + accepted.err
 
 
+@pytest.mark.parametrize("option, message", [
+    ("--no-such=3", "unrecognized arguments: --no-such=3"),
+    ("-Zx", "unrecognized arguments: -Zx"),
+    ("-qZ", "argument -q/--quiet: ignored explicit argument 'Z'"),
+    ("--tb=bad", "argument --tb: invalid choice: 'bad'"),
+    ("none.py", "file or directory not found: none.py"),
+])
+def test_each_way_in_which_pytest_rejects_an_option(runner, project, python, option, message):
+    result = runner("run", project(modules("", 1)), "--python", python, "--framework", "pytest", "--shim", "off", "--", option)
+    assert result.code == 2 and result.err.startswith("runner: pytest: " + message), result.err
+
+
+@pytest.mark.parametrize("ini, words", [
+    ("addopts = --no-such-option", []), ("minversion = 99", []), ("", ["-k", "("]),
+])
+def test_other_errors_of_pytest_are_not_blamed_on_the_options(runner, project, python, ini, words):
+    folder = project({**modules("", 1), "pytest.ini": "[pytest]\n" + ini})
+    result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off", *words, "--", "--strict-markers")
+    assert result.code == 1 and ": UsageError: " in result.out, result.out + result.err
+
+
+@pytest.mark.parametrize("words, starts", [(["run", "--shim", "off", "--repeat", "2"], 1 + 2), (["porting"], 1 + 4)])
+def test_options_are_checked_once_before_several_runs(runner, project, python, words, starts):
+    folder = project({**modules("", 1), "conftest.py": "print('one more', file=open('starts', 'a'))\n"})
+    result = runner(*words, folder, "--python", python, "--framework", "pytest", "--", "--strict-markers")
+    assert result.code == 0, result.out + result.err
+    assert (folder / "starts").read_text().count("one more") == starts
+
+
 def test_a_keyword_without_a_match_beside_a_module_that_cannot_be_loaded(runner, project, python):
     folder = project({**modules("1 / 0", 1), "tests/test_ok.py": "def test_a():\n    pass\n"})
     result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off", "-k", "nothing")

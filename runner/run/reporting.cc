@@ -67,12 +67,8 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run) {
         archive::read_for_gap_log(store, run.id).and_then([&](const archive::RunForGapLog& read) {
             return retry_while_busy(store, [&] { return archive::save_gap_log(store, read); });
         });
-    if (!logged && logged.error().kind == ErrorKind::interrupted) {
-        logged.error().advice =
-            fmt::format("{0} is stored; `runner report {0}` writes its reports", run.id);
-        return logged;
-    }
-    if (!logged) note_gap_log(logged.error());
+    const bool interrupted = !logged && logged.error().kind == ErrorKind::interrupted;
+    if (!logged && !interrupted) note_gap_log(logged.error());
     const auto reported = write_reports(store, run.results, run.id, {});
     if (!reported) return tl::unexpected(reported.error());
     // A run that selected no test because of a wrong name must not hide earlier runs.
@@ -82,7 +78,9 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run) {
     if (!is_apart && (!misnamed || reported->model.totals.collected > 0))
         archive::point_latest(run);
     display::print_closing(reported->model, run.folder / "report.md");
-    return {};
+    if (!interrupted) return {};
+    logged.error().advice = fmt::format("`runner reparse {} --apply` adds its gaps", run.id);
+    return logged;
 }
 
 std::function<void(bool kept)> report_interruption(const std::string& run) {

@@ -92,7 +92,7 @@ TEST_F(Reporting, ComparesTheRunWithWhatWasWrittenWhileItWaited) {
     EXPECT_EQ(gaps->front().closed_by, "r2");
 }
 
-TEST_F(Reporting, EndsIfItIsInterruptedWhileItWaits) {
+TEST_F(Reporting, WritesTheReportsIfItIsInterruptedWhileItWaits) {
     store_run("r");
     other.execute("BEGIN IMMEDIATE");
     sigset_t interrupt, before;
@@ -105,6 +105,8 @@ TEST_F(Reporting, EndsIfItIsInterruptedWhileItWaits) {
     other.execute("ROLLBACK");
     ASSERT_FALSE(reported);
     EXPECT_EQ(exit_code_of(reported.error().kind), ExitCode::interrupted);
+    EXPECT_EQ(reported.error().advice, "`runner reparse r --apply` adds its gaps");
+    EXPECT_TRUE(std::filesystem::exists(tree.root() / "latest/report.md"));
     EXPECT_TRUE(store.load_run("r")->end);
     EXPECT_TRUE(report("r"));
 }

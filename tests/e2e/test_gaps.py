@@ -57,6 +57,9 @@ def test_a_run_opens_gaps_and_a_later_run_closes_them(runner, python, suite):
     link = pathlib.Path(ran.folder / "source/library.py")
     assert link.exists() and graph["sites"][0]["url"].endswith("library.py#L4")
     assert gaps["addmm_impl_cpu_"]["kind"] == "dtype_unsupported"
+    with contextlib.closing(sqlite3.connect(ran.results / "runner.db")) as db, db:
+        db.executescript("delete from gap_hit; delete from gap")
+    assert runner("reparse", "latest", "--apply").code == 0 and listed(runner) == gaps, "adds what the log lacks"
     stub = gaps["torch.cuda.set_per_process_memory_fraction"]
     assert (stub["kind"], stub["tests"], stub["hits"]) == ("stubbed", 0, 1)
     # The run's own reports say the same.

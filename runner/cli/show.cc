@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "reports/model.h"
+#include "runner/archive/run_folder.h"
 #include "runner/archive/shards.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
@@ -23,8 +24,11 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = results.folder / run->info.folder;
     reports::ModelBuilder model(*run, {folder, folder});
+    const bool running = !model.run().complete && archive::RunLock::is_held(folder);
     print("{}  started {}{}\n", id, iso8601(run->info.started),
-          model.run().complete ? "" : "  (not complete)");
+          model.run().complete ? ""
+          : running            ? "  (running)"
+                               : "  (not complete)");
     const store::RunInfo& info = run->info;
     print("{}\n", display::redirection_words({info.device, info.simulated, info.shim, info.policy,
                                               info.fallback, model.run().imported}));
@@ -32,7 +36,7 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
         results.store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
             model.add(module);
             const reports::ModuleView view = model.view(std::move(module));
-            if (view.attempts == 0)
+            if (view.attempts == 0 && !running)
                 print("    {} {}{}\n", parsers::name_of(view.outcome), printable(view.path),
                       view.reason.empty() ? "" : ": " + printable(view.reason));
             for (const auto& test : view.cases) {
@@ -52,7 +56,7 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
         for (const auto& [cause, tests] : reports::causes_by_tests(whole))
             print("{} of {}: {}\n", counted(tests, "test"), cause, reports::cause_means(cause));
         display::print_closing(whole, folder / "report.md");
-        if (!whole.run.complete && !whole.run.imported)
+        if (!whole.run.complete && !whole.run.imported && !running)
             display::print_resume_hint(id, results.folder);
         return ExitCode::ok;
     });

@@ -67,6 +67,16 @@ def test_an_interrupted_run_tells_of_modules_that_never_started(runner, program,
     assert re.search(r"^    not_run tests/test_[abc].py: interrupted by SIGINT$", shown, re.M)
 
 
+def test_show_leaves_a_run_under_way_alone(runner, program, python, slow, tmp_path):
+    process = start(program, python, slow, tmp_path)
+    wait_for_a_test(tmp_path, 1)
+    process.send_signal(signal.SIGSTOP)
+    shown = runner("show", next((tmp_path / "results/runs").iterdir()).name)
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=60)
+    assert shown.code == 0 and "  (running)\n" in shown.out and "not_run tests/" not in shown.out and "runner resume" not in shown.out, shown.out
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_resume_continues_an_interrupted_run(runner, program, python, slow, tmp_path, how):
     process = start(program, python, slow, tmp_path)

@@ -65,6 +65,29 @@ TEST_F(ModelTest, PlacesInTheSourceLinkToTheForge) {
     EXPECT_EQ(model.links_unresolved, 1);
 }
 
+std::int64_t links_of(const FailureView& failure) {
+    std::int64_t links = 0;
+    for (const FrameView& frame : failure.frames) links += !frame.url.empty();
+    for (const FailureView& also : failure.also) links += links_of(also);
+    return links;
+}
+
+TEST_F(ModelTest, TheTotalOfLinksIsThatOfTheViews) {
+    const samples::Model model = build();
+    std::int64_t links = 0;
+    for (const RedirectionView& site : model.redirections) links += !site.url.empty();
+    for (const ModuleView& module : model.modules) {
+        links += !module.url.empty();
+        for (const CaseView& test : module.cases) {
+            links += !test.url.empty();
+            if (test.failure) links += links_of(*test.failure);
+            for (const SubtestView& sub : test.subtests)
+                if (sub.failure) links += links_of(*sub.failure);
+        }
+    }
+    EXPECT_EQ(model.links_total - model.links_unresolved, links);
+}
+
 TEST_F(ModelTest, FailuresCarryCommandsThatReproduceThem) {
     const samples::Model model = build();
     const auto& reproduce = find(model, "test_f").reproduce;

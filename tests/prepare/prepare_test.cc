@@ -193,7 +193,8 @@ class PrepareTest : public SourceTest {
   protected:
     PrepareTest() {
         options.python = script(
-            "python", R"(echo '{"torch": {"version": "9.9+cpu", "git": "", "folder": "/"}}')");
+            "python",
+            R"(echo '{"torch": {"version": "9.9+cpu", "git": "", "folder": "/"}, "packages": {}}')");
         share.shim = tree.root() / "shim";
         tree.write("shim/shim.cc");
         suite.source = {suites::SourceKind::git, "file:///nowhere", "v1"};
@@ -338,7 +339,7 @@ TEST(Probe, AnEnvironmentWithoutRequirementsIsProbedOnce) {
                    calls.string() +
                    "\n"
                    "[ $2 != venv ] || { mkdir -p $3/bin; cp $0 $3/bin/python; }\n"
-                   "case $2 in */probe.py) echo '{}' ;; esac\n");
+                   "case $2 in */probe.py) echo '{\"torch\": null, \"packages\": {}}' ;; esac\n");
     fs::permissions(python, fs::perms::owner_all);
     Options options;
     options.base_python = python;

@@ -11,6 +11,10 @@ Executor::Executor(Launcher& launcher, const Clock& clock, Settings settings, Si
 void Executor::begin(std::vector<Job> jobs, bool hold) {
     held_ = hold;
     add(std::move(jobs));
+    if (hold)
+        std::stable_partition(waiting_.begin(), waiting_.end(), [&](size_t index) {
+            return !jobs_[index].warm && !jobs_[index].last;
+        });
     sink_(RunStarted{jobs_.size(), settings_.parallel});
     start_more();
 }
@@ -33,9 +37,14 @@ void Executor::add(std::vector<Job> jobs) {
     waiting_.insert(waiting_.begin(), first.begin(), first.end());
 }
 
+// While it holds, one place is left to what the jobs wait for.
+bool Executor::may_start(const Job& job) const {
+    const auto places = static_cast<size_t>(settings_.parallel) - (held_ ? 1 : 0);
+    return running_.size() < places && !(held_ && job.warm);
+}
+
 void Executor::start_more() {
-    while (!stopping_ && !held_ && !waiting_.empty() &&
-           running_.size() < static_cast<size_t>(settings_.parallel)) {
+    while (!stopping_ && !waiting_.empty() && may_start(jobs_[waiting_.front()])) {
         const size_t index = waiting_.front();
         waiting_.pop_front();
         if (!start(index)) break;

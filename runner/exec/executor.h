@@ -36,7 +36,8 @@ class Executor {
 
     Executor(Launcher& launcher, const Clock& clock, Settings settings, Sink sink);
 
-    // Emits RunStarted and starts the first jobs; with `hold`, `release` starts them. Call once.
+    // Emits RunStarted and starts the first jobs; with `hold`, warm ones wait for `release` and
+    // follow the others. Call once.
     void begin(std::vector<Job> jobs, bool hold = false);
     void release();
     // Adds jobs before all waiting ones, or after them (`Job::last`); their indices follow the last
@@ -73,6 +74,7 @@ class Executor {
         Progress progress;
     };
 
+    [[nodiscard]] bool may_start(const Job& job) const;
     void start_more();
     // False: the system has no process or memory to spare.
     bool start(size_t index);

@@ -20,7 +20,7 @@ using EventHandler = std::function<Reply(const RunEvent&)>;
 
 // Runs `jobs` and returns when every child has ended. SIGINT, SIGTERM and SIGHUP (unless ignored)
 // stop the run; a second one kills. They stay blocked on return, so that the caller can store and
-// report the results. With a `zygote`, jobs wait for its imports.
+// report the results. With a `zygote`, warm jobs wait for its imports.
 void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, EventHandler watcher,
               std::optional<Zygote> zygote = std::nullopt);
 

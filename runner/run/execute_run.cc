@@ -87,7 +87,7 @@ class Jobs {
         job.attempt = assignment.number;
         job.test_timeout = ready_.settings.test_timeout();
         job.memory_bytes = ready_.suite.limits.memory_bytes;
-        job.warm = assignment.number == 1;
+        job.warm = assignment.number == 1 && !execution_.fresh_modules.contains(module.path);
         job.last = assignment.confirms;
         assignments_.push_back(std::move(assignment));
         return job;

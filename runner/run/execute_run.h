@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ struct Execution {
     archive::RunPlan plan;
     std::vector<std::string> notes;         // for people, before the first child
     std::map<std::string, double> seconds;  // that modules took before, by path
+    std::set<std::string> fresh_modules;    // those that are not forked
     int verbosity = 0;
     bool resumed = false;  // interrupted before; a part of it is stored
     double seconds_before = 0;

@@ -146,15 +146,25 @@ std::vector<plan::Attempt> Recorder::history(size_t module, Deferring deferring)
     return attempts;
 }
 
-// What the module's last attempt says of failures in its forked process.
+// What the module's last attempt says of failures in forked processes: of its own, or, if its first
+// process was fresh, of equal ones.
 void Recorder::add_result(size_t module) {
     const auto& jobs = open_.at(module);
-    const ModuleRecord& forked = jobs.front().record;
+    const ModuleRecord& first = jobs.front().record;
     const ModuleRecord& fresh = jobs.back().record;
-    if (!confirms_once() || !forked.forked || fresh.forked) return;
+    if (!confirms_once() || fresh.forked) return;
+    if (!first.forked) {
+        if (jobs.size() > 1) return;
+        for (const auto& test : fresh.cases) {
+            const auto signatures = analysis::signatures_of(test);
+            confirmations_.add_result(signatures, signatures);
+            known_before_choice_.add_result(signatures, signatures);
+        }
+        return;
+    }
     std::map<std::string_view, const parsers::CaseRecord*> failed;
-    for (const auto& test : forked.cases)
-        if (failed_in_fork(test, forked)) failed.emplace(test.id, &test);
+    for (const auto& test : first.cases)
+        if (failed_in_fork(test, first)) failed.emplace(test.id, &test);
     for (const auto& test : fresh.cases)
         if (const auto before = failed.find(test.id);
             before != failed.end() && test.state != parsers::State::not_run)
@@ -223,7 +233,7 @@ std::vector<Step> Recorder::assign_confirmations() {
         std::vector<size_t> once;  // others wait or not depending on when their repeats ended
         std::set_difference(waiting_.begin(), waiting_.end(), repeated_.begin(), repeated_.end(),
                             std::back_inserter(once));
-        auto steps = choose_confirmations(once, known_at_start_, claimed_);
+        auto steps = choose_confirmations(once, known_before_choice_, claimed_);
         if (!steps.empty()) return steps;
     }
     if (under_way_ > 0) return {};
@@ -254,7 +264,7 @@ std::vector<Step> Recorder::choose_confirmations(const std::vector<size_t>& wait
 
 std::vector<Step> Recorder::begin() {
     failed_before_start_ = failed_;
-    known_at_start_ = confirmations_;
+    known_before_choice_ = confirmations_;
     return assign_confirmations();
 }
 

@@ -124,8 +124,7 @@ class Recorder {
     bool has_chosen_ = false;           // which modules confirm what others share
     std::set<std::string> claimed_;     // signatures that second attempts confirm for themselves
     plan::Confirmations confirmations_;
-    plan::Confirmations
-        known_at_start_;  // the choice uses nothing that attempts of this sitting say
+    plan::Confirmations known_before_choice_;  // from earlier sittings and first attempts
     analysis::RunFacts facts_;
     std::int64_t failed_ = 0;
     std::optional<std::int64_t> failed_before_start_;  // this sitting; empty: it has not begun

@@ -21,6 +21,7 @@
 #include "runner/run/fingerprint.h"
 #include "runner/run/recorder.h"
 #include "runner/run/variables.h"
+#include "runner/run/warm.h"
 
 namespace compat::run {
 
@@ -105,21 +106,17 @@ Expected<plan::Selection> selection_of(const RunRequest& request,
     return selection;
 }
 
-plan::Past planned_with(store::SuitePast past) {
-    return {std::move(past.seconds), std::move(past.failed), std::move(past.seconds_of_whole_runs)};
-}
-
 // A database that cannot be read is no reason not to run.
-plan::Past past_of(const store::Store& store, const std::string& suite) {
-    return planned_with(store.past_of(suite).value_or(store::SuitePast{}));
+store::SuitePast past_of(const store::Store& store, const std::string& suite) {
+    return store.past_of(suite).value_or(store::SuitePast{});
 }
 
-plan::Past past_of_shard(const fs::path& results, const std::string& suite,
-                         std::vector<std::string>& notes) {
+store::SuitePast past_of_shard(const fs::path& results, const std::string& suite,
+                               std::vector<std::string>& notes) {
     if (!archive::has_database(results)) return {};
     auto past = store::Store::open(results / "runner.db", store::Store::Mode::read_only)
                     .and_then([&](const store::Store& store) { return store.past_of(suite); });
-    if (past) return planned_with(std::move(*past));
+    if (past) return std::move(*past);
     notes.push_back("shards are balanced without earlier durations: " + to_line(past.error()));
     return {};
 }
@@ -211,9 +208,11 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     if (!store) return tl::unexpected(store.error());
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
-    plan::Past past = is_shard ? past_of_shard(run.results, ready->suite.name, execution.notes)
-                               : past_of(*store, ready->suite.name);
-    auto plan = plan_for(*ready, *selection, past);
+    store::SuitePast past = is_shard
+                                ? past_of_shard(run.results, ready->suite.name, execution.notes)
+                                : past_of(*store, ready->suite.name);
+    auto plan = plan_for(*ready, *selection,
+                         {past.seconds, std::move(past.failed), past.seconds_of_whole_runs});
     if (!plan) return tl::unexpected(plan.error());
     if (!request.options_checked)
         if (auto accepted = check_pytest_options(*ready, *plan); !accepted)
@@ -228,6 +227,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
         execution.plan.modules.push_back({std::move(job.module), std::move(job.only)});
     std::move(plan->notes.begin(), plan->notes.end(), std::back_inserter(execution.notes));
     execution.verbosity = request.verbosity;
+    execution.fresh_modules = fresh_modules(execution.plan.modules, past, ready->settings.jobs());
     execution.seconds = std::move(past.seconds);
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
     const auto lock = archive::RunLock::acquire(run.folder);

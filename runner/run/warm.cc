@@ -1,5 +1,7 @@
 #include "runner/run/warm.h"
 
+#include <algorithm>
+
 namespace compat::run {
 
 using config::Setting;
@@ -22,6 +24,19 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
     zygote.job.log = run.folder / "zygote.log";
     zygote.job.log_bytes = suite.limits.log_bytes;
     return zygote;
+}
+
+std::set<std::string> fresh_modules(const std::vector<archive::PlannedModule>& plan,
+                                    const store::SuitePast& past, int jobs) {
+    std::set<std::string> fresh;
+    for (const auto& module : plan)
+        if (past.needs_fresh_process.contains(module.path)) fresh.insert(module.path);
+    // Each of these imports what the zygote imports: a small part of the plan only.
+    const size_t beside_imports = std::min(static_cast<size_t>(jobs - 1), plan.size() / 8);
+    for (const auto& module : plan)
+        if (fresh.size() < beside_imports && !past.seconds.contains(module.path))
+            fresh.insert(module.path);
+    return fresh;
 }
 
 }  // namespace compat::run

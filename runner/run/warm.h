@@ -4,10 +4,14 @@
 
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "runner/archive/run_folder.h"
 #include "runner/exec/zygote.h"
 #include "runner/run/ready.h"
+#include "runner/store/store.h"
 
 namespace compat::run {
 
@@ -19,5 +23,10 @@ namespace compat::run {
                                                      const archive::RunFolder& run,
                                                      std::shared_ptr<const exec::Variables> common,
                                                      size_t modules);
+
+// The modules that are not forked: those that needed a fresh process before. Where these are few,
+// the first ones without a past, too, on cores that would be idle while the zygote imports.
+[[nodiscard]] std::set<std::string> fresh_modules(const std::vector<archive::PlannedModule>& plan,
+                                                  const store::SuitePast& past, int jobs);
 
 }  // namespace compat::run

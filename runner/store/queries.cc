@@ -306,7 +306,16 @@ SuitePast past_of(Database& database, std::string_view suite) {
             CROSS JOIN run ON run.id = module.run
             WHERE module.suite = known.suite AND module.path = known.path
                 AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
-            ORDER BY run_started_ms DESC LIMIT 1)
+            ORDER BY run_started_ms DESC LIMIT 1),
+                EXISTS (
+            SELECT 1
+            FROM (SELECT id FROM module
+                WHERE module.suite = known.suite AND module.path = known.path
+                ORDER BY run_started_ms DESC LIMIT 10) AS last_ten
+            CROSS JOIN attempt AS first
+                ON first.module = last_ten.id AND first.number = 1 AND first.forked
+            CROSS JOIN attempt AS later
+                ON later.module = last_ten.id AND later.number = 2 AND NOT later.forked)
             FROM known
             WHERE path IS NOT NULL)sql",
         kDuration));
@@ -317,6 +326,7 @@ SuitePast past_of(Database& database, std::string_view suite) {
         if (!row.is_null(1)) past.seconds.emplace(path, row.real(1));
         if (!row.is_null(2)) past.seconds_of_whole_runs.emplace(path, row.real(2));
         if (row.flag(3)) past.failed.insert(path);
+        if (row.flag(3) && row.flag(4)) past.needs_fresh_process.insert(path);
     }
     return past;
 }

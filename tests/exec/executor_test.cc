@@ -85,6 +85,29 @@ TEST_F(ExecutorTest, StartsAddedJobsBeforeWaitingOnes) {
     EXPECT_THAT(finished, ElementsAre("a", "a again", "a alone", "b", "a last"));
 }
 
+TEST_F(ExecutorTest, WhileItHoldsItStartsOnlyJobsThatAreNotWarm) {
+    executor = std::make_unique<Executor>(launcher, clock, Settings{.parallel = 3},
+                                          [](const RunEvent&) {});
+    std::vector<Job> jobs;
+    for (const auto* name : {"warm a", "warm b", "c", "d", "e"}) {
+        Job job;
+        job.name = name;
+        job.warm = job.name.starts_with("warm");
+        jobs.push_back(job);
+    }
+    executor->begin(std::move(jobs), true);
+    EXPECT_THAT(launcher.order, ElementsAre("c", "d")) << "one place is left for the zygote";
+    launcher.end("c");
+    launcher.end("d");
+    launcher.end("e");
+    EXPECT_FALSE(executor->done());
+    EXPECT_THAT(launcher.order, ElementsAre("c", "d", "e"));
+    executor->release();
+    launcher.end("warm a");
+    launcher.end("warm b");
+    EXPECT_TRUE(executor->done());
+}
+
 TEST_F(ExecutorTest, StartsJobsInOrderUpToTheParallelLimit) {
     begin({"a", "b", "c", "d"});
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));

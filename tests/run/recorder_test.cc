@@ -89,9 +89,10 @@ class RecorderTest : public testing::Test {
     }
 
     std::vector<Step> all_steps(Recorder& recorder, const Assignment& assignment,
-                                const Tests& tests, ProcessEnd end = ProcessEnd::exited(1)) {
+                                const Tests& tests, ProcessEnd end = ProcessEnd::exited(1),
+                                bool forked = true) {
         exec::JobFinished finished;
-        finished.forked = assignment.number == 1;
+        finished.forked = assignment.number == 1 && forked;
         const bool good = std::all_of(tests.begin(), tests.end(), [](const auto& test) {
             return test.second == State::passed;
         });
@@ -235,6 +236,19 @@ TEST_P(ModuleUnderConfirmation, OthersAreChosenRegardless) {
 INSTANTIATE_TEST_SUITE_P(Recorder, ModuleUnderConfirmation,
                          testing::Combine(testing::Bool(),
                                           testing::Values(State::errored, State::passed)));
+
+TEST_F(RecorderTest, AFreshFirstAttemptConfirmsEqualFailuresOfForks) {
+    auto r = confirming_once();
+    EXPECT_TRUE(waits(ended(r, first(1), kFails)));
+    const auto own = all_steps(r, first(0), kFails, ProcessEnd::exited(1), /*forked=*/false);
+    ASSERT_EQ(own.size(), 1u);
+    ASSERT_TRUE(own[0].done) << "nothing to confirm";
+    const auto all_ran = all_steps(r, first(2), kPasses);
+    ASSERT_EQ(all_ran.size(), 2u);
+    ASSERT_TRUE(all_ran[1].done);
+    EXPECT_EQ(states(*all_ran[1].done), "x=errored y=passed ");
+    EXPECT_EQ(all_ran[1].done->attempts, 1);
+}
 
 class AttemptsBeforeTheChoice : public RecorderTest, public testing::WithParamInterface<bool> {};
 

@@ -1,5 +1,6 @@
 #include "runner/store/store.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -470,6 +471,37 @@ TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
     EXPECT_THAT(past->seconds_of_whole_runs,
                 ElementsAre(Pair("a.py", 3), Pair("b.py", 4), Pair("c.py", 2)));
     EXPECT_THAT(past->failed, ElementsAre("c.py"));
+}
+
+TEST_F(StoreTest, ModulesThatFailAndOnceNeededAFreshProcessAreKnown) {
+    const auto save = [&](const std::string& run, const char* path, bool forked, bool good,
+                          bool repeated) {
+        JobResult job = samples::job(path);
+        job.record.forked = forked;
+        if (good) job.record.cases = {samples::test("t", parsers::State::passed)};
+        ASSERT_TRUE(store.save_job(run, job));
+        if (!repeated) return;
+        job.attempt = 2;
+        job.record.forked = false;
+        ASSERT_TRUE(store.save_job(run, job));
+    };
+    begin("first", 1);
+    save("first", "confirmed.py", true, false, true);
+    save("first", "mended.py", true, false, true);
+    save("first", "believed.py", true, false, false);
+    save("first", "never_forked.py", false, false, true);
+    const auto needed = [&] { return store.past_of("alpha")->needs_fresh_process; };
+    EXPECT_THAT(needed(), ElementsAre("confirmed.py", "mended.py"));
+    for (int run = 2; run <= 10; ++run) {
+        const std::string id = fmt::format("r{}", run);
+        begin(id.c_str(), run);
+        save(id, "confirmed.py", false, false, false);
+        save(id, "mended.py", false, true, false);
+        EXPECT_THAT(needed(), ElementsAre("confirmed.py"));
+    }
+    begin("eleventh", 11);
+    save("eleventh", "confirmed.py", false, false, false);
+    EXPECT_THAT(needed(), testing::IsEmpty()) << "to be tried again";
 }
 
 TEST_F(StoreTest, RefusesWritesToAnUnknownRun) {

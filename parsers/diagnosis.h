@@ -37,25 +37,28 @@ struct CauseWords {
 };
 inline constexpr std::array<CauseWords, 18> kCauses{{
     {"op_missing", "the device has no kernel or feature for this"},
-    {"fell_back", "the warning of an operation that ran on the CPU instead became an error"},
+    {"fell_back", "an operator ran on the CPU, and the warning about that was raised as an error"},
     {"dtype_limit", "the device or kernel does not take this dtype, or dtypes do not go together"},
     {"device_mismatch", "tensors, generators or weights of one operation lie on different devices"},
     {"device_assertion", "the test asks for the name, index or kind of a device"},
-    {"shim_defect", "the redirection's own code broke, or answers for CUDA and cannot follow up"},
+    {"shim_defect",
+     "the redirection's own code broke, or claims that CUDA exists but lacks what was then needed"},
     {"torch_core", "torch's own Python, compiler, exporter or a device's runtime broke"},
     {"suite_assertion", "an assertion that is not about devices failed"},
     {"suite_error",
-     "the code under test raised an ordinary error, or gave a kernel what none takes"},
+     "the code under test raised an ordinary error, or passed invalid arguments to a kernel"},
     {"tolerance", "numbers differ by more than is allowed, or were lost (nan)"},
     {"dependency", "a package or program is missing, or its version does not fit"},
-    {"hub", "weights or data had to come over a network"},
+    {"hub",
+     "weights or data come over a network, and the source (such as Hugging Face) was not "
+     "reachable"},
     {"resource", "memory, disk, file handles or threads are used up"},
     {"environment",
      "the device or its driver is not here, or a command or file is not as expected"},
     {"infrastructure", "the runner's own code in the child broke"},
     {"timeout", "the test, or what it waited for, took too long"},
-    {"crash", "the process ended in the midst of the test"},
-    {"unknown", "no rule holds"},
+    {"crash", "the process ended during the test"},
+    {"unknown", "no rule matches"},
 }};
 [[nodiscard]] constexpr const CauseWords& words_of(Cause c) {
     return kCauses[static_cast<size_t>(c)];

@@ -393,7 +393,7 @@ class MarkdownReport : public Renderer {
 
     void add_redirections(const ReportModel& model) {
         redirections_.intro =
-            "| times | tests | kind | operation | asked | given | where |\n"
+            "| count | tests | kind | operation | requested | got | where |\n"
             "|---:|---:|---|---|---|---|---|\n";
         for (const RedirectionView& r : model.redirections)
             page_.add(redirections_, {row(r.count, r.tests, code(r.kind), code(r.op), code(r.from),

@@ -29,9 +29,9 @@ struct ExitCodeRow {
 inline constexpr std::array<ExitCodeRow, 7> kExitCodes{{
     {ExitCode::interrupted, "interrupted (SIGINT, SIGTERM, SIGHUP); what had finished is stored"},
     {ExitCode::infrastructure,
-     "infrastructure: disk, database, or a child that could not be started"},
-    {ExitCode::unaccounted, "tests unaccounted for: a module's sums do not add up"},
-    {ExitCode::usage, "usage: bad command line, bad suite, bad environment"},
+     "the runner could not work: disk, database, or a process that could not be started"},
+    {ExitCode::unaccounted, "test counts do not add up"},
+    {ExitCode::usage, "bad command line, suite or environment"},
     {ExitCode::nothing_selected, "no test selected"},
     {ExitCode::unexpected_results,
      "unexpected results: failed, errored, crashed, timed out, not run"},

@@ -154,7 +154,7 @@ void add_verbosity(CLI::App& app, int& verbosity) {
         "-q,--quiet", [&verbosity] { verbosity = -1; }, "print only the summary");
     app.add_flag_callback(
         "-v,--verbose", [&verbosity] { verbosity = verbosity == 0 ? 1 : verbosity; },
-        "also print every skip and every failure");
+        "also print skips, further attempts, and all failures of a module");
 }
 
 std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
@@ -188,8 +188,12 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
     app.footer(
         "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
         "`runner help COMMAND` lists a command's options.\n"
-        "Exit codes: 0 as expected, 1 unexpected results, 2 usage or environment,\n"
-        "3 tests unaccounted for, 4 infrastructure, 5 no test selected, 130 interrupted.");
+        "SUITE is a shipped suite's name, a folder with a suite.json, or a project's\n"
+        "folder. TARGET is a folder, file, glob or test in it. RUN is a stored run's id,\n"
+        "latest, latest~1 or SUITE@latest.\n"
+        "Exit codes: 0 as expected, 1 unexpected results, 2 usage, suite or environment,\n"
+        "3 test counts do not add up, 4 the runner could not work (disk, database,\n"
+        "process), 5 no test selected, 130 interrupted.");
     if (argc == 1) {
         display::print(stderr, "{}", app.help());
         return static_cast<int>(ExitCode::usage);

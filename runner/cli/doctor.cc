@@ -134,7 +134,7 @@ Command doctor_command() {
              Setting::results, Setting::shim, Setting::policy, Setting::fallback, Setting::warm,
              Setting::confirm, Setting::python, Setting::root, Setting::framework, Setting::name,
              Setting::progress, Setting::color, Setting::simulate, Setting::masquerade},
-            {},
+            "Options are those of `runner run`; doctor prints the value each would have.",
             add_doctor};
 }
 

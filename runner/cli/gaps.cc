@@ -130,11 +130,11 @@ Expected<ExitCode> list(const GapsRequest& request, const config::Invocation& in
         return ExitCode::ok;
     }
     const size_t shown = request.all ? gaps->size() : std::min(gaps->size(), request.limit);
-    print("{:>7}  {:>7}  {:<8}  {:<17}  {:<16}  {}\n", "blocks", "at most", "severity", "kind",
+    print("{:>7}  {:>8}  {:<8}  {:<17}  {:<16}  {}\n", "blocks", "unblocks", "severity", "kind",
           "device", "symbol");
     for (size_t i = 0; i < shown; ++i) {
         const auto& gap = (*gaps)[i];
-        print("{:>7}  {:>7}  {:<8}  {:<17}  {:<16}  {}{}\n", gap.tests, gap.unblocked_alone,
+        print("{:>7}  {:>8}  {:<8}  {:<17}  {:<16}  {}{}\n", gap.tests, gap.unblocked_alone,
               gap.severity, name_of(gap.key.kind), target_words(gap), printable(gap.key.symbol),
               gap.status == "open" ? "" : "  [" + gap.status + "]");
         if (gap.sites.empty()) continue;
@@ -269,18 +269,18 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
     const auto add_filter = [&](CLI::App* sub) {
         sub->add_option("--kind", gaps.kind,
                         fmt::format("only gaps of this kind: {}", fmt::join(kGapKindNames, ", ")))
-            ->type_name("")
+            ->type_name("KIND")
             ->check(CLI::IsMember(
                 std::vector<std::string>(kGapKindNames.begin(), kGapKindNames.end())));
         sub->add_option("--device", gaps.device, "only gaps of this device: mps, cuda, cpu")
-            ->type_name("");
+            ->type_name("DEVICE");
     };
     const auto add_status = [&](CLI::App* sub) {
         std::vector<std::string> words(kGapStatusNames.begin(), kGapStatusNames.end());
         words.emplace_back("all");
         sub->add_option("--status", gaps.status,
                         fmt::format("only gaps with this status: {}", fmt::join(words, ", ")))
-            ->type_name("")
+            ->type_name("STATUS")
             ->check(CLI::IsMember(words))
             ->capture_default_str();
     };
@@ -288,6 +288,7 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
     scan_app->add_option("SUITE", gaps.suite, "scan the torch of this suite's environment");
     add_settings(*scan_app, {Setting::python, Setting::root}, flags);
     scan_app->footer(
+        "Needs SUITE or --python.\n"
         "Examples:\n  runner gaps scan suites/gpytorch\n  runner gaps scan --python "
         ".venv/bin/python");
     auto* list_app = action("list", "list gaps, ranked by the tests they block", list);
@@ -296,8 +297,11 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
     list_app->add_option("-n", gaps.limit, "print at most N gaps")
         ->type_name("N")
         ->capture_default_str();
-    list_app->add_flag("--all", gaps.all, "print all gaps");
+    list_app->add_flag("--all", gaps.all, "print all matching gaps, without the limit of -n");
     list_app->add_flag("--json", gaps.json, "print JSON");
+    list_app->footer(
+        "Columns: blocks (failed tests that met the gap), unblocks (tests that only this\n"
+        "gap blocks; an upper bound of what a fix lets pass).");
     auto* show_app = action("show", "show a gap and the source lines that hit it", show);
     show_app->add_option("SYMBOL", gaps.symbol, "symbol, as `gaps list` prints it")->required();
     add_filter(show_app);

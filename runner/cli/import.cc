@@ -19,11 +19,11 @@ Action add_import(CLI::App& app, config::Invocation& invocation) {
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--dialect", request->dialect,
-                   fmt::format("format of the files [recognised]: {}",
+                   fmt::format("format of the files: {} [detected]",
                                fmt::join(parsers::kDialectNames, ", ")))
-        ->type_name("");
+        ->type_name("FORMAT");
     app.add_option("--device", request->device, "device that the tests ran on: mps, cuda, cpu")
-        ->type_name("NAME")
+        ->type_name("DEVICE")
         ->capture_default_str();
     app.add_option("--torch", request->torch, "version of torch that the tests ran with")
         ->type_name("VERSION");
@@ -39,6 +39,7 @@ Action add_import(CLI::App& app, config::Invocation& invocation) {
 Command import_command() {
     return {"import results of other tools as a run",
             {Setting::results, Setting::name, Setting::root},
+            "--root is used only for links in the report.\n"
             "Example:\n  runner import target/surefire-reports ci.log --suite theirs --device mps",
             add_import};
 }

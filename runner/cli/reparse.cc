@@ -101,7 +101,7 @@ Action add_reparse(CLI::App& app, config::Invocation& invocation) {
     auto* run = app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
     auto* apply = app.add_flag("--apply", request->apply, "store the changed results");
     auto* text = app.add_flag("--text", request->text,
-                              "read only the logs, not the results that the test harness wrote")
+                              "parse only the logs and compare with the stored results")
                      ->excludes(apply);
     app.add_flag("--all", request->all, "rebuild a damaged or lost database from the run folders")
         ->excludes(run)
@@ -115,7 +115,11 @@ Action add_reparse(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command reparse_command() {
-    return {"re-parse a run's logs and show changed results", {Setting::results}, {}, add_reparse};
+    return {"re-parse a run's logs and show changed results",
+            {Setting::results},
+            "Prints the changed results; --apply stores them.\n"
+            "Example:\n  runner reparse latest --apply",
+            add_reparse};
 }
 
 }  // namespace compat::cli

@@ -44,6 +44,7 @@ Action add_report(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReportRequest>();
     app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
     app.add_option("--format", request->formats, "formats to write: md, json")
+        ->type_name("LIST")
         ->capture_default_str();
     app.add_option("--out", request->out, "folder to write to [the run's folder]")
         ->type_name("DIR");

@@ -27,8 +27,9 @@ void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) 
         "-x", [&request] { request.maxfail = 1; }, "stop at the first failure");
     app.add_option("--shard", request.shard, "run part I of N of the modules")->type_name("I/N");
     app.add_option("--order", request.order,
-                   "start modules longest-first (default), failed-first, as-listed or random:SEED")
-        ->type_name("");
+                   "start modules longest-first, failed-first, as-listed or random:SEED "
+                   "[longest-first]")
+        ->type_name("ORDER");
     app.add_option("--repeat", request.repeat,
                    "repeat the run N times and list tests whose result changed")
         ->type_name("N")
@@ -48,7 +49,7 @@ Action add_run(CLI::App& app, config::Invocation& invocation) {
 void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("TARGET", request.targets, kTargetHelp);
     app.add_option("-k", request.keyword,
-                   "run only tests whose names match, as the framework's own -k")
+                   "run only tests that match EXPR, in the framework's -k syntax")
         ->type_name("EXPR");
     app.add_option("--env", request.env, "set a variable for the tests; repeatable")
         ->type_name("K=V")

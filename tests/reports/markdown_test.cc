@@ -126,7 +126,7 @@ TEST_F(MarkdownTest, ATableOfCausesStandsAboveTheClusters) {
         HasSubstr(
             std::string(
                 "## Failures by cause\n\n| tests | cause | means |\n|---:|---|---|\n"
-                "| 4 | `crash` | the process ended in the midst of the test |\n"
+                "| 4 | `crash` | the process ended during the test |\n"
                 "| 2 | `tolerance` | numbers differ by more than is allowed, or were lost (nan) |\n"
                 "| 1 | `timeout` | the test, or what it waited for, took too long |\n\n"
                 "Where to look first: docs/reference/diagnosis.md.\n\n") +

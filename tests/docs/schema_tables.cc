@@ -83,7 +83,7 @@ std::string joined_codes(const ordered_json& names) {
 std::string dtype_words(const ordered_json& dtypes) {
     static const std::map<std::string, std::string> kGroups{
         {"integral", "integers, bool"},
-        {"narrow_integral", "integers but int64, bool"},
+        {"narrow_integral", "bool, and integers other than int64"},
         {"half", "float16, bfloat16"}};
     std::vector<std::string> words;
     for (const auto& dtype : dtypes) {

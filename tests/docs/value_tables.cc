@@ -82,7 +82,7 @@ std::string_view requested_words(shim::Requested kind) {
 std::string_view place_words(const shim::Answer& answer) {
     switch (answer.place) {
         case shim::Place::unchanged:
-            return "stays";
+            return "unchanged";
         case shim::Place::cpu:
             return "cpu";
         case shim::Place::mps:

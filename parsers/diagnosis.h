@@ -49,9 +49,7 @@ inline constexpr std::array<CauseWords, 18> kCauses{{
      "the code under test raised an ordinary error, or passed invalid arguments to a kernel"},
     {"tolerance", "numbers differ by more than is allowed, or were lost (nan)"},
     {"dependency", "a package or program is missing, or its version does not fit"},
-    {"hub",
-     "weights or data come over a network, and the source (such as Hugging Face) was not "
-     "reachable"},
+    {"hub", "weights or data had to come over a network, from a hub such as Hugging Face"},
     {"resource", "memory, disk, file handles or threads are used up"},
     {"environment",
      "the device or its driver is not here, or a command or file is not as expected"},

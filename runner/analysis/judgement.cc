@@ -11,11 +11,11 @@ using enum Judgement;
 
 constexpr std::string_view kReportIt = "report it: a defect of the runner, not of the port";
 constexpr std::string_view kTryOnCuda =
-    "nothing here: a GPU has it. Run these tests on one before you rely on them";
+    "nothing to fix: a GPU supports it. Run these tests on one before you rely on them";
 constexpr std::string_view kTryOnDevice =
-    "nothing here: the device has it. Run these tests on one before you rely on them";
+    "nothing to fix: the device supports it. Run these tests on one before you rely on them";
 constexpr std::string_view kCpuLacksIt =
-    "nothing here: the CPU, which computes for the simulated device, lacks it; the device may not";
+    "nothing to fix: the CPU, which computes for the simulated device, lacks it; the device may not";
 
 // The first rule that matches decides: special rules stand before general ones.
 constexpr JudgementRule kTable[] = {

@@ -29,13 +29,14 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
 std::set<std::string> fresh_modules(const std::vector<archive::PlannedModule>& plan,
                                     const store::SuitePast& past, int jobs) {
     std::set<std::string> fresh;
-    for (const auto& module : plan)
-        if (past.needs_fresh_process.contains(module.path)) fresh.insert(module.path);
     // Each of these imports what the zygote imports: a small part of the plan only.
-    const size_t beside_imports = std::min(static_cast<size_t>(jobs - 1), plan.size() / 8);
-    for (const auto& module : plan)
-        if (fresh.size() < beside_imports && !past.seconds.contains(module.path))
-            fresh.insert(module.path);
+    size_t idle_cores = std::min(static_cast<size_t>(jobs - 1), plan.size() / 8);
+    for (const auto& [path, only] : plan) {
+        const bool is_unknown = !past.seconds.contains(path) || past.never_forked.contains(path);
+        if (past.needs_fresh_process.contains(path) || (is_unknown && idle_cores > 0))
+            fresh.insert(path);
+        if (is_unknown && idle_cores > 0) --idle_cores;
+    }
     return fresh;
 }
 

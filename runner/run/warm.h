@@ -24,8 +24,8 @@ namespace compat::run {
                                                      std::shared_ptr<const exec::Variables> common,
                                                      size_t modules);
 
-// The modules that are not forked: those that needed a fresh process before. Where these are few,
-// the first ones without a past, too, on cores that would be idle while the zygote imports.
+// The modules that are not forked: those that needed a fresh process before, and a few of which no
+// fork is known, on cores that would be idle while the zygote imports.
 [[nodiscard]] std::set<std::string> fresh_modules(const std::vector<archive::PlannedModule>& plan,
                                                   const store::SuitePast& past, int jobs);
 

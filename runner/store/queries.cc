@@ -307,15 +307,15 @@ SuitePast past_of(Database& database, std::string_view suite) {
             WHERE module.suite = known.suite AND module.path = known.path
                 AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
             ORDER BY run_started_ms DESC LIMIT 1),
-                EXISTS (
-            SELECT 1
+ (
+            SELECT max(first.forked * (1 + EXISTS (
+                SELECT 1
+                FROM attempt AS later
+                WHERE later.module = last_ten.id AND later.number = 2 AND NOT later.forked)))
             FROM (SELECT id FROM module
                 WHERE module.suite = known.suite AND module.path = known.path
                 ORDER BY run_started_ms DESC LIMIT 10) AS last_ten
-            CROSS JOIN attempt AS first
-                ON first.module = last_ten.id AND first.number = 1 AND first.forked
-            CROSS JOIN attempt AS later
-                ON later.module = last_ten.id AND later.number = 2 AND NOT later.forked)
+            CROSS JOIN attempt AS first ON first.module = last_ten.id AND first.number = 1)
             FROM known
             WHERE path IS NOT NULL)sql",
         kDuration));
@@ -326,7 +326,10 @@ SuitePast past_of(Database& database, std::string_view suite) {
         if (!row.is_null(1)) past.seconds.emplace(path, row.real(1));
         if (!row.is_null(2)) past.seconds_of_whole_runs.emplace(path, row.real(2));
         if (row.flag(3)) past.failed.insert(path);
-        if (row.flag(3) && row.flag(4)) past.needs_fresh_process.insert(path);
+        if (!row.flag(3)) continue;
+        constexpr std::int64_t kNeverForked = 0, kForkedAndRepeated = 2;
+        if (row.integer(4) == kForkedAndRepeated) past.needs_fresh_process.insert(path);
+        if (row.integer(4) == kNeverForked) past.never_forked.insert(path);
     }
     return past;
 }

@@ -174,8 +174,9 @@ struct SuitePast {
     // shards must not depend on earlier shards.
     std::map<std::string, double> seconds_of_whole_runs;
     std::set<std::string> failed;  // modules with failures in their last run
-    // Those of them that in one of their last ten runs were forked and needed a fresh process, too.
-    std::set<std::string> needs_fresh_process;
+    // Those of them that in one of their last ten runs were forked and needed a fresh process, too,
+    // and those that were not forked in any of these.
+    std::set<std::string> needs_fresh_process, never_forked;
 };
 
 // A test's verdict in one run.

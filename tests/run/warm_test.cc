@@ -16,12 +16,12 @@ TEST(FreshModules, AreThoseThatNeededAFreshProcessAndAFewNewOnes) {
     EXPECT_THAT(fresh_modules(plan, past, 2), ElementsAre("a")) << "one core would be idle";
     EXPECT_THAT(fresh_modules(plan, past, 1), IsEmpty());
     EXPECT_THAT(fresh_modules(plan, past, 64), ElementsAre("a", "b")) << "an eighth of the plan";
-    past.seconds = {{"a", 3}, {"c", 1}};
-    EXPECT_THAT(fresh_modules(plan, past, 64), ElementsAre("b", "d"));
-    past.needs_fresh_process = {"c", "of another target"};
+    past.seconds = {{"a", 3}, {"c", 1}, {"d", 1}};
+    EXPECT_THAT(fresh_modules(plan, past, 64), ElementsAre("b", "e"));
+    past.never_forked = {"c"};
     EXPECT_THAT(fresh_modules(plan, past, 64), ElementsAre("b", "c"));
-    past.needs_fresh_process = {"c", "d", "e"};
-    EXPECT_THAT(fresh_modules(plan, past, 2), ElementsAre("c", "d", "e"));
+    past.needs_fresh_process = {"a", "d", "of another target"};
+    EXPECT_THAT(fresh_modules(plan, past, 2), ElementsAre("a", "b", "d"));
     plan.resize(7);
     EXPECT_THAT(fresh_modules(plan, {}, 2), IsEmpty());
 }

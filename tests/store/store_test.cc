@@ -492,6 +492,7 @@ TEST_F(StoreTest, ModulesThatFailAndOnceNeededAFreshProcessAreKnown) {
     save("first", "never_forked.py", false, false, true);
     const auto needed = [&] { return store.past_of("alpha")->needs_fresh_process; };
     EXPECT_THAT(needed(), ElementsAre("confirmed.py", "mended.py"));
+    EXPECT_THAT(store.past_of("alpha")->never_forked, ElementsAre("never_forked.py"));
     for (int run = 2; run <= 10; ++run) {
         const std::string id = fmt::format("r{}", run);
         begin(id.c_str(), run);

@@ -23,7 +23,7 @@ std::string known_dialects() {
     return fmt::format("known are: {}", fmt::join(parsers::kDialectNames, ", "));
 }
 
-// Every file under a folder, by name; a file is itself.
+// All files under a folder, sorted by name; for a file, the file.
 Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::path& results) {
     std::error_code error;
     const fs::path at(name);
@@ -49,7 +49,7 @@ struct OneForeign {
     Error why_none;
 };
 
-// Where it is no results nothing is left of it in `into`.
+// Removes its copy from `into` if the file has no results.
 Expected<OneForeign> one_foreign(const fs::path& file, const WhatToImport& what,
                                  std::optional<parsers::Dialect> dialect, const fs::path& into) {
     auto plain = plain_file(file.string(), what.stdin_name, into);
@@ -185,7 +185,7 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
         const bool folder = fs::is_directory(name, error);
         size_t known = 0;
         for (const fs::path& file : *files) {
-            const fs::path itself = fs::canonical(file, error);  // of a pipe there is none
+            const fs::path itself = fs::canonical(file, error);  // fails for a pipe
             if (name != kStdin && !error && !taken.insert(itself).second) {
                 ++known;
                 continue;

@@ -112,8 +112,14 @@ std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error)
     if (extras.empty()) return fmt::format("{}: {}", error.what(), advice);
     const auto dashed = std::find_if(extras.begin(), extras.end(),
                                      [](const auto& word) { return word.starts_with('-'); });
-    if (dashed == extras.end())
-        return fmt::format("unexpected argument \"{}\": {}", extras.front(), advice);
+    if (dashed == extras.end()) {
+        std::vector<std::string> commands;
+        for (const CLI::App* one : command->get_subcommands(nullptr))
+            commands.push_back(one->get_name());
+        const std::string guess = did_you_mean(nearest(extras.front(), commands, 1));
+        return fmt::format("unexpected argument \"{}\": {}", extras.front(),
+                           guess.empty() ? advice : guess);
+    }
     const std::string option = dashed->substr(0, dashed->find('='));
     std::vector<std::string> known;
     for (const CLI::Option* row : command->get_options())

@@ -80,9 +80,11 @@ Action add_list(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ListRequest>();
     app.add_option("SUITE", request->suite, kSuiteHelp)->required();
     app.add_option("TARGET", request->targets, kTargetHelp);
-    app.add_option("-k", request->keyword, "with --cases: list only tests whose names match")
-        ->type_name("EXPR");
-    app.add_flag("--cases", request->cases, "collect each module and list its test cases");
+    auto* cases =
+        app.add_flag("--cases", request->cases, "collect each module and list its test cases");
+    app.add_option("-k", request->keyword, "with --cases: list only tests that match EXPR")
+        ->type_name("EXPR")
+        ->needs(cases);
     app.add_flag("--json", request->json, "print JSON");
     return exits_with_code([request, &invocation] { return list_suite(*request, invocation); });
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "runner/base/text.h"
@@ -59,10 +60,12 @@ std::vector<std::string> device_lines(std::string_view text) {
 }
 
 std::string policy_words(std::string_view policy) {
-    if (policy == "missing") return "redirects missing devices";
-    if (policy == "full") return "redirects all requests";
-    if (policy == "none") return "redirects nothing";
-    return "policy " + printable(policy);
+    static const std::map<std::string_view, std::string_view> kWords{
+        {"missing", "redirects missing devices"},
+        {"full", "redirects all requests"},
+        {"none", "redirects nothing"}};
+    const auto words = kWords.find(policy);
+    return words == kWords.end() ? "policy " + printable(policy) : std::string(words->second);
 }
 
 std::string redirection_words(const Redirection& run) {

@@ -38,33 +38,32 @@ struct ChildSettings {
 // Files of one attempt, absolute.
 struct AttemptPaths {
     std::filesystem::path log, events, devices, only;
-    std::string id;  // by which the child's processes are known: COMPAT_JOB
+    std::string id;  // value of COMPAT_JOB, which identifies the child's processes
 };
 
 struct ChildCommand {
     std::vector<std::string> argv;
-    Variables env;  // what is this child's own, on top of `child_variables`
+    Variables env;  // of this child only; added to `child_variables`
 };
 
-// The environment that all children of a run have in common, whole, sorted by name.
+// The environment that all children of a run share, sorted by name.
 [[nodiscard]] Variables child_variables(const suites::Suite& suite, const ChildSettings& settings);
 
 [[nodiscard]] ChildCommand child_command(const suites::Suite& suite, const ChildSettings& settings,
                                          const Job& job, const AttemptPaths& paths);
 
-// The command line of the process that imports the suite's `preload` and is forked for each module
-// (warm start): that of a module's child up to the harness, and nothing of a module. It has the end
-// of a socket as its descriptor `socket`.
+// The command line of the zygote (warm start): a child's, without the arguments for a module.
+// `socket` is the descriptor on which it receives requests.
 [[nodiscard]] std::vector<std::string> zygote_argv(const suites::Suite& suite,
                                                    const ChildSettings& settings, int socket);
 
-// The whole environment of a program of the user's own: a child's without a suite, sorted by name.
-// Settings that name no `python` leave PATH alone; an empty `record` names no file to record in.
+// The environment of a user's program (`runner exec`): a child's without a suite, sorted by name.
+// Without `python` in the settings, PATH is unchanged. With an empty `record` nothing is recorded.
 [[nodiscard]] Variables program_variables(const ChildSettings& settings,
                                           const std::filesystem::path& record);
 
-// What a child gets on top of the inherited environment, files of the attempt left out: for the
-// record of a run and for commands that people copy. Sorted by name.
+// What a child's environment adds to the inherited one, without the attempt's files: for a run's
+// record and for commands that people copy. Sorted by name.
 [[nodiscard]] Variables added_variables(const suites::Suite& suite, const ChildSettings& settings);
 
 }  // namespace compat::plan

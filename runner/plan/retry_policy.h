@@ -1,20 +1,20 @@
-// Which attempt a module needs next, given its attempts so far: a pure function, so that a killed
-// run continues from what is stored as if it had never stopped. Not here: how a test's outcome was
-// read (parsers), which attempt decides (runner/analysis/attempts.h), which failures of forked
-// processes another module confirms (confirmation.h).
+// Decides which attempt a module needs next from its attempts so far. A pure function: a killed run
+// continues from what is stored as if it had never stopped. Not here: reading a test's outcome
+// (parsers), which attempt decides (runner/analysis/attempts.h), which failures of forked processes
+// another module confirms (confirmation.h).
 //
 // The rules, in this order:
-//  - The first attempt is the whole module, as asked for. Only this one may be forked.
-//  - A whole attempt that could not say which tests the module has, or broke outside of them, is
-//    made again where it was forked (a fork's word is not enough) or retries are left.
-//  - What was collected and never reached runs in a fresh process, until limits.restarts are used
-//    up. A class or module fixture in which processes died twice takes its tests with it; where a
-//    process dies twice before any test, or stops before one in order, nothing more is tried.
-//  - A test that crashed or timed out runs once more alone.
-//  - Tests that failed run again together: once where only a forked process has said so and the
-//    failure is not deferred, and as often as retries say. Where one passes then that had failed in
-//    a fork, the whole module runs once more in a fresh process: what ran before a test may be why
-//    it failed. Elsewhere it runs once more alone, which decides; restarts limit their number.
+//  - The first attempt runs the whole module, as selected. Only this attempt may be forked.
+//  - A whole attempt that did not get through collection, or broke outside the tests, is repeated
+//    if it was forked or if retries are left.
+//  - Tests that were collected but not reached run in a fresh process, at most limits.restarts
+//    times. If processes died twice in a class or module fixture, its tests do not run. If a
+//    process dies twice before its first test, or exits without running one, nothing more is tried.
+//  - A test that crashed or timed out runs once more, alone.
+//  - Failed tests run again together: once if only a forked process ran them and the failure is not
+//    deferred, and up to `retries` times. If one then passes that had failed in a fork, the whole
+//    module runs once more in a fresh process, because an earlier test may have caused the failure.
+//    Otherwise it runs once more alone, and that attempt decides; limits.restarts bounds these.
 #pragma once
 
 #include <cstdint>
@@ -45,17 +45,17 @@ struct Row {
 struct Attempt {
     AttemptKind kind = AttemptKind::whole;
     bool forked = false;
-    bool stopped = false;  // by us: an interrupt, the end of the runner
-    bool known = true;     // collection was over and nothing in it failed: these are its tests
-    std::vector<std::string> asked;  // of rest, alone and again: the ids
+    bool stopped = false;            // the runner stopped it: an interrupt, or the runner's own end
+    bool known = true;               // collection succeeded: `rows` has all tests
+    std::vector<std::string> asked;  // ids that a rest, alone or again attempt selected
     std::vector<Row> rows;
 };
 
 struct AttemptLimits {
     int restarts = 20;
     int retries = 0;
-    // The run stops after this many failed tests; 0: never. Then what failed is tried again before
-    // what is left runs.
+    // The run stops after this many failed tests; 0: never. With a limit, failed tests are repeated
+    // before unreached ones run.
     std::int64_t maxfail = 0;
 };
 
@@ -70,17 +70,17 @@ struct AttemptRequest {
 [[nodiscard]] std::optional<AttemptRequest> next_attempt(const std::vector<Attempt>& attempts,
                                                          const AttemptLimits& limits);
 
-// Why tests will never run.
+// Why tests of a module will not run.
 class NotRunReasons {
   public:
     NotRunReasons(std::string why, std::vector<std::string> lost)
         : why_(std::move(why)), lost_(std::move(lost)) {}
-    // "" while it may still be reached.
+    // Empty if a later attempt may reach it.
     [[nodiscard]] std::string reason_for(std::string_view id) const;
 
   private:
     std::string why_;
-    std::vector<std::string> lost_;  // what the ids under a lost fixture begin with
+    std::vector<std::string> lost_;  // prefixes of ids whose fixture is given up
 };
 [[nodiscard]] NotRunReasons not_run_reasons(const std::vector<Attempt>& attempts,
                                             const AttemptLimits& limits);

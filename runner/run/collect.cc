@@ -97,8 +97,8 @@ void add_selecting_ids(std::set<std::string>& ids, const parsers::ModuleRecord& 
     }
 }
 
-// For each id "did you mean …?", or nothing.
-std::vector<std::string> suggestions(const std::vector<std::string>& ids, const Ready& ready) {
+// For each id why it selected no test, with advice.
+std::vector<std::string> explained(const std::vector<std::string>& ids, const Ready& ready) {
     constexpr size_t kMost = 3;
     std::set<std::string> modules;
     for (const auto& id : ids) modules.insert(id.substr(0, id.find("::")));
@@ -109,9 +109,17 @@ std::vector<std::string> suggestions(const std::vector<std::string>& ids, const 
          collect(ready, {}, jobs).value_or(std::vector<parsers::ModuleRecord>{}))
         add_selecting_ids(known, record);
     const std::vector<std::string> all(known.begin(), known.end());
-    std::vector<std::string> words;
-    for (const auto& id : ids) words.push_back(did_you_mean(nearest(id, all, kMost)));
-    return words;
+    std::vector<std::string> lines;
+    for (const auto& id : ids) {
+        const std::string guess = did_you_mean(nearest(id, all, kMost));
+        lines.push_back(
+            known.contains(id) ? fmt::format("{} is deselected by -k or by an option after --", id)
+            : guess.empty() ? fmt::format("no test is named {}: `runner list --cases SUITE MODULE` "
+                                          "prints the ids",
+                                          id)
+                            : fmt::format("no test is named {}: {}", id, guess));
+    }
+    return lines;
 }
 
 }  // namespace
@@ -133,11 +141,7 @@ std::vector<std::string> ids_without_tests(const std::vector<std::string>& reque
 
 void print_unmatched_ids(const std::vector<std::string>& ids, const Ready& ready) {
     if (ids.empty()) return;
-    const auto words = suggestions(ids, ready);
-    for (size_t i = 0; i < ids.size(); ++i)
-        print(stderr, "runner: no test is named {}: {}\n", printable(ids[i]),
-              words[i].empty() ? "`runner list --cases SUITE MODULE` prints the ids"
-                               : printable(words[i]));
+    for (const auto& line : explained(ids, ready)) print(stderr, "runner: {}\n", printable(line));
 }
 
 void print_unmatched_keyword(const std::string& keyword) {

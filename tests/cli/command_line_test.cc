@@ -17,11 +17,15 @@ namespace {
 using config::Setting;
 using ::testing::ElementsAre;
 
-Parsed parsed(std::vector<std::string> words) {
+std::variant<Parsed, int> parse(std::vector<std::string> words) {
     words.insert(words.begin(), "runner");
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
-    auto result = parse_command_line(static_cast<int>(argv.size()), argv.data());
+    return parse_command_line(static_cast<int>(argv.size()), argv.data());
+}
+
+Parsed parsed(std::vector<std::string> words) {
+    auto result = parse(std::move(words));
     EXPECT_TRUE(std::holds_alternative<Parsed>(result));
     return std::get<Parsed>(std::move(result));
 }
@@ -54,11 +58,8 @@ TEST(CommandLine, WordsAfterTheDashesArePassedOn) {
 
 TEST(CommandLine, HelpIsACommand) {
     const auto printed = [](std::vector<std::string> words) {
-        words.insert(words.begin(), "runner");
-        std::vector<char*> argv;
-        for (auto& word : words) argv.push_back(word.data());
         ::testing::internal::CaptureStdout();
-        const auto result = parse_command_line(static_cast<int>(argv.size()), argv.data());
+        const auto result = parse(std::move(words));
         return std::to_string(std::get<int>(result)) + ::testing::internal::GetCapturedStdout();
     };
     EXPECT_EQ(printed({"help"}), printed({"--help"}));
@@ -77,11 +78,8 @@ TEST(CommandLine, ProgressAsJsonKeepsStdoutForPrograms) {
 
 TEST(CommandLine, ErrorsAreOneLineWithASuggestion) {
     const auto error_of = [](std::vector<std::string> words) {
-        words.insert(words.begin(), "runner");
-        std::vector<char*> argv;
-        for (auto& word : words) argv.push_back(word.data());
         ::testing::internal::CaptureStderr();
-        const auto result = parse_command_line(static_cast<int>(argv.size()), argv.data());
+        const auto result = parse(std::move(words));
         return std::to_string(std::get<int>(result)) + ::testing::internal::GetCapturedStderr();
     };
     EXPECT_EQ(error_of({"run", "x", "--joobs", "3"}),
@@ -91,6 +89,10 @@ TEST(CommandLine, ErrorsAreOneLineWithASuggestion) {
     EXPECT_EQ(
         error_of({"x", "--jobs", "0"}),
         "2runner: --jobs: \"0\" is not a number of jobs: use a whole number from 1 to 4096\n");
+    EXPECT_EQ(error_of({"gaps", "scn"}),
+              "2runner: unexpected argument \"scn\": did you mean \"scan\"?\n");
+    EXPECT_EQ(error_of({"list", "x", "-k", "y"}),
+              "2runner: -k requires --cases: `runner list --help` lists the options\n");
     EXPECT_EQ(error_of({"gaps", "set"}),
               "2runner: SYMBOL is required: `runner gaps set --help` lists the options\n");
 }

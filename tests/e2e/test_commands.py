@@ -154,6 +154,9 @@ def test_unknown_targets_get_suggestions_and_are_not_stored(runner, python, tmp_
         result = runner(STATES, "test_states.py::" + target, *words)
         assert result.code == 2
         assert 'no test is named tests/test_states.py::%s: did you mean "tests/test_states.py::%s"' % (target, meant) in result.err
+    deselected = runner(STATES, "test_states.py::States::test_pass", "-k", "no_such_name", *words)
+    assert deselected.code == 2
+    assert "tests/test_states.py::States::test_pass is deselected by -k" in deselected.err and "no test is named" not in deselected.err
     nothing = runner(STATES, "test_states.py", "-k", "no_such_name", *words)
     assert nothing.code == 5 and "-k no_such_name matches no test" in nothing.err
     assert (tmp_path / "results/latest").resolve() == folder

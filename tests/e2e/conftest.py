@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import zlib
@@ -38,19 +39,38 @@ class Result:
         return json.loads((self.folder / "report.json").read_text())
 
 
-@pytest.fixture
-def runner(program, tmp_path):
-    """runner(*words, env={}, check=None): runs the runner without the caller's settings."""
+def make_runner(program, folder):
+    """runner(*words, env={}): runs the runner in `folder`, without the caller's settings."""
 
-    def call(*words, env=(), cwd=tmp_path, timeout=300):
+    def call(*words, env=(), cwd=folder, timeout=300):
         clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k in ("COMPAT_CACHE",)}
         for name in ("VIRTUAL_ENV", "ACTIVATE_TORCH_DEVICE", "PYTHONPATH"):
             clean.pop(name, None)
-        process = subprocess.run([program, *map(str, words)], cwd=cwd, env={**clean, "XDG_CONFIG_HOME": str(tmp_path / "config"), **dict(env)}, text=True,
+        process = subprocess.run([program, *map(str, words)], cwd=cwd, env={**clean, "XDG_CONFIG_HOME": str(folder / "config"), **dict(env)}, text=True,
                                  capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL)
-        return Result(process, tmp_path / "results")
+        return Result(process, folder / "results")
 
     return call
+
+
+@pytest.fixture
+def runner(program, tmp_path):
+    return make_runner(program, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def states_results(program, tmp_path_factory):
+    """The results folder of one run of suites/unittest_states without the shim, which takes 45 s."""
+    folder = tmp_path_factory.mktemp("states")
+    assert make_runner(program, folder)(SUITES / "unittest_states", "--python", sys.executable, "--shim", "off").code == 1
+    return folder / "results"
+
+
+@pytest.fixture
+def states_run(states_results, tmp_path):
+    """The folder of that run, in a copy of its results at tmp_path/results."""
+    shutil.copytree(states_results, tmp_path / "results", symlinks=True)
+    return (tmp_path / "results" / "latest").resolve()
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ import time
 
 import pytest
 
-from conftest import SUITES
-
 UNITTEST = '''import unittest
 
 class A(unittest.TestCase):
@@ -321,11 +319,10 @@ def test_reparse_names_a_missing_copy(runner, foreign):
     assert states(made.report) == STATES
 
 
-def test_reparse_prints_and_stores_changed_results(runner, python):
-    run = runner(SUITES / "unittest_states", "--python", python, "--shim", "off")
-    before = run.report
+def test_reparse_prints_and_stores_changed_results(runner, states_run, tmp_path):
+    before = json.loads((states_run / "report.json").read_text())
     assert runner("reparse").code == 0
-    with sqlite3.connect(run.results / "runner.db") as database:
+    with sqlite3.connect(tmp_path / "results" / "runner.db") as database:
         [(test,)] = database.execute("""SELECT case_id FROM result JOIN test ON test.id = result.test
                                         WHERE state = 'passed' AND NOT pseudo ORDER BY case_id LIMIT 1""")
         database.execute("UPDATE result SET state = 'failed' WHERE test = (SELECT id FROM test WHERE case_id = ?)", [test])
@@ -336,15 +333,14 @@ def test_reparse_prints_and_stores_changed_results(runner, python):
     applied = runner("reparse", "--apply")
     assert "stored" in applied.out
     assert runner("reparse").code == 0
-    after = run.report
+    after = json.loads((states_run / "report.json").read_text())
     assert states(after) == states(before)
     assert after["run"]["exit_code"] == before["run"]["exit_code"]
     assert after["accounting"] == before["accounting"]
 
 
-def test_reparse_of_the_text_ignores_printed_results(runner, python):
+def test_reparse_of_the_text_ignores_printed_results(runner, states_run):
     """A test prints a fake result; the framework's summary counts one test less."""
-    runner(SUITES / "unittest_states", "--python", python, "--shim", "off")
     told = runner("reparse", "--text")
     lines = told.out.splitlines()
     assert all("not comparable by text: " in line for line in lines[:-1]) and len(lines) > 1
@@ -352,10 +348,9 @@ def test_reparse_of_the_text_ignores_printed_results(runner, python):
     assert runner("reparse", "--text", "--apply").code == 2
 
 
-def test_reparse_of_the_text_prints_changed_results(runner, python):
+def test_reparse_of_the_text_prints_changed_results(runner, states_run):
     """The log is replaced by one with another result for a test."""
-    run = runner(SUITES / "unittest_states", "--python", python, "--shim", "off")
-    [log] = run.folder.glob("modules/**/*test_states*/*.log")
+    [log] = states_run.glob("modules/**/*test_states*/*.log")
     text = log.read_text()
     lied = text.replace("... skipped 'not today'", "... ok")
     assert lied != text
@@ -364,9 +359,8 @@ def test_reparse_of_the_text_prints_changed_results(runner, python):
     assert told.code == 1 and "test_skip: skipped stored, passed re-parsed" in told.out, told.out
 
 
-def test_reparse_counts_missing_files(runner, python):
-    run = runner(SUITES / "unittest_states", "--python", python, "--shim", "off")
-    logs = sorted(run.folder.glob("modules/**/*.log"))
+def test_reparse_counts_missing_files(runner, states_run):
+    logs = sorted(states_run.glob("modules/**/*.log"))
     logs[0].unlink()
     told = runner("reparse")
     assert told.code == 0 and "1 attempt not re-parsed" in told.out

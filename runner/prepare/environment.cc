@@ -164,7 +164,7 @@ Expected<std::optional<Environment>> find_environment(const suites::Suite& suite
 
 Expected<Environment> make_environment(const suites::Suite& suite, const Options& options,
                                        const Share& share, const Cache& cache, const Say& say,
-                                       const OnTorch& on_torch) {
+                                       const OnProgress& on_progress) {
     if (!options.python.empty()) return probe(options.python, share);
     if (!traits_of(suite.framework).in_python) return harness_python(options, share);
     const auto recipe = recipe_of(suite, options);
@@ -191,13 +191,14 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
             return run_tool({{python, "-m", "venv", folder.string()}, ".", {}}, log)
                 .and_then([&] { return write_file(constraint, options.torch_requirement + "\n"); })
                 .and_then([&] {
+                    if (on_progress) on_progress({.python = own});
                     say(fmt::format("installing {}", options.torch_requirement));
                     return pip({options.torch_requirement});
                 })
                 .and_then([&] { return probe_text(own, share); })
                 .and_then([&](const std::string& text) -> Expected<std::string> {
-                    if (const auto with_torch = parse_probe(text, own); with_torch && on_torch)
-                        on_torch(*with_torch);
+                    if (const auto with_torch = parse_probe(text, own); with_torch && on_progress)
+                        on_progress(*with_torch);
                     if (suite.requirements.empty()) return text;
                     say(fmt::format("installing {}", (suite.folder / suite.requirements).string()));
                     return pip({"-r", (suite.folder / suite.requirements).string()}).and_then([&] {

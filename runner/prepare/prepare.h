@@ -69,8 +69,9 @@ struct Prepared {
 };
 
 using Say = std::function<void(std::string_view)>;  // by several threads, one call at a time
-// Called with an environment that has torch and nothing else yet.
-using OnTorch = std::function<void(const Environment&)>;
+// Called with a new environment that is not complete yet: when it has Python and pip alone
+// (no torch_version), and when it has torch, too.
+using OnProgress = std::function<void(const Environment&)>;
 
 // The environment of an interpreter or of an environment's folder, without packages from PYTHONPATH
 // and the user's site-packages.
@@ -83,7 +84,7 @@ using OnTorch = std::function<void(const Environment&)>;
 [[nodiscard]] Expected<Environment> make_environment(const suites::Suite& suite,
                                                      const Options& options, const Share& share,
                                                      const Cache& cache, const Say& say,
-                                                     const OnTorch& on_torch = {});
+                                                     const OnProgress& on_progress = {});
 // The environment that make_environment would return, if it exists; creates nothing. An error:
 // --python names no Python.
 [[nodiscard]] Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,

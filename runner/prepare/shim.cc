@@ -155,33 +155,50 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
         const std::lock_guard lock(one_line_at_a_time);
         say(line);
     };
-    // Compiling the shim takes as long as the downloads, and needs only torch.
-    Environment shim_environment;
-    std::future<Expected<fs::path>> shim;  // destroyed first: it waits for what reads the above
-    const OnTorch start_shim = [&](const Environment& environment) {
+    // The source needs only pip. Compiling the shim takes as long as the downloads, and needs only
+    // torch. A future is destroyed before what its thread reads. Deferred if no thread starts.
+    constexpr auto kPolicy = std::launch::async | std::launch::deferred;
+    Environment pip_environment, shim_environment;
+    std::future<Expected<Source>> source;
+    std::future<Expected<fs::path>> shim;
+    const auto start_source = [&](const Environment& environment) {
+        if (source.valid()) return;
+        pip_environment = environment;
+        source = std::async(kPolicy, [&] {
+            return get_source(suite, options, pip_environment, share, cache, say_line);
+        });
+    };
+    const auto start_shim = [&](const Environment& environment) {
         if (!with_shim || shim.valid()) return;
         shim_environment = environment;
-        // Deferred if no thread can be started.
-        shim = std::async(std::launch::async | std::launch::deferred,
-                          [&] { return get_shim(shim_environment, share, cache, say_line); });
+        shim =
+            std::async(kPolicy, [&] { return get_shim(shim_environment, share, cache, say_line); });
     };
 
     Prepared prepared;
-    const auto add_source = [&] {
-        return get_source(suite, options, prepared.environment, share, cache, say_line)
-            .map([&](Source source) { prepared.source = std::move(source); });
-    };
     // An error of a source that is here needs no environment and no shim.
-    if (is_local)
-        if (auto added = add_source(); !added) return tl::unexpected(added.error());
+    if (is_local) {
+        auto local = get_source(suite, options, {}, share, cache, say_line);
+        if (!local) return tl::unexpected(local.error());
+        prepared.source = std::move(*local);
+    }
     if (!options.source_only || from_pypi) {
-        auto environment = make_environment(suite, options, share, cache, say_line, start_shim);
+        auto environment = make_environment(suite, options, share, cache, say_line,
+                                            [&](const Environment& unfinished) {
+                                                if (!is_local) start_source(unfinished);
+                                                if (!unfinished.torch_version.empty())
+                                                    start_shim(unfinished);
+                                            });
         if (!environment) return tl::unexpected(environment.error());
         prepared.environment = std::move(*environment);
     }
     start_shim(prepared.environment);
-    if (!is_local)
-        if (auto added = add_source(); !added) return tl::unexpected(added.error());
+    if (!is_local) {
+        start_source(prepared.environment);
+        auto fetched = source.get();
+        if (!fetched) return tl::unexpected(fetched.error());
+        prepared.source = std::move(*fetched);
+    }
     if (options.source_only) return prepared;
 
     if (with_shim) {

@@ -227,6 +227,23 @@ TEST_F(PrepareTest, TheShimIsBuiltWhileTheSourceIsFetched) {
     EXPECT_EQ(prepared->shim_library.filename(), "shim.so");
 }
 
+// git and the installation of torch each wait until the other has begun.
+TEST_F(PrepareTest, TheSourceIsFetchedWhileTorchIsInstalled) {
+    const std::string wait =
+        "for i in $(seq 100); do [ -e $me ] && exit 0; sleep 0.1; done; exit 1";
+    script("git", "touch pip; me=git; " + wait);
+    options.base_python = script("base", "[ $1 != -m ] || mkdir -p $3/bin && cp bin/python $3/bin");
+    script("python", "case \"$*\" in *install*9.9*) touch git; me=pip; " + wait + ";; esac\n" +
+                         read_file(options.python).value());
+    options.python.clear();
+    options.torch_requirement = "torch==9.9";
+    options.shim = false;
+    const auto prepared = prepare_suite();
+    ASSERT_TRUE(prepared) << to_line(prepared.error());
+    EXPECT_EQ(prepared->environment.torch_version, "9.9+cpu");
+    EXPECT_TRUE(fs::exists(prepared->source.root));
+}
+
 // The source fails while the shim's thread, which hashes a large file first, has yet to read what
 // it builds for.
 TEST_F(PrepareTest, TheShimsThreadOutlivesAFailingSource) {

@@ -15,8 +15,10 @@ TORCH=${COMPAT_TORCH_REQUIREMENT:-$(cat "$ROOT/runner/prepare/torch.txt")}
 
 PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libboost1.81-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libfmt-dev
-          libexpected-dev libvalijson-dev libre2-dev libpugixml-dev python3-yaml
+          libexpected-dev libre2-dev libpugixml-dev python3-yaml
           libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev)
+# libvalijson-dev is headers alone, but depends on Qt and MySQL, half of all packages: unpacked here.
+export valijson_ROOT=$ROOT/build/valijson/usr
 
 say() { printf 'bootstrap: %s\n' "$*" >&2; }
 die() { say "$*"; exit 2; }
@@ -27,21 +29,34 @@ missing_packages() {
     comm -23 <(printf '%s\n' "${PACKAGES[@]}" | sort) <(sort <<<"$have")
 }
 
+# apt-get's words; once more with new package lists if that fails.
+apt() {
+    { apt-get -y -q "$@" || { apt-get update -q && apt-get -y -q "$@"; }; } >>"$ROOT/build/apt.log" 2>&1 ||
+        die "apt-get could not $1 them; its output is in build/apt.log"
+}
+
 install_packages() {
     command -v dpkg-query >/dev/null || die "this is not Debian: install the packages listed in docs/reference/dependencies.md"
+    export DEBIAN_FRONTEND=noninteractive
     local missing
     missing=$(missing_packages | tr '\n' ' ')
-    [ -n "${missing// /}" ] || return 0
-    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-        die "these Debian packages are missing: $missing- install them as root: apt-get install $missing"
+    if [ -n "${missing// /}" ]; then
+        if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+            die "these Debian packages are missing: $missing- install them as root: apt-get install $missing"
+        fi
+        say "installing $missing"
+        # shellcheck disable=SC2086
+        apt install --no-install-recommends $missing
     fi
-    say "installing $missing"
-    export DEBIAN_FRONTEND=noninteractive
-    # shellcheck disable=SC2086
-    apt-get install -y -q --no-install-recommends $missing >"$ROOT/build/apt.log" 2>&1 ||
-        { apt-get update -q >>"$ROOT/build/apt.log" 2>&1 &&
-          apt-get install -y -q --no-install-recommends $missing >>"$ROOT/build/apt.log" 2>&1; } ||
-        die "apt-get could not install them; its output is in build/apt.log"
+    if [ ! -d "$valijson_ROOT" ] && ! dpkg-query -W -f='${db:Status-Status}' libvalijson-dev 2>/dev/null | grep -qx installed; then
+        say "unpacking the headers of libvalijson-dev in build/valijson"
+        cd "$ROOT/build"
+        apt download libvalijson-dev
+        dpkg -x libvalijson-dev_*.deb valijson.new
+        mv valijson.new valijson
+        rm libvalijson-dev_*.deb
+        cd "$OLDPWD"
+    fi
 }
 
 build() {

@@ -191,7 +191,9 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
             return run_tool({{python, "-m", "venv", folder.string()}, ".", {}}, log)
                 .and_then([&] { return write_file(constraint, options.torch_requirement + "\n"); })
                 .and_then([&] {
-                    if (on_progress) on_progress({.python = own});
+                    Environment pip_alone;
+                    pip_alone.python = own;
+                    if (on_progress) on_progress(pip_alone);
                     say(fmt::format("installing {}", options.torch_requirement));
                     return pip({options.torch_requirement});
                 })

@@ -319,8 +319,8 @@ def test_reparse_names_a_missing_copy(runner, foreign):
     assert states(made.report) == STATES
 
 
-def test_reparse_prints_and_stores_changed_results(runner, states_run, tmp_path):
-    before = json.loads((states_run / "report.json").read_text())
+def test_reparse_prints_and_stores_changed_results(runner, states_copy, tmp_path):
+    before = json.loads((states_copy / "report.json").read_text())
     assert runner("reparse").code == 0
     with sqlite3.connect(tmp_path / "results" / "runner.db") as database:
         [(test,)] = database.execute("""SELECT case_id FROM result JOIN test ON test.id = result.test
@@ -333,13 +333,13 @@ def test_reparse_prints_and_stores_changed_results(runner, states_run, tmp_path)
     applied = runner("reparse", "--apply")
     assert "stored" in applied.out
     assert runner("reparse").code == 0
-    after = json.loads((states_run / "report.json").read_text())
+    after = json.loads((states_copy / "report.json").read_text())
     assert states(after) == states(before)
     assert after["run"]["exit_code"] == before["run"]["exit_code"]
     assert after["accounting"] == before["accounting"]
 
 
-def test_reparse_of_the_text_ignores_printed_results(runner, states_run):
+def test_reparse_of_the_text_ignores_printed_results(runner, states_copy):
     """A test prints a fake result; the framework's summary counts one test less."""
     told = runner("reparse", "--text")
     lines = told.out.splitlines()
@@ -348,9 +348,9 @@ def test_reparse_of_the_text_ignores_printed_results(runner, states_run):
     assert runner("reparse", "--text", "--apply").code == 2
 
 
-def test_reparse_of_the_text_prints_changed_results(runner, states_run):
+def test_reparse_of_the_text_prints_changed_results(runner, states_copy):
     """The log is replaced by one with another result for a test."""
-    [log] = states_run.glob("modules/**/*test_states*/*.log")
+    [log] = states_copy.glob("modules/**/*test_states*/*.log")
     text = log.read_text()
     lied = text.replace("... skipped 'not today'", "... ok")
     assert lied != text
@@ -359,8 +359,8 @@ def test_reparse_of_the_text_prints_changed_results(runner, states_run):
     assert told.code == 1 and "test_skip: skipped stored, passed re-parsed" in told.out, told.out
 
 
-def test_reparse_counts_missing_files(runner, states_run):
-    logs = sorted(states_run.glob("modules/**/*.log"))
+def test_reparse_counts_missing_files(runner, states_copy):
+    logs = sorted(states_copy.glob("modules/**/*.log"))
     logs[0].unlink()
     told = runner("reparse")
     assert told.code == 0 and "1 attempt not re-parsed" in told.out

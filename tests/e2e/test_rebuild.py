@@ -60,7 +60,7 @@ def imports(tmp_path, python):
 
 
 @pytest.fixture
-def results(runner, program, python, imports, states_run, tmp_path):
+def results(runner, program, python, imports, states_copy, tmp_path):
     """A database with every kind of row: runs of both frameworks that crash and hang, resumed,
     killed and merged runs, imports, gaps from runs, scans and users, and re-parsed verdicts."""
     off = ("--python", python, "--shim", "off")

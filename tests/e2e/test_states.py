@@ -2,8 +2,6 @@
 import json
 import sqlite3
 
-import pytest
-
 from conftest import SUITES
 
 UNITTEST = {
@@ -103,43 +101,28 @@ def assert_sums(report):
     assert report["accounting"] == {"closed": True, "mismatches": []}
 
 
-@pytest.fixture(scope="module")
-def unittest_run(program, tmp_path_factory, request):
-    """One run of the unittest suite under the shim, shared by several tests."""
-    import os
-    import subprocess
-    import sys
-    folder = tmp_path_factory.mktemp("states")
-    process = subprocess.run([program, SUITES / "unittest_states", "--python", sys.executable], cwd=folder, text=True,
-                             capture_output=True, timeout=400,
-                             env={k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k == "COMPAT_CACHE"})
-    report = json.loads((folder / "results" / "latest" / "report.json").read_text())
-    return folder / "results", process, report
-
-
-def test_every_unittest_case_has_the_expected_state(unittest_run):
-    _, process, report = unittest_run
+def test_every_unittest_case_has_the_expected_state(states_run):
+    report = states_run.report
     assert model(report) == UNITTEST
     assert_sums(report)
-    assert process.returncode == 1
+    assert states_run.code == 1
     assert report["run"]["shim"] == "on" and report["run"]["device"] == "cpu" and report["run"]["complete"] is True
 
 
-def test_the_last_lines_print_totals_accounting_devices_and_report(unittest_run):
-    results, process, _ = unittest_run
-    lines = process.stdout.splitlines()
+def test_the_last_lines_print_totals_accounting_devices_and_report(states_run):
+    lines = states_run.out.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("unittest_states: 28 tests in 10 modules: "))
     assert "12 passed, 3 failed, 5 errored, 3 skipped, 1 xfailed, 1 xpassed, 2 crashed, 1 timed out" in lines[start]
     assert lines[start + 1] == "not loaded: 1 module: ModuleNotFoundError: No module named 'a_module_that_is_nowhere'"
     assert lines[start + 2].startswith("a package is missing in your Python environment: ")
     assert lines[start + 3] == "accounting: 28 collected = " + lines[start].split(": ")[2].partition(" (")[0].replace(", ", " + ") + ", all accounted for"
     assert lines[start + 4].startswith("devices: no test used an accelerator; 2 redirected; ")
-    assert lines[start + 5] == f"report: {(results / 'latest').resolve() / 'report.md'}"
-    assert "\033" not in process.stdout and "\r" not in process.stdout
+    assert lines[start + 5] == f"report: {states_run.folder / 'report.md'}"
+    assert "\033" not in states_run.out and "\r" not in states_run.out
 
 
-def test_redirections_are_counted_by_line(unittest_run):
-    _, _, report = unittest_run
+def test_redirections_are_counted_by_line(states_run):
+    report = states_run.report
     source = (SUITES / "unittest_states/tests/test_devices.py").read_text().splitlines()
     sites = {(r["file"], r["line"]): r for r in report["redirections"] if r["kind"] == "redirect"}
     lines = {line for file, line in sites if file == "tests/test_devices.py"}
@@ -148,15 +131,15 @@ def test_redirections_are_counted_by_line(unittest_run):
         assert site["from"].startswith("cuda") and site["to"] == "cpu" and site["count"] >= 1 and site["tests"] == 1
 
 
-def test_subtests_are_rows_under_their_test(unittest_run):
-    _, _, report = unittest_run
+def test_subtests_are_rows_under_their_test(states_run):
+    report = states_run.report
     case = next(c for m in report["modules"] for c in m["cases"] if c["id"].endswith("::test_subtests"))
     assert [(s["id"].rpartition("::")[2], s["state"]) for s in case["subtests"]] == [
         ("test_subtests (i=0)", "passed"), ("test_subtests (i=1)", "failed"), ("test_subtests (i=2)", "passed")]
 
 
-def test_each_test_links_to_its_def(unittest_run):
-    results, _, report = unittest_run
+def test_each_test_links_to_its_def(states_run):
+    report = states_run.report
     checked = 0
     for module in report["modules"]:
         for case in module["cases"]:
@@ -170,10 +153,10 @@ def test_each_test_links_to_its_def(unittest_run):
     assert report["links"]["total"] > checked and report["links"]["unresolved"] == 0
 
 
-def test_each_failure_can_be_reproduced_by_both_commands(unittest_run, program, tmp_path):
+def test_each_failure_can_be_reproduced_by_both_commands(states_run, program, tmp_path):
     import os
     import subprocess
-    _, _, report = unittest_run
+    report = states_run.report
     case = next(c for m in report["modules"] for c in m["cases"] if c["id"].endswith("States::test_fail"))
     env = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
     plain = subprocess.run(case["reproduce"]["plain"], shell=True, cwd=tmp_path, env=env, text=True, capture_output=True)
@@ -185,16 +168,15 @@ def test_each_failure_can_be_reproduced_by_both_commands(unittest_run, program, 
         "States::test_fail": ("failed", "AssertionError: 1 != 2", ["untouched"])})}
 
 
-def test_the_log_equals_the_output_of_unittest(unittest_run):
-    results, _, _ = unittest_run
-    log = (results / "latest/modules/tests/test_states.py/1.log").read_text()
+def test_the_log_equals_the_output_of_unittest(states_run):
+    log = (states_run.folder / "modules/tests/test_states.py/1.log").read_text()
     assert "test_pass (tests.test_states.States.test_pass) ... Ran 99 tests in 0.001s\n" in log
     assert "\nRan 8 tests in " in log and log.endswith("FAILED (failures=3, errors=2, skipped=1, expected failures=1)\n")
 
 
-def test_the_database_can_be_queried_directly(unittest_run):
-    results, _, report = unittest_run
-    with sqlite3.connect(f"file:{results}/runner.db?mode=ro", uri=True) as db:
+def test_the_database_can_be_queried_directly(states_run):
+    report = states_run.report
+    with sqlite3.connect(f"file:{states_run.results}/runner.db?mode=ro", uri=True) as db:
         assert db.execute("pragma journal_mode").fetchone()[0] == "wal"
         counts = dict(db.execute("select state, count(*) from v_case group by state"))
     assert counts == {s: n for s, n in report["totals"].items() if s in counts}
@@ -209,9 +191,9 @@ def test_every_pytest_case_has_the_expected_state(runner, python):
     assert result.report["run"]["shim"] == "off"
 
 
-def test_markdown_and_json_reports_agree(unittest_run):
-    results, _, report = unittest_run
-    text = (results / "latest/report.md").read_text()
+def test_markdown_and_json_reports_agree(states_run):
+    report = states_run.report
+    text = (states_run.folder / "report.md").read_text()
     totals = report["totals"]
     row = "| " + " | ".join(str(totals[k]) for k in (
         "modules", "collected", "passed", "failed", "errored", "skipped", "xfailed", "xpassed", "crashed", "timed_out",

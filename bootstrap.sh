@@ -18,7 +18,7 @@ PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libexpected-dev libre2-dev libpugixml-dev python3-yaml
           libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev)
 # libvalijson-dev is headers alone, but depends on Qt and MySQL, half of all packages: unpacked here.
-export valijson_ROOT=$ROOT/build/valijson/usr
+VALIJSON=$ROOT/build/valijson  # CMakePresets.json names it, too
 
 say() { printf 'bootstrap: %s\n' "$*" >&2; }
 die() { say "$*"; exit 2; }
@@ -32,7 +32,7 @@ missing_packages() {
 # apt-get's words; once more with new package lists if that fails.
 apt() {
     { apt-get -y -q "$@" || { apt-get update -q && apt-get -y -q "$@"; }; } >>"$ROOT/build/apt.log" 2>&1 ||
-        die "apt-get could not $1 them; its output is in build/apt.log"
+        die "apt-get could not run $*: its output is in build/apt.log"
 }
 
 install_packages() {
@@ -48,12 +48,12 @@ install_packages() {
         # shellcheck disable=SC2086
         apt install --no-install-recommends $missing
     fi
-    if [ ! -d "$valijson_ROOT" ] && ! dpkg-query -W -f='${db:Status-Status}' libvalijson-dev 2>/dev/null | grep -qx installed; then
+    if [ ! -d "$VALIJSON" ] && ! dpkg-query -W -f='${db:Status-Status}' libvalijson-dev 2>/dev/null | grep -qx installed; then
         say "unpacking the headers of libvalijson-dev in build/valijson"
         cd "$ROOT/build"
         apt download libvalijson-dev
         dpkg -x libvalijson-dev_*.deb valijson.new
-        mv valijson.new valijson
+        mv valijson.new "$VALIJSON"
         rm libvalijson-dev_*.deb
         cd "$OLDPWD"
     fi

@@ -11,7 +11,7 @@ Executor::Executor(Launcher& launcher, const Clock& clock, Settings settings, Si
 void Executor::begin(std::vector<Job> jobs, bool hold) {
     held_ = hold;
     add(std::move(jobs));
-    if (hold)
+    if (hold && settings_.parallel > 1)
         std::stable_partition(waiting_.begin(), waiting_.end(), [&](size_t index) {
             return !jobs_[index].warm && !jobs_[index].last;
         });

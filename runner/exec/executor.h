@@ -36,8 +36,8 @@ class Executor {
 
     Executor(Launcher& launcher, const Clock& clock, Settings settings, Sink sink);
 
-    // Emits RunStarted and starts the first jobs; with `hold`, warm ones wait for `release` and
-    // follow the others. Call once.
+    // Emits RunStarted and starts the first jobs; with `hold`, warm ones wait for `release` and,
+    // if jobs run side by side, follow the others. Call once.
     void begin(std::vector<Job> jobs, bool hold = false);
     void release();
     // Adds jobs before all waiting ones, or after them (`Job::last`); their indices follow the last

@@ -96,7 +96,8 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> on_ready) {
     auto child = launcher_.start_with(
         [&](int output) { return spawn(zygote_.job, output, theirs.get()); }, zygote_.job, false,
         [this](const ChildResult& ended) { on_exit(ended); });
-    if (!child) return give_up(to_line(child.error()));
+    if (!child || !*child)
+        return give_up(child ? "no process or memory available" : to_line(child.error()));
     child_ = std::move(*child);
     socket_.assign(ours.release());
     when_readable(socket_, [this] { on_message(); });

@@ -189,7 +189,12 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
                                                 if (!unfinished.torch_version.empty())
                                                     start_shim(unfinished);
                                             });
-        if (!environment) return tl::unexpected(environment.error());
+        if (!environment) {
+            using namespace std::chrono_literals;
+            if (source.valid() && source.wait_for(0s) == std::future_status::timeout)
+                say_line("the environment could not be made; waiting for the source");
+            return tl::unexpected(environment.error());
+        }
         prepared.environment = std::move(*environment);
     }
     start_shim(prepared.environment);

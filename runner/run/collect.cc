@@ -104,9 +104,11 @@ std::vector<std::string> explained(const std::vector<std::string>& ids, const Re
     for (const auto& id : ids) modules.insert(id.substr(0, id.find("::")));
     std::vector<plan::Job> jobs;
     for (const auto& module : modules) jobs.push_back({module, {}, 0});
+    Ready without_options = ready;
+    without_options.child.options.clear();
     std::set<std::string> known;
     for (const auto& record :
-         collect(ready, {}, jobs).value_or(std::vector<parsers::ModuleRecord>{}))
+         collect(without_options, {}, jobs).value_or(std::vector<parsers::ModuleRecord>{}))
         add_selecting_ids(known, record);
     const std::vector<std::string> all(known.begin(), known.end());
     std::vector<std::string> lines;

@@ -51,7 +51,7 @@ display::DisplayOptions display_options(int verbosity, const config::Settings& s
 display::DisplayedRun displayed_run(const Ready& ready, const Execution& execution) {
     display::DisplayedRun run{execution.run.id,
                               {},
-                              execution.seconds,
+                              execution.past.seconds,
                               ready.settings.jobs(),
                               ready.settings.retries() > 0};
     for (const auto& module : execution.plan.modules) run.modules.push_back(module.path);
@@ -87,7 +87,7 @@ class Jobs {
         job.attempt = assignment.number;
         job.test_timeout = ready_.settings.test_timeout();
         job.memory_bytes = ready_.suite.limits.memory_bytes;
-        job.warm = assignment.number == 1 && !execution_.fresh_modules.contains(module.path);
+        job.warm = assignment.number == 1;
         job.last = assignment.confirms;
         assignments_.push_back(std::move(assignment));
         return job;
@@ -276,7 +276,8 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
     store.set_patience(kEventLoopBusyTimeout);
     auto first = first_jobs(jobs, recorder, display, store, execution);
     if (!first) return tl::unexpected(first.error());
-    auto zygote = zygote_for(ready, execution.run, jobs.common_env(), first->size());
+    choose_fresh_jobs(*first, execution.past, ready.settings.jobs());
+    auto zygote = zygote_for(ready, execution.run, jobs.common_env(), *first);
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
     for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);

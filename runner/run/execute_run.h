@@ -2,8 +2,6 @@
 // preparing (ready.h), making a new run (run_suite.cc) or loading an interrupted one (resume.cc).
 #pragma once
 
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,9 +16,8 @@ namespace compat::run {
 struct Execution {
     archive::RunFolder run;
     archive::RunPlan plan;
-    std::vector<std::string> notes;         // for people, before the first child
-    std::map<std::string, double> seconds;  // that modules took before, by path
-    std::set<std::string> fresh_modules;    // those that are not forked
+    std::vector<std::string> notes;  // for people, before the first child
+    store::SuitePast past;           // of all modules of the suite
     int verbosity = 0;
     bool resumed = false;  // interrupted before; a part of it is stored
     double seconds_before = 0;

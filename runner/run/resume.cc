@@ -18,7 +18,6 @@
 #include "runner/run/execute_run.h"
 #include "runner/run/run_suite.h"
 #include "runner/run/variables.h"
-#include "runner/run/warm.h"
 
 namespace compat::run {
 
@@ -158,9 +157,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     if (info.torch != ready->prepared.environment.torch_version ||
         info.commit != ready->prepared.source.commit)
         execution.notes.push_back("the suite's source or torch has changed since this run began");
-    auto past = store->past_of(ready->suite.name).value_or(store::SuitePast{});
-    execution.fresh_modules = fresh_modules(execution.plan.modules, past, ready->settings.jobs());
-    execution.seconds = std::move(past.seconds);
+    execution.past = store->past_of(ready->suite.name).value_or(store::SuitePast{});
     std::vector<std::string> modules;  // the runner may have died before it had planned them
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
     exec::block_termination_signals();  // an interrupt from here on is stored

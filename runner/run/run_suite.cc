@@ -21,7 +21,6 @@
 #include "runner/run/fingerprint.h"
 #include "runner/run/recorder.h"
 #include "runner/run/variables.h"
-#include "runner/run/warm.h"
 
 namespace compat::run {
 
@@ -121,47 +120,37 @@ store::SuitePast past_of_shard(const fs::path& results, const std::string& suite
     return {};
 }
 
-// Whether pytest's message names one of the options, or ends with an argument that is none.
-bool is_about(std::string_view message, const std::vector<std::string>& options) {
-    const auto has_word = [&](std::string_view word) {
-        constexpr std::string_view kEnds = " ,:=/'";
-        for (size_t at = message.find(word); at != message.npos; at = message.find(word, at + 1)) {
-            const auto after = message.substr(at + word.size());
-            if ((at == 0 || kEnds.find(message[at - 1]) != kEnds.npos) &&
-                (after.empty() || kEnds.find(after.front()) != kEnds.npos))
-                return true;
-        }
-        return false;
-    };
-    return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
-        if (!option.starts_with('-')) return message.ends_with(fmt::format(": {}", option));
-        // "--name=value" and "-nvalue".
-        return has_word(option) ||
-               has_word(option.substr(0, option.starts_with("--") ? option.find('=') : 2));
-    });
+// The first line of pytest's usage error on collecting a module; empty: none.
+Expected<std::string> usage_error(const Ready& ready, const plan::Job& module) {
+    constexpr std::chrono::minutes kTimeout{1};
+    return collect(ready, ready.child.keyword, {module}, kTimeout)
+        .map([](const std::vector<parsers::ModuleRecord>& collected) -> std::string {
+            for (const auto& test : collected.front().cases)
+                if (test.pseudo && test.failure && test.failure->type == "UsageError")
+                    return test.failure->message.substr(0, test.failure->message.find('\n'));
+            return {};
+        });
 }
 
 // pytest would reject an option in the process of each module: collecting the smallest one shows it
 // before the run. That includes an option that only the conftest.py of another folder defines: the
-// run would fail at this module. Other errors and a time-out are results of the run.
+// run would fail at this module. Errors without the options, and a time-out, are results of the
+// run.
 Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan) {
-    constexpr std::chrono::minutes kTimeout{1};
-    const auto& options = ready.child.options;
-    if (options.empty() || plan.jobs.empty()) return {};
-    const auto smallest = std::min_element(
+    if (ready.child.options.empty() || plan.jobs.empty()) return {};
+    const auto& smallest = *std::min_element(
         plan.jobs.begin(), plan.jobs.end(),
         [](const auto& a, const auto& b) { return a.source_bytes < b.source_bytes; });
-    const auto collected = collect(ready, ready.child.keyword, {*smallest}, kTimeout);
-    if (!collected) return tl::unexpected(collected.error());
-    for (const auto& test : collected->front().cases) {
-        if (!test.pseudo || !test.failure || test.failure->type != "UsageError") continue;
-        const std::string& text = test.failure->message;
-        const std::string message = text.substr(0, text.find('\n'));
-        if (is_about(message, options))
-            return fail(ErrorKind::usage, message, "arguments after -- go to pytest",
-                        std::string(name_of(ready.suite.framework)));
-    }
-    return {};
+    const auto message = usage_error(ready, smallest);
+    if (!message) return tl::unexpected(message.error());
+    if (message->empty()) return {};
+    Ready without_options = ready;
+    without_options.child.options.clear();
+    const auto same = usage_error(without_options, smallest);
+    if (!same) return tl::unexpected(same.error());
+    if (!same->empty()) return {};
+    return fail(ErrorKind::usage, *message, "arguments after -- go to pytest",
+                std::string(name_of(ready.suite.framework)));
 }
 
 void print_dry_run(const plan::Plan& plan) {
@@ -227,8 +216,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
         execution.plan.modules.push_back({std::move(job.module), std::move(job.only)});
     std::move(plan->notes.begin(), plan->notes.end(), std::back_inserter(execution.notes));
     execution.verbosity = request.verbosity;
-    execution.fresh_modules = fresh_modules(execution.plan.modules, past, ready->settings.jobs());
-    execution.seconds = std::move(past.seconds);
+    execution.past = std::move(past);
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
     const auto lock = archive::RunLock::acquire(run.folder);
     if (!lock) return tl::unexpected(lock.error());

@@ -8,10 +8,12 @@ using config::Setting;
 
 std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFolder& run,
                                        std::shared_ptr<const exec::Variables> common,
-                                       size_t modules) {
+                                       const std::vector<exec::Job>& first) {
+    const auto forks =
+        std::count_if(first.begin(), first.end(), [](const exec::Job& job) { return job.warm; });
     const auto& suite = ready.suite;
     if (!ready.settings.on(Setting::warm) || suite.preload.empty() ||
-        !traits_of(suite.framework).warm_start || modules < 2)
+        !traits_of(suite.framework).warm_start || forks < 2)
         return std::nullopt;
     exec::Zygote zygote;
     zygote.job.name = "warm start";
@@ -26,18 +28,20 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
     return zygote;
 }
 
-std::set<std::string> fresh_modules(const std::vector<archive::PlannedModule>& plan,
-                                    const store::SuitePast& past, int jobs) {
-    std::set<std::string> fresh;
-    // Each of these imports what the zygote imports: a small part of the plan only.
-    size_t idle_cores = std::min(static_cast<size_t>(jobs - 1), plan.size() / 8);
-    for (const auto& [path, only] : plan) {
-        const bool is_unknown = !past.seconds.contains(path) || past.never_forked.contains(path);
-        if (past.needs_fresh_process.contains(path) || (is_unknown && idle_cores > 0))
-            fresh.insert(path);
-        if (is_unknown && idle_cores > 0) --idle_cores;
+void choose_fresh_jobs(std::vector<exec::Job>& first, const store::SuitePast& past, int parallel) {
+    // A new module imports what the zygote imports: a small part of all modules only.
+    size_t idle_cores = std::min(static_cast<size_t>(parallel - 1), first.size() / 8);
+    for (exec::Job& job : first) {
+        if (!past.needs_fresh_process.contains(job.name)) continue;
+        job.warm = false;
+        if (idle_cores > 0) --idle_cores;
     }
-    return fresh;
+    for (exec::Job& job : first) {
+        if (idle_cores == 0) break;
+        if (!job.warm || past.seconds.contains(job.name)) continue;
+        job.warm = false;
+        --idle_cores;
+    }
 }
 
 }  // namespace compat::run

@@ -298,26 +298,31 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 WHERE module.suite = known.suite AND module.path > known.path)
                 FROM known
                 WHERE path IS NOT NULL)
-            SELECT path, ({0} ORDER BY run_started_ms DESC LIMIT 1),
-                ({0} AND sharded = 0 ORDER BY run_started_ms DESC LIMIT 1), (
-            SELECT module.failed OR module.errored OR module.crashed OR module.timed_out
-                OR (module.xpassed AND run.framework = 'unittest')
-            FROM module
-            CROSS JOIN run ON run.id = module.run
-            WHERE module.suite = known.suite AND module.path = known.path
-                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
-            ORDER BY run_started_ms DESC LIMIT 1),
- (
-            SELECT max(first.forked * (1 + EXISTS (
-                SELECT 1
-                FROM attempt AS later
-                WHERE later.module = last_ten.id AND later.number = 2 AND NOT later.forked)))
-            FROM (SELECT id FROM module
+            SELECT path, duration, whole_duration, failed, CASE WHEN failed THEN (
+                SELECT min(EXISTS (
+                    SELECT 1
+                    FROM attempt AS later
+                    WHERE later.module = last_ten.id AND later.number = 2 AND NOT later.forked))
+                FROM (SELECT id, run FROM module
+                    WHERE module.suite = past.suite AND module.path = past.path
+                    ORDER BY run_started_ms DESC LIMIT 10) AS last_ten
+                CROSS JOIN attempt AS first
+                    ON first.module = last_ten.id AND first.number = 1 AND first.forked
+                CROSS JOIN run ON run.id = last_ten.run
+                    AND json_extract(run.fingerprint, '$.settings.confirm') = 'new'
+                    AND json_extract(run.fingerprint, '$.settings.retries') = '0')
+                END
+            FROM (SELECT suite, path, ({0} ORDER BY run_started_ms DESC LIMIT 1) AS duration,
+                ({0} AND sharded = 0 ORDER BY run_started_ms DESC LIMIT 1) AS whole_duration, (
+                SELECT module.failed OR module.errored OR module.crashed OR module.timed_out
+                    OR (module.xpassed AND run.framework = 'unittest')
+                FROM module
+                CROSS JOIN run ON run.id = module.run
                 WHERE module.suite = known.suite AND module.path = known.path
-                ORDER BY run_started_ms DESC LIMIT 10) AS last_ten
-            CROSS JOIN attempt AS first ON first.module = last_ten.id AND first.number = 1)
-            FROM known
-            WHERE path IS NOT NULL)sql",
+                    AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
+                ORDER BY run_started_ms DESC LIMIT 1) AS failed
+                FROM known
+                WHERE path IS NOT NULL) AS past)sql",
         kDuration));
     row.bind(1, suite);
     SuitePast past;
@@ -326,10 +331,7 @@ SuitePast past_of(Database& database, std::string_view suite) {
         if (!row.is_null(1)) past.seconds.emplace(path, row.real(1));
         if (!row.is_null(2)) past.seconds_of_whole_runs.emplace(path, row.real(2));
         if (row.flag(3)) past.failed.insert(path);
-        if (!row.flag(3)) continue;
-        constexpr std::int64_t kNeverForked = 0, kForkedAndRepeated = 2;
-        if (row.integer(4) == kForkedAndRepeated) past.needs_fresh_process.insert(path);
-        if (row.integer(4) == kNeverForked) past.never_forked.insert(path);
+        if (row.flag(4)) past.needs_fresh_process.insert(path);
     }
     return past;
 }

@@ -174,9 +174,9 @@ struct SuitePast {
     // shards must not depend on earlier shards.
     std::map<std::string, double> seconds_of_whole_runs;
     std::set<std::string> failed;  // modules with failures in their last run
-    // Those of them that in one of their last ten runs were forked and needed a fresh process, too,
-    // and those that were not forked in any of these.
-    std::set<std::string> needs_fresh_process, never_forked;
+    // Those of them that needed a fresh process after their fork, each time that they were forked
+    // in their last ten runs. Runs that repeat every failure do not count (--retries, --confirm all).
+    std::set<std::string> needs_fresh_process;
 };
 
 // A test's verdict in one run.

@@ -157,6 +157,9 @@ def test_unknown_targets_get_suggestions_and_are_not_stored(runner, python, tmp_
     deselected = runner(STATES, "test_states.py::States::test_pass", "-k", "no_such_name", *words)
     assert deselected.code == 2
     assert "tests/test_states.py::States::test_pass is deselected by -k" in deselected.err and "no test is named" not in deselected.err
+    deselected = runner(SUITES / "pytest_states", "test_states.py::test_pass", *words, "--", "-m", "slow")
+    assert deselected.code == 2
+    assert "tests/test_states.py::test_pass is deselected by -k or by an option after --" in deselected.err
     nothing = runner(STATES, "test_states.py", "-k", "no_such_name", *words)
     assert nothing.code == 5 and "-k no_such_name matches no test" in nothing.err
     assert (tmp_path / "results/latest").resolve() == folder

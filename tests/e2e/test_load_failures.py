@@ -82,9 +82,12 @@ def test_an_option_that_pytest_rejects_is_an_error_of_the_command_line(runner, p
     ("-qZ", "argument -q/--quiet: ignored explicit argument 'Z'"),
     ("--tb=bad", "argument --tb: invalid choice: 'bad'"),
     ("none.py", "file or directory not found: none.py"),
+    ("--log-level=LOUD", "'LOUD' is not recognized as a logging level name for 'log_level'."),
+    ("-W error::no.such.Category", "while parsing the following warning configuration:"),
+    ("--pyargs nosuch", "module or package not found: nosuch"),
 ])
 def test_each_way_in_which_pytest_rejects_an_option(runner, project, python, option, message):
-    result = runner("run", project(modules("", 1)), "--python", python, "--framework", "pytest", "--shim", "off", "--", option)
+    result = runner("run", project(modules("", 1)), "--python", python, "--framework", "pytest", "--shim", "off", "--", *option.split())
     assert result.code == 2 and result.err.startswith("runner: pytest: " + message), result.err
 
 

@@ -121,7 +121,7 @@ def test_a_fork_records_the_same_devices_as_a_fresh_process(runner, python, suit
 
 
 def test_a_failure_only_in_a_fork_is_discarded(runner, python, suite):
-    folder = suite({"test_lazy": LAZY, "test_passes": PASSES}, library="")
+    folder = suite({"test_lazy": LAZY, "test_passes": PASSES, "test_too": PASSES}, library="")
     ran = runner(folder, "--python", python, "--shim", "off")
     assert ran.code == 1, ran.out + ran.err
     cases = {c["id"].rpartition("::")[2]: c for m in ran.report["modules"] for c in m["cases"]}
@@ -134,8 +134,9 @@ def test_a_failure_only_in_a_fork_is_discarded(runner, python, suite):
     assert found["tests/test_lazy.py"] == [(1, "whole", 1), (2, "again", 0), (3, "whole", 0)]
     assert {c["state"] for c in cold_cases(runner, python, folder)} == {"passed", "failed"}
     ran = runner(folder, "--python", python, "--shim", "off")
-    assert attempts(ran.results) == {"tests/test_lazy.py": [(1, "whole", 0)], "tests/test_passes.py": [(1, "whole", 1)]}, \
-        "a fresh process was needed before"
+    assert attempts(ran.results) == {
+        "tests/test_lazy.py": [(1, "whole", 0)], "tests/test_passes.py": [(1, "whole", 1)], "tests/test_too.py": [(1, "whole", 1)],
+    }, "a fresh process was needed before"
     assert {c["id"].rpartition("::")[2]: c["state"] for m in ran.report["modules"] for c in m["cases"]} == {
         name: c["state"] for name, c in cases.items()}
 

@@ -108,6 +108,21 @@ TEST_F(ExecutorTest, WhileItHoldsItStartsOnlyJobsThatAreNotWarm) {
     EXPECT_TRUE(executor->done());
 }
 
+TEST_F(ExecutorTest, AloneJobsKeepTheirOrderWhileItHolds) {
+    executor = std::make_unique<Executor>(launcher, clock, Settings{.parallel = 1},
+                                          [](const RunEvent&) {});
+    std::vector<Job> jobs(2);
+    jobs[0].name = "warm";
+    jobs[0].warm = true;
+    jobs[1].name = "fresh";
+    executor->begin(std::move(jobs), true);
+    EXPECT_THAT(launcher.order, IsEmpty());
+    executor->release();
+    launcher.end("warm");
+    launcher.end("fresh");
+    EXPECT_THAT(launcher.order, ElementsAre("warm", "fresh"));
+}
+
 TEST_F(ExecutorTest, StartsJobsInOrderUpToTheParallelLimit) {
     begin({"a", "b", "c", "d"});
     EXPECT_THAT(launcher.order, ElementsAre("a", "b"));

@@ -9,21 +9,33 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(FreshModules, AreThoseThatNeededAFreshProcessAndAFewNewOnes) {
-    std::vector<archive::PlannedModule> plan;
-    for (char name = 'a'; name < 'a' + 16; ++name) plan.push_back({std::string(1, name), {}});
+// Names of the jobs that are fresh, of `count` first attempts "a", "b", ...
+std::vector<std::string> fresh(const store::SuitePast& past, int parallel, size_t count = 16) {
+    std::vector<exec::Job> jobs(count);
+    for (size_t i = 0; i < count; ++i) {
+        jobs[i].name = std::string(1, static_cast<char>('a' + i));
+        jobs[i].warm = true;
+    }
+    choose_fresh_jobs(jobs, past, parallel);
+    std::vector<std::string> names;
+    for (const auto& job : jobs)
+        if (!job.warm) names.push_back(job.name);
+    return names;
+}
+
+TEST(FreshJobs, AreThoseThatNeededAFreshProcessAndAFewNewOnes) {
     store::SuitePast past;
-    EXPECT_THAT(fresh_modules(plan, past, 2), ElementsAre("a")) << "one core would be idle";
-    EXPECT_THAT(fresh_modules(plan, past, 1), IsEmpty());
-    EXPECT_THAT(fresh_modules(plan, past, 64), ElementsAre("a", "b")) << "an eighth of the plan";
+    EXPECT_THAT(fresh(past, 2), ElementsAre("a")) << "one core would be idle";
+    EXPECT_THAT(fresh(past, 1), IsEmpty());
+    EXPECT_THAT(fresh(past, 64), ElementsAre("a", "b")) << "an eighth";
+    EXPECT_THAT(fresh(past, 64, 7), IsEmpty());
     past.seconds = {{"a", 3}, {"c", 1}, {"d", 1}};
-    EXPECT_THAT(fresh_modules(plan, past, 64), ElementsAre("b", "e"));
-    past.never_forked = {"c"};
-    EXPECT_THAT(fresh_modules(plan, past, 64), ElementsAre("b", "c"));
-    past.needs_fresh_process = {"a", "d", "of another target"};
-    EXPECT_THAT(fresh_modules(plan, past, 2), ElementsAre("a", "b", "d"));
-    plan.resize(7);
-    EXPECT_THAT(fresh_modules(plan, {}, 2), IsEmpty());
+    EXPECT_THAT(fresh(past, 64), ElementsAre("b", "e"));
+    past.needs_fresh_process = {"a", "of another target"};
+    EXPECT_THAT(fresh(past, 64), ElementsAre("a", "b")) << "a takes one of the two";
+    past.needs_fresh_process = {"a", "c", "d"};
+    EXPECT_THAT(fresh(past, 2), ElementsAre("a", "c", "d")) << "no core is idle";
+    EXPECT_THAT(fresh(past, 1), ElementsAre("a", "c", "d"));
 }
 
 }  // namespace

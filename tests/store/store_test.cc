@@ -473,35 +473,47 @@ TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
     EXPECT_THAT(past->failed, ElementsAre("c.py"));
 }
 
-TEST_F(StoreTest, ModulesThatFailAndOnceNeededAFreshProcessAreKnown) {
-    const auto save = [&](const std::string& run, const char* path, bool forked, bool good,
-                          bool repeated) {
+TEST_F(StoreTest, ModulesThatFailAndNeededAFreshProcessAreKnown) {
+    enum Fork { fork_alone, fork_repeated, fresh_alone };
+    const auto save = [&](const std::string& run, const char* path, Fork fork, bool good = false) {
         JobResult job = samples::job(path);
-        job.record.forked = forked;
+        job.record.forked = fork != fresh_alone;
         if (good) job.record.cases = {samples::test("t", parsers::State::passed)};
         ASSERT_TRUE(store.save_job(run, job));
-        if (!repeated) return;
+        if (fork != fork_repeated) return;
         job.attempt = 2;
         job.record.forked = false;
         ASSERT_TRUE(store.save_job(run, job));
     };
-    begin("first", 1);
-    save("first", "confirmed.py", true, false, true);
-    save("first", "mended.py", true, false, true);
-    save("first", "believed.py", true, false, false);
-    save("first", "never_forked.py", false, false, true);
+    const auto begin_with = [&](const std::string& id, int second, const char* settings) {
+        RunInfo info = samples::run(id, second);
+        info.fingerprint = fmt::format(R"({{"settings": {}}})", settings);
+        ASSERT_TRUE(store.begin_run(info));
+    };
     const auto needed = [&] { return store.past_of("alpha")->needs_fresh_process; };
+    begin_with("first", 1, R"({"confirm": "new", "retries": "0"})");
+    save("first", "confirmed.py", fork_repeated);
+    save("first", "mended.py", fork_repeated);
+    save("first", "confirmed_by_another.py", fork_alone);
+    save("first", "never_forked.py", fresh_alone);
+    save("first", "of_retries.py", fresh_alone);
     EXPECT_THAT(needed(), ElementsAre("confirmed.py", "mended.py"));
-    EXPECT_THAT(store.past_of("alpha")->never_forked, ElementsAre("never_forked.py"));
-    for (int run = 2; run <= 10; ++run) {
+    begin_with("second", 2, R"({"confirm": "new", "retries": "1"})");
+    save("second", "of_retries.py", fork_repeated);
+    save("second", "confirmed_by_another.py", fork_repeated);
+    begin_with("third", 3, R"({"confirm": "all", "retries": "0"})");
+    save("third", "of_retries.py", fork_repeated);
+    EXPECT_THAT(needed(), ElementsAre("confirmed.py", "mended.py"))
+        << "these runs repeat every failure";
+    for (int run = 4; run <= 12; ++run) {
         const std::string id = fmt::format("r{}", run);
-        begin(id.c_str(), run);
-        save(id, "confirmed.py", false, false, false);
-        save(id, "mended.py", false, true, false);
+        begin(id, run);
+        save(id, "confirmed.py", fresh_alone);
+        save(id, "mended.py", fresh_alone, true);
         EXPECT_THAT(needed(), ElementsAre("confirmed.py"));
     }
-    begin("eleventh", 11);
-    save("eleventh", "confirmed.py", false, false, false);
+    begin("last", 13);
+    save("last", "confirmed.py", fresh_alone);
     EXPECT_THAT(needed(), testing::IsEmpty()) << "to be tried again";
 }
 

@@ -14,7 +14,7 @@ using parsers::State;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-CaseRecord test(const std::string& name, State state) {
+CaseRecord case_named(const std::string& name, State state) {
     CaseRecord c;
     c.id = "a.py::A::" + name;
     c.name = "a.A." + name;
@@ -53,14 +53,14 @@ std::vector<std::string> of_text(const ModuleRecord& e, const ModuleRecord& t, b
 }
 
 TEST(Agreement, EqualReadingsHaveNoDifference) {
-    const auto record = events({test("x", State::passed), test("y", State::failed)});
+    const auto record = events({case_named("x", State::passed), case_named("y", State::failed)});
     EXPECT_THAT(differences(record, record), IsEmpty());
     EXPECT_THAT(of_text(record, text(record.cases)), IsEmpty());
 }
 
 TEST(Agreement, ListsChangedMissingAndAddedTests) {
-    const auto before = events({test("x", State::passed), test("y", State::failed)});
-    const auto after = events({test("x", State::failed), test("z", State::passed)});
+    const auto before = events({case_named("x", State::passed), case_named("y", State::failed)});
+    const auto after = events({case_named("x", State::failed), case_named("z", State::passed)});
     EXPECT_THAT(lines(differences(before, after)),
                 ElementsAre("a.py::A::x passed failed -", "a.py::A::y failed absent -",
                             "a.py::A::z absent passed -"));
@@ -69,7 +69,8 @@ TEST(Agreement, ListsChangedMissingAndAddedTests) {
 }
 
 TEST(Agreement, TheTextNamesOnlyTheBrokenFixture) {
-    CaseRecord under = test("x", State::errored), fixture = test("<setUpClass>", State::errored);
+    CaseRecord under = case_named("x", State::errored),
+               fixture = case_named("<setUpClass>", State::errored);
     under.started = false;
     under.phase = fixture.phase = Phase::class_setup;
     fixture.pseudo = true;
@@ -79,14 +80,14 @@ TEST(Agreement, TheTextNamesOnlyTheBrokenFixture) {
 }
 
 TEST(Agreement, TheTextLacksTestsThatNeverStarted) {
-    EXPECT_THAT(of_text(events({test("x", State::not_run)}), text({})),
+    EXPECT_THAT(of_text(events({case_named("x", State::not_run)}), text({})),
                 ElementsAre("a.py::A::x not_run absent never_named"));
 }
 
 TEST(Agreement, UnnamedTestsMustMatchTheMissingOnes) {
-    const auto record = events({test("x", State::passed), test("y", State::passed)});
-    CaseRecord first = test("<unnamed 1>", State::passed),
-               second = test("<unnamed 2>", State::passed);
+    const auto record = events({case_named("x", State::passed), case_named("y", State::passed)});
+    CaseRecord first = case_named("<unnamed 1>", State::passed),
+               second = case_named("<unnamed 2>", State::passed);
     first.id = "a.py::<unnamed 1>";
     second.id = "a.py::<unnamed 2>";
     EXPECT_THAT(
@@ -102,7 +103,7 @@ TEST(Agreement, UnnamedTestsMustMatchTheMissingOnes) {
 }
 
 TEST(Agreement, TheClosingMustCountTheMissingTests) {
-    auto record = events({test("x", State::passed), test("y", State::passed)});
+    auto record = events({case_named("x", State::passed), case_named("y", State::passed)});
     record.framework = "pytest";
     auto quiet = text({});
     quiet.closing->counts = {{"passed", 2}};
@@ -114,7 +115,7 @@ TEST(Agreement, TheClosingMustCountTheMissingTests) {
 }
 
 TEST(Agreement, ADeathExplainsItsOwnTestsAndUnwrittenOnes) {
-    auto died = events({test("x", State::passed), test("y", State::crashed)});
+    auto died = events({case_named("x", State::passed), case_named("y", State::crashed)});
     died.finished = false;
     died.outcome = ModuleOutcome::crashed;
     auto cut_off = text({});
@@ -123,12 +124,12 @@ TEST(Agreement, ADeathExplainsItsOwnTestsAndUnwrittenOnes) {
                                                     "a.py::A::y crashed absent process_died"));
     // It died after the closing line was written: only the death itself may differ.
     EXPECT_THAT(
-        of_text(died, text({test("x", State::failed), test("y", State::passed)})),
+        of_text(died, text({case_named("x", State::failed), case_named("y", State::passed)})),
         ElementsAre("a.py::A::x passed failed -", "a.py::A::y crashed passed process_died"));
 }
 
 TEST(Agreement, LostOutputExplainsMissingTests) {
-    const auto record = events({test("x", State::passed)});
+    const auto record = events({case_named("x", State::passed)});
     auto closed = text({});
     closed.closing.reset();
     EXPECT_THAT(of_text(record, closed), ElementsAre("a.py::A::x passed absent output_is_lost"));
@@ -140,10 +141,11 @@ TEST(Agreement, LostOutputExplainsMissingTests) {
 TEST(Agreement, SomeNamesCannotBeParsedFromALine) {
     for (const char* name : {"a b", "a\nb", "a(b)", "\xEF\xBF\xBD"})
         EXPECT_THAT(
-            differences_of_text(events({test(name, State::passed)}), text({}), false)[0].reason,
+            differences_of_text(events({case_named(name, State::passed)}), text({}), false)[0]
+                .reason,
             testing::Optional(TextLimit::ambiguous_name))
             << name;
-    auto pytest = events({test("a b", State::passed)});
+    auto pytest = events({case_named("a b", State::passed)});
     pytest.framework = "pytest";
     EXPECT_THAT(of_text(pytest, text({})), ElementsAre("a.py::A::a b passed absent -"));
 }

@@ -24,12 +24,12 @@ parsers::ModuleRecord record_of(std::vector<State> states, std::string framework
 }
 
 TEST(Verdict, EachStateGivesItsExitCode) {
-    struct Row {
+    struct StateCode {
         State state;
         const char* framework;
         ExitCode code;
     };
-    const std::vector<Row> table{
+    const std::vector<StateCode> table{
         {State::passed, "unittest", ExitCode::ok},
         {State::skipped, "unittest", ExitCode::ok},
         {State::xfailed, "pytest", ExitCode::ok},

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-suites::Suite suite() {
+suites::Suite listed_suite() {
     suites::Suite s;
     s.name = "demo";
     s.layout.tests = "tests";
@@ -29,7 +29,7 @@ TEST(ListModules, ListsModulesInOrderAndMarksExcludedOnes) {
          {"test_root.py", "tests/helper.py", "tests/test_data.json", "tests/.hidden/test_h.py",
           "tests/__pycache__/test_p.py", "tests/.venv/test_v.py", "tests/test_folder.py/inner.txt"})
         tree.write(path);
-    const auto modules = list_modules(suite(), tree.root());
+    const auto modules = list_modules(listed_suite(), tree.root());
     ASSERT_TRUE(modules.has_value()) << to_line(modules.error());
     std::vector<std::string> paths, excluded;
     for (const ModuleFile& module : *modules) {
@@ -48,7 +48,7 @@ TEST(ListModules, StaysInsideTheRoot) {
     fs::create_directory_symlink(outside.root(), tree.root() / "tests/away");
     fs::create_directory_symlink(tree.root() / "tests", tree.root() / "tests/loop");
     fs::create_symlink(outside.root() / "test_secret.py", tree.root() / "tests/test_link.py");
-    const auto modules = list_modules(suite(), tree.root());
+    const auto modules = list_modules(listed_suite(), tree.root());
     ASSERT_TRUE(modules.has_value()) << to_line(modules.error());
     ASSERT_EQ(modules->size(), 1u);
     EXPECT_EQ(modules->front().path, "tests/test_a.py");
@@ -56,12 +56,12 @@ TEST(ListModules, StaysInsideTheRoot) {
 
 TEST(ListModules, ErrorsNameMissingFolders) {
     const test::TempTree tree;
-    const auto no_root = list_modules(suite(), tree.root() / "none");
+    const auto no_root = list_modules(listed_suite(), tree.root() / "none");
     ASSERT_FALSE(no_root.has_value());
     EXPECT_EQ(no_root.error().kind, ErrorKind::environment);
     EXPECT_THAT(to_line(no_root.error()), HasSubstr("--root"));
 
-    const auto no_tests = list_modules(suite(), tree.root());
+    const auto no_tests = list_modules(listed_suite(), tree.root());
     ASSERT_FALSE(no_tests.has_value());
     EXPECT_EQ(no_tests.error().kind, ErrorKind::environment);
     EXPECT_EQ(
@@ -69,7 +69,7 @@ TEST(ListModules, ErrorsNameMissingFolders) {
         tree.root().string() + ": no tests folder \"tests\" in it: is this a checkout of demo?");
 
     tree.write("tests/helper.py");
-    const auto no_module = list_modules(suite(), tree.root());
+    const auto no_module = list_modules(listed_suite(), tree.root());
     ASSERT_FALSE(no_module.has_value());
     EXPECT_EQ(no_module.error().kind, ErrorKind::nothing_selected);
     EXPECT_THAT(to_line(no_module.error()), HasSubstr("test_*.py, *_check.py"));

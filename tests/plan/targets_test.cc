@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<ModuleFile> kModules{
+const std::vector<ModuleFile> kFiles{
     {"tests/generation/test_logits_process.py", 1},
     {"tests/generation/test_utils.py", 1},
     {"tests/models/bert/test_modeling_bert.py", 1},
@@ -23,7 +23,7 @@ const std::vector<ModuleFile> kModules{
     {"tests/utils/test_generic.py", 1},
 };
 
-suites::Suite suite() {
+suites::Suite suite_with_groups() {
     suites::Suite s;
     s.name = "demo";
     s.layout.tests = "tests";
@@ -85,24 +85,24 @@ const Case kCases[] = {
 TEST(Targets, Table) {
     for (const Case& c : kCases) {
         SCOPED_TRACE(c.target);
-        const auto match = resolve(suite(), kModules, c.target);
+        const auto match = resolve(suite_with_groups(), kFiles, c.target);
         ASSERT_TRUE(match.has_value()) << to_line(match.error());
         std::vector<std::string> paths;
-        for (const std::size_t i : match->modules) paths.push_back(kModules[i].path);
+        for (const std::size_t i : match->modules) paths.push_back(kFiles[i].path);
         EXPECT_EQ(paths, c.modules);
         EXPECT_EQ(match->test, c.test);
     }
 }
 
 TEST(Targets, NoTargetSelectsAllButExcludedModules) {
-    const auto all = resolve(suite(), kModules, ".");
+    const auto all = resolve(suite_with_groups(), kFiles, ".");
     ASSERT_TRUE(all.has_value()) << to_line(all.error());
-    EXPECT_EQ(all->modules.size(), kModules.size() - 1);
-    EXPECT_EQ(resolve(suite(), kModules, "tests")->modules, all->modules);
+    EXPECT_EQ(all->modules.size(), kFiles.size() - 1);
+    EXPECT_EQ(resolve(suite_with_groups(), kFiles, "tests")->modules, all->modules);
 }
 
 TEST(Targets, TargetsStartAtTheRootIfItHoldsTheTests) {
-    suites::Suite flat = suite();
+    suites::Suite flat = suite_with_groups();
     flat.layout.tests = ".";
     const std::vector<ModuleFile> modules{{"a_test.py", 1}, {"pkg/b_test.py", 1}};
     EXPECT_THAT(resolve(flat, modules, "pkg")->modules, ElementsAre(1u));
@@ -136,7 +136,7 @@ const ErrorCase kErrors[] = {
 
 TEST(Targets, ErrorsNameTheNearest) {
     for (const ErrorCase& c : kErrors) {
-        const auto match = resolve(suite(), kModules, c.target);
+        const auto match = resolve(suite_with_groups(), kFiles, c.target);
         ASSERT_FALSE(match.has_value()) << c.target;
         EXPECT_EQ(match.error().kind, ErrorKind::usage);
         EXPECT_EQ(to_line(match.error()), c.line);
@@ -144,7 +144,7 @@ TEST(Targets, ErrorsNameTheNearest) {
 }
 
 TEST(Targets, MisspelledDottedNamesGetDottedSuggestions) {
-    const auto match = resolve(suite(), kModules, "tests.generation.test_logit_process");
+    const auto match = resolve(suite_with_groups(), kFiles, "tests.generation.test_logit_process");
     ASSERT_FALSE(match.has_value());
     EXPECT_THAT(match.error().advice,
                 HasSubstr("did you mean \"tests.generation.test_logits_process\""));
@@ -154,7 +154,7 @@ TEST(Targets, AtMostFiveSuggestions) {
     std::vector<ModuleFile> many;
     for (char c = 'a'; c <= 'z'; ++c)
         many.push_back({std::string("tests/test_long_name_") + c + ".py", 1});
-    const auto match = resolve(suite(), many, "test_long_name_7.py");
+    const auto match = resolve(suite_with_groups(), many, "test_long_name_7.py");
     ASSERT_FALSE(match.has_value());
     const std::string& advice = match.error().advice;
     EXPECT_EQ(std::count(advice.begin(), advice.end(), '"'), 10);

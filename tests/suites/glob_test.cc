@@ -5,14 +5,14 @@
 namespace compat::suites {
 namespace {
 
-struct Case {
+struct GlobCase {
     std::string_view glob;
     std::string_view path;
     bool matches;
     bool covers;
 };
 
-constexpr Case kCases[] = {
+constexpr GlobCase kGlobs[] = {
     {"test_*.py", "test_a.py", true, true},
     {"test_*.py", "a/test_a.py", false, false},
     {"a/*.py", "a/b/c.py", false, false},
@@ -33,7 +33,7 @@ constexpr Case kCases[] = {
 };
 
 TEST(Glob, MatchesAndCoversPaths) {
-    for (const Case& c : kCases) {
+    for (const GlobCase& c : kGlobs) {
         EXPECT_EQ(glob_matches(c.glob, c.path), c.matches) << c.glob << " on " << c.path;
         EXPECT_EQ(glob_covers(c.glob, c.path), c.covers) << c.glob << " over " << c.path;
     }

@@ -24,6 +24,7 @@ function(compat_library name)
 endfunction()
 
 # compat_test(NAME SOURCES … LIBS … LABELS …): one GoogleTest program, each of its cases a ctest.
+# Compiled in batches as a library is: names in anonymous namespaces are unique within a program.
 function(compat_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

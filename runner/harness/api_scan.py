@@ -3,7 +3,7 @@
     python api_scan.py
 
 `runner gaps scan` runs it with a suite's Python. It imports torch and, if installed, the shim's
-tables (compat_shim.cuda_tables: data only, the shim stays off). The runner decides what is a gap.
+tables (compat_shim.cuda.tables: data only, the shim stays off). The runner decides what is a gap.
 """
 import importlib
 import inspect
@@ -71,7 +71,7 @@ def scan(name):
 def shim_symbols():
     """{symbol: "refused" or "stub"} from the shim's tables; None if the shim is not installed."""
     try:
-        from compat_shim import cuda_tables
+        from compat_shim.cuda import tables as cuda_tables
     except ImportError:
         return None
     symbols = {symbol: "stub" for symbol in cuda_tables.STUBS.values()}

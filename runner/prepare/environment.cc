@@ -235,14 +235,10 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
     return environment;
 }
 
-Expected<std::string> accelerator_of(const Environment& environment) {
-    // A CPU build finds none; importing torch would take seconds.
-    if (environment.torch_version.empty() || environment.torch_version.ends_with("+cpu"))
-        return "cpu";
-    constexpr const char* kScript =
-        "import torch; print('mps' if torch.backends.mps.is_available() else "
-        "'cuda' if torch.cuda.is_available() else 'cpu', end='')";
-    return output_of({{environment.python.string(), "-I", "-c", kScript},
+Expected<std::string> accelerator_of(const Environment& environment, const Share& share) {
+    if (environment.torch_version.empty()) return "cpu";
+    const auto script = share.shim / "python" / "compat_shim" / "hosts.py";
+    return output_of({{environment.python.string(), "-I", script.string()},
                       ".",
                       {{"ACTIVATE_TORCH_DEVICE", "0"}}});
 }

@@ -108,8 +108,9 @@ using OnProgress = std::function<void(const Environment&)>;
 [[nodiscard]] Expected<std::string> probe_devices(const Environment& environment,
                                                   const std::filesystem::path& shim_library);
 
-// "cuda", "mps" or "cpu": the accelerator that this torch finds on this host.
-[[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment);
+// "cuda", "mps", "xpu" or "cpu": the accelerator that this torch reaches on this host.
+[[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment,
+                                                   const Share& share);
 
 // What to do if the base Python or torch is missing.
 inline constexpr const char* kPythonAdvice =

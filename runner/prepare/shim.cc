@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <future>
 #include <mutex>
@@ -17,16 +18,23 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// What the libraries are built from. shim/python is read as it is, when a process starts.
+bool is_built_from(const fs::path& file, const fs::path& folder) {
+    static constexpr std::array<std::string_view, 4> kExtensions{".cc", ".h", ".py", ".json"};
+    const fs::path below = file.lexically_relative(folder);
+    return *below.begin() != "python" &&
+           (below.filename() == "CMakeLists.txt" ||
+            std::find(kExtensions.begin(), kExtensions.end(), below.extension()) !=
+                kExtensions.end());
+}
+
 // A hash of the names and contents of all sources: a changed shim is rebuilt.
 Expected<std::string> sources_key(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code error;
-    for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
-        const auto extension = entry.path().extension();
-        if (entry.is_regular_file() && (extension == ".cc" || extension == ".h" ||
-                                        entry.path().filename() == "CMakeLists.txt"))
+    for (const auto& entry : fs::recursive_directory_iterator(folder, error))
+        if (entry.is_regular_file() && is_built_from(entry.path(), folder))
             files.push_back(entry.path());
-    }
     if (files.empty())
         return fail(ErrorKind::environment, "the sources of the shim are missing",
                     "reinstall the runner or use --shim off", folder.string());
@@ -40,10 +48,11 @@ Expected<std::string> sources_key(const fs::path& folder) {
     return content_key({all});
 }
 
+// The library that COMPAT_SHIM_LIBRARY names; it finds the others of its folder.
 fs::path library_in(const fs::path& folder) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error))
-        if (entry.path().extension() == ".so") return entry.path();
+        if (entry.path().filename().string().starts_with("_compat_shim.")) return entry.path();
     return {};
 }
 
@@ -214,7 +223,7 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
         if (!library) return tl::unexpected(library.error());
         prepared.shim_library = std::move(*library);
     }
-    return accelerator_of(prepared.environment).map([&](std::string accelerator) {
+    return accelerator_of(prepared.environment, share).map([&](std::string accelerator) {
         prepared.accelerator = std::move(accelerator);
         return prepared;
     });

@@ -58,7 +58,7 @@ prepare::Options prepare_options(const config::Settings& settings) {
 
 namespace {
 
-// What is simulated is tensors of a Python's torch; a device of its own is no CPU build's.
+// What is simulated is tensors of a Python's torch. CUDA can be hidden from it, MPS cannot.
 Expected<void> check_simulation(const Ready& ready) {
     const auto& simulate = ready.child.simulate;
     if (simulate.empty()) return {};
@@ -66,11 +66,10 @@ Expected<void> check_simulation(const Ready& ready) {
     if (ready.child.shim_library.empty())
         return fail(ErrorKind::usage, "simulated devices need the shim, and it is off",
                     "leave --shim on, with a suite of Python tests that has torch", origin);
-    if (ready.prepared.accelerator != "cpu")
-        return fail(
-            ErrorKind::usage,
-            fmt::format("the environment's torch has {} of its own", ready.prepared.accelerator),
-            "simulate with a CPU build of torch", origin);
+    const std::string& found = ready.prepared.accelerator;
+    if (found != "cpu" && found != "cuda")
+        return fail(ErrorKind::usage, fmt::format("this host has {} of its own", found),
+                    "simulate a device on a host without one", origin);
     return {};
 }
 

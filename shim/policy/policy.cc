@@ -9,30 +9,31 @@ constexpr Place kSame = Place::unchanged;
 constexpr Place kCpu = Place::cpu;
 constexpr Place kMps = Place::mps;
 constexpr Place kCuda = Place::cuda;
+constexpr Place kOther = Place::accelerator;
 
-// Rows: Requested, in its order. Columns: Host, in its order (mps, cuda, cpu).
+// Rows: Requested, in its order. Columns: Host, in its order (mps, cuda, accelerator, cpu).
 using Table = std::array<std::array<Place, kHosts.size()>, kRequested.size()>;
 
 constexpr Table kFull{{
-    {kMps, kCuda, kCpu},    // none
-    {kMps, kCuda, kCpu},    // cpu
-    {kCpu, kCpu, kCpu},     // toggle
-    {kSame, kCuda, kCpu},   // mps
-    {kMps, kSame, kCpu},    // cuda
-    {kMps, kSame, kCpu},    // integer
-    {kSame, kSame, kSame},  // meta
-    {kSame, kSame, kSame},  // other
+    {kMps, kCuda, kOther, kCpu},   // none
+    {kMps, kCuda, kOther, kCpu},   // cpu
+    {kCpu, kCpu, kCpu, kCpu},      // toggle
+    {kSame, kCuda, kOther, kCpu},  // mps
+    {kMps, kSame, kOther, kCpu},   // cuda
+    {kMps, kSame, kOther, kCpu},   // integer
+    {kSame, kSame, kSame, kSame},  // meta
+    {kSame, kSame, kSame, kSame},  // other
 }};
 
 constexpr Table kMissing{{
-    {kSame, kSame, kSame},  // none
-    {kSame, kSame, kSame},  // cpu
-    {kCpu, kCpu, kCpu},     // toggle
-    {kSame, kCuda, kCpu},   // mps
-    {kMps, kSame, kCpu},    // cuda
-    {kMps, kSame, kCpu},    // integer
-    {kSame, kSame, kSame},  // meta
-    {kSame, kSame, kSame},  // other
+    {kSame, kSame, kSame, kSame},  // none
+    {kSame, kSame, kSame, kSame},  // cpu
+    {kCpu, kCpu, kCpu, kCpu},      // toggle
+    {kSame, kCuda, kOther, kCpu},  // mps
+    {kMps, kSame, kOther, kCpu},   // cuda
+    {kMps, kSame, kOther, kCpu},   // integer
+    {kSame, kSame, kSame, kSame},  // meta
+    {kSame, kSame, kSame, kSame},  // other
 }};
 
 template <class Enum>
@@ -59,7 +60,7 @@ constexpr Place own_place(Requested kind) {
     return kSame;
 }
 
-// MPS and the CPU have one device: every index except 0 and "none given" becomes 0. CUDA keeps its
+// All but CUDA have one device: every index except 0 and "none given" becomes 0. CUDA keeps its
 // index.
 constexpr int folded(Place place, int index) { return place == kCuda || index < 0 ? index : 0; }
 
@@ -95,7 +96,7 @@ std::string_view name_of(Mode mode) noexcept {
 }
 
 std::string_view name_of(Host host) noexcept {
-    static constexpr std::array<std::string_view, 3> names{"mps", "cuda", "cpu"};
+    static constexpr std::array<std::string_view, 4> names{"mps", "cuda", "accelerator", "cpu"};
     return names[at(host)];
 }
 

@@ -11,7 +11,8 @@
 namespace compat::shim {
 
 enum class Mode { missing, full };
-enum class Host { mps, cuda, cpu };
+// `accelerator`: any other that torch knows, such as xpu or npu.
+enum class Host { mps, cuda, accelerator, cpu };
 
 // What code asked for. `integer` is a bare device number, which means CUDA in CUDA code. `toggle`
 // is "cpu:-1", which turns the CPU override on and off.
@@ -24,7 +25,7 @@ struct Request {
 };
 
 // Where data can be. `unchanged` keeps the request, index included.
-enum class Place { unchanged, cpu, mps, cuda };
+enum class Place { unchanged, cpu, mps, cuda, accelerator };
 
 // How the answer differs from the request; names as in the record (docs/reference/file-formats.md).
 enum class Change { none, redirect, fold, override_ };
@@ -37,7 +38,7 @@ struct Answer {
 };
 
 inline constexpr std::array kModes{Mode::missing, Mode::full};
-inline constexpr std::array kHosts{Host::mps, Host::cuda, Host::cpu};
+inline constexpr std::array kHosts{Host::mps, Host::cuda, Host::accelerator, Host::cpu};
 inline constexpr std::array kRequested{Requested::none, Requested::cpu,  Requested::toggle,
                                        Requested::mps,  Requested::cuda, Requested::integer,
                                        Requested::meta, Requested::other};

@@ -21,8 +21,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "fork_safe_mutex.h"
 #include "record/frame.h"
+#include "runtime/export.h"
+#include "runtime/fork_safe_mutex.h"
 
 namespace compat::shim {
 
@@ -53,7 +54,7 @@ struct SiteRow {
     std::uint64_t count = 0;
 };
 
-class Recorder {
+class COMPAT_EXPORT Recorder {
   public:
     static Recorder& instance();
 

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "cuda/cuda.h"
+#include "redirect/cuda.h"
 #include "redirect/force.h"
 #include "redirect/override.h"
 #include "redirect/state.h"

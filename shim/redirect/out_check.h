@@ -2,7 +2,7 @@
 // tensor's before any kernel runs. This makes it compare with the redirected device.
 #pragma once
 
-#include "redirect/imports.h"
+#include "runtime/imports.h"
 
 namespace compat::shim {
 

@@ -14,7 +14,7 @@
 #include <array>
 #include <vector>
 
-#include "redirect/imports.h"
+#include "runtime/imports.h"
 
 namespace compat::shim {
 

@@ -12,6 +12,7 @@
 #include "redirect/force.h"
 #include "redirect/kernel.h"
 #include "redirect/state.h"
+#include "runtime/silence.h"
 
 namespace compat::shim {
 namespace {
@@ -19,11 +20,6 @@ namespace {
 // Their device is the accelerator that page-locked memory is for, not a place for a tensor.
 constexpr std::array<std::string_view, 3> kLeftAlone{"aten::is_pinned", "aten::pin_memory",
                                                      "aten::_pin_memory"};
-
-// Every override prints a warning; two hundred of them would help nobody.
-struct Silence final : c10::WarningHandler {
-    void process(const c10::Warning&) override {}
-};
 
 // Never destroyed: removing kernels at process exit would race with its last ops.
 std::vector<c10::RegistrationHandleRAII>& handles() {
@@ -55,8 +51,7 @@ std::string readable(const c10::OperatorName& name) {
 Registered register_all() {
     Registered result;
     auto& dispatcher = c10::Dispatcher::singleton();
-    Silence silence;
-    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    const Silence silence;
     handles().push_back(dispatcher.registerFallback(
         kModeKey,
         forces() ? c10::KernelFunction::makeFromBoxedFunction<&force_fallback>()

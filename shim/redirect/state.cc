@@ -33,18 +33,6 @@ void set_settings(const Settings& settings) noexcept { current = settings; }
 
 const Settings& settings() noexcept { return current; }
 
-c10::DeviceType host_type() noexcept {
-    switch (current.host) {
-        case Host::mps:
-            return c10::kMPS;
-        case Host::cuda:
-            return c10::kCUDA;
-        case Host::cpu:
-            return c10::kCPU;
-    }
-    return c10::kCPU;
-}
-
 Decision decide(c10::Device device) noexcept {
     const bool toggles = is_toggle(device);
     if (toggles && !first_toggle_of_call()) return {c10::Device(c10::kCPU), Change::none};
@@ -65,6 +53,8 @@ Decision decide(c10::Device device) noexcept {
             return {c10::Device(c10::kMPS, 0), answer.change};
         case Place::cuda:
             return {c10::Device(c10::kCUDA, index), answer.change};
+        case Place::accelerator:
+            return {c10::Device(current.type, 0), answer.change};
     }
     return {device, Change::none};
 }

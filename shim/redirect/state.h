@@ -12,12 +12,12 @@ namespace compat::shim {
 struct Settings {
     Host host = Host::cpu;
     Mode mode = Mode::missing;
+    c10::DeviceType type = c10::kCPU;  // of the device where redirected requests end
 };
 
 void set_settings(const Settings& settings) noexcept;
 [[nodiscard]] const Settings& settings() noexcept;
-// The device where redirected requests end.
-[[nodiscard]] c10::DeviceType host_type() noexcept;
+[[nodiscard]] inline c10::DeviceType host_type() noexcept { return settings().type; }
 
 struct Decision {
     c10::Device device;

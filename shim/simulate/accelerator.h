@@ -92,8 +92,8 @@ class Accelerator {
 [[nodiscard]] const Accelerator& mps() noexcept;
 [[nodiscard]] const Accelerator& cuda() noexcept;
 
-// Gives the process `devices` of it. Throws c10::Error if the process has one already, or if torch
-// was built with one. Once, with the GIL held.
+// Gives the process `devices` of it. Throws c10::Error if the process has one already. In a
+// build of torch with such devices, none may be reachable. Once, with the GIL held.
 void install(const Accelerator& accelerator, int devices);
 
 // Null before `install`.

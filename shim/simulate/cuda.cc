@@ -1,14 +1,10 @@
 // The simulated CUDA devices.
-#include "cuda/cuda.h"
-
-#include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/util/Exception.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 
+#include "runtime/hooks.h"
 #include "simulate/accelerator.h"
 #include "simulate/generator.h"
 #include "simulate/memory.h"
@@ -17,20 +13,12 @@
 namespace compat::shim::simulate {
 namespace {
 
-std::atomic<std::int64_t> plan_cache_size{4096};  // CUDA's default since 10.0
-
-class CudaHooks final : public at::CUDAHooksInterface {
+class SimulatedHooks final : public CudaHooks {
   public:
-    void init() const override {}
-    bool isBuilt() const override { return true; }
-    bool isAvailable() const override { return true; }
-    bool hasCUDA() const override { return true; }
-    bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
     int getNumGPUs() const override { return device_count(); }
     c10::DeviceIndex deviceCount() const override {
         return static_cast<c10::DeviceIndex>(device_count());
     }
-    c10::DeviceIndex current_device() const override { return getCurrentDevice(); }
     c10::DeviceIndex getCurrentDevice() const override {
         return static_cast<c10::DeviceIndex>(simulate::current_device());
     }
@@ -38,26 +26,7 @@ class CudaHooks final : public at::CUDAHooksInterface {
     c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
         return static_cast<c10::DeviceIndex>(exchange_device(index));
     }
-    c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
-        return exchangeDevice(index);
-    }
-    c10::Device getDeviceFromPtr(void*) const override {
-        return accelerator().device(simulate::current_device());
-    }
-    void deviceSynchronize(c10::DeviceIndex) const override {}
     std::string showConfig() const override { return "CUDA simulated by compat_shim\n"; }
-
-    // Settings of preferred_linalg_library and preferred_blas_library.
-    bool hasCuSOLVER() const override { return true; }
-    bool hasCuBLASLt() const override { return true; }
-
-    // Nothing is cached; only the cache size is stored and returned.
-    int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return plan_cache_size; }
-    void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex, int64_t size) const override {
-        plan_cache_size = size;
-    }
-    int64_t cuFFTGetPlanCacheSize(c10::DeviceIndex) const override { return 0; }
-    void cuFFTClearPlanCache(c10::DeviceIndex) const override {}
 
     const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
         return default_generator(index);
@@ -65,8 +34,6 @@ class CudaHooks final : public at::CUDAHooksInterface {
     at::Generator getNewGenerator(c10::DeviceIndex index) const override {
         return new_generator(c10::Device(c10::kCUDA, index));
     }
-    c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
-    bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
     c10::Allocator* getCUDADeviceAllocator() const override { return &allocator(); }
 };
 
@@ -114,10 +81,8 @@ class Cuda final : public Accelerator {
     }
     void add_kernels(torch::Library& dense) const override { add_cuda_kernels(dense); }
     void install_hooks() const override {
-        static_assert(sizeof(CudaHooks) == sizeof(at::CUDAHooksInterface));
-        const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
-        ::new (const_cast<at::CUDAHooksInterface*>(&hooks)) CudaHooks();
-        install_pinned();
+        replace_hooks<SimulatedHooks>(at::detail::getCUDAHooks());
+        install_pinned(c10::kCUDA);
     }
 };
 

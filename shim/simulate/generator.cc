@@ -74,17 +74,7 @@ class DeviceGenerator final : public c10::GeneratorImpl {
     std::uint64_t seed_, offset_ = 0;
 };
 
-thread_local const at::Generator* drawn_from = nullptr;
-
 }  // namespace
-
-DrawFrom::DrawFrom(const at::Generator& generator) noexcept : before_(drawn_from) {
-    drawn_from = &generator;
-}
-
-DrawFrom::~DrawFrom() { drawn_from = before_; }
-
-const at::Generator* DrawFrom::active() noexcept { return drawn_from; }
 
 at::Generator new_generator(c10::Device device) {
     return at::make_generator<DeviceGenerator>(with_index(device));

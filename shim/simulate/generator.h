@@ -16,18 +16,4 @@ namespace compat::shim::simulate {
 // is not one of the accelerator's.
 [[nodiscard]] at::Generator lend(const at::Generator& generator);
 
-// While an instance lives, CPU kernels of this thread that ask for the CPU's default generator get
-// this one.
-class DrawFrom {
-  public:
-    explicit DrawFrom(const at::Generator& generator) noexcept;
-    ~DrawFrom();
-    DrawFrom(const DrawFrom&) = delete;
-    DrawFrom& operator=(const DrawFrom&) = delete;
-    [[nodiscard]] static const at::Generator* active() noexcept;
-
-  private:
-    const at::Generator* before_;
-};
-
 }  // namespace compat::shim::simulate

@@ -9,10 +9,13 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "runtime/drawing.h"
 #include "simulate/cpu_aliases.h"
 #include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
@@ -312,6 +315,35 @@ void Call::to_device() {
 
 std::atomic<std::uint64_t> kernels{0};
 
+c10::OperatorName name_of(const Operator& row) {
+    const std::size_t dot = row.name.find('.');
+    return {"aten::" + std::string(row.name.substr(0, dot)),
+            dot == std::string_view::npos ? "" : std::string(row.name.substr(dot + 1))};
+}
+
+struct ByName {
+    template <class Row>
+    bool operator()(const Row& a, const Row& b) const {
+        return std::tie(a.first.name, a.first.overload_name, a.second) <
+               std::tie(b.first.name, b.first.overload_name, b.second);
+    }
+};
+
+void put(const c10::OperatorName& name, c10::DispatchKey key, c10::KernelFunction kernel) {
+    // Never destroyed: removing kernels at process exit would race with its last ops.
+    static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
+    handles->push_back(c10::Dispatcher::singleton().registerImpl(
+        name, key, std::move(kernel), std::nullopt, nullptr, "compat_shim simulate"));
+}
+
+// The beginning of the dispatcher's text for an op without a kernel.
+void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack*) {
+    TORCH_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.operator_name(),
+                                "' with arguments from the '",
+                                c10::toString(accelerator().keys().dense),
+                                "' backend. The simulated device has no kernel for it.");
+}
+
 }  // namespace
 
 Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
@@ -336,25 +368,28 @@ void count_kernel() noexcept { kernels.fetch_add(1, std::memory_order_relaxed); 
 
 std::uint64_t take_kernel_count() noexcept { return kernels.exchange(0); }
 
-int register_operators(std::span<const Operator> operators) {
+void register_operators(std::span<const Operator> operators) {
     auto& dispatcher = c10::Dispatcher::singleton();
-    // Never destroyed: removing kernels at process exit would race with its last ops.
-    static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
-    int count = 0;
-    for (const Operator& row : operators) {
-        const std::size_t dot = row.name.find('.');
-        const c10::OperatorName name(
-            "aten::" + std::string(row.name.substr(0, dot)),
-            dot == std::string_view::npos ? "" : std::string(row.name.substr(dot + 1)));
+    for (const Operator& row : operators)
+        if (const auto op = dispatcher.findSchema(name_of(row)))
+            put(op->operator_name(), row.key,
+                c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(row, *op)));
+}
+
+void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys) {
+    auto& dispatcher = c10::Dispatcher::singleton();
+    const auto empty = dispatcher.findSchema({"aten::empty", "memory_format"});
+    if (!empty || !empty->hasKernelForDispatchKey(keys.dense)) return;
+    std::set<std::pair<c10::OperatorName, c10::DispatchKey>, ByName> ours;
+    for (const Operator& row : operators) ours.emplace(name_of(row), row.key);
+    for (const auto& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
-        if (!op || op->hasKernelForDispatchKey(row.key)) continue;
-        handles->push_back(dispatcher.registerImpl(
-            name, row.key,
-            c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(row, *op)),
-            std::nullopt, nullptr, "compat_shim simulate"));
-        ++count;
+        if (!op || !name.name.starts_with("aten::")) continue;
+        for (const auto key :
+             {keys.dense, keys.sparse, keys.sparse_csr, keys.nested, keys.quantized})
+            if (op->hasKernelForDispatchKey(key) && !ours.contains({name, key}))
+                put(name, key, c10::KernelFunction::makeFromBoxedFunction<&refuse_call>());
     }
-    return count;
 }
 
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

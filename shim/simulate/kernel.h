@@ -33,9 +33,12 @@ class Kernel final : public c10::OperatorKernel {
     bool seeded_;  // draws random numbers and has no Generator argument
 };
 
-// Registers a kernel for each operator of this torch that has none under its key yet; returns their
-// number.
-int register_operators(std::span<const Operator> operators);
+// Registers a kernel for each operator that this torch has.
+void register_operators(std::span<const Operator> operators);
+
+// In a build of torch with such devices: makes ops of aten that have a kernel under one of the keys
+// and are not in the table raise NotImplementedError. Such a kernel would run on host memory.
+void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys);
 
 // Counts one more kernel of the accelerator that is not the boxed one.
 void count_kernel() noexcept;

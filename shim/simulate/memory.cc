@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "cuda/counter.h"
+#include "runtime/device_stats.h"
 #include "simulate/accelerator.h"
 
 namespace compat::shim::simulate {
@@ -61,14 +61,6 @@ void check_limit(std::int64_t wanted, int index) {
         accelerator().out_of_memory(accelerator().device(index), wanted, limit, taken);
 }
 
-void fill(c10::CachingAllocator::StatArray& stats, const Figure& figure) {
-    auto& all = stats[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
-    all.current = figure.current;
-    all.peak = figure.peak;
-    all.allocated = figure.allocated;
-    all.freed = figure.freed;
-}
-
 class Allocator final : public c10::DeviceAllocator {
   public:
     c10::DataPtr allocate(std::size_t bytes) override {
@@ -91,13 +83,7 @@ class Allocator final : public c10::DeviceAllocator {
     void recordStream(const c10::DataPtr&, c10::Stream) override {}
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
         const DeviceFigures figures = device_figures(index);
-        c10::CachingDeviceAllocator::DeviceStats stats;
-        for (auto* stat : {&stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-                           &stats.requested_bytes})
-            fill(*stat, figures.bytes);
-        for (auto* stat : {&stats.allocation, &stats.segment, &stats.active})
-            fill(*stat, figures.blocks);
-        return stats;
+        return device_stats(figures.bytes, figures.blocks);
     }
     void resetAccumulatedStats(c10::DeviceIndex index) override { reset_device_accumulated(index); }
     void resetPeakStats(c10::DeviceIndex index) override { reset_device_peak(index); }

@@ -5,7 +5,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Storage.h>
 
-#include "cuda/cuda.h"
+#include "runtime/counter.h"
 
 namespace compat::shim::simulate {
 

@@ -11,10 +11,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
-#include <new>
 #include <unordered_map>
 
-#include "fork_safe_mutex.h"
+#include "runtime/fork_safe_mutex.h"
+#include "runtime/hooks.h"
+#include "runtime/host_memory.h"
 #include "simulate/accelerator.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
@@ -157,7 +158,7 @@ class MpsHooks final : public at::MPSHooksInterface {
     }
     std::size_t getDriverAllocatedMemory() const override { return getCurrentAllocatedMemory(); }
     std::size_t getRecommendedMaxMemory() const override {
-        return static_cast<std::size_t>(memory_figures().total);
+        return static_cast<std::size_t>(host_memory().total);
     }
     std::size_t getMaxBufferLength() const override { return getRecommendedMaxMemory(); }
     void profilerStartTrace(const std::string&, bool) const override {}
@@ -236,13 +237,7 @@ class Mps final : public Accelerator {
         else
             any->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
     }
-    // torch creates its hooks object ("no MPS") at the first question and keeps a reference to it.
-    // Neither class has data, so the object can be replaced in place.
-    void install_hooks() const override {
-        static_assert(sizeof(MpsHooks) == sizeof(at::MPSHooksInterface));
-        const at::MPSHooksInterface& hooks = at::detail::getMPSHooks();
-        ::new (const_cast<at::MPSHooksInterface*>(&hooks)) MpsHooks();
-    }
+    void install_hooks() const override { replace_hooks<MpsHooks>(at::detail::getMPSHooks()); }
 };
 
 }  // namespace

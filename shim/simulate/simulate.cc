@@ -6,8 +6,11 @@
 #include <memory>
 #include <utility>
 
+#include "runtime/drawing.h"
+#include "runtime/guard.h"
+#include "runtime/hooks.h"
+#include "runtime/silence.h"
 #include "simulate/accelerator.h"
-#include "simulate/guard.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"
@@ -19,39 +22,48 @@ const Accelerator* present = nullptr;
 int simulated_devices = 0;
 thread_local int current = 0;
 
+class SimulatedGuard final : public Guard {
+  public:
+    SimulatedGuard() : Guard(accelerator().type()) {}
+    int current() const noexcept override { return current_device(); }
+    int exchange(int index) const override { return exchange_device(index); }
+    // Autograd has one thread for each device; without it a backward pass on the device cannot run.
+    c10::DeviceIndex deviceCount() const noexcept override {
+        return static_cast<c10::DeviceIndex>(device_count());
+    }
+};
+
 // Never destroyed, like the kernels they hold.
 torch::Library& library(c10::DispatchKey key) {
     return *new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
 }
 
-bool torch_has(const Accelerator& accelerator) {
-    const auto empty = c10::Dispatcher::singleton().findSchema({"aten::empty", "memory_format"});
-    return empty && empty->hasKernelForDispatchKey(accelerator.keys().dense);
-}
-
 }  // namespace
 
 void install(const Accelerator& accelerator, int count) {
-    const auto name = c10::DeviceTypeName(accelerator.type(), true);
     TORCH_CHECK(!present, "an accelerator is simulated already in this process: ",
                 c10::DeviceTypeName(present ? present->type() : accelerator.type(), true));
-    TORCH_CHECK(!torch_has(accelerator), "this torch was built with ", name,
-                ": it is used as it is, and cannot be simulated");
     TORCH_CHECK(count >= 1 && count <= kMaxDevices, "1 to ", kMaxDevices,
                 " devices can be simulated, not ", count);
     present = &accelerator;
     simulated_devices = count;
     const auto& keys = accelerator.keys();
+    const Silence silence;
+    if (accelerator.type() != c10::kCUDA) hide_cuda();
     c10::SetAllocator(accelerator.type(), &allocator());
-    install_guard();
+    Guard::install(new SimulatedGuard());
+    install_drawing();
     accelerator.install_hooks();
+    // What is registered later replaces what was there: kernels of this folder those of the table,
+    // and these, in a build with CUDA, torch's own.
+    withdraw_other_kernels(accelerator.operators(), keys);
+    register_operators(accelerator.operators());
     torch::Library& dense = library(keys.dense);
     accelerator.add_kernels(dense);
     add_dense_kernels(dense, library(keys.autograd));
     add_sparse_kernels(library(keys.sparse));
     add_compressed_kernels(library(keys.sparse_csr));
     add_quantized_kernels(library(keys.quantized));
-    register_operators(accelerator.operators());
     accelerator.add_fallback();
 }
 

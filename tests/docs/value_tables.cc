@@ -89,6 +89,8 @@ std::string_view place_words(const shim::Answer& answer) {
             return "mps";
         case shim::Place::cuda:
             return "cuda";
+        case shim::Place::accelerator:
+            return "it";
     }
     return {};
 }

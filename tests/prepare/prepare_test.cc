@@ -381,9 +381,11 @@ TEST(Probe, IgnoresATorchInTheCurrentFolder) {
     Environment environment;
     environment.python = find_program("python3");
     environment.torch_version = "9.9";
-    const auto accelerator = accelerator_of(environment);
+    Share share;
+    share.shim = COMPAT_SOURCE_DIR "/shim";
+    const auto accelerator = accelerator_of(environment, share);
     fs::current_path(before);
-    EXPECT_NE(accelerator.value_or(""), "a checkout");
+    EXPECT_EQ(accelerator.value_or(""), "cpu");
 }
 
 TEST(Unpack, DropsTheTopFolderOfAnSdistOnly) {

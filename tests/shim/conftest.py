@@ -126,6 +126,14 @@ def run_child(
     return Child(done, path, record)
 
 
+# The environment of a script on a host with MPS: simulated by the shim itself, or by
+# hardware/sitecustomize.py before the shim looks for a device.
+MPS = {
+    "simulated": {"TORCHDEVICE_SIMULATE": "mps"},
+    "hardware": {"PYTHONPATH": os.pathsep.join([str(ACTIVATE), str(ROOT / "tests/shim/hardware")])},
+}
+
+
 @pytest.fixture
 def child(library, tmp_path):
     """child(script, …): run_child in the test's temporary folder."""

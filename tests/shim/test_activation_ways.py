@@ -47,7 +47,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join(120)
 {ONCE}
 print(json.dumps([answers, errors, depths, [t.is_alive() for t in threads].count(True),
-    sum(type(f).__module__ == "compat_shim.hook" for f in sys.meta_path)]))
+    sum(type(f).__module__ == "compat_shim.importing" for f in sys.meta_path)]))
 """
     ran = child(script)
     answers, errors, depths, stuck, finders = ran.answer
@@ -228,7 +228,7 @@ import json, sys
 import torch, inspect
 print(json.dumps([torch.zeros(1, device="cuda").device.type, torch.cuda.is_available(),
     "def compile(" in inspect.getsource(torch), torch.__spec__.loader is torch.__loader__,
-    type(torch.__loader__).__module__ != "compat_shim.hook"]))
+    type(torch.__loader__).__module__ != "compat_shim.importing"]))
 """
     assert child(script).answer == ["cpu", True, True, True, True]
 

@@ -95,7 +95,7 @@ def test_an_interrupted_activation_can_be_repeated(child):
     ran = child(
         """
 import json, torch
-import compat_shim.distributed as late_step
+import compat_shim.redirect.distributed as late_step
 apply = late_step.apply
 def interrupted(*args):
     late_step.apply = apply

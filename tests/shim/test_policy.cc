@@ -17,26 +17,26 @@ namespace {
 
 struct Row {
     Requested kind;
-    std::array<const char*, 3> hosts;  // on mps, on cuda, on cpu; "-" is unchanged
+    std::array<const char*, 4> hosts;  // on mps, cuda, another accelerator, cpu; "-" is unchanged
 };
 
 const std::map<Mode, std::vector<Row>> kExpected{
     {Mode::full,
-     {{Requested::none, {"mps", "cuda", "cpu"}},
-      {Requested::cpu, {"mps", "cuda", "cpu"}},
-      {Requested::mps, {"-", "cuda", "cpu"}},
-      {Requested::cuda, {"mps", "-", "cpu"}},
-      {Requested::integer, {"mps", "-", "cpu"}},
-      {Requested::meta, {"-", "-", "-"}},
-      {Requested::other, {"-", "-", "-"}}}},
+     {{Requested::none, {"mps", "cuda", "it", "cpu"}},
+      {Requested::cpu, {"mps", "cuda", "it", "cpu"}},
+      {Requested::mps, {"-", "cuda", "it", "cpu"}},
+      {Requested::cuda, {"mps", "-", "it", "cpu"}},
+      {Requested::integer, {"mps", "-", "it", "cpu"}},
+      {Requested::meta, {"-", "-", "-", "-"}},
+      {Requested::other, {"-", "-", "-", "-"}}}},
     {Mode::missing,
-     {{Requested::none, {"-", "-", "-"}},
-      {Requested::cpu, {"-", "-", "-"}},
-      {Requested::mps, {"-", "cuda", "cpu"}},
-      {Requested::cuda, {"mps", "-", "cpu"}},
-      {Requested::integer, {"mps", "-", "cpu"}},
-      {Requested::meta, {"-", "-", "-"}},
-      {Requested::other, {"-", "-", "-"}}}},
+     {{Requested::none, {"-", "-", "-", "-"}},
+      {Requested::cpu, {"-", "-", "-", "-"}},
+      {Requested::mps, {"-", "cuda", "it", "cpu"}},
+      {Requested::cuda, {"mps", "-", "it", "cpu"}},
+      {Requested::integer, {"mps", "-", "it", "cpu"}},
+      {Requested::meta, {"-", "-", "-", "-"}},
+      {Requested::other, {"-", "-", "-", "-"}}}},
 };
 
 std::string word(Place place) {
@@ -49,6 +49,8 @@ std::string word(Place place) {
             return "mps";
         case Place::cuda:
             return "cuda";
+        case Place::accelerator:
+            return "it";
     }
     return "?";
 }
@@ -104,7 +106,7 @@ TEST(Table, FoldsTheIndexOfAllButCuda) {
     for_each_cell([](Mode mode, Request request, Host host, const std::string&) {
         const Answer answer = resolve(request, host, false, mode);
         const std::string place = landed(answer, request.kind);
-        const bool folds = place == "mps" || place == "cpu";
+        const bool folds = place == "mps" || place == "it" || place == "cpu";
         EXPECT_EQ(answer.index, folds && request.index > 0 ? 0 : request.index);
     });
 }

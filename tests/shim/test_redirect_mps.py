@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from conftest import run_child
+from conftest import MPS, run_child
 from machinery import cases, script
 
 BEGINNING = """
@@ -17,15 +17,18 @@ def raised(call, *args, **kwargs):
 """
 
 
-@pytest.fixture
-def on_mps(child):
-    """Runs a script on a simulated Mac; its last line of output is JSON."""
+@pytest.fixture(params=MPS)
+def on_mps(child, request):
+    """Runs a script on a Mac that is simulated, or that the shim takes for real; its last line of
+    output is JSON."""
 
     def run(script, **env):
         return child(
             BEGINNING + script,
-            env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "missing", **env},
+            env={"TORCHDEVICE_MODE": "missing", **MPS[request.param], **env},
         )
+
+    run.simulated = "mps" if request.param == "simulated" else None
 
     return run
 
@@ -49,7 +52,8 @@ def test_a_tensor_reports_a_cuda_device(on_mps):
     ]
     (session,) = [line for line in ran.record if line["event"] == "session"]
     assert session["masquerade"] is True
-    assert (session["host"], session["simulated"], session["mode"]) == ("mps", "mps", "missing")
+    assert (session["host"], session["mode"]) == ("mps", "missing")
+    assert session["simulated"] == on_mps.simulated
     randn = ran.devices(op="aten::randn")
     assert [(e["kind"], e["from"], e["to"], e["count"]) for e in randn] == [
         ("redirect", "cuda", "mps:0", 1)
@@ -63,6 +67,7 @@ def test_without_the_masquerade_a_tensor_reports_mps(on_mps):
     assert session["masquerade"] is False
 
 
+@pytest.mark.parametrize("on_mps", ["simulated"], indirect=True)
 def test_mode_none_redirects_nothing(on_mps):
     ran = on_mps(
         "print(json.dumps([torch.cuda.is_available(), torch.ones(2, device='mps').is_mps,"

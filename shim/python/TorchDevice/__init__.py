@@ -12,9 +12,10 @@ def get_default_device():
     """The device that redirected requests end on, as torch.device."""
     import torch
 
-    if state.library is None:
-        return torch.get_default_device()
-    return torch.device(state.library.host())
+    if state.redirection is not None:
+        return torch.device(state.redirection.host())
+    simulated = state.simulator and state.simulator.simulated()
+    return torch.device(simulated) if simulated else torch.get_default_device()
 
 
 def apply_patches():

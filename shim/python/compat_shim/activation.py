@@ -1,8 +1,6 @@
-"""The steps of activation, in order: the host, the library, torch._C, kernels, threads, remedies.
-
-`prepare` runs when torch._C is loaded and torch.cuda has not been: torch.cuda's own Python then
-finds the names of a CUDA build and stays as it is. `finish` runs when torch is complete.
-"""
+"""The steps of activation, in order: the host, the libraries, the simulated device, redirection, the
+record. `prepare` runs when torch._C is loaded and torch.cuda has not been, `finish` when torch is
+complete."""
 
 import functools
 import importlib
@@ -10,68 +8,43 @@ import os
 import sys
 import threading
 
-from . import (
-    cuda_devices,
-    cuda_names,
-    cuda_tables,
-    distributed,
-    forced,
-    library,
-    masquerade,
-    record,
-    remedies,
-    settings,
-    simulated,
-    state,
-)
-
-# C types that take a device and call no kernel, and C functions that ask for one device several
-# times.
-MADE_FOR_A_DEVICE = ("device", "Event", "Generator", "Stream")
-MADE_OF_PARTS = (
-    "sparse_bsc_tensor",
-    "sparse_bsr_tensor",
-    "sparse_compressed_tensor",
-    "sparse_coo_tensor",
-    "sparse_csc_tensor",
-    "sparse_csr_tensor",
-)
-
-# Which devices torch.cuda describes, by host.
-_AS_CUDA = {"cpu": cuda_devices.HostAsCuda, "mps": cuda_devices.MpsAsCuda}
+from . import appending, hosts, library, record, settings, state, summary
+from .cuda import names, tables
+from .redirect.redirection import Redirection
+from .simulate import devices as simulated_devices
 
 # Held during activation. Its holder imports nothing that another activation could be importing.
 _activating = threading.RLock()
 
 
 def prepare(native):
-    """Load the library and give torch._C what a CUDA build has."""
-    global _settings, _host
+    """Load the libraries and give torch._C what the devices of this process need."""
+    global _settings, _simulated, _redirection
     if state.library is not None:
         return
     from torch import version
 
-    found = _found_host(native)
-    _settings = settings.read(found)
-    for host in (found, _settings.host):
-        if host != "cpu" and not _settings.simulate:
-            raise ImportError(
-                f"the shim redirects on a CPU host, and this one has {host}: run without it"
-            )
-    state.redirects = _settings.redirects
-    state.library = library.load(_settings.library, version.__version__, version.git_version)
-    # Under this policy nothing is redirected, because what code asks for exists.
-    policy = _settings.mode if _settings.redirects else "missing"
-    state.library.configure(
-        _settings.host, policy, _internal_prefixes(version), _settings.log_level
-    )
+    _settings = settings.read(hosts.found(native))
+    common = library.load(_settings.library, version.__version__, version.git_version)
+    prefixes = _internal_prefixes(version)
+    common.configure(prefixes, _settings.log_level)
+    if _settings.pretends and hosts.has_cuda(native):
+        names.remove(native)
+    _simulated = _redirection = None
     if _settings.simulate:
-        simulated.prepare(native, state.library, _settings, version.git_version)
+        state.simulator = library.beside(common, "_compat_simulate")
+        _simulated = simulated_devices.device(common, state.simulator, _settings)
+        _simulated.prepare(native, version.git_version)
     if _settings.redirects:
-        if _settings.forces:
-            forced.prepare(state.library, os.path.dirname(version.__file__))
-        _host = _AS_CUDA[_settings.host](state.library)
-        cuda_names.fill(native, state.library, _host)
+        state.redirection = library.beside(common, "_compat_redirect")
+        torch_folder = os.path.dirname(version.__file__)
+        _redirection = Redirection(common, state.redirection, _settings, torch_folder, prefixes)
+        _redirection.prepare(native)
+    if _simulated:
+        state.take_kernel_counts = state.simulator.take_kernel_counts
+    elif _settings.host != "cpu":
+        state.take_kernel_counts = state.redirection.take_kernel_counts
+    state.library = common
 
 
 def finish(torch):
@@ -82,34 +55,31 @@ def finish(torch):
 
 
 def _finish(torch):
-    if _settings.simulate:
-        simulated.finish(torch, state.library)
-    if _settings.redirects:
-        _redirect(torch)
-    else:
-        state.library.install_drawing()
+    _check_backend(torch)
+    if _simulated:
+        _simulated.finish(torch)
+        simulated_devices.finish(torch, state.simulator)
+    if _redirection:
+        _redirection.finish(torch)
     _follow_processes()
     record.start(_settings.record, _session(torch))
+    if _settings.summary and not _settings.record:
+        summary.print_at_exit()
     state.finished = True
 
 
-def _redirect(torch):
-    state.library.install(
-        [getattr(torch, name) for name in MADE_FOR_A_DEVICE],
-        [getattr(torch, name) for name in MADE_OF_PARTS if hasattr(torch, name)],
-    )
-    state.library.include_this_thread(True)
-    _follow_threads()
-    remedies.apply(torch, state.library, _host)
-    distributed.apply(torch, state.library)
-    if _settings.host != "cpu":
-        remedies.for_accelerator(torch)
-    if _settings.forces:
-        forced.apply(torch, state.library, _host)
-    if _settings.masquerade:
-        masquerade.apply(torch, _internal_prefixes(torch.version))
-    if torch.cuda.is_available():
-        torch.cuda.init()
+def _check_backend(torch):
+    """A backend outside torch registers its device while torch is imported, and `prepare` is before
+    that: it is redirected to where its name was given."""
+    name = torch._C._get_privateuse1_backend_name()
+    registered = name if name != "privateuseone" else None
+    if _settings.host not in ("cpu", "cuda", "mps", "xpu", registered):
+        raise ImportError(f"TORCHDEVICE_HOST={_settings.host}: torch has no such device")
+    if registered and _settings.host == "cpu":
+        appending.say(
+            f"compat_shim: requests end on the CPU; TORCHDEVICE_HOST={registered} redirects them to "
+            f"the backend {registered}\n"
+        )
 
 
 def activate_late(torch):
@@ -117,15 +87,15 @@ def activate_late(torch):
     with _activating:
         if not state.finished:
             prepare(torch._C)
-            if _settings.redirects or _settings.simulate == "cuda":
+            if _settings.pretends and (_redirection or _settings.simulate == "cuda"):
                 _bind_again(torch)
             finish(torch)
 
 
 def _bind_again(torch):
-    for module_name, name, native_name in cuda_tables.BOUND_AT_IMPORT:
+    for module_name, name, native_name in tables.BOUND_AT_IMPORT:
         setattr(importlib.import_module(module_name), name, getattr(torch._C, native_name))
-    for module_name in cuda_tables.BUILT_AT_IMPORT:
+    for module_name in tables.BUILT_AT_IMPORT:
         module = _run_again(module_name)
         for name, value in list(vars(torch.cuda).items()):
             if getattr(value, "__module__", None) == module_name:
@@ -141,13 +111,6 @@ def _run_again(module_name):
         shown.__class__ = type(fresh)
         sys.modules[module_name] = shown
     return module
-
-
-def _found_host(native):
-    if getattr(native, "_has_mps", False) and native._mps_is_available():
-        return "mps"
-    # A build with CUDA keeps its own torch.cuda, with a device or without one.
-    return "cuda" if hasattr(native, "_cuda_getDeviceCount") else "cpu"
 
 
 def _internal_prefixes(version):
@@ -167,19 +130,6 @@ def _session(torch):
         "simulated": _settings.simulate,
         "masquerade": _settings.masquerade,
     }
-
-
-def _follow_threads():
-    """A thread starts with its own dispatch keys."""
-    include = state.library.include_this_thread
-    bootstrap = threading.Thread._bootstrap_inner
-
-    @functools.wraps(bootstrap)
-    def _bootstrap_inner(self):
-        include(True)
-        bootstrap(self)
-
-    threading.Thread._bootstrap_inner = _bootstrap_inner
 
 
 def _flushing(leave):

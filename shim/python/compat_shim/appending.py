@@ -32,10 +32,11 @@ def append(path, data):
     except OSError as error:
         if not _said:
             _said = True
-            _say(f"compat_shim: the record is not complete: {path}: {error.strerror}\n")
+            say(f"compat_shim: the record is not complete: {path}: {error.strerror}\n")
 
 
-def _say(line):
+def say(line):
+    """One line on stderr, whatever the program has done to sys.stderr."""
     try:
         _write(2, line.encode("utf-8", "replace"))
     except OSError:

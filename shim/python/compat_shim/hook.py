@@ -1,86 +1,20 @@
 """Acts on `import torch` twice: when torch._C is loaded and not yet used, and when torch is
-complete. Imports nothing heavy itself, because it runs in every process of an activated tree.
-
-Several threads may import torch, or activate, at once. Python's lock on each module lets one of
-them act. Nothing here waits for an import while it holds a lock of its own.
-"""
+complete (activation.py). Imports nothing heavy itself, because it runs in every process of an
+activated tree."""
 
 import atexit
 import importlib
 import os
 import sys
-import threading
 
-from . import appending, settings, state
-
-# Imported late, if at all.
-SHARDING = "torch.distributed.fsdp.fully_sharded_data_parallel"
-LOWERING = "torch._inductor.graph"
-
-_lock = threading.Lock()  # around looking whether the finder is there, and putting it there
-
-
-class _Finder:
-    """Lets the other finders find torch, and adds to what its loaders do."""
-
-    def __init__(self, actions):
-        self._actions = actions
-        self._this_thread = threading.local()
-
-    def find_spec(self, name, path=None, target=None):
-        action = self._actions.get(name)
-        # Another finder may call all finders too.
-        if action is None or getattr(self._this_thread, "asks", False):
-            return None
-        self._this_thread.asks = True
-        try:
-            return self._find(name, path, target, action)
-        finally:
-            self._this_thread.asks = False
-
-    def _find(self, name, path, target, action):
-        if state.refusal is not None:
-            raise ImportError(*state.refusal.args)
-        for finder in sys.meta_path:
-            find_spec = getattr(finder, "find_spec", None)
-            spec = find_spec(name, path, target) if find_spec and finder is not self else None
-            if spec is not None:
-                if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _ActingLoader(spec.loader, action)
-                return spec
-        return None
-
-
-class _ActingLoader:
-    """Wraps another loader and acts after it. It does not modify the loader, which many modules may
-    share (as pytest's rewriting loader)."""
-
-    def __init__(self, loader, action):
-        self._loader = loader
-        self._action = action
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)
-
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module):
-        # From here on the module behaves as without us.
-        module.__spec__.loader = module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        self._action(module)
+from . import appending, importing, settings, state
 
 
 def install():
     """Have torch redirected as it is imported, or now where it already is. Once a process."""
     if not settings.asked_for() or state.finished:
         return
-    with _lock:
-        watching = any(isinstance(finder, _Finder) for finder in sys.meta_path)
-        if not watching:
-            sys.meta_path.insert(0, _Finder(_ACTIONS))
-    if not watching:
+    if importing.watch({"torch._C": _native_loaded, "torch": _torch_loaded}):
         # Exit handlers run in reverse order: ours runs after the program's.
         atexit.register(_at_exit)
         say_that_we_watch()
@@ -141,25 +75,3 @@ def _torch_loaded(module):
     from . import activation
 
     activation.finish(module)
-
-
-def _sharding_loaded(module):
-    from . import distributed
-
-    if state.redirects:
-        distributed.sharded(module, state.library)
-
-
-def _lowering_loaded(module):
-    from . import simulated
-
-    if state.library.simulated() is not None:
-        simulated.refuse_lowering(module, state.library)
-
-
-_ACTIONS = {
-    "torch._C": _native_loaded,
-    "torch": _torch_loaded,
-    SHARDING: _sharding_loaded,
-    LOWERING: _lowering_loaded,
-}

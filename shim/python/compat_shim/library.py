@@ -1,7 +1,9 @@
-"""Finds, checks and loads the native library."""
+"""Finds, checks and loads the native libraries: the common one, which COMPAT_SHIM_LIBRARY names, and
+those beside it."""
 
 import importlib.machinery
 import importlib.util
+import os
 import re
 import sysconfig
 
@@ -11,15 +13,25 @@ _BUILT_FOR = re.compile(_BEGINNING + rb"torch=([^;]*);git=([^;]*);python=([^}]*)
 
 
 def load(path, torch_version, torch_git):
-    """The library at `path`, or an ImportError that names what it was built for and what is here."""
+    """The common library at `path`, or an ImportError that names what it was built for and what is here."""
     if path is None:
         raise ImportError(
             "ACTIVATE_TORCH_DEVICE=1 needs COMPAT_SHIM_LIBRARY, the path of the library built for "
             "this torch (docs/reference/shim.md); unset ACTIVATE_TORCH_DEVICE to run without the shim"
         )
     check(path, (torch_version, torch_git, sysconfig.get_config_var("SOABI")))
-    loader = importlib.machinery.ExtensionFileLoader(NAME, path)
-    spec = importlib.util.spec_from_file_location(NAME, path, loader=loader)
+    return _loaded(NAME, path)
+
+
+def beside(library, name):
+    """The library `name` of the same build, in the folder of the common one."""
+    folder, file = os.path.split(library.__file__)
+    return _loaded(name, os.path.join(folder, file.replace(NAME, name, 1)))
+
+
+def _loaded(name, path):
+    loader = importlib.machinery.ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module

@@ -63,7 +63,7 @@ def end_test():
 
 
 def _take_kernels():
-    return state.library.take_kernel_counts() if state.library is not None else {}
+    return state.take_kernel_counts()
 
 
 def flush(closing=()):
@@ -120,7 +120,7 @@ def after_fork_in_child():
     _taken.clear()
     _written.clear()
     state.library.clear_rows()
-    state.library.take_kernel_counts()
+    _take_kernels()
 
 
 def _row(row):

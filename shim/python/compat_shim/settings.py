@@ -6,7 +6,6 @@ from typing import NamedTuple, Optional
 
 NONE = "none"  # a simulated device alone
 MODES = ("missing", "full", NONE)
-HOSTS = ("mps", "cuda", "cpu")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 SIMULATED = ("mps", "cuda")
 SWITCH = ("on", "off")
@@ -23,6 +22,7 @@ class Settings(NamedTuple):
     simulate: Optional[str]
     devices: int
     masquerade: bool
+    summary: bool
 
     @property
     def redirects(self):
@@ -33,6 +33,11 @@ class Settings(NamedTuple):
         """What names the CPU, or no device, goes to the accelerator as well."""
         return self.mode == "full" and self.host != "cpu"
 
+    @property
+    def pretends(self):
+        """There is no CUDA of torch's own that is used: all its answers are ours."""
+        return self.host != "cuda" or self.simulate is not None
+
 
 def asked_for(environ=os.environ):
     """Whether the shim is asked for in this process."""
@@ -42,12 +47,12 @@ def asked_for(environ=os.environ):
 def read(found_host, environ=os.environ):
     """The settings of this process; `found_host` is what torch itself can reach."""
     simulate = _word(environ, "TORCHDEVICE_SIMULATE", SIMULATED, None)
-    if simulate and found_host != "cpu":
+    if simulate and found_host not in ("cpu", "cuda"):
         raise ImportError(
             f"TORCHDEVICE_SIMULATE={simulate}: this torch has {found_host} of its own; a device is "
-            "simulated with a CPU build of torch"
+            "simulated on a host without one"
         )
-    host = simulate or _word(environ, "TORCHDEVICE_HOST", HOSTS, found_host)
+    host = simulate or _host(environ, found_host)
     mode = _word(environ, "TORCHDEVICE_MODE", MODES, _default_mode(host, simulate, environ))
     if mode == NONE and not simulate:
         raise ImportError(
@@ -64,10 +69,11 @@ def read(found_host, environ=os.environ):
         record=environ.get("TORCHDEVICE_RECORD") or None,
         simulate=simulate,
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
-        masquerade=host == "mps"
+        masquerade=host not in ("cpu", "cuda")
         and mode != NONE
         and _word(environ, "TORCHDEVICE_MASQUERADE", SWITCH, "on" if mode == "missing" else "off")
         == "on",
+        summary=_word(environ, "TORCHDEVICE_SUMMARY", SWITCH, "on") == "on",
     )
 
 
@@ -76,6 +82,14 @@ def _default_mode(host, simulate, environ):
         return "full"
     on_a_mac = simulate == "mps" or (sys.platform == "darwin" and host == "mps")
     return "missing" if on_a_mac else "full"
+
+
+def _host(environ, found):
+    """Where redirected requests end. A backend that registers itself later can only be named."""
+    asked = environ.get("TORCHDEVICE_HOST") or found
+    if asked in ("mps", "cuda", "xpu") and asked != found:
+        raise ImportError(f"TORCHDEVICE_HOST={asked}: torch reaches {found} in this process")
+    return asked
 
 
 def _word(environ, name, allowed, otherwise):

@@ -10,12 +10,12 @@ import pathlib
 import re
 import sys
 
-LIBRARY = "_compat_shim"
+LIBRARY = "_compat_"  # as the names of all three begin
 SOURCES = f"{pathlib.Path(__file__).parents[3] / 'shim'}/"
 NEAR = 4  # frames: a container or string of the standard library, and its caller
 # Left out, with the reason: a function that is somewhere in the stack.
 KNOWN = {
-    "pybind11_init__compat_shim": "what pybind11 keeps for each function of a module, which Python "
+    "pybind11_init__compat_": "what pybind11 keeps for each function of a module, which Python "
     "never takes down: once a process, whatever the process does",
     "Recorder::sites_of": "hangs on a code object and goes with it; Python does not free those "
     "alive at its end (tests/soak/shim_soak.py holds it to those that are gone)",

@@ -1,0 +1,75 @@
+"""To code outside torch, a tensor on the host's accelerator answers as one on cuda:0, which that
+code asked for. To torch's own code it answers its real device, because torch computes by it.
+
+It applies only on an accelerator: a CPU tensor carries no mark of what was asked for. It also hides
+the device from code that knows it by name, hence the switch (TORCHDEVICE_MASQUERADE).
+"""
+
+import os
+import sys
+
+from ..patching import patch
+
+_frame = sys._getframe  # bound early: a test may put a mock there
+
+
+def _caller():
+    """The file whose code asked for the attribute; none where C did, with no Python below it."""
+    try:
+        return _frame(2).f_code.co_filename
+    except ValueError:
+        return ""
+
+
+def apply(torch, accelerator, internal_prefixes):
+    """`accelerator`: the type of the host's device. `internal_prefixes`: of files whose code is
+    torch's or ours."""
+    inside = _Inside(internal_prefixes)
+    # Prints a tensor for whoever asked for it, and takes its device for nothing else.
+    printer = os.path.join(os.path.dirname(torch.__file__), "_tensor_str.py")
+    shown = torch.device("cuda", 0)
+    base = torch._C.TensorBase
+    ask_device = base.device.__get__
+
+    def device(self):
+        found = ask_device(self)
+        if getattr(found, "type", None) != accelerator:
+            return found
+        asks = _caller()
+        return shown if asks == printer or not inside[asks] else found
+
+    torch.Tensor.device = property(device)
+
+    own = f"is_{accelerator}"  # a device of PrivateUse1 gets it when it is given its name
+    if hasattr(base, own):
+        ask_own, ask_is_cuda = getattr(base, own).__get__, base.is_cuda.__get__
+
+        def is_cuda(self):
+            return ask_is_cuda(self) or ask_own(self) and not inside[_caller()]
+
+        def is_own(self):
+            return ask_own(self) and inside[_caller()]
+
+        torch.Tensor.is_cuda = property(is_cuda)
+        setattr(torch.Tensor, own, property(is_own))
+
+    def as_cuda(ask_type):
+        def type(self, *args, **kwargs):
+            answer = ask_type(self, *args, **kwargs)
+            if isinstance(answer, str) and not inside[_caller()]:
+                return answer.replace(f"torch.{accelerator}.", "torch.cuda.", 1)
+            return answer
+
+        return type
+
+    patch("torch.Tensor", "type", as_cuda)
+
+
+class _Inside(dict):
+    """Whether a file's code is torch's or ours, by its name."""
+
+    def __init__(self, prefixes):
+        self._prefixes = tuple(prefixes)
+
+    def __missing__(self, name):
+        return self.setdefault(name, name.startswith(self._prefixes))

@@ -1,0 +1,80 @@
+"""The steps that redirect, in order. `prepare` runs when torch._C is loaded and torch.cuda has not
+been: torch.cuda's own Python then finds the names of a CUDA build and stays as it is. `finish` runs
+when torch is complete."""
+
+import functools
+import threading
+
+from ..cuda import names
+from . import devices, distributed, forced, masquerade, mps_names, remedies
+
+# C types that take a device and call no kernel, and C functions that ask for one device several
+# times.
+MADE_FOR_A_DEVICE = ("device", "Event", "Generator", "Stream")
+MADE_OF_PARTS = (
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+)
+
+
+class Redirection:
+    def __init__(self, library, native_redirection, settings, torch_folder, internal_prefixes):
+        self._library = library
+        self._native = native_redirection
+        self._settings = settings
+        self._torch_folder = torch_folder
+        self._internal_prefixes = internal_prefixes
+
+    def prepare(self, native):
+        """`native`: torch._C."""
+        self._native.configure(self._settings.host, self._settings.mode)
+        if self._settings.forces:
+            forced.prepare(self._native, self._torch_folder)
+        if self._settings.host != "mps":
+            mps_names.fill(native, self._native)
+        if self._settings.host != "cuda":
+            of_host = (
+                devices.HostAsCuda if self._settings.host == "cpu" else devices.AcceleratorAsCuda
+            )
+            self._devices = of_host(self._library, self._native)
+            names.fill(native, self._library, self._devices)
+
+    def finish(self, torch):
+        self._native.install(
+            [getattr(torch, name) for name in MADE_FOR_A_DEVICE if hasattr(torch, name)],
+            [getattr(torch, name) for name in MADE_OF_PARTS if hasattr(torch, name)],
+        )
+        self._native.include_this_thread(True)
+        self._follow_threads()
+        remedies.for_any(torch, self._native)
+        distributed.apply(torch, self._native)
+        if self._settings.host != "cuda":
+            self._as_cuda(torch)
+        if self._settings.forces:
+            forced.apply(torch, self._library, self._native, self._settings.host)
+
+    def _as_cuda(self, torch):
+        """For CUDA that is answered by the host or its accelerator."""
+        remedies.for_cuda(torch, self._library, self._native, self._devices)
+        if self._settings.host != "cpu":
+            remedies.for_accelerator(torch)
+        if self._settings.masquerade:
+            masquerade.apply(torch, self._settings.host, self._internal_prefixes)
+        if torch.cuda.is_available():
+            torch.cuda.init()
+
+    def _follow_threads(self):
+        """A thread starts with its own dispatch keys."""
+        include = self._native.include_this_thread
+        bootstrap = threading.Thread._bootstrap_inner
+
+        @functools.wraps(bootstrap)
+        def _bootstrap_inner(self):
+            include(True)
+            bootstrap(self)
+
+        threading.Thread._bootstrap_inner = _bootstrap_inner

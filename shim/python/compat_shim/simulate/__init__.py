@@ -1,0 +1,2 @@
+"""Simulated accelerators in Python: what torch asks beyond dispatcher and hooks. It knows nothing of
+redirection."""

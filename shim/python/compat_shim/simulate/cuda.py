@@ -1,0 +1,151 @@
+"""Simulated CUDA devices as Python sees them: torch's own torch.cuda, over devices that are there."""
+
+import os
+
+from .. import patching, refusal
+from ..cuda import names, python_side
+from ..cuda.devices import Devices, Memory, Model, visible
+
+
+class Cuda:
+    """The steps that make a torch have simulated CUDA devices."""
+
+    def __init__(self, library, simulator, settings):
+        self._library = library
+        self._devices = SimulatedCuda(simulator, settings.devices)
+
+    def prepare(self, native, commit):
+        names.fill(native, self._library, self._devices)
+
+    def finish(self, torch):
+        self._devices.install()
+        python_side.apply(torch, self._library, self._devices)
+        _array_interface(torch, self._library)
+        # Between devices that NCCL does not connect, as where two tensors are on one device.
+        torch.cuda.nccl.is_available = lambda tensors: False
+
+
+def _array_interface(torch, library):
+    """What other libraries' kernels read the address of a CUDA tensor from."""
+    name = "__cuda_array_interface__"
+
+    def refused(original):
+        def interface(self):
+            if self.is_cuda:
+                refusal.refuse(
+                    library,
+                    f"torch.Tensor.{name}",
+                    "the memory of a simulated device is the host's, which no CUDA kernel can read",
+                    "tensor.cpu() has numpy's interface",
+                )
+            return original.fget(self)
+
+        return property(interface)
+
+    patching.patch("torch.Tensor", name, refused)
+
+
+def _begin():
+    """Initialise CUDA at the first question, as torch's C++ side does, or raise its error."""
+    import torch
+
+    torch.cuda._lazy_init()
+
+
+class SimulatedCuda(Devices):
+    """cuda:0 and up, each with memory of its own. They are there from `install` on."""
+
+    where = "cuda:0"
+    total = 16 << 30  # bytes of memory on each
+    model = Model("Simulated CUDA GPU", (8, 0), 108, 0, 164 << 10, 40 << 20)
+
+    def __init__(self, simulator, devices):
+        self._simulator = simulator
+        self._asked = devices
+        self._fractions = {}
+        self._initialized = self._forked = False
+
+    def install(self):
+        """As many as are visible; where none is, CUDA answers that it has no devices."""
+        devices = visible(self._asked)
+        if devices > 0:
+            self._simulator.simulate_cuda(devices)
+        for index in range(devices):
+            self._simulator.set_device_limit(index, self.total)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def holds(self, tensor):
+        return tensor.device.type == "cuda"
+
+    def count(self):
+        return self._simulator.device_count()
+
+    def current(self):
+        _begin()
+        return self._simulator.current_device()
+
+    def check(self, index):
+        if index >= 0:
+            _begin()
+            self._simulator.check_index(index)
+        return index >= 0
+
+    def exchange(self, index):
+        return self._simulator.exchange_device(index) if self.check(index) else -1
+
+    def place(self, index):
+        return f"cuda:{index}" if self.check(index) else None
+
+    def reaches(self, one, other):
+        return self.check(one) and self.check(other) and one != other
+
+    def generators(self):
+        return tuple(self._simulator.default_generators())
+
+    def memory(self, index):
+        bytes, blocks, limit = self._simulator.device_memory(index)
+        free = max(0, min(self.total, limit) - bytes.current)
+        return Memory(bytes, blocks, self.total, free)
+
+    def reset_peak(self, index):
+        self._simulator.reset_device_peak(index)
+
+    def reset_accumulated(self, index):
+        self._simulator.reset_device_accumulated(index)
+
+    def stream(self, index):
+        return self._simulator.current_stream(index)
+
+    def set_stream(self, index, stream):
+        self._simulator.exchange_device(index)
+        self._simulator.exchange_stream(index, stream)
+
+    def initialized(self):
+        self._initialized = True
+
+    def in_bad_fork(self):
+        return self._forked
+
+    def functions(self):
+        """What has an effect on devices with memory of their own, and none on the host."""
+        return {
+            "_cuda_getMemoryFraction": self._fraction,
+            "_cuda_setMemoryFraction": self._set_fraction,
+        }
+
+    def _fraction(self, index):
+        self.check(index)
+        return self._fractions.get(index, 1.0)
+
+    def _set_fraction(self, fraction, index):
+        self.check(index)
+        self._fractions[index] = fraction
+        self._simulator.set_device_limit(index, int(self.total * fraction))
+
+    def _after_fork(self):
+        """A CUDA context does not survive a fork: the child's first use raises torch's own error.
+        """
+        if self._initialized:
+            self._forked = True
+            self._simulator.needs_init_again()

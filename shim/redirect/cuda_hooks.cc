@@ -1,0 +1,73 @@
+// The CUDA hooks of the pretended CUDA device.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+
+#include "redirect/cuda.h"
+#include "redirect/state.h"
+#include "runtime/hooks.h"
+
+namespace compat::shim {
+namespace {
+
+OpId generator_symbol = 0;
+
+// One device, cuda:0. Its tensors are on the CPU.
+class HostHooks : public CudaHooks {
+  public:
+    int getNumGPUs() const override { return 1; }
+    c10::DeviceIndex deviceCount() const override { return 1; }
+    c10::DeviceIndex getCurrentDevice() const override { return 0; }
+    void setCurrentDevice(c10::DeviceIndex) const override {}
+    c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return 0; }
+    std::string showConfig() const override { return "CUDA answered by compat_shim\n"; }
+
+    const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+        return default_cuda_generator();
+    }
+    at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+        (void)redirect(generator_symbol, {c10::kCUDA, index});
+        return at::detail::createCPUGenerator();
+    }
+};
+
+// On a host with an accelerator. torch accepts no second one, so it must find no CUDA.
+class AcceleratorHooks final : public HostHooks {
+  public:
+    bool isBuilt() const override { return false; }
+    bool isAvailable() const override { return false; }
+    bool hasCUDA() const override { return false; }
+
+    const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+        return host().getDefaultGenerator(0);
+    }
+    at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+        const c10::Device device = redirect(generator_symbol, {c10::kCUDA, index});
+        return device.is_cpu() ? at::detail::createCPUGenerator()
+                               : host().getNewGenerator(device.index());
+    }
+
+  private:
+    static const at::AcceleratorHooksInterface& host() {
+        return at::globalContext().getAcceleratorHooksInterface(host_type());
+    }
+};
+
+}  // namespace
+
+void install_hooks() {
+    generator_symbol = Recorder::instance().op_id("torch.Generator");
+    const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
+    if (host_type() == c10::kCPU)
+        replace_hooks<HostHooks>(hooks);
+    else
+        replace_hooks<AcceleratorHooks>(hooks);
+}
+
+void install_cuda() {
+    install_guard();
+    if (host_type() == c10::kCPU) install_allocator();
+    install_pinned(c10::kCUDA);
+    install_hooks();
+}
+
+}  // namespace compat::shim

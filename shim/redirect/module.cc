@@ -1,0 +1,139 @@
+// The Python module _compat_redirect: redirection of requests. Nothing is decided here.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/Generator.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "redirect/accelerator.h"
+#include "redirect/autocast.h"
+#include "redirect/cuda.h"
+#include "redirect/fallbacks.h"
+#include "redirect/force.h"
+#include "redirect/out_check.h"
+#include "redirect/override.h"
+#include "redirect/registration.h"
+#include "redirect/state.h"
+#include "runtime/drawing.h"
+#include "runtime/imports.h"
+#include "runtime/streams.h"
+
+namespace py = pybind11;
+
+namespace compat::shim {
+namespace {
+
+const c10::Device kPretended{c10::kCUDA, 0};
+
+// A backend outside torch gives its device a name later than we are configured.
+c10::DeviceType type_named(const std::string& host) {
+    try {
+        return c10::Device(host).type();
+    } catch (const c10::Error&) {
+        return c10::kPrivateUse1;
+    }
+}
+
+// `host`: a type of device.
+void configure(const std::string& host, const std::string& mode) {
+    const auto parsed_mode = parse_mode(mode);
+    if (!parsed_mode) throw py::value_error("the mode is missing or full, not " + mode);
+    set_settings({parse_host(host).value_or(Host::accelerator), *parsed_mode, type_named(host)});
+}
+
+std::string redirect_by_name(const std::string& symbol, const std::string& device) {
+    return redirect(Recorder::instance().op_id(symbol), c10::Device(device)).str();
+}
+
+void set_host_callers(const std::vector<std::pair<std::string, std::string>>& callers) {
+    std::vector<Recorder::Caller> all;
+    for (const auto& [file, function] : callers) all.push_back({file, function});
+    Recorder::instance().set_host_callers(std::move(all));
+}
+
+std::vector<PyObject*> borrowed(const std::vector<py::object>& objects) {
+    std::vector<PyObject*> result;
+    for (const auto& object : objects) result.push_back(object.ptr());
+    return result;
+}
+
+// A second installation would find our own functions in the tables.
+void install_imports() {
+    static bool done = false;
+    if (std::exchange(done, true)) return;
+    const auto [parser, printer] = override_imports();
+    const std::array imports{parser, printer, out_check_import()};
+    const auto replaced = replace_imports(imports);
+    const bool drawing = install_drawing();
+#ifdef __ELF__
+    for (std::size_t i = 0; i < imports.size(); ++i)
+        if (replaced[i] == 0 || !drawing)
+            throw py::import_error(
+                "the shim does not know this build of torch: no library imports " +
+                std::string(imports[i].symbol) + "; run without the shim");
+#endif
+}
+
+void install(const std::vector<py::object>& types, const std::vector<py::object>& functions) {
+    if (host_type() != c10::kCUDA) install_cuda();
+    install_override(borrowed(types), borrowed(functions));
+    install_imports();
+    register_kernels();
+    count_fallbacks();
+}
+
+// cuda:0's default generator as torch.Generator; always the same object, like torch's own default
+// generators.
+py::object default_generator() {
+    static PyObject* generator = THPGenerator_initDefaultGenerator(default_cuda_generator());
+    return py::reinterpret_borrow<py::object>(generator);
+}
+
+// By the type of device, as record.py writes them.
+py::dict take_kernel_counts() {
+    py::dict counts;
+    if (const auto allocations = take_accelerator_allocations())
+        counts[c10::DeviceTypeName(host_type(), true).c_str()] = *allocations;
+    return counts;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_compat_redirect, module) {
+    module.def("configure", &configure, py::arg("host"), py::arg("mode"));
+    module.def("set_host_callers", &set_host_callers, py::arg("callers"));
+    module.def("install", &install, py::arg("types"), py::arg("functions"));
+    module.def("host", [] { return c10::DeviceTypeName(host_type(), true); });
+    module.def("register_autocast", &register_autocast);
+    module.def("include_this_thread", &include_this_thread, py::arg("included"));
+    module.def("this_thread_included", &this_thread_included);
+
+    module.def("redirect", &redirect_by_name, py::arg("symbol"), py::arg("device"));
+    module.def(
+        "force",
+        [](const std::string& symbol) { return force(Recorder::instance().op_id(symbol)).str(); },
+        py::arg("symbol"));
+
+    // Of the pretended cuda:0.
+    module.def("current_stream", [] { return current_stream(kPretended); });
+    module.def(
+        "exchange_stream", [](c10::StreamId stream) { return exchange_stream(kPretended, stream); },
+        py::arg("stream"));
+    module.def("default_generator", &default_generator);
+    // As its own module has it.
+    module.def("accelerator_generator", [] {
+        return py::reinterpret_steal<py::object>(THPGenerator_Wrap(accelerator_generator()));
+    });
+    module.def("take_kernel_counts", &take_kernel_counts);
+    module.def("tensor_memory", [] {
+        const TensorMemory memory = tensor_memory();
+        return py::make_tuple(memory.bytes, memory.blocks);
+    });
+    module.def("reset_peak_memory", &reset_peak_memory);
+    module.def("reset_accumulated_memory", &reset_accumulated_memory);
+}
+
+}  // namespace compat::shim

@@ -1,0 +1,119 @@
+// The Python module _compat_shim: the record, streams, and memory of the host. The modules that
+// redirect (redirect/module.cc) and simulate (simulate/module.cc) are beside it and use it.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "record/recorder.h"
+#include "runtime/host_memory.h"
+#include "runtime/pinned.h"
+#include "runtime/streams.h"
+
+namespace py = pybind11;
+
+namespace compat::shim {
+namespace {
+
+// Read from the file's bytes before it is loaded (compat_shim/library.py): a library for another
+// torch must not even run its constructors. `used` keeps it in.
+[[gnu::used]] constexpr char kBuiltFor[] =
+    "compat_shim built for {torch=" COMPAT_SHIM_TORCH_VERSION ";git=" COMPAT_SHIM_TORCH_GIT
+    ";python=" COMPAT_SHIM_PYTHON_ABI "}";
+
+constexpr std::array<std::string_view, 4> kLogLevels{"DEBUG", "INFO", "WARNING", "ERROR"};
+
+template <class Enum, std::size_t N>
+Enum named(const std::array<std::string_view, N>& names, std::string_view name) {
+    for (std::size_t i = 0; i < N; ++i)
+        if (names[i] == name) return static_cast<Enum>(i);
+    throw py::value_error("unknown word: " + std::string(name));
+}
+
+void note(const std::string& kind, const std::string& symbol) {
+    auto& recorder = Recorder::instance();
+    recorder.note({recorder.op_id(symbol), named<EventKind>(kEventKinds, kind), {}, {}});
+}
+
+void bind_record(py::module_& module) {
+    module.def(
+        "configure",
+        [](std::vector<std::string> internal_prefixes, const std::string& log_level) {
+            Recorder::instance().configure(std::move(internal_prefixes),
+                                           named<LogLevel>(kLogLevels, log_level));
+        },
+        py::arg("internal_prefixes"), py::arg("log_level"));
+    module.def("note", &note, py::arg("kind"), py::arg("symbol"));
+
+    // (kind, op, from, to, file, line, count); an empty string means none.
+    py::class_<SiteRow>(module, "SiteRow")
+        .def_readonly("kind", &SiteRow::kind)
+        .def_readonly("op", &SiteRow::op)
+        .def_readonly("from_", &SiteRow::from)
+        .def_readonly("to", &SiteRow::to)
+        .def_readonly("file", &SiteRow::file)
+        .def_readonly("line", &SiteRow::line)
+        .def_readonly("count", &SiteRow::count);
+    module.def(
+        "call_after_new_sites",
+        [](const py::object& hook) { Recorder::instance().call_after_new_sites(hook.ptr()); },
+        py::arg("hook"));
+    module.def("rows", [] { return Recorder::instance().rows(); });
+    // Filled into the caller's list, so that a signal handler never runs while the rows belong to
+    // nobody.
+    module.def(
+        "take_rows",
+        [](py::list& into) {
+            for (auto& row : Recorder::instance().take()) into.append(std::move(row));
+        },
+        py::arg("into"));
+    module.def("clear_rows", [] { Recorder::instance().clear(); });
+    module.def("site_count", [] { return Recorder::instance().size(); });
+}
+
+void bind_streams(py::module_& module) {
+    module.def("new_stream", &new_stream, py::arg("priority"));
+    module.def("stream_priority", &stream_priority, py::arg("stream"));
+    module.def("is_stream", &is_stream, py::arg("stream"));
+    // Keyed by torch.Event.event_id, for recorded events.
+    module.def(
+        "elapsed_ms",
+        [](std::uintptr_t from, std::uintptr_t to) {
+            return elapsed_ms(reinterpret_cast<const void*>(from),
+                              reinterpret_cast<const void*>(to));
+        },
+        py::arg("from"), py::arg("to"));
+}
+
+void bind_memory(py::module_& module) {
+    py::class_<Figure>(module, "Figure")
+        .def_readonly("current", &Figure::current)
+        .def_readonly("peak", &Figure::peak)
+        .def_readonly("allocated", &Figure::allocated)
+        .def_readonly("freed", &Figure::freed);
+    module.def("host_memory", [] {
+        const HostMemory memory = host_memory();
+        return py::make_tuple(memory.free, memory.total);
+    });
+    module.def("pinned_memory", [] {
+        const PinnedFigures figures = pinned_figures();
+        return py::make_tuple(figures.bytes, figures.blocks);
+    });
+    module.def("reset_peak_pinned", &reset_peak_pinned);
+    module.def("reset_accumulated_pinned", &reset_accumulated_pinned);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_compat_shim, module) {
+    module.attr("built_for") = kBuiltFor;
+    bind_record(module);
+    bind_streams(module);
+    bind_memory(module);
+}
+
+}  // namespace compat::shim

@@ -1,0 +1,99 @@
+// The Python module _compat_simulate: a simulated accelerator.
+#include <ATen/ATen.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/utils/device_lazy_init.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/streams.h"
+#include "simulate/accelerator.h"
+#include "simulate/generator.h"
+#include "simulate/kernel.h"
+#include "simulate/memory.h"
+#include "simulate/mps.h"
+
+namespace py = pybind11;
+
+namespace compat::shim::simulate {
+namespace {
+
+// Autograd's threads release their Python objects after the program has its results. A thread that
+// waits for the GIL while Python ends takes the process down. So we send work through each thread
+// and wait until it has come back.
+void wait_for_autograd() {
+    for (int i = 0; i < device_count(); ++i) {
+        const auto options = at::TensorOptions().device(accelerator().device(i));
+        at::ones({1}, options).requires_grad_().sum().backward();
+    }
+}
+
+py::list default_generators() {
+    static auto* kept = new std::vector<PyObject*>();
+    for (int i = static_cast<int>(kept->size()); i < device_count(); ++i)
+        kept->push_back(THPGenerator_initDefaultGenerator(default_generator(i)));
+    py::list generators;
+    for (PyObject* each : *kept) generators.append(py::reinterpret_borrow<py::object>(each));
+    return generators;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_compat_simulate, module) {
+    module.def(
+        "simulate_mps",
+        [](bool fallback, std::string commit, unsigned macos_major, unsigned macos_minor) {
+            set_mps_answers({fallback, std::move(commit), macos_major, macos_minor});
+            install(mps(), 1);
+        },
+        py::arg("fallback"), py::arg("commit"), py::arg("macos_major"), py::arg("macos_minor"));
+    module.def(
+        "simulate_cuda", [](int devices) { install(cuda(), devices); }, py::arg("devices"));
+    module.def("simulated", []() -> py::object {
+        if (!installed()) return py::none();
+        return py::str(c10::DeviceTypeName(installed()->type(), true));
+    });
+    // By device type; empty if none is simulated.
+    module.def("take_kernel_counts", [] {
+        py::dict counts;
+        if (installed())
+            counts[c10::DeviceTypeName(installed()->type(), true).c_str()] = take_kernel_count();
+        return counts;
+    });
+    module.def("wait_for_autograd", &wait_for_autograd, py::call_guard<py::gil_scoped_release>());
+
+    module.def("device_count", &device_count);
+    module.def("current_device", &current_device);
+    module.def("exchange_device", torch::wrap_pybind_function(&exchange_device), py::arg("index"));
+    module.def("check_index", torch::wrap_pybind_function(&check_index), py::arg("index"));
+    module.def("default_generators", &default_generators);
+    module.def(
+        "current_stream", [](int device) { return current_stream(accelerator().device(device)); },
+        py::arg("device"));
+    module.def(
+        "exchange_stream",
+        [](int device, c10::StreamId stream) {
+            return exchange_stream(accelerator().device(device), stream);
+        },
+        py::arg("device"), py::arg("stream"));
+    module.def("needs_init_again",
+               [] { torch::utils::set_requires_device_init(accelerator().type(), true); });
+
+    module.def(
+        "device_memory",
+        [](int device) {
+            check_index(device);
+            const DeviceFigures figures = device_figures(device);
+            return py::make_tuple(figures.bytes, figures.blocks, figures.limit);
+        },
+        py::arg("device"));
+    module.def("reset_device_peak", &reset_device_peak, py::arg("device"));
+    module.def("reset_device_accumulated", &reset_device_accumulated, py::arg("device"));
+    module.def("set_device_limit", &set_device_limit, py::arg("device"), py::arg("bytes"));
+}
+
+}  // namespace compat::shim::simulate

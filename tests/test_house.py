@@ -1,4 +1,6 @@
 """Tests the invariants of docs/ARCHITECTURE.md and of the documents."""
+import ast
+import graphlib
 import json
 import os
 import pathlib
@@ -190,6 +192,50 @@ def test_a_library_links_and_includes_only_along_its_arrows(folder):
                          for path in [path.rstrip("/") + "/x"]}
     allowed = {room[name] for name in ARROWS[folder]} | {folder}
     assert included <= allowed
+
+
+# What a folder of the shim may include of its others (docs/design/shim.md).
+SHIM_ARROWS = {
+    "policy": set(), "runtime": set(), "record": {"runtime"}, "devices": set(),
+    "redirect": {"policy", "runtime", "record"}, "simulate": {"runtime", "record"},
+}
+# What a package of shim/python/compat_shim may import of its others.
+SHIM_PACKAGE_ARROWS = {"cuda": set(), "redirect": {"cuda"}, "simulate": {"cuda"}}
+
+
+def test_the_parts_of_the_shim_include_only_along_their_arrows():
+    folders = {p.name for p in (ROOT / "shim").iterdir() if any(p.glob("*.cc"))}
+    assert folders == set(SHIM_ARROWS)
+    for folder, arrows in SHIM_ARROWS.items():
+        for source in (ROOT / "shim" / folder).iterdir():
+            if source.suffix in (".h", ".cc"):
+                included = set(re.findall(r'#include "(\w+)/', source.read_text()))
+                assert included <= arrows | {folder}, source
+
+
+def imported_by(source, package):
+    """Dotted names of the modules of `package` that a file of it imports, anywhere in it."""
+    folder = source.relative_to(package).parent.parts
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = folder[: len(folder) - node.level + 1] + tuple((node.module or "").split("."))
+            base = tuple(part for part in base if part)
+            for name in node.names:
+                for path in (base + (name.name,), base):
+                    if package.joinpath(*path).with_suffix(".py").is_file() and path:
+                        yield ".".join(path)
+                        break
+
+
+def test_the_shims_python_has_arrows_and_no_cycle():
+    package = ROOT / "shim/python/compat_shim"
+    graph = {".".join(p.relative_to(package).with_suffix("").parts): set(imported_by(p, package)) for p in package.rglob("*.py")}
+    assert len(graph) > 25 and "cuda.tables" in graph["activation"]
+    for module, imported in graph.items():
+        folder = module.rpartition(".")[0]
+        others = {name.rpartition(".")[0] for name in imported} - {"", folder}
+        assert others <= SHIM_PACKAGE_ARROWS.get(folder, set(SHIM_PACKAGE_ARROWS)), module
+    graphlib.TopologicalSorter(graph).prepare()  # raises for a cycle
 
 
 @pytest.mark.parametrize("folder", ["runner/" + name for name in ("cli", "run", "display", "archive", "config")])

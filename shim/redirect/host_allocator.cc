@@ -9,6 +9,7 @@
 
 #include "redirect/cuda.h"
 #include "runtime/device_stats.h"
+#include "runtime/pinned.h"
 #include "runtime/host_memory.h"
 
 namespace compat::shim {
@@ -113,7 +114,7 @@ bool made_as_cuda(const at::TensorBase& tensor) noexcept {
 
 void install_allocator() {
     static auto* cuda = new CudaAllocator();
-    c10::SetAllocator(c10::kCUDA, cuda);
+    c10::SetAllocator(c10::kCUDA, cuda, kHighestPriority);
     static auto* counting = new CountingAllocator();  // for the life of the process
     c10::SetCPUAllocator(counting);
 }

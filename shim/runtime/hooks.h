@@ -47,6 +47,9 @@ class CudaHooks : public at::CUDAHooksInterface {
     bool hasCuSOLVER() const override { return true; }
     bool hasCuBLASLt() const override { return true; }
 
+    long versionCuDNN() const override { return kCudnnVersion; }
+    long versionRuntimeCuDNN() const { return kCudnnVersion; }
+
     // Nothing is cached; only the cache size is stored and returned.
     int64_t cuFFTGetPlanCacheMaxSize(c10::DeviceIndex) const override { return plan_cache_size; }
     void cuFFTSetPlanCacheMaxSize(c10::DeviceIndex, int64_t size) const override {
@@ -59,6 +62,7 @@ class CudaHooks : public at::CUDAHooksInterface {
     bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
 
   private:
+    static constexpr long kCudnnVersion = 91002;  // as in compat_shim/cuda/tables.py
     static inline std::atomic<std::int64_t> plan_cache_size{4096};  // CUDA's default since 10.0
 };
 

@@ -104,6 +104,6 @@ bool is_pinned(const void* pointer) {
     return state.live.count(pointer) > 0;
 }
 
-void install_pinned(c10::DeviceType type) { at::setHostAllocator(type, allocator()); }
+void install_pinned(c10::DeviceType type) { at::setHostAllocator(type, allocator(), kHighestPriority); }
 
 }  // namespace compat::shim

@@ -20,6 +20,9 @@ struct PinnedFigures {
 COMPAT_EXPORT void reset_peak_pinned();
 COMPAT_EXPORT void reset_accumulated_pinned();
 
+// In a build of torch with such devices, whose own allocators have a priority, too.
+inline constexpr std::uint8_t kHighestPriority = 255;
+
 // Makes it torch's pinned memory for a type of device, for the life of the process.
 COMPAT_EXPORT void install_pinned(c10::DeviceType type);
 

@@ -50,7 +50,7 @@ void install(const Accelerator& accelerator, int count) {
     const auto& keys = accelerator.keys();
     const Silence silence;
     if (accelerator.type() != c10::kCUDA) hide_cuda();
-    c10::SetAllocator(accelerator.type(), &allocator());
+    c10::SetAllocator(accelerator.type(), &allocator(), kHighestPriority);
     Guard::install(new SimulatedGuard());
     install_drawing();
     accelerator.install_hooks();

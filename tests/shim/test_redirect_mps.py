@@ -99,6 +99,21 @@ print(json.dumps([
     assert ordinal[0] == "AcceleratorError"
 
 
+def test_fallbacks_to_the_cpu_are_counted_where_they_are_called(on_mps):
+    ran = on_mps(
+        """
+x = torch.eye(3, device="cuda")
+for _ in range(3): values = torch.linalg.eigvalsh(x)
+print(json.dumps([values.is_cuda, values.tolist()]))
+""",
+        PYTORCH_ENABLE_MPS_FALLBACK="1",
+    )
+    assert ran.answer == [True, [1, 1, 1]]
+    (event,) = ran.devices(kind="fallback")
+    assert (event["op"], event["line"], event["count"]) == ("aten::_linalg_eigh.eigenvalues", 9, 3)
+    assert (event["from"], event["to"]) == ("mps:0", "cpu")
+
+
 def test_torch_cuda_describes_the_mps_device(on_mps):
     ran = on_mps(
         """

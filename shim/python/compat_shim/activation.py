@@ -70,11 +70,16 @@ def _finish(torch):
 
 def _check_backend(torch):
     """A backend outside torch registers its device while torch is imported, and `prepare` is before
-    that: it is redirected to where its name was given."""
+    that: requests go there if its name was given."""
     name = torch._C._get_privateuse1_backend_name()
     registered = name if name != "privateuseone" else None
     if _settings.host not in ("cpu", "cuda", "mps", "xpu", registered):
         raise ImportError(f"TORCHDEVICE_HOST={_settings.host}: torch has no such device")
+    if registered and _settings.host == registered:
+        try:
+            torch.Generator(device=registered)
+        except RuntimeError as error:
+            raise ImportError(f"TORCHDEVICE_HOST={registered}: {error}") from None
     if registered and _settings.host == "cpu":
         appending.say(
             f"compat_shim: requests end on the CPU; TORCHDEVICE_HOST={registered} redirects them to "

@@ -1,0 +1,128 @@
+"""Tests which device requests end on, by what torch reaches, and what a program is told of it."""
+
+import sys
+import types
+
+import pytest
+
+from conftest import SHIM
+
+sys.path.insert(0, str(SHIM / "python"))
+from compat_shim import hosts, summary  # noqa: E402
+
+CUDA = {"_cuda_getDeviceCount": lambda: pytest.fail("a driver was asked")}
+MPS = {"_has_mps": True, "_mps_is_available": lambda: True}
+XPU = {"_xpu_getDeviceCount": lambda: 1}
+
+
+@pytest.mark.parametrize(
+    "native, files, visible, host",
+    [
+        ({}, [], None, "cpu"),
+        ({}, ["nvidia0"], None, "cpu"),
+        (CUDA, [], None, "cpu"),
+        (CUDA, ["nvidia0", "nvidia1"], None, "cuda"),
+        (CUDA, ["nvidia0"], "0", "cuda"),
+        (CUDA, ["nvidia0"], "", "cpu"),
+        (CUDA, ["nvidia0"], "-1", "cpu"),
+        (CUDA, ["nvidiactl"], None, "cpu"),
+        (MPS, [], None, "mps"),
+        ({**MPS, "_mps_is_available": lambda: False}, [], None, "cpu"),
+        (XPU, [], None, "xpu"),
+        ({"_xpu_getDeviceCount": lambda: 0}, [], None, "cpu"),
+    ],
+)
+def test_the_host_is_what_torch_reaches(native, files, visible, host, tmp_path, monkeypatch):
+    for name in files:
+        (tmp_path / name).touch()
+    monkeypatch.setattr(hosts, "_DEVICE_FILES", (str(tmp_path / "nvidia[0-9]*"),))
+    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert hosts.found(types.SimpleNamespace(**native)) == host
+
+
+def test_a_backend_outside_torch_is_redirected_to_by_its_name(child):
+    """The device of a backend that has a name and no kernels, as torch itself lets one register."""
+    ran = child(
+        """
+import json, torch
+torch.utils.rename_privateuse1_backend("npu")
+import TorchDevice
+try: torch.ones(2, device="cuda:3")
+except Exception as error: print(json.dumps([str(error), str(TorchDevice.get_default_device())]))
+""",
+        env={"TORCHDEVICE_HOST": "npu", "PYTHONPATH": str(SHIM / "python")},
+    )
+    message, default = ran.answer
+    assert "'npu'" in message.lower() or "privateuse" in message.lower()
+    assert default == "npu"
+    assert [(e["from"], e["to"]) for e in ran.devices(op="aten::ones")] == [("cuda:3", "npu:0")]
+
+
+def test_a_backend_that_is_not_named_is_pointed_out(child):
+    ran = child(
+        """
+import json, torch
+torch.utils.rename_privateuse1_backend("npu")
+import TorchDevice
+print(json.dumps(str(torch.ones(2, device="cuda").device)))
+""",
+        env={"PYTHONPATH": str(SHIM / "python")},
+    )
+    assert ran.answer == "cpu"
+    assert "TORCHDEVICE_HOST=npu redirects them to the backend npu" in ran.stderr
+
+
+def test_torch_mps_answers_on_a_host_without_mps(child):
+    ran = child(
+        """
+import json, torch
+x = torch.ones(256, device="mps")
+start, end = torch.mps.Event(enable_timing=True), torch.mps.Event(enable_timing=True)
+start.record(); torch.mps.synchronize(); torch.mps.empty_cache(); end.record(); end.synchronize()
+torch.mps.manual_seed(3); a = torch.mps.get_rng_state(); torch.mps.set_rng_state(a)
+torch.mps.set_per_process_memory_fraction(0.5)
+print(json.dumps([
+    str(x.device), torch.backends.mps.is_available(), torch.mps.device_count(),
+    torch.mps.current_allocated_memory() >= 1024, torch.mps.driver_allocated_memory() >= 1024,
+    torch.mps.recommended_max_memory() > 1 << 20, start.elapsed_time(end) >= 0, end.query()]))
+"""
+    )
+    assert ran.answer == ["cpu", False, 0, True, True, True, True, True]
+    (synchronize,) = ran.devices(op="torch.mps.synchronize")
+    assert (synchronize["kind"], synchronize["from"], synchronize["to"]) == ("redirect", "mps", "cpu")
+
+
+PROGRAM = """
+import subprocess, sys, torch
+def ones(): return torch.ones(2, device="cuda")
+for _ in range(3): ones()
+torch.zeros(2, device="cuda")
+try: torch.cuda.CUDAGraph()
+except NotImplementedError: pass
+if len(sys.argv) == 1: subprocess.run([sys.executable, __file__, "child"], check=True)
+"""
+LINE = (
+    "compat_shim: 4 requests redirected at 2 places, 1 call refused at 1 place; "
+    "TORCHDEVICE_RECORD=FILE writes them down"
+)
+
+
+@pytest.mark.parametrize(
+    "env, lines",
+    [
+        ({}, [LINE]),
+        ({"TORCHDEVICE_SUMMARY": "off"}, []),
+        ({"TORCHDEVICE_RECORD": "record.jsonl"}, []),
+    ],
+)
+def test_a_program_ends_with_one_line_where_nobody_else_reports(child, env, lines):
+    ran = child(PROGRAM, env={"TORCHDEVICE_RECORD": None, **env})
+    assert ran.returncode == 0
+    assert [line for line in ran.stderr.splitlines() if "compat_shim" in line] == lines
+
+
+def test_the_line_of_a_program_that_asked_for_nothing():
+    assert summary.line([]) == "no request was redirected"

@@ -99,7 +99,7 @@ inline constexpr std::array<SettingRow, 21> kSettings{{
      "tensors on MPS report themselves as CUDA tensors"},
     {Setting::simulate, "simulated device", Type::words, "off|mps|cuda", 0, 0, "off", "",
      "--simulate", "COMPAT_SIMULATE", "", "simulate",
-     "simulate an accelerator with a CPU build of torch"},
+     "simulate an accelerator that this host lacks"},
     {Setting::fallback, "fallback", Type::on_off, "on|off", 0, 0, "on", "",
      "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled", "fallback",
      "run operators that MPS lacks on the CPU (sets PYTORCH_ENABLE_MPS_FALLBACK)"},

@@ -31,7 +31,7 @@ class Cache {
                                                      const std::filesystem::path& log)>;
     struct Entry {
         std::filesystem::path folder;
-        std::string note;      // what `make` returned
+        std::string note;   // what `make` returned
         bool made = false;  // by this call
     };
 

@@ -22,10 +22,9 @@ namespace {
 bool is_built_from(const fs::path& file, const fs::path& folder) {
     static constexpr std::array<std::string_view, 4> kExtensions{".cc", ".h", ".py", ".json"};
     const fs::path below = file.lexically_relative(folder);
-    return *below.begin() != "python" &&
-           (below.filename() == "CMakeLists.txt" ||
-            std::find(kExtensions.begin(), kExtensions.end(), below.extension()) !=
-                kExtensions.end());
+    return *below.begin() != "python" && (below.filename() == "CMakeLists.txt" ||
+                                          std::find(kExtensions.begin(), kExtensions.end(),
+                                                    below.extension()) != kExtensions.end());
 }
 
 // A hash of the names and contents of all sources: a changed shim is rebuilt.

@@ -159,7 +159,7 @@ from concurrent.futures import ThreadPoolExecutor
 made = []
 def ask():
     where = torch.zeros(2, device="cuda").device.type
-    made.append([where, state.library.this_thread_included()])
+    made.append([where, state.redirection.this_thread_included()])
 thread = threading.Thread(target=ask); thread.start(); thread.join()
 with ThreadPoolExecutor(2) as pool: list(pool.map(lambda _: ask(), range(3)))
 done = threading.Event(); _thread.start_new_thread(lambda: (ask(), done.set()), ()); done.wait(20)

@@ -124,14 +124,17 @@ void ask_memory(DeviceCapabilities& found, at::Device device) {
             *found.memory_total - static_cast<std::int64_t>(hooks.getDriverAllocatedMemory());
         return;
     }
+#ifdef COMPAT_TORCH_HAS_DEVICE_ALLOCATOR
     try {
-        const auto [free, total] =
-            at::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
+        auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
+        if (!allocator) return;
+        const auto [free, total] = allocator->getMemoryInfo(device.index());
         found.memory_free = static_cast<std::int64_t>(free);
         found.memory_total = static_cast<std::int64_t>(total);
     } catch (const c10::Error&) {
         // A backend may not implement this.
     }
+#endif
 }
 
 DeviceCapabilities accelerator(at::Device device) {

@@ -8,6 +8,7 @@
 #endif
 
 #include "redirect/cuda.h"
+#include "runtime/device_allocator.h"
 #include "runtime/device_stats.h"
 #include "runtime/pinned.h"
 #include "runtime/host_memory.h"
@@ -67,7 +68,7 @@ class CountingAllocator final : public c10::Allocator {
     }
 };
 
-class CudaAllocator final : public c10::DeviceAllocator {
+class CudaAllocator final : public DeviceAllocator {
   public:
     c10::DataPtr allocate(std::size_t count) override {
         const AsCuda scope;
@@ -78,7 +79,7 @@ class CudaAllocator final : public c10::DeviceAllocator {
         default_copy_data(to, from, count);
     }
     bool initialized() override { return true; }
-    void emptyCache(c10::MempoolId_t) override {}
+    void emptyCache(MempoolId) override {}
     void recordStream(const c10::DataPtr&, c10::Stream) override {}
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
         return device_stats(bytes.figure(), blocks.figure());

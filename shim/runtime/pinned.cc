@@ -44,6 +44,20 @@ void fill(c10::CachingAllocator::Stat& stat, const Figure& figure) {
     stat.freed = figure.freed;
 }
 
+// torch 2.9 renamed some members.
+template <class Stats>
+void fill_stats(Stats& stats, const PinnedFigures& figures) {
+    if constexpr (requires { stats.active_requests; }) {
+        for (auto* stat : {&stats.allocations, &stats.active_requests}) fill(*stat, figures.blocks);
+        for (auto* stat : {&stats.allocated_bytes, &stats.active_bytes}) fill(*stat, figures.bytes);
+    } else {
+        fill(stats.allocation, figures.blocks);
+        fill(stats.allocated_bytes, figures.bytes);
+    }
+    stats.num_host_alloc = figures.blocks.allocated;
+    stats.num_host_free = figures.blocks.freed;
+}
+
 class PinnedAllocator final : public at::HostAllocator {
   public:
     c10::DataPtr allocate(std::size_t count) override {
@@ -67,10 +81,7 @@ class PinnedAllocator final : public at::HostAllocator {
     at::HostStats get_stats() override {
         const PinnedFigures figures = pinned_figures();
         at::HostStats stats;
-        for (auto* stat : {&stats.allocations, &stats.active_requests}) fill(*stat, figures.blocks);
-        for (auto* stat : {&stats.allocated_bytes, &stats.active_bytes}) fill(*stat, figures.bytes);
-        stats.num_host_alloc = figures.blocks.allocated;
-        stats.num_host_free = figures.blocks.freed;
+        fill_stats(stats, figures);
         return stats;
     }
     void reset_accumulated_stats() override { reset_accumulated_pinned(); }
@@ -104,6 +115,8 @@ bool is_pinned(const void* pointer) {
     return state.live.count(pointer) > 0;
 }
 
-void install_pinned(c10::DeviceType type) { at::setHostAllocator(type, allocator(), kHighestPriority); }
+void install_pinned(c10::DeviceType type) {
+    at::setHostAllocator(type, allocator(), kHighestPriority);
+}
 
 }  // namespace compat::shim

@@ -61,7 +61,7 @@ void check_limit(std::int64_t wanted, int index) {
         accelerator().out_of_memory(accelerator().device(index), wanted, limit, taken);
 }
 
-class Allocator final : public c10::DeviceAllocator {
+class Allocator final : public DeviceAllocator {
   public:
     c10::DataPtr allocate(std::size_t bytes) override {
         const int index = current_device();
@@ -79,7 +79,7 @@ class Allocator final : public c10::DeviceAllocator {
         default_copy_data(to, from, bytes);
     }
     bool initialized() override { return true; }
-    void emptyCache(c10::MempoolId_t) override {}
+    void emptyCache(MempoolId) override {}
     void recordStream(const c10::DataPtr&, c10::Stream) override {}
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
         const DeviceFigures figures = device_figures(index);
@@ -96,7 +96,7 @@ class Allocator final : public c10::DeviceAllocator {
 
 }  // namespace
 
-c10::DeviceAllocator& allocator() noexcept {
+DeviceAllocator& allocator() noexcept {
     static auto* instance = new Allocator();
     return *instance;
 }

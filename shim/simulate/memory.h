@@ -2,14 +2,14 @@
 // adopted without a copy.
 #pragma once
 
-#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Storage.h>
 
 #include "runtime/counter.h"
+#include "runtime/device_allocator.h"
 
 namespace compat::shim::simulate {
 
-[[nodiscard]] c10::DeviceAllocator& allocator() noexcept;
+[[nodiscard]] DeviceAllocator& allocator() noexcept;
 
 // A storage on `device` over the memory of `host`, which it keeps alive.
 [[nodiscard]] c10::Storage adopt(const c10::Storage& host, c10::Device device);

@@ -160,7 +160,7 @@ class MpsHooks final : public at::MPSHooksInterface {
     std::size_t getRecommendedMaxMemory() const override {
         return static_cast<std::size_t>(host_memory().total);
     }
-    std::size_t getMaxBufferLength() const override { return getRecommendedMaxMemory(); }
+    std::size_t getMaxBufferLength() const { return getRecommendedMaxMemory(); }
     void profilerStartTrace(const std::string&, bool) const override {}
     void profilerStopTrace() const override {}
 
@@ -237,7 +237,10 @@ class Mps final : public Accelerator {
         else
             any->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
     }
-    void install_hooks() const override { replace_hooks<MpsHooks>(at::detail::getMPSHooks()); }
+    void install_hooks() const override {
+        replace_hooks<MpsHooks>(at::detail::getMPSHooks());
+        install_pinned(c10::kMPS);
+    }
 };
 
 }  // namespace

@@ -20,8 +20,6 @@
 namespace at::native {
 TORCH_API Tensor view(const Tensor&, IntArrayRef);
 TORCH_API Tensor _reshape_alias(const Tensor&, IntArrayRef, IntArrayRef);
-TORCH_API Tensor as_strided_tensorimpl(const Tensor&, IntArrayRef, IntArrayRef,
-                                       std::optional<int64_t>);
 TORCH_API Tensor unfold(const Tensor&, int64_t, int64_t, int64_t);
 TORCH_API const Tensor& resize_(const Tensor&, IntArrayRef, std::optional<MemoryFormat>);
 TORCH_API Tensor& set_storage_cpu_(Tensor&, Storage, int64_t, IntArrayRef, IntArrayRef);
@@ -112,6 +110,15 @@ const Tensor& resize_(const Tensor& self, at::IntArrayRef sizes,
     return at::native::resize_(self, sizes, format);
 }
 
+// at::native::as_strided_tensorimpl, which torch 2.8 refuses on MPS.
+Tensor as_strided(const Tensor& self, at::IntArrayRef sizes, at::IntArrayRef strides,
+                  std::optional<int64_t> offset) {
+    Tensor view = at::detail::make_tensor<c10::TensorImpl>(
+        c10::TensorImpl::VIEW, c10::Storage(self.storage()), self.key_set(), self.dtype());
+    at::native::setStrided(view, sizes, strides, offset.value_or(self.storage_offset()));
+    return view;
+}
+
 Tensor& set_empty(Tensor& self) {
     const DeviceScope scope(self.device());
     const c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(
@@ -148,7 +155,7 @@ void add_dense_kernels(torch::Library& dense, torch::Library& autograd) {
     dense.impl("_copy_from", &copy_from);
     dense.impl("_copy_from_and_resize", &copy_from_and_resize);
     dense.impl("view", &at::native::view);
-    dense.impl("as_strided", &at::native::as_strided_tensorimpl);
+    dense.impl("as_strided", &as_strided);
     dense.impl("_reshape_alias", &at::native::_reshape_alias);
     dense.impl("unfold", &at::native::unfold);
     dense.impl("view_as_real", &at::native::view_as_real);

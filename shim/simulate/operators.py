@@ -22,7 +22,13 @@ ACCELERATORS = {
 # `convolution`: the tracer of TorchScript records the call below it.
 WHOLE = {
     "mps": ("_convolution", "convolution_backward", "linear"),
-    "cuda": ("_convolution", "convolution_backward"),
+    "cuda": (
+        "_convolution",
+        "convolution_backward",
+        "kaiser_window",
+        "kaiser_window.beta",
+        "kaiser_window.periodic",
+    ),
 }
 
 CONVOLUTIONS = ("_convolution",)

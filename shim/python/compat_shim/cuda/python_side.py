@@ -2,6 +2,8 @@
 torch._C: legacy types, profiles, versions, NVML, and what is refused before it is tried."""
 
 import functools
+import os
+import sys
 
 from .. import patching, refusal
 from . import nvml, tables
@@ -26,8 +28,28 @@ def apply(torch, library, devices):
     # Code for CUDA reads and splits it and tells CUDA from ROCm by it. torch's own code reads it
     # too and then finds what a CUDA build with CPU tensors has.
     torch.version.cuda = tables.CUDA_VERSION
+    _hide_from_the_compiler(torch)
     _refusals(torch, library)
     nvml.apply(torch, library, devices)
+
+
+def _hide_from_the_compiler(torch):
+    """torch's compiler writes kernels for an accelerator that is available, and asks Triton's driver
+    for it. Questions that it asks while tracing the user's code are the user's."""
+    package = os.path.dirname(torch.__file__)
+    compiler = (
+        os.path.join(package, "_dynamo", "device_interface.py"),
+        os.path.join(package, "_inductor", ""),
+        os.path.join(package, "utils", "_triton.py"),
+    )
+
+    def hidden(available):
+        def is_available():
+            return available() and not sys._getframe(1).f_code.co_filename.startswith(compiler)
+
+        return is_available
+
+    patching.patch("torch.cuda", "is_available", hidden)
 
 
 def _legacy_types(torch, devices):
@@ -118,7 +140,7 @@ def _refusals(torch, library):
             *owners, name = path.split(".")
             holder = patching.find(".".join([module_name, *owners]))
             original = getattr(holder, name, None)
-            if original is None:
+            if holder is None or original is None:
                 patching.missing.append(f"{module_name}.{path}")
                 continue
             refusing = refusal.function(library, name, symbol, refused.why, refused.instead)

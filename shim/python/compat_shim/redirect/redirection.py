@@ -60,8 +60,6 @@ class Redirection:
     def _as_cuda(self, torch):
         """For CUDA that is answered by the host or its accelerator."""
         remedies.for_cuda(torch, self._library, self._native, self._devices)
-        if self._settings.host != "cpu":
-            remedies.for_accelerator(torch)
         if self._settings.masquerade:
             masquerade.apply(torch, self._settings.host, self._internal_prefixes)
         if torch.cuda.is_available():

@@ -1,6 +1,5 @@
 """Patches Python functions that name a device and reach neither the dispatcher nor the hooks."""
 
-import os
 import sys
 
 from ..cuda import collectives, python_side
@@ -24,25 +23,6 @@ def for_cuda(torch, library, redirection, devices):
     _default_device(torch)
     autocast.apply(torch, redirection)
     python_side.apply(torch, library, devices)
-
-
-def for_accelerator(torch):
-    """For an accelerator shown as CUDA. torch's compiler writes kernels for an available
-    accelerator and accepts only one. Questions that it asks while tracing the user's code are the
-    user's."""
-    package = os.path.dirname(torch.__file__)
-    compiler = (
-        os.path.join(package, "_dynamo", "device_interface.py"),
-        os.path.join(package, "_inductor", ""),
-    )
-
-    def hidden_from_the_compiler(available):
-        def is_available():
-            return available() and not sys._getframe(1).f_code.co_filename.startswith(compiler)
-
-        return is_available
-
-    patch("torch.cuda", "is_available", hidden_from_the_compiler)
 
 
 def _storages(torch, redirection):

@@ -1,0 +1,29 @@
+// torch's interface of a device's allocator. torch 2.8 has none: there it is declared here, and
+// only our own code calls it.
+#pragma once
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace compat::shim {
+
+#ifdef COMPAT_TORCH_HAS_DEVICE_ALLOCATOR
+using DeviceAllocator = c10::DeviceAllocator;
+using MempoolId = c10::MempoolId_t;
+#else
+using MempoolId = std::pair<std::uint64_t, std::uint64_t>;
+class DeviceAllocator : public c10::Allocator {
+  public:
+    virtual bool initialized() = 0;
+    virtual void emptyCache(MempoolId) = 0;
+    virtual void recordStream(const c10::DataPtr&, c10::Stream) = 0;
+    virtual c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) = 0;
+    virtual void resetAccumulatedStats(c10::DeviceIndex) = 0;
+    virtual void resetPeakStats(c10::DeviceIndex) = 0;
+    virtual std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex) = 0;
+};
+#endif
+
+}  // namespace compat::shim

@@ -104,3 +104,14 @@ def pinned(figure, reset=lambda: None):
     answer = torch.cuda.host_memory_stats()[figure] - before
     del block
     return answer
+
+
+class Names:
+    """A module whose missing names are None: tables may name what only some versions of torch have.
+    """
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        return getattr(self._module, name, None)

@@ -5,10 +5,12 @@ name → (call, expected). `expected` is the answer's type, a test of the answer
 """
 
 import os
+import tempfile
 
 import torch
 
 from asking import (
+    Names,
     about_4_mib,
     allocated,
     at_least,
@@ -40,7 +42,7 @@ DTYPES = {
     "Short": torch.int16,
 }
 
-cuda = torch.cuda
+cuda = Names(torch.cuda)
 
 
 def _of_type(name, dtype):
@@ -225,9 +227,55 @@ MANAGEMENT = {
     "utilization": (cuda.utilization, lambda percent: 0 <= percent <= 100),
 }
 
+# What is registered for graphs is kept, though no graph can be captured. And names of other
+# submodules.
+GRAPHS = {
+    "green_contexts.SUPPORTED": (lambda: cuda.green_contexts.SUPPORTED, bool),
+    "export_dot": (lambda: callable(cuda.export_dot("graph.dot")), True),
+    "export_graph_data": (lambda: callable(cuda.export_graph_data("graph.pickle")), True),
+    # Dropped by CUDA 12: torch itself says so.
+    "profiler.init": (lambda: raised(cuda.profiler.init, "file"), AssertionError),
+    "gds.is_available": (lambda: cuda.gds.is_available(), False),
+    "graph_annotations.clear_kernel_annotations": (
+        lambda: cuda.graph_annotations.clear_kernel_annotations(),
+        None,
+    ),
+    "graph_annotations.dump_kernel_py_stacks": (
+        lambda: cuda.graph_annotations.dump_kernel_py_stacks(tempfile.mkstemp()[1]),
+        None,
+    ),
+    "graph_annotations.get_kernel_annotations": (
+        lambda: len(cuda.graph_annotations.get_kernel_annotations()),
+        0,
+    ),
+    "graph_annotations.get_kernel_py_stacks": (
+        lambda: len(cuda.graph_annotations.get_kernel_py_stacks()),
+        0,
+    ),
+    "graph_annotations.is_available": (lambda: cuda.graph_annotations.is_available(), False),
+    "graph_annotations.mark_kernels": (
+        lambda: entered(cuda.graph_annotations.mark_kernels("here")),
+        lambda _: True,
+    ),
+    **{
+        f"graphs.register_graph_{event}_hook": (
+            lambda name=f"register_graph_{event}_hook": getattr(cuda.graphs, name)(print).remove(),
+            None,
+        )
+        for event in (
+            "capture_end",
+            "capture_start",
+            "destroy",
+            "instantiate",
+            "replay_end",
+            "replay_start",
+        )
+    },
+}
+
 ANSWERS = {
     "torch.cuda." + name: case
-    for table in (LEGACY, ONE_DEVICE, ERRORS, STREAMS, RANDOM, MEMORY, MANAGEMENT)
+    for table in (LEGACY, ONE_DEVICE, ERRORS, STREAMS, RANDOM, MEMORY, MANAGEMENT, GRAPHS)
     for name, case in table.items()
 }
 
@@ -261,6 +309,13 @@ REFUSED = {
         "graph": lambda: cuda.graph(None),
         "graph_pool_handle": lambda: cuda.graph_pool_handle(),
         "make_graphed_callables": lambda: cuda.make_graphed_callables(lambda x: x, ()),
+        "green_contexts.SMPartition": lambda: cuda.green_contexts.SMPartition(),
+        "green_contexts.get_num_locality_domains": (
+            lambda: cuda.green_contexts.get_num_locality_domains()
+        ),
+        "green_contexts.is_localization_supported": (
+            lambda: cuda.green_contexts.is_localization_supported()
+        ),
         "memory_usage": lambda: cuda.memory_usage(),
         "power_draw": lambda: cuda.power_draw(),
         "use_mem_pool": lambda: entered(cuda.use_mem_pool(None)),

@@ -8,6 +8,7 @@ import torch
 import torch.cuda.comm
 
 from asking import (
+    Names,
     about_4_mib,
     allocated,
     entered,
@@ -20,14 +21,14 @@ from asking import (
 )
 from cuda_answers import DTYPES
 
-accelerator = torch.accelerator
+accelerator = Names(torch.accelerator)
 amp = torch.cuda.amp
-backend = torch.backends.cuda
+backend = Names(torch.backends.cuda)
 comm = torch.cuda.comm
 cudnn = torch.backends.cudnn
 nccl = torch.cuda.nccl
 nvtx = torch.cuda.nvtx
-tunable = torch.cuda.tunable
+tunable = Names(torch.cuda.tunable)
 
 
 def _answers(module, cases):
@@ -220,6 +221,7 @@ CUDNN = _answers("torch.backends.cudnn", {
     ),
     "fp32_precision": (lambda: cudnn.fp32_precision, str),
     # It is there, and takes no tensor of the host's.
+    "rnn": (lambda: cudnn.rnn.get_cudnn_mode("LSTM"), 2),
     "is_acceptable": (lambda: cudnn.is_acceptable(torch.ones(1, device="cuda")), False),
     "is_available": (cudnn.is_available, True),
     "set_flags": (lambda: cudnn.set_flags()[2], 10),
@@ -294,6 +296,19 @@ ANSWERS = AMP | COMM | RANGES | SPARSE | BACKEND | CUDNN | ACCELERATOR | {
     "torch.cuda.tunable.is_enabled": (tunable.is_enabled, False),
     "torch.cuda.tunable.record_untuned_is_enabled": (tunable.record_untuned_is_enabled, False),
     "torch.cuda.tunable.tuning_is_enabled": (tunable.tuning_is_enabled, False),
+    "torch.cuda.tunable.wildcard_fallback_is_enabled": (
+        lambda: tunable.wildcard_fallback_is_enabled(),
+        False,
+    ),
+    "torch.accelerator.random.get_rng_state": (
+        lambda: accelerator.random.get_rng_state().dtype,
+        torch.uint8,
+    ),
+    "torch.accelerator.random.get_rng_state_all": (
+        lambda: len(accelerator.random.get_rng_state_all()),
+        1,
+    ),
+    "torch.accelerator.random.initial_seed": (lambda: accelerator.random.initial_seed(), int),
 }
 
 
@@ -334,7 +349,11 @@ REFUSED = {
     "torch.cuda.nccl.reduce_scatter": lambda: nccl.reduce_scatter(_ones, _ones),
     "torch.cuda.nccl.unique_id": lambda: nccl.unique_id(),
     "torch.cuda.nccl.version": lambda: nccl.version(),
+    "torch.cuda.tunable.dynamic_dims_mask": lambda: entered(tunable.dynamic_dims_mask([0])),
     "torch.cuda.tunable.enable": lambda: tunable.enable(),
+    "torch.cuda.tunable.get_cublaslt_requested_algo_count": (
+        lambda: tunable.get_cublaslt_requested_algo_count()
+    ),
     "torch.cuda.tunable.get_filename": lambda: tunable.get_filename(),
     "torch.cuda.tunable.get_max_tuning_duration": lambda: tunable.get_max_tuning_duration(),
     "torch.cuda.tunable.get_max_tuning_iterations": lambda: tunable.get_max_tuning_iterations(),
@@ -344,6 +363,9 @@ REFUSED = {
     "torch.cuda.tunable.mgpu_tune_gemm_in_file": lambda: tunable.mgpu_tune_gemm_in_file("x", 1),
     "torch.cuda.tunable.read_file": lambda: tunable.read_file("x"),
     "torch.cuda.tunable.record_untuned_enable": lambda: tunable.record_untuned_enable(),
+    "torch.cuda.tunable.set_cublaslt_requested_algo_count": (
+        lambda: tunable.set_cublaslt_requested_algo_count(1)
+    ),
     "torch.cuda.tunable.set_filename": lambda: tunable.set_filename("x"),
     "torch.cuda.tunable.set_max_tuning_duration": lambda: tunable.set_max_tuning_duration(1),
     "torch.cuda.tunable.set_max_tuning_iterations": lambda: tunable.set_max_tuning_iterations(1),
@@ -353,4 +375,23 @@ REFUSED = {
     "torch.cuda.tunable.set_rotating_buffer_size": lambda: tunable.set_rotating_buffer_size(1),
     "torch.cuda.tunable.tune_gemm_in_file": lambda: tunable.tune_gemm_in_file("x"),
     "torch.cuda.tunable.tuning_enable": lambda: tunable.tuning_enable(),
+    "torch.cuda.tunable.wildcard_fallback_enable": lambda: tunable.wildcard_fallback_enable(),
+    "torch.cuda.tunable.write_file": lambda: tunable.write_file("x"),
+    "torch.cuda.tunable.write_file_on_exit": lambda: tunable.write_file_on_exit(True),
 }
+
+# For each version that the tables were checked with: the names that it lacks, by how they begin.
+_OLDER = (
+    "torch.backends.cudnn.rnn",
+    "torch.cuda.green_contexts.SUPPORTED",
+    "torch.cuda.profiler.init",
+)
+_NEWER = (
+    "torch.accelerator.random.",
+    "torch.cuda.export_",
+    "torch.cuda.gds.is_available",
+    "torch.cuda.graph_annotations.",
+    "torch.cuda.graphs.register_graph_",
+    "torch.cuda.tunable.wildcard_fallback_",
+)
+CHECKED = {"2.13": _OLDER + _NEWER, "2.15": _OLDER}

@@ -67,6 +67,7 @@ BY_TYPE = {
     "float": 0.5,
     "bool": True,
     "Optional[Generator]": None,
+    "Optional[List[str]]": None,
 }
 # Where the rules above do not do.
 BY_OP = {

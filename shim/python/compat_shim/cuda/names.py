@@ -5,6 +5,7 @@ object, because dynamo registers handlers by identity.
 """
 
 import itertools
+import sys
 import threading
 import time
 import types
@@ -35,10 +36,11 @@ def fill(native, library, devices):
     for name, value in names.items():
         setattr(native, name, value)
     native._has_cuda = native._has_cudnn = True
+    native._has_gds = True  # until torch.cuda.gds is imported: its functions are refused, and there
 
 
 # Of names that a CPU build's torch._C lacks, also those of other versions than the tables'.
-_PREFIXES = ("_cuda_", "_cudart", "_cudnn", "_gds_", "_nccl_", "_nvtx")
+_PREFIXES = ("_cuda_", "_cudart", "_cudnn", "_cusparselt", "_gds_", "_nccl_", "_nvtx")
 _CLASSES = ("_CudaDeviceProperties", "_CudaEventBase", "_CudaStreamBase", "_get_device_properties")
 
 
@@ -50,7 +52,11 @@ def remove(native):
     for name in list(vars(native)):
         if name.startswith(_PREFIXES) or name in listed:
             delattr(native, name)
-    native._has_cuda = native._has_cudnn = False
+            sys.modules.pop(f"{native.__name__}.{name}", None)  # `from torch._C import` looks there
+    for name, value in tables.CPU_BUILD.items():
+        setattr(native, name, value)
+    for name, value in tables.CPU_BUILD_ANSWERS.items():
+        setattr(native, name, _constant(name, value))
 
 
 def _constant(name, value):

@@ -5,7 +5,7 @@ import functools
 import os
 import sys
 
-from .. import patching, refusal
+from .. import importing, patching, refusal
 from . import nvml, tables
 
 LEGACY_TYPES = (
@@ -28,7 +28,9 @@ def apply(torch, library, devices):
     # Code for CUDA reads and splits it and tells CUDA from ROCm by it. torch's own code reads it
     # too and then finds what a CUDA build with CPU tensors has.
     torch.version.cuda = tables.CUDA_VERSION
+    torch._C._has_gds = False
     _hide_from_the_compiler(torch)
+    importing.after("torch.cuda._graph_annotations", _without_annotations)
     _refusals(torch, library)
     nvml.apply(torch, library, devices)
 
@@ -50,6 +52,11 @@ def _hide_from_the_compiler(torch):
         return is_available
 
     patching.patch("torch.cuda", "is_available", hidden)
+
+
+def _without_annotations(module):
+    """Kernels of CUDA graphs are annotated by the driver, which torch would ask for."""
+    patching.patch(module.__name__, "_is_tools_id_unavailable", lambda original: lambda: True)
 
 
 def _legacy_types(torch, devices):

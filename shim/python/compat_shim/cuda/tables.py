@@ -26,11 +26,22 @@ CONSTANTS = {
     "_cuda_getAllocatorBackend": "native",
     "_cuda_getCompiledVersion": 12060,
     "_cuda_hasPrimaryContext": True,
+    "_cuda_memoryMetadataSupported": False,
     "_cuda_isCurrentStreamCapturing": False,
     "_cuda_isHistoryEnabled": False,
     "_cuda_record_untuned_is_enabled": False,
     "_cuda_tunableop_is_enabled": False,
     "_cuda_tunableop_tuning_is_enabled": False,
+    "_cuda_tunableop_wildcard_fallback_is_enabled": False,
+}
+
+# What a build with CUDA says of itself, made what a CPU build says: constants, and functions that
+# would ask the driver.
+CPU_BUILD = dict.fromkeys(("_has_cuda", "_has_cudnn", "_has_cusparselt", "_has_magma"), False)
+CPU_BUILD_ANSWERS = {
+    "_can_use_cudnn_attention": False,
+    "_can_use_flash_attention": False,
+    "_can_use_mem_efficient_attention": False,
 }
 
 
@@ -78,6 +89,9 @@ SETTINGS = (
 
 # Answered without the effect that a program may expect; recorded under these symbols.
 STUBS = {
+    "_cuda_cudaCachingAllocator_set_allocator_settings": (
+        "torch.cuda.memory._set_allocator_settings"
+    ),
     "_cuda_attach_out_of_memory_observer": "torch._C._cuda_attach_out_of_memory_observer",
     "_cuda_record_memory_history": "torch.cuda.memory._record_memory_history",
     "_cuda_record_memory_history_legacy": "torch.cuda.memory._record_memory_history",
@@ -169,6 +183,7 @@ _TUNABLE.update(
     ("_cuda_tunableop_" + name, "torch.cuda.tunable." + name)
     for name in (
         "enable",
+        "get_cublaslt_requested_algo_count",
         "get_filename",
         "get_max_tuning_duration",
         "get_max_tuning_iterations",
@@ -176,14 +191,23 @@ _TUNABLE.update(
         "get_rotating_buffer_size",
         "get_validators",
         "read_file",
+        "set_cublaslt_requested_algo_count",
         "set_filename",
         "set_max_tuning_duration",
         "set_max_tuning_iterations",
         "set_numerical_check_tolerances",
         "set_rotating_buffer_size",
         "tuning_enable",
+        "wildcard_fallback_enable",
+        "write_file",
+        "write_file_on_exit",
     )
 )
+_TUNABLE.update(
+    ("_cuda_tunableop_" + name, "torch.cuda.tunable.dynamic_dims_mask")
+    for name in ("push_dynamic_dims_mask", "pop_dynamic_dims_mask")
+)
+_TUNABLE.update(_internal("_cuda_tunableop_clear_all"))
 
 REFUSED = (
     _GRAPH,
@@ -195,6 +219,7 @@ REFUSED = (
             "_cuda_allocationTraceback": "torch.cuda.memory._allocation_traceback",
             "_cuda_cudaCachingAllocator_raw_alloc": "torch.cuda.caching_allocator_alloc",
             "_cuda_cudaCachingAllocator_raw_delete": "torch.cuda.caching_allocator_delete",
+            **_internal("_cuda_annotateMemory"),
             "_cuda_getCurrentBlasHandle": "torch.cuda.current_blas_handle",
             "_cuda_getCurrentSolverHandle": "torch.cuda.current_solver_handle",
         },
@@ -203,7 +228,12 @@ REFUSED = (
     Refusal(
         {
             "_cuda_jiterator_compile_and_launch_kernel": "torch.cuda.jiterator",
-            **_internal("_FastCudaLauncher", "_StaticCudaLauncher"),
+            **_internal(
+                "_FastCudaLauncher",
+                "_StaticCudaLauncher",
+                "_cuda_busy_wait_for_flag",
+                "_cuda_clear_flag",
+            ),
         },
         "CUDA kernels do not run on the host",
         "write the function with torch ops and torch.compile it",
@@ -271,6 +301,24 @@ REFUSED_IN_PYTHON = (
         },
         "CUDA memory is shared by handles of its driver",
         "torch.multiprocessing shares tensors in host memory",
+    ),
+    # torch 2.15 has them in Python, and asks the driver.
+    Refusal(
+        {
+            ("torch.cuda.green_contexts", "GreenContext.__init__"): "torch.cuda.GreenContext",
+            ("torch.cuda.green_contexts", "GreenContext.create"): "torch.cuda.GreenContext.create",
+            ("torch.cuda.green_contexts", "SMPartition.__init__"): (
+                "torch.cuda.green_contexts.SMPartition"
+            ),
+            ("torch.cuda.green_contexts", "get_num_locality_domains"): (
+                "torch.cuda.green_contexts.get_num_locality_domains"
+            ),
+            ("torch.cuda.green_contexts", "is_localization_supported"): (
+                "torch.cuda.green_contexts.is_localization_supported"
+            ),
+        },
+        _GREEN_CONTEXT.why,
+        _GREEN_CONTEXT.instead,
     ),
     Refusal(
         {("torch.cuda.memory", "use_mem_pool"): "torch.cuda.use_mem_pool"},

@@ -221,10 +221,10 @@ TEST_F(PrepareTest, TheShimIsBuiltWhileTheSourceIsFetched) {
     script("cmake",
            "touch bin/git.other; " + wait +
                "for a; do case $a in -DCMAKE_INSTALL_PREFIX=*) echo ${a#*=} >prefix;; esac; done\n"
-               "[ $1 != --install ] || touch $(cat prefix)/shim.so");
+               "[ $1 != --install ] || touch $(cat prefix)/_compat_shim.abi.so");
     const auto prepared = prepare_suite();
     ASSERT_TRUE(prepared) << to_line(prepared.error());
-    EXPECT_EQ(prepared->shim_library.filename(), "shim.so");
+    EXPECT_EQ(prepared->shim_library.filename(), "_compat_shim.abi.so");
 }
 
 // git and the installation of torch each wait until the other has begun.

@@ -77,7 +77,7 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
          {"ninja", "ninja-build", "builds the shim"},
          {"g++", "g++", "builds the shim"}}};
     for (const auto& program : kPrograms)
-        check_one(!prepare::find_program(program.name).empty(),
+        check_one(!prepare::find_program(program.name, prepare::build_path()).empty(),
                   fmt::format("{} ({})", program.name, program.use),
                   fmt::format("apt-get install {}", program.package));
     for (const auto setting : {Setting::cache, Setting::results}) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "runner/prepare/share.h"
 #include "suites/units.h"
 
 namespace compat::config {
@@ -42,15 +43,28 @@ std::optional<Value> from_suite(const SettingRow& row, const suites::Suite& suit
     return Value{given->second, fmt::format("suite: {}", row.in_suite), Source::suite};
 }
 
+std::string active_environment() {
+    const char* active = std::getenv("VIRTUAL_ENV");
+    return active ? active : "";
+}
+
 // A project without suite.json uses the active environment, else its own .venv.
 std::optional<Value> environment_of_project(const suites::Suite& suite) {
-    const char* active = std::getenv("VIRTUAL_ENV");
-    if (active && *active) return Value{active, "VIRTUAL_ENV", Source::environment};
+    if (auto active = active_environment(); !active.empty())
+        return Value{std::move(active), "VIRTUAL_ENV", Source::environment};
     std::error_code error;
     const auto own = fs::absolute(suite.folder / ".venv").lexically_normal();
     if (fs::exists(own / "bin" / "python", error))
         return Value{own.string(), std::string(kProjectEnvironment), Source::environment};
     return std::nullopt;
+}
+
+// A user who starts bin/runner of an environment that is not active means that environment.
+std::optional<Value> environment_of_runner() {
+    if (!active_environment().empty()) return std::nullopt;
+    const fs::path python = prepare::own_python();
+    if (python.empty()) return std::nullopt;
+    return Value{python.string(), "the runner's environment", Source::environment};
 }
 
 Value lookup(const SettingRow& row, const Flags& flags, const Files& files,
@@ -66,6 +80,8 @@ Value lookup(const SettingRow& row, const Flags& flags, const Files& files,
     if (row.setting == Setting::python && suite && suite->by_convention)
         if (auto environment = environment_of_project(*suite)) return *environment;
     if (auto value = from_file(files.user, row.setting, Source::user_file)) return *value;
+    if (row.setting == Setting::python && (!suite || suite->by_convention))
+        if (auto environment = environment_of_runner()) return *environment;
     const bool suites_name = row.setting == Setting::name && suite;
     return {suites_name ? suite->name : default_of(row), "default", Source::fallback};
 }

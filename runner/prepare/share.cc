@@ -40,4 +40,15 @@ std::vector<std::string> shipped_suites(const Share& share) {
     return names;
 }
 
+fs::path own_python() {
+    std::error_code error;
+    const fs::path prefix = program_path().parent_path().parent_path();
+    const fs::path python = prefix / "bin" / "python";
+    if (!fs::exists(python, error)) return {};
+    for (const auto& version : fs::directory_iterator(prefix / "lib", error))
+        if (fs::exists(version.path() / "site-packages" / "torch" / "version.py", error))
+            return python;
+    return {};
+}
+
 }  // namespace compat::prepare

@@ -1,4 +1,4 @@
-// Finds the runner's own data files, relative to the program. Not for files of users.
+// Finds what is installed with the runner, relative to the program. Not for files of users.
 #pragma once
 
 #include "runner/base/error.h"
@@ -16,5 +16,8 @@ namespace compat::prepare {
 
 // Names of the shipped suites, sorted.
 [[nodiscard]] std::vector<std::string> shipped_suites(const Share& share);
+
+// The Python of the environment that the runner is installed in, if that has torch; else empty.
+[[nodiscard]] std::filesystem::path own_python();
 
 }  // namespace compat::prepare

@@ -98,6 +98,8 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
     if (!names) return tl::unexpected(names.error());
     if (auto library = find_library(*names, share, cache); !library.empty()) return library;
     const auto& [name, key] = *names;
+    const std::vector<std::pair<std::string, std::string>> env{
+        {"COMPAT_TORCH_FOLDER", environment.torch_folder.string()}, {"PATH", build_path()}};
 
     auto entry =
         cache.get("shims", name, key,
@@ -113,13 +115,13 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
                                      "-DPython_EXECUTABLE=" + environment.python.string(),
                                      "-DCMAKE_INSTALL_PREFIX=" + folder.string()},
                                     ".",
-                                    {{"COMPAT_TORCH_FOLDER", environment.torch_folder.string()}}},
+                                    env},
                                    log)
                               .and_then([&] {
-                                  return run_tool({{"cmake", "--build", build}, ".", {}}, log);
+                                  return run_tool({{"cmake", "--build", build}, ".", env}, log);
                               })
                               .and_then([&] {
-                                  return run_tool({{"cmake", "--install", build}, ".", {}}, log);
+                                  return run_tool({{"cmake", "--install", build}, ".", env}, log);
                               });
                       if (!done) {
                           Error error_with_advice = done.error();

@@ -18,10 +18,12 @@
 #include <boost/process/start_dir.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <ranges>
 
 #include "runner/base/files.h"
 #include "runner/base/host.h"
@@ -32,6 +34,11 @@ namespace bp = boost::process;
 namespace fs = std::filesystem;
 
 namespace {
+
+std::string current_path() {
+    const char* path = std::getenv("PATH");
+    return path ? path : "";
+}
 
 bp::environment environment_of(const Tool& tool) {
     bp::environment env = boost::this_process::environment();
@@ -54,7 +61,7 @@ std::mutex spawn_mutex;
 Expected<fs::path> resolve(const Tool& tool) {
     const std::string& name = tool.argv.front();
     if (name.find('/') != std::string::npos) return fs::path(name);
-    const fs::path found = find_program(name);
+    const fs::path found = find_program(name, environment_of(tool)["PATH"].to_string());
     if (found.empty())
         return fail(ErrorKind::environment, fmt::format("{} is not installed", name),
                     fmt::format("install it (on Debian: apt-get install {})", name));
@@ -127,7 +134,21 @@ Tool git(const fs::path& folder, std::vector<std::string> arguments) {
     return tool;
 }
 
-fs::path find_program(const std::string& name) { return fs::path(bp::search_path(name).string()); }
+fs::path find_program(const std::string& name, const std::string& search_path) {
+    std::vector<fs::path> folders;
+    for (const auto folder : std::views::split(search_path, ':'))
+        folders.emplace_back(folder.begin(), folder.end());
+    return bp::search_path(name, folders);
+}
+
+fs::path find_program(const std::string& name) { return find_program(name, current_path()); }
+
+std::string build_path() {
+    const std::string path = current_path();
+    const std::string own = program_path().parent_path();
+    if (fmt::format(":{}:", path).find(fmt::format(":{}:", own)) != std::string::npos) return path;
+    return path.empty() ? own : fmt::format("{}:{}", own, path);
+}
 
 Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     const auto program = resolve(tool);

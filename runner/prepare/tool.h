@@ -12,7 +12,7 @@
 namespace compat::prepare {
 
 struct Tool {
-    std::vector<std::string> argv;  // argv[0]: a path or a name on PATH
+    std::vector<std::string> argv;  // argv[0]: a path or a name on PATH, also a PATH in `env`
     std::filesystem::path cwd = ".";
     std::vector<std::pair<std::string, std::string>> env = {};  // added to our environment
     std::vector<std::string> unset = {};                        // removed from it
@@ -29,7 +29,13 @@ struct Tool {
 // git in `folder`, without variables that select another repository (git hooks set them).
 [[nodiscard]] Tool git(const std::filesystem::path& folder, std::vector<std::string> arguments);
 
-// Absolute path of a program on PATH; empty: not found.
+// Absolute path of a program on PATH, or in the folders of `search_path`; empty: not found.
 [[nodiscard]] std::filesystem::path find_program(const std::string& name);
+[[nodiscard]] std::filesystem::path find_program(const std::string& name,
+                                                 const std::string& search_path);
+
+// PATH for building the shim. The folder of the running program comes first, unless PATH has it:
+// pip installs ninja there, and the Python there has PyYAML.
+[[nodiscard]] std::string build_path();
 
 }  // namespace compat::prepare

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runner/base/files.h"
+#include "runner/base/host.h"
 #include "runner/prepare/tool.h"
 #include "tests/paths.h"
 #include "tests/support/temp_tree.h"
@@ -186,6 +187,26 @@ TEST_F(SourceTest, ClonesAGitSourceAtItsRevision) {
     EXPECT_FALSE(source->dirty);
     std::ofstream(source->root / "file") << "changed";
     EXPECT_TRUE(get()->dirty);
+}
+
+// The test program's folder is not on the PATH, as the folder of a runner in an environment that is
+// not active.
+TEST(BuildPath, StartsWithTheFolderOfTheProgramUnlessPathHasIt) {
+    const std::string own = program_path().parent_path();
+    const std::string path = std::getenv("PATH");
+    EXPECT_EQ(build_path(), own + ":" + path);
+    ::setenv("PATH", (path + ":" + own).c_str(), 1);
+    EXPECT_EQ(build_path(), path + ":" + own);
+    ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST_F(SourceTest, AToolIsFoundOnItsOwnPath) {
+    const fs::path file = tree.write("tools/no-such-tool-elsewhere", "#!/bin/sh\nprintf here");
+    fs::permissions(file, fs::perms::owner_all);
+    Tool tool{{"no-such-tool-elsewhere"}, ".", {}};
+    EXPECT_FALSE(output_of(tool));
+    tool.env = {{"PATH", "/none:" + file.parent_path().string()}};
+    EXPECT_EQ(output_of(tool).value(), "here");
 }
 
 // Prepares a suite with scripts for its Python, git and cmake.

@@ -2,6 +2,7 @@
 # Installs what is missing, builds, then does what its arguments say:
 #   ./bootstrap.sh runner SUITE [TARGET…]   build, then `runner SUITE …`
 #   ./bootstrap.sh test                     build, then run every test
+#   ./bootstrap.sh wheel                    build a wheel in dist/
 #   ./bootstrap.sh                          build only
 # Idempotent. Touches no Python environment that it did not make itself.
 set -euo pipefail
@@ -85,6 +86,16 @@ test_environment() {
     printf '%s\n' "$stamp" >"$VENV/.stamp"
 }
 
+# The wheel for pip, built by the environment build/pip.
+build_wheel() {
+    local python=$ROOT/build/pip/bin/python
+    [ -x "$python" ] || "${COMPAT_BASE_PYTHON:-python3}" -m venv "$ROOT/build/pip"
+    say "building the wheel in dist (its output: build/wheel.log)"
+    # c++, as in the other builds, so that the compiler cache has its objects.
+    CXX=${CXX:-c++} "$python" -m pip wheel -v --disable-pip-version-check --no-deps -w "$ROOT/dist" "$ROOT" \
+        >"$ROOT/build/wheel.log" 2>&1 || { cat "$ROOT/build/wheel.log" >&2; die "pip could not build the wheel"; }
+}
+
 mkdir -p "$ROOT/build"
 install_packages
 case ${1-} in
@@ -99,6 +110,7 @@ case ${1-} in
         test_environment
         exec "$ROOT/tests/run_all.sh" "$BUILD" "$VENV/bin/python" "$@"
         ;;
+    wheel) build_wheel ;;
     "") build ;;
-    *) die "unknown word '$1'; use: bootstrap.sh [runner SUITE … | test]" ;;
+    *) die "unknown word '$1'; use: bootstrap.sh [runner SUITE … | test | wheel]" ;;
 esac

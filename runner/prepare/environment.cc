@@ -30,6 +30,7 @@ Expected<Environment> parse_probe(const std::string& text, const fs::path& pytho
     environment.python = python;
     environment.version = json.value("version", "");
     environment.soabi = json.value("soabi", "");
+    environment.headers = json.value("headers", "");
     if (const auto& torch = json["torch"]; torch.is_object()) {
         environment.torch_version = torch.value("version", "");
         environment.torch_git = torch.value("git", "");
@@ -136,7 +137,7 @@ Expected<Environment> harness_python(const Options& options, const Share& share)
     return base_python(options)
         .and_then([&](const std::string& python) { return probe(python, share); })
         .map([](Environment environment) {
-            return Environment{environment.python, environment.version, {}, {}, {}, {}, {}};
+            return Environment{environment.python, environment.version, {}, {}, {}, {}, {}, {}};
         });
 }
 

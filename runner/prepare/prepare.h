@@ -28,6 +28,7 @@ struct Environment {
     std::string torch_git;
     std::filesystem::path torch_folder;           // the package's
     std::map<std::string, std::string> packages;  // name -> version
+    std::filesystem::path headers;                // the folder for Python.h
 };
 
 struct Source {

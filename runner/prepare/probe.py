@@ -29,6 +29,7 @@ print(json.dumps({
     "executable": sys.executable,
     "version": platform.python_version(),
     "soabi": sysconfig.get_config_var("SOABI") or "",
+    "headers": sysconfig.get_path("include") or "",
     "torch": torch(),
     "packages": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]},
 }))

@@ -98,6 +98,12 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
     if (!names) return tl::unexpected(names.error());
     if (auto library = find_library(*names, share, cache); !library.empty()) return library;
     const auto& [name, key] = *names;
+    std::error_code error;
+    // An environment that an older runner described has no `headers`.
+    if (!environment.headers.empty() && !fs::exists(environment.headers / "Python.h", error))
+        return fail(ErrorKind::environment, "the headers of this Python are missing",
+                    "install them (on Debian: apt-get install python3-dev), or use --shim off",
+                    (environment.headers / "Python.h").string());
     const std::vector<std::pair<std::string, std::string>> env{
         {"COMPAT_TORCH_FOLDER", environment.torch_folder.string()}, {"PATH", build_path()}};
 
@@ -107,7 +113,6 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
                       say(fmt::format("building the shim for torch {} (once per version of torch)",
                                       environment.torch_version));
                       const std::string build = folder.string() + ".build";
-                      std::error_code error;
                       fs::remove_all(build, error);
                       const auto done =
                           run_tool({{"cmake", "-S", share.shim.string(), "-B", build, "-G", "Ninja",

@@ -280,6 +280,19 @@ TEST_F(PrepareTest, TheShimsThreadOutlivesAFailingSource) {
                 HasSubstr("-DPython_EXECUTABLE=" + options.python.string() + " "));
 }
 
+TEST_F(PrepareTest, MissingHeadersOfPythonAreReportedBeforeTheBuild) {
+    options.python = script(
+        "python",
+        R"(echo '{"torch": {"version": "9.9+cpu"}, "headers": "/nowhere", "packages": {}}')");
+    script("cmake", "touch called; exit 1");
+    options.root = tree.root();
+    const auto prepared = prepare_suite();
+    ASSERT_FALSE(prepared);
+    EXPECT_THAT(to_line(prepared.error()), HasSubstr("/nowhere/Python.h"));
+    EXPECT_THAT(to_line(prepared.error()), HasSubstr("apt-get install python3-dev"));
+    EXPECT_FALSE(fs::exists(tree.root() / "called"));
+}
+
 TEST_F(PrepareTest, AMissingRootIsReportedBeforeAnythingIsBuilt) {
     script("cmake", "touch called; exit 1");
     options.root = tree.root() / "none";

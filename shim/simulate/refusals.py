@@ -3,12 +3,16 @@ OUTPUT.
 
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
 included. The existing ops are read from the target torch (operators.py), and rules for missing ops
-are left out. CMakeLists.txt runs it.
+are left out. So are rules for other versions of torch: a rule holds from `since` to the version
+before `until`, if it has these. CMakeLists.txt runs it.
 """
 
 import json
+import os
+import runpy
 import sys
 
+import torchgen
 from operators import read
 
 SCALAR_TYPES = {
@@ -58,9 +62,27 @@ def quoted(text):
     return json.dumps(text, ensure_ascii=True)
 
 
+def number(version):
+    """(2, 13) of "2.13" and of "2.13.0+cpu"."""
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+def target():
+    """The version of the torch that has this torchgen beside it."""
+    folder = os.path.dirname(os.path.dirname(torchgen.__file__))
+    return number(runpy.run_path(os.path.join(folder, "torch", "version.py"))["__version__"])
+
+
+def holds(rule, version):
+    return number(rule.get("since", "0.0")) <= version < number(rule.get("until", "99.0"))
+
+
 def refusals(rules, functions):
+    version = target()
     for section in rules["refusals"]:
         for rule in section["rules"]:
+            if not holds(rule, version):
+                continue
             text = rule["text"] if "text" in rule else MISSING + rule["kernel"]
             for op in rule["ops"]:
                 for name in names(functions, op):

@@ -163,6 +163,14 @@ Rows database_versions() {
     return rows;
 }
 
+// The versions of torch in which a rule holds; empty: in all.
+std::string version_words(const ordered_json& rule) {
+    std::vector<std::string> words;
+    if (rule.contains("since")) words.push_back("from " + rule["since"].get<std::string>());
+    if (rule.contains("until")) words.push_back("before " + rule["until"].get<std::string>());
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
 Rows refusals() {
     Rows rows;
     const auto all = rules();
@@ -172,8 +180,8 @@ Rows refusals() {
                                          ? rule["text"].get<std::string>()
                                          : "Failed to create function state object for: " +
                                                rule["kernel"].get<std::string>();
-            rows.push_back(
-                {file_of(section), joined_codes(rule["ops"]), condition_words(rule), text});
+            rows.push_back({file_of(section), joined_codes(rule["ops"]), condition_words(rule),
+                            text, version_words(rule)});
         }
     return rows;
 }

@@ -8,7 +8,7 @@ import pytest
 from conftest import SHIM
 
 sys.path.insert(0, str(SHIM / "python"))
-from compat_shim import hosts, summary  # noqa: E402
+from compat_shim import hosts, patching, summary  # noqa: E402
 
 CUDA = {"_cuda_getDeviceCount": lambda: pytest.fail("a driver was asked")}
 MPS = {"_has_mps": True, "_mps_is_available": lambda: True}
@@ -118,6 +118,23 @@ def test_a_program_ends_with_one_line_where_nobody_else_reports(child, env, line
     ran = child(PROGRAM, env={"TORCHDEVICE_RECORD": None, **env})
     assert ran.returncode == 0
     assert [line for line in ran.stderr.splitlines() if "compat_shim" in line] == lines
+
+
+def test_what_a_torch_lacks_is_left_out_and_named(monkeypatch):
+    module = types.ModuleType("a_torch")
+    module.Kind = type("Kind", (), {"ask": lambda self: 1})
+    monkeypatch.setitem(sys.modules, "a_torch", module)
+    monkeypatch.setattr(patching, "missing", [])
+    for owner, name in (("a_torch.Kind", "ask"), ("a_torch.Kind", "gone"), ("a_torch.old", "ask")):
+        patching.patch(owner, name, lambda original: lambda self: original(self) + 1)
+    assert module.Kind().ask() == 2
+    assert patching.missing == ["a_torch.Kind.gone", "a_torch.old.ask"]
+
+
+def test_no_function_is_missing_from_this_torch(child):
+    ran = child("import torch")
+    (session,) = [line for line in ran.record if line["event"] == "session"]
+    assert "missing" not in session
 
 
 def test_the_line_of_a_program_that_asked_for_nothing():

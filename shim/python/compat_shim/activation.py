@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-from . import appending, hosts, library, record, settings, state, summary
+from . import appending, hosts, library, patching, record, settings, state, summary
 from .cuda import names, tables
 from .redirect.redirection import Redirection
 from .simulate import devices as simulated_devices
@@ -134,6 +134,7 @@ def _session(torch):
         "mode": _settings.mode,
         "simulated": _settings.simulate,
         "masquerade": _settings.masquerade,
+        **({"missing": patching.missing} if patching.missing else {}),
     }
 
 

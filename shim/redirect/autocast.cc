@@ -16,16 +16,17 @@ using at::autocast::CastPolicy;
 constexpr auto kKey = c10::DispatchKey::AutocastCPU;
 
 template <CastPolicy policy, class Op, class Cast, class Schema = typename Op::schema>
-struct UnderCudaAutocast;
+struct UnderAcceleratorAutocast;
 
 // `Cast` is the function of `Op` that is called with the cast arguments; usually its own.
 template <CastPolicy policy, class Op, class Cast, class Result, class... Args>
-struct UnderCudaAutocast<policy, Op, Cast, Result(Args...)> {
+struct UnderAcceleratorAutocast<policy, Op, Cast, Result(Args...)> {
     using Wrapped =
         typename at::autocast::WrapFunction<policy, c10::DeviceType::CPU, Result(Args...),
                                             decltype(Cast::call), &Cast::call>::type;
     static Result call(c10::DispatchKeySet keys, Args... args) {
-        if (at::autocast::is_autocast_enabled(c10::DeviceType::CUDA))
+        if (at::autocast::is_autocast_enabled(c10::DeviceType::CUDA) ||
+            at::autocast::is_autocast_enabled(c10::DeviceType::MPS))
             return Wrapped::call(std::forward<Args>(args)...);
         const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
         return Op::redispatch(below, std::forward<Args>(args)...);
@@ -39,7 +40,7 @@ int put(torch::Library& library) {
     if (!found || found->hasKernelForDispatchKey(kKey)) return 0;
     const std::string overload = Op::overload_name;
     const std::string name = overload.empty() ? Op::name : Op::name + ("." + overload);
-    library.impl(name.c_str(), TORCH_FN((UnderCudaAutocast<policy, Op, Cast>::call)));
+    library.impl(name.c_str(), TORCH_FN((UnderAcceleratorAutocast<policy, Op, Cast>::call)));
     return 1;
 }
 

@@ -1,5 +1,5 @@
-// torch's interface of a device's allocator. torch 2.8 has none: there it is declared here, and
-// only our own code calls it.
+// torch's interface of a device's allocator. What torch lacks of it (all before 2.9, getMemoryInfo
+// before 2.10) is declared here, and only our own code calls it.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -10,8 +10,15 @@
 namespace compat::shim {
 
 #ifdef COMPAT_TORCH_HAS_DEVICE_ALLOCATOR
-using DeviceAllocator = c10::DeviceAllocator;
 using MempoolId = c10::MempoolId_t;
+#ifdef COMPAT_TORCH_HAS_MEMORY_INFO
+using DeviceAllocator = c10::DeviceAllocator;
+#else
+class DeviceAllocator : public c10::DeviceAllocator {
+  public:
+    virtual std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex) = 0;
+};
+#endif
 #else
 using MempoolId = std::pair<std::uint64_t, std::uint64_t>;
 class DeviceAllocator : public c10::Allocator {

@@ -43,34 +43,6 @@ def test_the_host_is_what_torch_reaches(native, files, visible, host, tmp_path, 
     assert hosts.found(types.SimpleNamespace(**native)) == host
 
 
-def test_a_backend_without_hooks_is_refused(child):
-    """A backend that has a name and nothing else, as torch itself lets one register."""
-    ran = child(
-        """
-import torch
-torch.utils.rename_privateuse1_backend("npu")
-import TorchDevice
-""",
-        env={"TORCHDEVICE_HOST": "npu", "PYTHONPATH": str(SHIM / "python")},
-    )
-    last = ran.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError: TORCHDEVICE_HOST=npu: ") and "Hooks" in last
-
-
-def test_a_backend_that_is_not_named_is_pointed_out(child):
-    ran = child(
-        """
-import json, torch
-torch.utils.rename_privateuse1_backend("npu")
-import TorchDevice
-print(json.dumps(str(torch.ones(2, device="cuda").device)))
-""",
-        env={"PYTHONPATH": str(SHIM / "python")},
-    )
-    assert ran.answer == "cpu"
-    assert "TORCHDEVICE_HOST=npu redirects them to the backend npu" in ran.stderr
-
-
 def test_torch_mps_answers_on_a_host_without_mps(child):
     ran = child(
         """

@@ -1,12 +1,15 @@
-"""autocast("cuda") keeps its state and also turns on the host's autocast, because tensors are
-there. torch itself answers whether CUDA's autocast is on. redirect/autocast.h handles ops that only
-CUDA's list has."""
+"""autocast("cuda") or autocast("mps") keeps its state and also turns on the autocast of the device
+that the tensors are on. torch itself answers whether CUDA's autocast is on. redirect/autocast.h
+handles ops that only an accelerator's list has."""
 
 from ..patching import patch
 
+_REQUESTS = ("cuda", "mps")
+
 
 def apply(torch, redirection):
-    redirection.register_autocast()
+    if redirection.host() == "cpu":
+        redirection.register_autocast()
     _contexts(torch, redirection)
     _custom_functions(redirection)
 
@@ -15,14 +18,23 @@ def _contexts(torch, redirection):
     scripting = torch._jit_internal.is_scripting
     host_dtypes = (torch.bfloat16, torch.float16)
 
+    def where(context):
+        """The type of device that its tensors are on; none if it is the context's own."""
+        if context.device not in _REQUESTS or scripting():
+            return None
+        found = torch.device(redirection.redirect("torch.autocast", context.device)).type
+        return found if found != context.device else None
+
     def entering(enter):
         def __enter__(self):
-            if self.device == "cuda" and not scripting():
-                host = torch.device(redirection.redirect("torch.autocast", "cuda")).type
+            # Disabled inside disabled is not about this device: the host's own autocast may be on.
+            self._host_before = None
+            host = where(self)
+            if host:
                 on = self._enabled and self.fast_dtype in host_dtypes
-                # Disabled inside disabled is not about CUDA: the CPU's own autocast may be on.
-                self._host_before = None
-                if on or torch.is_autocast_enabled("cuda"):
+                if on:
+                    torch.autocast(host, self.fast_dtype)  # raises where a backend has none
+                if on or torch.is_autocast_enabled(self.device):
                     self._host_before = (
                         host,
                         torch.is_autocast_enabled(host),
@@ -38,7 +50,7 @@ def _contexts(torch, redirection):
     def leaving(leave):
         def __exit__(self, exc_type, exc_val, exc_tb):
             result = leave(self, exc_type, exc_val, exc_tb)
-            if self.device == "cuda" and not scripting() and self._host_before:
+            if self._host_before:
                 host, enabled, dtype = self._host_before
                 torch.set_autocast_enabled(host, enabled)
                 torch.set_autocast_dtype(host, dtype)
@@ -55,7 +67,7 @@ def _custom_functions(redirection):
 
     def of_the_host(cast):
         def _cast(value, device_type, dtype):
-            return cast(value, redirection.host() if device_type == "cuda" else device_type, dtype)
+            return cast(value, redirection.host() if device_type in _REQUESTS else device_type, dtype)
 
         return _cast
 

@@ -97,11 +97,13 @@ class AcceleratorAsCuda(_OneDevice):
     """A tensor on the host's accelerator is one that would be on CUDA. All that is asked of the
     accelerator, torch itself answers."""
 
-    def __init__(self, library, redirection):
+    def __init__(self, library, redirection, type):
+        """`type`: as the user named it; a backend outside torch gives torch its name later."""
         from torch import _C as native
 
         self._native = native
-        self._type = redirection.host()
+        self._library = library
+        self._type = type
         self.where = f"{self._type}:0"
         self._peak = 0  # where torch keeps none: of what was seen
         super().__init__(redirection, *self._name_and_cores())
@@ -136,10 +138,22 @@ class AcceleratorAsCuda(_OneDevice):
         return Figure(used, self._peak, used), Figure()
 
     def _total(self):
+        """The memory of the device, from whatever says it; of the host if nothing does."""
         import torch
 
-        limit = getattr(torch.get_device_module(self._type), "recommended_max_memory", None)
-        return limit() if limit else torch.accelerator.get_memory_info(0)[1]
+        module = torch.get_device_module(self._type)
+        if limit := getattr(module, "recommended_max_memory", None):
+            return limit()
+        for ask in (
+            getattr(module, "mem_get_info", None),
+            getattr(torch.accelerator, "get_memory_info", None),
+        ):
+            try:
+                if ask:
+                    return ask(0)[1]
+            except RuntimeError:  # the accelerator's allocator does not count
+                pass
+        return self._library.host_memory()[1]
 
     def _counts(self):
         initialized = getattr(self._native, "_accelerator_isAllocatorInitialized", None)

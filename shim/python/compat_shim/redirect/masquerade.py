@@ -40,18 +40,22 @@ def apply(torch, accelerator, internal_prefixes):
 
     torch.Tensor.device = property(device)
 
-    own = f"is_{accelerator}"  # a device of PrivateUse1 gets it when it is given its name
-    if hasattr(base, own):
-        ask_own, ask_is_cuda = getattr(base, own).__get__, base.is_cuda.__get__
+    own = f"is_{accelerator}"  # a backend outside torch may not have made it
+    ask_is_cuda = base.is_cuda.__get__
+    ask_own = (
+        getattr(torch.Tensor, own).__get__
+        if hasattr(torch.Tensor, own)
+        else lambda self: ask_device(self).type == accelerator
+    )
 
-        def is_cuda(self):
-            return ask_is_cuda(self) or ask_own(self) and not inside[_caller()]
+    def is_cuda(self):
+        return ask_is_cuda(self) or ask_own(self) and not inside[_caller()]
 
-        def is_own(self):
-            return ask_own(self) and inside[_caller()]
+    def is_own(self):
+        return ask_own(self) and inside[_caller()]
 
-        torch.Tensor.is_cuda = property(is_cuda)
-        setattr(torch.Tensor, own, property(is_own))
+    torch.Tensor.is_cuda = property(is_cuda)
+    setattr(torch.Tensor, own, property(is_own))
 
     def as_cuda(ask_type):
         def type(self, *args, **kwargs):

@@ -37,10 +37,11 @@ class Redirection:
         if self._settings.host != "mps":
             mps_names.fill(native, self._native)
         if self._settings.host != "cuda":
-            of_host = (
-                devices.HostAsCuda if self._settings.host == "cpu" else devices.AcceleratorAsCuda
+            self._devices = (
+                devices.HostAsCuda(self._library, self._native)
+                if self._settings.host == "cpu"
+                else devices.AcceleratorAsCuda(self._library, self._native, self._settings.host)
             )
-            self._devices = of_host(self._library, self._native)
             names.fill(native, self._library, self._devices)
 
     def finish(self, torch):

@@ -12,6 +12,7 @@ def for_any(torch, redirection):
     _storages(torch, redirection)
     _load(torch)
     _module_moves(torch)
+    autocast.apply(torch, redirection)
 
 
 def for_cuda(torch, library, redirection, devices):
@@ -21,7 +22,6 @@ def for_cuda(torch, library, redirection, devices):
     _checkpoint(torch)
     _optimizers()
     _default_device(torch)
-    autocast.apply(torch, redirection)
     python_side.apply(torch, library, devices)
 
 

@@ -40,6 +40,13 @@ void print_devices(const prepare::Environment& environment, const prepare::Share
         return;
     }
     for (const auto& line : display::device_lines(*json)) print("  {}\n", printable(line));
+    const auto missing = prepare::missing_in_torch(environment, share, *library);
+    if (!missing) {
+        print("  the shim: {}\n", printable(to_line(missing.error())));
+        return;
+    }
+    if (!missing->empty()) print("\nnot in this torch, so that the shim does without:\n");
+    for (const auto& name : *missing) print("  {}\n", printable(name));
 }
 
 Expected<ExitCode> check(const std::string& suite_name, const config::Invocation& invocation) {

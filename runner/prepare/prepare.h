@@ -109,6 +109,10 @@ using OnProgress = std::function<void(const Environment&)>;
 [[nodiscard]] Expected<std::string> probe_devices(const Environment& environment,
                                                   const std::filesystem::path& shim_library);
 
+// What the shim replaces in torch and this torch lacks, sorted: names, or features that are off.
+[[nodiscard]] Expected<std::vector<std::string>> missing_in_torch(
+    const Environment& environment, const Share& share, const std::filesystem::path& shim_library);
+
 // "cuda", "mps", "xpu" or "cpu": the accelerator that this torch reaches on this host.
 [[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment,
                                                    const Share& share);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <future>
 #include <mutex>
+#include <sstream>
 
 #include "runner/base/files.h"
 #include "runner/prepare/prepare.h"
@@ -155,6 +156,27 @@ Expected<std::string> probe_devices(const Environment& environment, const fs::pa
                       {{"LD_LIBRARY_PATH", libraries}},
                       {},
                       kLimit});
+}
+
+Expected<std::vector<std::string>> missing_in_torch(const Environment& environment,
+                                                    const Share& share,
+                                                    const fs::path& shim_library) {
+    constexpr const char* kAsk =
+        "import TorchDevice, torch; from compat_shim import patching\n"
+        "print(*sorted(patching.missing), sep='\\n')";
+    return output_of({{environment.python.string(), "-c", kAsk},
+                      ".",
+                      {{"PYTHONPATH", (share.shim / "python").string()},
+                       {"ACTIVATE_TORCH_DEVICE", "1"},
+                       {"COMPAT_SHIM_LIBRARY", shim_library.string()},
+                       {"TORCHDEVICE_SUMMARY", "off"}}})
+        .map([](const std::string& output) {
+            std::vector<std::string> lines;
+            std::istringstream stream(output);
+            for (std::string line; std::getline(stream, line);)
+                if (!line.empty()) lines.push_back(line);
+            return lines;
+        });
 }
 
 Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, const Share& share,

@@ -60,29 +60,34 @@ std::vector<PyObject*> borrowed(const std::vector<py::object>& objects) {
     return result;
 }
 
-// A second installation would find our own functions in the tables.
-void install_imports() {
-    static bool done = false;
-    if (std::exchange(done, true)) return;
-    const auto [parser, printer] = override_imports();
-    const std::array imports{parser, printer, out_check_import()};
-    const auto replaced = replace_imports(imports);
-    const bool drawing = install_drawing();
-#ifdef __ELF__
-    for (std::size_t i = 0; i < imports.size(); ++i)
-        if (replaced[i] == 0 || !drawing)
-            throw py::import_error(
-                "the shim does not know this build of torch: no library imports " +
-                std::string(imports[i].symbol) + "; run without the shim");
-#endif
+// What is off because no library of this torch imports a function that it needs. A second
+// replacement would find our own functions in the tables.
+const std::vector<std::string>& replace_functions() {
+    static const auto missing = [] {
+        std::vector<std::string> features;
+        const auto [parser, printer] = override_imports();
+        const std::array imports{parser, printer, out_check_import()};
+        const std::array needed_for{R"(the device "cpu:-1")",
+                                    R"(the device "cpu:-1" in TorchScript)",
+                                    "out= together with device="};
+        const auto replaced = replace_imports(imports);
+        for (std::size_t i = 0; i < imports.size(); ++i)
+            if (replaced[i] == 0) features.emplace_back(needed_for[i]);
+        if (!install_drawing()) features.emplace_back("random numbers from a generator of CUDA");
+        return features;
+    }();
+    return missing;
 }
 
-void install(const std::vector<py::object>& types, const std::vector<py::object>& functions) {
+// Returns what is off in this torch.
+std::vector<std::string> install(const std::vector<py::object>& types,
+                                 const std::vector<py::object>& functions) {
     if (host_type() != c10::kCUDA) install_cuda();
     install_override(borrowed(types), borrowed(functions));
-    install_imports();
+    const auto& missing = replace_functions();
     register_kernels();
     count_fallbacks();
+    return missing;
 }
 
 // cuda:0's default generator as torch.Generator; always the same object, like torch's own default

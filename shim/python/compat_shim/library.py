@@ -5,9 +5,10 @@ import importlib.machinery
 import importlib.util
 import os
 import re
-import sysconfig
 
 NAME = "_compat_shim"
+# As sysconfig's SOABI, without the milliseconds that it takes to read Python's Makefile.
+_SOABI = importlib.machinery.EXTENSION_SUFFIXES[0].split(".")[1]
 _BEGINNING = b"compat_shim built for {"
 _BUILT_FOR = re.compile(_BEGINNING + rb"torch=([^;]*);git=([^;]*);python=([^}]*)\}")
 
@@ -19,7 +20,7 @@ def load(path, torch_version, torch_git):
             "ACTIVATE_TORCH_DEVICE=1 needs COMPAT_SHIM_LIBRARY, the path of the library built for "
             "this torch (docs/reference/shim.md); unset ACTIVATE_TORCH_DEVICE to run without the shim"
         )
-    check(path, (torch_version, torch_git, sysconfig.get_config_var("SOABI")))
+    check(path, (torch_version, torch_git, _SOABI))
     return _loaded(NAME, path)
 
 

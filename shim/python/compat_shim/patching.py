@@ -3,7 +3,7 @@
 import functools
 import sys
 
-missing = []  # what this torch lacks, by its full name
+missing = []  # what this torch lacks: full names, and features that are off without a C++ function
 
 
 def find(path):

@@ -5,6 +5,7 @@ when torch is complete."""
 import functools
 import threading
 
+from .. import patching
 from ..cuda import names
 from . import devices, distributed, forced, masquerade, mps_names, remedies
 
@@ -45,7 +46,7 @@ class Redirection:
             names.fill(native, self._library, self._devices)
 
     def finish(self, torch):
-        self._native.install(
+        patching.missing += self._native.install(
             [getattr(torch, name) for name in MADE_FOR_A_DEVICE if hasattr(torch, name)],
             [getattr(torch, name) for name in MADE_OF_PARTS if hasattr(torch, name)],
         )

@@ -173,6 +173,10 @@ bool no_pivot(const c10::FunctionSchema& schema, Values values) {
     return is(schema, values, "pivot", false);
 }
 
+bool reduces_by_extreme(const c10::FunctionSchema& schema, Values values) {
+    return reduces_by(schema, values, {"amax", "amin"});
+}
+
 bool reduces_by_mean(const c10::FunctionSchema& schema, Values values) {
     return reduces_by(schema, values, {"mean"});
 }

@@ -76,6 +76,7 @@ bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values);
 bool grows_unevenly(const c10::FunctionSchema& schema, Values values);
 bool half_to_float(const c10::FunctionSchema& schema, Values values);
 bool no_pivot(const c10::FunctionSchema& schema, Values values);
+bool reduces_by_extreme(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_mean(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_product(const c10::FunctionSchema& schema, Values values);
 bool rounds_decimals(const c10::FunctionSchema& schema, Values values);

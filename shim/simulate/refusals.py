@@ -101,8 +101,11 @@ def through(dtype):
 
 
 def computed(rules, functions):
+    version = target()
     for section in rules["computed"]:
         for rule in section["rules"]:
+            if not holds(rule, version):
+                continue
             for dtype in dtypes(rule, rules["groups"]):
                 steps = rule.get("through") or through(dtype)
                 first, second = steps[0], steps[-1]

@@ -75,6 +75,10 @@ int put_all(torch::Library& library) {
             library);
     count += put<CastPolicy::fp32_append_dtype, at::_ops::norm_ScalarOpt_dim,
                  at::_ops::norm_ScalarOpt_dim_dtype>(library);
+#ifdef COMPAT_TORCH_HAS_NAMED_NORM
+    count += put<CastPolicy::fp32_append_dtype, at::_ops::norm_names_ScalarOpt_dim,
+                 at::_ops::norm_names_ScalarOpt_dim_dtype>(library);
+#endif
     return count;
 }
 

@@ -42,6 +42,8 @@ struct Operator {
 
 [[nodiscard]] std::span<const Operator> mps_operators() noexcept;
 [[nodiscard]] std::span<const Operator> cuda_operators() noexcept;
+// Ops that run on the CPU with a warning, also where a fallback was not asked for.
+[[nodiscard]] std::span<const std::string_view> mps_always_on_cpu() noexcept;
 
 struct Refusal;
 struct Computed;

@@ -33,10 +33,6 @@ constexpr const char* kNoDouble =
     "Please use float32 instead.";
 constexpr std::size_t kMaxDimensions = 16;
 
-// Ops that upstream always sends to the CPU with a warning, whatever the variable says
-// (aten/src/ATen/mps/MPSFallback.mm); native_functions.yaml does not list them for MPS.
-constexpr const char* kAlwaysOnCpu[] = {"embedding_renorm_", "linalg_svd", "linalg_svd.U"};
-
 // aten/src/ATen/native/mps/OperationUtils.mm, getMPSDataType; float64 has a text of its own.
 bool has_dtype(c10::ScalarType dtype) {
     switch (dtype) {
@@ -227,8 +223,9 @@ class Mps final : public Accelerator {
     void add_kernels(torch::Library& dense) const override {
         dense.impl("linear_backward", &linear_backward);
         add_recurrent_kernels(dense);
-        for (const char* name : kAlwaysOnCpu)
-            dense.impl(name, torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+        // With a warning, as aten/src/ATen/mps/MPSFallback.mm does.
+        for (const std::string_view name : mps_always_on_cpu())
+            dense.impl(name.data(), torch::CppFunction::makeFromBoxedFunction<&fall_back>());
     }
     void add_fallback() const override {
         auto* any = new torch::Library(torch::Library::IMPL, "_", keys().dense, __FILE__, __LINE__);

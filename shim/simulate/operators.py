@@ -31,6 +31,11 @@ WHOLE = {
     ),
 }
 
+# Ops that MPSFallback.mm of some version sends to the CPU, whatever the variable says: until they, or
+# the op with _ before its name that they are made of, have a kernel. native_functions.yaml does not
+# list them for MPS.
+ALWAYS_ON_CPU = ("embedding_renorm_", "linalg_svd", "linalg_svd.U")
+
 CONVOLUTIONS = ("_convolution",)
 INDEXING = (
     "index.Tensor",
@@ -100,6 +105,12 @@ class Table:
             and not function.has_composite_implicit_autograd_kernel
         )
 
+    def always_on_cpu(self):
+        for name in ALWAYS_ON_CPU:
+            own = [each for each in (name, f"_{name}") if each in self.functions]
+            if own and not any(self.has_dense(self.functions[each], "MPS") for each in own):
+                yield name
+
     def rows(self, keys, whole):
         dense, *others = keys
         for name, function in self.functions.items():
@@ -123,11 +134,15 @@ def main():
                 f'Check::{check(name, function, accelerator == "cuda")}}},'
             )
         lines += ["};", ""]
-    lines += ["}  // namespace", ""]
+    lines.append("constexpr std::string_view k_always_on_cpu[] = {")
+    lines += [f'    "{name}",' for name in table.always_on_cpu()]
+    lines += ["};", "", "}  // namespace", ""]
     for accelerator in ACCELERATORS:
         lines += [
             f"std::span<const Operator> {accelerator}_operators() noexcept {{ return k_{accelerator}; }}"
         ]
+    lines.append("std::span<const std::string_view> mps_always_on_cpu() noexcept {")
+    lines += ["    return k_always_on_cpu;", "}"]
     lines += ["", "}  // namespace compat::shim::simulate", ""]
     with open(output, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))

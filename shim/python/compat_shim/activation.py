@@ -94,17 +94,27 @@ def activate_late(torch):
             prepare(torch._C)
             if _settings.pretends and (_redirection or _settings.simulate == "cuda"):
                 _bind_again(torch)
+            if "torch.mps.streams" in sys.modules and _mps_is_ours():
+                _build_again("torch.mps.streams", torch.mps)
             finish(torch)
+
+
+def _mps_is_ours():
+    return _settings.simulate == "mps" or (_redirection and _settings.host != "mps")
 
 
 def _bind_again(torch):
     for module_name, name, native_name in tables.BOUND_AT_IMPORT:
         setattr(importlib.import_module(module_name), name, getattr(torch._C, native_name))
     for module_name in tables.BUILT_AT_IMPORT:
-        module = _run_again(module_name)
-        for name, value in list(vars(torch.cuda).items()):
-            if getattr(value, "__module__", None) == module_name:
-                setattr(torch.cuda, name, getattr(module, name))
+        _build_again(module_name, torch.cuda)
+
+
+def _build_again(module_name, package):
+    module = _run_again(module_name)
+    for name, value in list(vars(package).items()):
+        if getattr(value, "__module__", None) == module_name:
+            setattr(package, name, getattr(module, name))
 
 
 def _run_again(module_name):

@@ -10,7 +10,7 @@ import threading
 import time
 import types
 
-from .. import refusal
+from .. import refusal, versions
 from . import collectives, properties, streams, tables
 
 
@@ -34,7 +34,8 @@ def fill(native, library, devices):
     names.update(collectives.functions(devices))
     names.update(devices.functions())
     for name, value in names.items():
-        setattr(native, name, value)
+        if versions.at_least(tables.SINCE.get(name, (0, 0))):
+            setattr(native, name, value)
     native._has_cuda = native._has_cudnn = True
     native._has_gds = True  # until torch.cuda.gds is imported: its functions are refused, and there
 
@@ -49,6 +50,7 @@ def remove(native):
     listed = {*tables.REFUSED_CLASSES, *_CLASSES}
     for refused in tables.REFUSED:
         listed.update(refused.names)
+    listed -= {name for name, since in tables.CPU_BUILD_HAS.items() if versions.at_least(since)}
     for name in list(vars(native)):
         if name.startswith(_PREFIXES) or name in listed:
             delattr(native, name)

@@ -3,8 +3,8 @@ devices exist."""
 
 import types
 
-from .. import refusal
-from .tables import CUDNN_VERSION
+from .. import refusal, versions
+from .tables import CUDNN_VERSION, SINCE
 
 CUDA_TYPE = 1  # c10::DeviceType::CUDA
 CLOCK_RATE = 1_000_000  # kHz
@@ -22,7 +22,13 @@ _STATS = {
     "segment": "blocks",
 }
 _COUNTED = ("current", "peak", "allocated", "freed")
-_COUNTERS = ("num_alloc_retries", "num_device_alloc", "num_device_free", "num_ooms")
+_COUNTERS = (
+    "num_alloc_retries",
+    "num_device_alloc",
+    "num_device_free",
+    "num_oom_rejections",
+    "num_ooms",
+)
 
 
 class Properties:
@@ -68,7 +74,9 @@ def memory_stats(memory):
         figure = getattr(memory, source) if source else None
         used = {key: getattr(figure, key) for key in none} if figure else none
         stats[name] = {"all": dict(used), "small_pool": dict(none), "large_pool": dict(used)}
-    stats.update(dict.fromkeys(_COUNTERS, 0))
+    stats.update(
+        {name: 0 for name in _COUNTERS if versions.at_least(SINCE.get(name, (0, 0)))}
+    )
     stats.update(max_split_size=-1, num_sync_all_streams=0)
     stats.update(oversize_allocations=dict(none), oversize_segments=dict(none))
     return stats

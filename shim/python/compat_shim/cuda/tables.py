@@ -14,6 +14,7 @@ DONE = (
     "_cuda_lock_mutex",
     "_cuda_synchronize",
     "_cuda_unlock_mutex",
+    "_cudnn_clear_dropout_state",
     "_host_emptyCache",
 )
 
@@ -25,6 +26,7 @@ CUDNN_VERSION = (9, 10, 2)
 CONSTANTS = {
     "_cuda_getAllocatorBackend": "native",
     "_cuda_getCompiledVersion": 12060,
+    "_cuda_getHipblasltVersion": None,
     "_cuda_hasPrimaryContext": True,
     "_cuda_memoryMetadataSupported": False,
     "_cuda_isCurrentStreamCapturing": False,
@@ -33,6 +35,20 @@ CONSTANTS = {
     "_cuda_tunableop_is_enabled": False,
     "_cuda_tunableop_tuning_is_enabled": False,
     "_cuda_tunableop_wildcard_fallback_is_enabled": False,
+}
+
+# Names that torch does not have in all versions, and the first that has each.
+SINCE = {
+    "_cuda_getHipblasltVersion": (2, 11),
+    "_cudnn_clear_dropout_state": (2, 14),
+    "num_oom_rejections": (2, 12),  # a statistic of memory
+}
+
+# Names of these tables that a CPU build has too, and the first version in which it has each.
+CPU_BUILD_HAS = {
+    "_construct_storage_from_data_pointer": (2, 8),
+    "_set_storage_data_ptr_access_error_msg": (2, 14),
+    "_storage_Use_Count": (2, 8),
 }
 
 # What a build with CUDA says of itself, made what a CPU build says: constants, and functions that

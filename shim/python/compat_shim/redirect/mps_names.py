@@ -4,6 +4,10 @@ does there."""
 import itertools
 from typing import Callable, NamedTuple
 
+from .. import mps_streams, versions
+
+_CUDA_TYPE = 1  # c10::DeviceType::CUDA
+
 
 class Answer(NamedTuple):
     symbol: str  # the public name that calls it
@@ -24,6 +28,13 @@ def _acquire(cuda, timed):
     number = next(_numbers)
     _events[number] = cuda.Event(enable_timing=timed)
     return number
+
+
+def _as_cuda(cuda, stream):
+    """The stream of torch.cuda with the number of a stream of torch.mps."""
+    return cuda.Stream(
+        stream_id=stream.stream_id, device_index=cuda.current_device(), device_type=_CUDA_TYPE
+    )
 
 
 ANSWERS = {
@@ -57,12 +68,40 @@ ANSWERS = {
     ),
 }
 
+STREAMS = {
+    "_mps_getCurrentStream": Answer("current_stream", lambda cuda: cuda.current_stream()),
+    "_mps_setStream": Answer(
+        "set_stream", lambda cuda, stream: cuda.set_stream(_as_cuda(cuda, stream))
+    ),
+}
+# Methods that _MPSStreamBase has of torch.Stream, which asks MPS.
+_METHODS = {
+    "query": lambda cuda, stream: _as_cuda(cuda, stream).query(),
+    "synchronize": lambda cuda, stream: _as_cuda(cuda, stream).synchronize(),
+    "wait_stream": lambda cuda, stream, other: _as_cuda(cuda, stream).wait_stream(
+        _as_cuda(cuda, other)
+    ),
+}
+
 
 def fill(native, redirection):
     """`native`: torch._C. Its own functions raise without MPS."""
     for name, answer in ANSWERS.items():
         if hasattr(native, name):
             setattr(native, name, _redirected(name, answer, redirection))
+    if versions.at_least(mps_streams.SINCE):
+        for name, answer in STREAMS.items():
+            setattr(native, name, _redirected(name, answer, redirection))
+        native._MPSStreamBase = _stream_base(native, redirection)
+
+
+def _stream_base(native, redirection):
+    new = Answer("Stream", lambda cuda: cuda.Stream().stream_id)
+    base = mps_streams.stream_base(native.Stream, _redirected("Stream", new, redirection))
+    for name, function in _METHODS.items():
+        answer = Answer(f"Stream.{name}", function)
+        setattr(base, name, _redirected(name, answer, redirection))
+    return base
 
 
 def _redirected(name, answer, redirection):

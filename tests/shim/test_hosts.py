@@ -4,11 +4,13 @@ import sys
 import types
 
 import pytest
+import torch
 
 from conftest import SHIM
 
 sys.path.insert(0, str(SHIM / "python"))
 from compat_shim import hosts, patching, summary  # noqa: E402
+from compat_shim.cuda import names  # noqa: E402
 
 CUDA = {"_cuda_getDeviceCount": lambda: pytest.fail("a driver was asked")}
 MPS = {"_has_mps": True, "_mps_is_available": lambda: True}
@@ -61,6 +63,54 @@ print(json.dumps([
     assert ran.answer == ["cpu", False, 0, True, True, True, True, True]
     (synchronize,) = ran.devices(op="torch.mps.synchronize")
     assert (synchronize["kind"], synchronize["from"], synchronize["to"]) == ("redirect", "mps", "cpu")
+
+
+STREAMS = """
+first, stream = torch.mps.default_stream(), torch.mps.Stream()
+with torch.mps.stream(stream):
+    inside = torch.mps.current_stream() == stream
+    y = torch.ones(2, device="mps") + 1
+stream.synchronize(); torch.mps.default_stream().synchronize()
+event = torch.mps.Event(); event.record(); event.synchronize()
+print(json.dumps([
+    inside, torch.mps.current_stream() == first, stream == first, stream.query(), y.tolist()]))
+"""
+needs_streams = pytest.mark.skipif(
+    not hasattr(torch.mps, "Stream"), reason="torch.mps has streams from torch 2.15 on"
+)
+
+
+@needs_streams
+@pytest.mark.parametrize("early", [True, False])
+def test_streams_of_torch_mps_answer_on_a_host_without_mps(child, early):
+    late = "import os; del os.environ['ACTIVATE_TORCH_DEVICE']\nimport torch\nos.environ['ACTIVATE_TORCH_DEVICE'] = '1'\nimport TorchDevice\n"
+    ran = child(("" if early else late) + "import json, torch\n" + STREAMS)
+    assert ran.answer == [True, True, False, True, [2, 2]]
+    assert {"torch.mps.Stream", "torch.mps.current_stream", "torch.mps.set_stream"} <= {
+        line["op"] for line in ran.devices(kind="redirect")
+    }
+
+
+@needs_streams
+def test_streams_of_simulated_mps(child):
+    ran = child("import json, torch\n" + STREAMS, env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"})
+    assert ran.answer == [True, True, False, True, [2, 2]]
+
+
+def test_a_cpu_build_keeps_its_names():
+    """Of a CPU build nothing is removed that it has of its own: what torch's Python adds where a
+    build lacks CUDA is not."""
+    if torch.version.cuda:
+        pytest.skip("this torch has CUDA")
+    own = {
+        name
+        for name, value in vars(torch._C).items()
+        if getattr(value, "__module__", None) not in ("torch._utils", "torch.cuda.gds")
+    }
+    native = types.ModuleType("torch._C")
+    vars(native).update({name: getattr(torch._C, name) for name in own})
+    names.remove(native)
+    assert own - set(vars(native)) == set()
 
 
 PROGRAM = """

@@ -1,70 +1,156 @@
 #!/usr/bin/env python3
-"""Looks up the texts of simulated MPS's refusals in torch's macOS wheels: a version whose library
-lacks a text does not refuse with it. Prints each rule that differs from the version that the rules
-were read from, for `since` and `until` in shim/simulate/mps_refusals.json.
+"""Compares the rules of simulated MPS (shim/simulate/mps_refusals.json) with torch's macOS wheels.
 
     refusal_texts.py torch-2.13.0-…-macosx_….whl torch-2.15.0-….whl …
 
-The wheels come by `pip download --no-deps --platform macosx_14_0_arm64 torch==VERSION`.
+Prints, for each wheel:
+- rules whose `since` and `until` disagree with it: it lacks the text or the kernels, it has kernels
+  for all dtypes that the rule refuses, or a function that has the op's name loads the text in a
+  version without the rule, or no longer does in one with it;
+- the ops that MPSFallback.mm registers, for ALWAYS_ON_CPU of operators.py;
+- texts about MPS that no rule has, of functions that a wheel before it lacks (--new).
+
+Name the wheels from old to new. A text that stays in the library may be another op's by then, which
+only functions show that have the op's name. Exits 1 if a rule disagrees. The wheels come by
+`pip download --no-deps --platform macosx_14_0_arm64 --only-binary :all: torch==VERSION`, before 2.12
+macosx_11_0_arm64. A wheel takes 20 seconds and 2 GB of memory.
 """
 
 import argparse
 import json
 import pathlib
 import re
+import sys
 import zipfile
 
-RULES = pathlib.Path(__file__).parents[2] / "shim/simulate/mps_refusals.json"
+import macho
+
+SHIM = pathlib.Path(__file__).parents[2] / "shim/simulate"
+RULES = json.loads((SHIM / "mps_refusals.json").read_text())
 # What torch puts together when it raises.
-COMPOSED = re.compile(r"\{[^}]*\}|'[^']*'|#\d+|\(while .*")
+COMPOSED = re.compile(
+    r"\{[^}]*\}|'[^']*'|#\d+|\(while .*|but expected it|^(?:log_)?softmax(?= not | with )"
+    r"|^\w+_out_mps(?=:)"
+)
 # Metal's names of dtypes, in the names of kernels.
 METAL = {"bool": "bool", "uint8": "uchar", "int8": "char", "int16": "short", "int32": "int",
-         "int64": "long", "float16": "half", "bfloat16": "bfloat", "complex64": "float2",
-         "complex32": "half2"}
+         "int64": "long", "float16": "half", "bfloat16": "bfloat", "float32": "float",
+         "complex64": "float2", "complex32": "half2"}
+REDUCES = ("prod", "mean", "amin", "amax")
+# Texts that refuse a dtype, and those that are about something else.
+REFUSING = re.compile(r"support|implement|doesn't|only", re.I)
+# Which functions are MPS's.
+MPS = re.compile(r"mps|Metal", re.I)
 
 
-def library(wheel):
-    with zipfile.ZipFile(wheel) as file:
-        return file.read("torch/lib/libtorch_cpu.dylib")
+def number(version):
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+def in_range(rule, version):
+    since, until = rule.get("since", "0.0"), rule.get("until", "99.0")
+    return number(since) <= number(version) < number(until)
 
 
 def piece(text):
     return max(COMPOSED.split(text), key=len).encode()
 
 
-def kernels(rule, groups):
-    for name in rule["dtypes"]:
-        for dtype in groups.get(name, (name,)):
-            yield rule["kernel"].replace("{metal}", METAL.get(dtype, dtype)).encode()
+def kernel(rule, dtype, reduce):
+    return rule["kernel"].replace("{metal}", METAL[dtype]).replace("{reduce}", reduce)
 
 
-def holds(rule, groups, content):
-    """True, False, or None where the library cannot tell."""
-    if "kernel" not in rule:
-        return piece(rule["text"]) in content
-    if "{metal}" not in rule["kernel"]:
-        return None
-    if rule["kernel"].replace("{metal}", "float").encode() not in content:
-        return None
-    return not all(kernel in content for kernel in kernels(rule, groups))
+def lacks_kernels(rule, kernels):
+    """Whether a kernel of this name exists for some dtype, and is lacking for one that is refused."""
+    for reduce in REDUCES if "{reduce}" in rule["kernel"] else ("",):
+        if not any(kernel(rule, dtype, reduce) in kernels for dtype in METAL):
+            continue
+        for group in rule["dtypes"]:
+            for dtype in RULES["groups"].get(group, (group,)):
+                if kernel(rule, dtype, reduce) not in kernels:
+                    return True
+    return False
+
+
+def all_rules():
+    for section in RULES["refusals"]:
+        yield from section["rules"]
+
+
+def is_of(function, op):
+    """Whether a function's name is that of the op, and not of its gradient or of another op."""
+    base = op.partition(".")[0].strip("_")
+    return base in function and ("backward" in base or "backward" not in function)
+
+
+def compare(version, library, before):
+    """`before`: the rules whose text an op's own function loaded in an earlier wheel."""
+    kernels, differ = library.kernels(), 0
+    for place, rule in enumerate(all_rules()):
+        ours, what = in_range(rule, version), None
+        if "kernel" in rule:
+            if "{metal}" not in rule["kernel"]:  # a name for one dtype: nothing to compare it with
+                continue
+            theirs = lacks_kernels(rule, kernels)
+            if ours != theirs:
+                what = "no such kernels" if ours else "lacks the kernels before or after"
+        else:
+            present = piece(rule["text"]) in library.content
+            users = library.users(piece(rule["text"])) if present else ()
+            own = any(is_of(user, op) for user in users for op in rule["ops"])
+            if ours and not present:
+                what = "no such text"
+            elif ours and place in before and not own:
+                what = "the op's function has the text no more"
+            elif own and not ours:
+                what = "has the text before or after"
+            if own:
+                before.add(place)
+        if what:
+            differ += 1
+            print(f"{version}: {what}: {rule['ops']} {rule.get('text') or rule['kernel']}")
+    return differ
+
+
+def always_on_cpu(library):
+    found = library.loaded_with(b"embedding_renorm_", b"_slow_conv2d_forward")
+    for texts in found:
+        if not any("out" in text.split(".")[-1:] for text in texts):
+            yield [text for text in texts if re.fullmatch(r"[a-z][\w.]+", text)]
+
+
+def refusing(library):
+    """The texts that may refuse something, among those that no rule has."""
+    ours = [piece(rule["text"]).decode() for rule in all_rules() if "text" in rule]
+    for text in re.findall(rb"[\x20-\x7e]{12,300}(?=\0)", library.content):
+        text = text.decode()
+        if "MPS" in text and REFUSING.search(text) and not any(each in text for each in ours):
+            yield text
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--new", action="store_true", help="list texts that no rule has")
     parser.add_argument("wheels", nargs="+", type=pathlib.Path)
-    wheels = parser.parse_args().wheels
-    rules = json.loads(RULES.read_text())
-    contents = {wheel.name.split("-")[1]: library(wheel) for wheel in wheels}
-    counts = dict.fromkeys(contents, 0)
-    for section in rules["refusals"]:
-        for rule in section["rules"]:
-            answers = {v: holds(rule, rules["groups"], content) for v, content in contents.items()}
-            for version, answer in answers.items():
-                counts[version] += answer is True
-            if answers.get(rules["version"]) is not True or False in answers.values():
-                print(json.dumps(answers), rule["ops"], rule.get("text") or rule["kernel"])
-    print(json.dumps(counts))
+    options = parser.parse_args()
+    owners, before, differ = set(), None, 0
+    for wheel in options.wheels:
+        version = wheel.name.split("-")[1]
+        with zipfile.ZipFile(wheel) as file:
+            library = macho.Library(file.read("torch/lib/libtorch_cpu.dylib"))
+        differ += compare(version, library, owners)
+        for ops in always_on_cpu(library):
+            print(f"{version}: MPSFallback.mm registers {', '.join(ops)}")
+        if options.new:
+            texts = set(refusing(library))
+            for text in sorted(texts - before if before is not None else ()):
+                users = sorted(name for name in library.users(text.encode()) if MPS.search(name))
+                print(f"{version}: new: {text} {users}")
+            before = texts
+    return 1 if differ else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

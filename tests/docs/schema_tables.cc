@@ -191,8 +191,8 @@ Rows promoted_dtypes() {
     const auto all = rules();
     for (const auto& section : all["computed"])
         for (const auto& rule : section["rules"])
-            rows.push_back({file_of(section), joined_codes(rule["ops"]), dtype_words(rule["dtypes"]),
-                            version_words(rule)});
+            rows.push_back({file_of(section), joined_codes(rule["ops"]),
+                            dtype_words(rule["dtypes"]), version_words(rule)});
     return rows;
 }
 

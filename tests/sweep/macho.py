@@ -68,6 +68,11 @@ class Library:
         at = self._names + int(self._starts["name"][i])
         return int(self._starts["value"][i]), self.content[at : self.content.find(b"\0", at)].decode()
 
+    def texts(self):
+        _, length, offset = self._sections[b"__cstring"]
+        for text in self.content[offset : offset + length].split(b"\0"):
+            yield text.decode(errors="replace")
+
     def users(self, text):
         """The functions that load a text with this part, and those that reach it through code that
         the compiler moved out of them (.cold, OUTLINED)."""

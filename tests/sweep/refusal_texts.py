@@ -122,8 +122,7 @@ def always_on_cpu(library):
 def refusing(library):
     """The texts that may refuse something, among those that no rule has."""
     ours = [piece(rule["text"]).decode() for rule in all_rules() if "text" in rule]
-    for text in re.findall(rb"[\x20-\x7e]{12,300}(?=\0)", library.content):
-        text = text.decode()
+    for text in library.texts():
         if "MPS" in text and REFUSING.search(text) and not any(each in text for each in ours):
             yield text
 

@@ -34,9 +34,10 @@ def tests(report):
 
 
 def first_line(case):
-    """Of the error, or of the reason for a skip or a death."""
-    failure = case.get("failure")
-    text = (failure or {}).get("key_line") or case.get("reason") or ""
+    """Of the error, or of the reason for a skip or a death; else of the first sub-test that broke."""
+    text = (case.get("failure") or {}).get("key_line") or case.get("reason") or ""
+    if not text:
+        return next(filter(None, map(first_line, case.get("subtests", ()))), "")
     return text.strip().partition("\n")[0]
 
 

@@ -1,13 +1,17 @@
-"""Gives torch an MPS device before the shim looks for one: the simulator in the place of hardware.
-Nothing tells redirection that the device is simulated (conftest.py's `on_mps`)."""
+"""Gives torch a device before the shim looks for one: the simulator in the place of hardware.
+Nothing tells redirection that the device is simulated (conftest.py's `on_mps`).
+COMPAT_HARDWARE: mps (default) or cuda, with which tests/gpu/run.sh is tried without a GPU."""
 
 import os
 
-from compat_shim import importing, library, settings
+from compat_shim import hosts, importing, library, settings
 from compat_shim.simulate import devices
 
 _activate = dict(importing._actions)
 _kept = []
+_hardware = os.environ.get("COMPAT_HARDWARE", "mps")
+if _hardware == "cuda":
+    hosts._cuda_is_there = lambda: True  # no driver's files are there
 
 
 def _native_loaded(native):
@@ -17,7 +21,7 @@ def _native_loaded(native):
         os.environ["COMPAT_SHIM_LIBRARY"], version.__version__, version.git_version
     )
     simulator = library.beside(common, "_compat_simulate")
-    asked = settings.read("cpu", {**os.environ, "TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_HOST": ""})
+    asked = settings.read("cpu", {**os.environ, "TORCHDEVICE_SIMULATE": _hardware, "TORCHDEVICE_HOST": ""})
     device = devices.device(common, simulator, asked)
     device.prepare(native, version.git_version)
     _kept.append((device, simulator))

@@ -59,8 +59,9 @@ packages() { "$PYTHON" -m pip list --format=freeze 2>/dev/null; }
 
 # The environment sees this machine's packages; those of the tree come first.
 make_environment() {
-    [ ! -e "$VENV/complete" ] || return 0
-    local folders
+    local folders stamp
+    stamp=$(cat "$HERE"/wheels/*.whl | sha256sum)
+    [ "$(cat "$VENV/.stamp" 2>/dev/null)" != "$stamp" ] || return 0
     rm -rf "$VENV"
     "$PYTHON" -m venv --without-pip "$VENV" || return
     folders=$("$PYTHON" -c 'import sys; print([p for p in sys.path if p.endswith("-packages")])')
@@ -68,7 +69,7 @@ make_environment() {
         >"$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/machine.pth"
     "$PYTHON" -m pip --python "$VENV/bin/python" install -q --no-index --no-deps --ignore-installed --no-compile \
         "$HERE"/wheels/*.whl || return
-    touch "$VENV/complete"
+    printf '%s\n' "$stamp" >"$VENV/.stamp"
 }
 
 # Programs of the environment, then those beside this machine's Python (cmake).

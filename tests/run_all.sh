@@ -32,7 +32,7 @@ export COMPAT_SHIM_LIBRARY
 mkdir -p "$BUILD/share/runner/shims"
 cp -ru "$(dirname "$COMPAT_SHIM_LIBRARY")" "$BUILD/share/runner/shims/"
 declare -A PARTS=(
-    [house]=tests/test_house.py [suites]=tests/suites [harness]=tests/harness [e2e]=tests/e2e
+    [house]="tests/test_house.py tests/gpu" [suites]=tests/suites [harness]=tests/harness [e2e]=tests/e2e
     [shim]="tests/shim --ignore=tests/shim/test_machinery.py" [machinery]=tests/shim/test_machinery.py
 )
 # Nearly every test is a child on one core: two lanes, about as long as each other.

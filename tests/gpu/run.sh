@@ -85,7 +85,7 @@ use_environment() {
 check() {
     local program bad=0
     use_environment
-    say "$(uname -sr), $(getconf GNU_LIBC_VERSION), $(nproc) cores, $(free -g | awk '/^Mem/ {print $2}') GiB"
+    say "$(uname -sr), $(getconf GNU_LIBC_VERSION), $(nproc) cores, $(awk '/^MemTotal/ {print int($2 / 1048576)}' /proc/meminfo) GiB"
     for program in runner c++ cmake ninja; do
         say "$program: $("$program" --version 2>&1 | head -1)" || bad=1
         command -v "$program" >/dev/null || bad=1

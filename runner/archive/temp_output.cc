@@ -9,7 +9,9 @@ namespace compat::archive {
 
 namespace {
 
-constexpr int kOver = SIGUSR1;  // from us to the watcher; from elsewhere it ends us all the same
+// From us to the watcher; from elsewhere it ends us all the same. Not SIGUSR1, which the runner
+// ignores: some systems drop an ignored signal even while it is blocked.
+constexpr int kOver = SIGUSR2;
 
 // Ignored signals stay ignored: `trap '' INT`, `nohup` and `&` ask for that.
 sigset_t ending_signals() {
@@ -31,6 +33,7 @@ TempOutput::TempOutput(std::filesystem::path path, std::function<void(bool kept)
       path_(std::move(path)),
       on_interrupt_(std::move(on_interrupt)),
       held_(deciding_, std::defer_lock) {
+    ::signal(kOver, SIG_DFL);
     ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     watcher_ = std::thread([this] { watch(); });
 }

@@ -1,7 +1,10 @@
 // Information about this host and process that POSIX does not offer. Each system implements it in a
-// folder (linux/). Not for other processes (runner/exec/process_table.h).
+// folder (linux/, darwin/). Not for other processes (runner/exec/process_table.h).
 #pragma once
 
+#include <sys/resource.h>
+
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,13 +14,24 @@ namespace compat {
 // The executable of this process; empty: unknown.
 [[nodiscard]] std::filesystem::path program_path();
 
+// "Debian GNU/Linux 12 (bookworm)", "macOS 14.5"; empty: unknown.
+[[nodiscard]] std::string os_name();
+
 // "AMD EPYC 7763 64-Core Processor"; empty: unknown.
 [[nodiscard]] std::string cpu_model();
 
 // Processes that hold a flock(2) on this file; empty if unknown.
 [[nodiscard]] std::vector<int> lock_holders(const std::filesystem::path& file);
 
-// Call between fork and exec: the system sends `signal` when the parent dies.
+// What POSIX leaves to the system: the units of rusage.
+struct UsageBytes {
+    std::int64_t max_rss = 0;
+    std::int64_t read = 0, written = 0;  // from and to disks; 0 where the system counts no bytes
+};
+[[nodiscard]] UsageBytes bytes_of(const rusage& used);
+
+// Call between fork and exec: the system sends `signal` when the parent dies. Does nothing on
+// macOS.
 void end_with_parent(int signal);
 
 // "SIGSEGV"; "signal 99" for a number without a name.

@@ -18,6 +18,7 @@
 
 #include "runner/base/host.h"
 #include "runner/exec/process_table.h"
+#include "runner/exec/signal_wait.h"
 #include "runner/exec/signals.h"
 
 namespace compat::exec {
@@ -42,11 +43,11 @@ sigset_t handled_signals() {
 // foreground group, so a program in our group has. (SIGHUP goes to the session leader alone, which
 // may be us.) A signal from the program or its descendant reached us because it was sent to the
 // group. For any other sender we cannot know: the program gets the signal twice rather than never.
-bool has_received(const siginfo_t& info, pid_t program) {
-    const int signal = info.si_signo;
-    if (info.si_code > 0)
-        return (signal == SIGINT || signal == SIGQUIT) && ::getpgid(program) == ::getpgrp();
-    return process_table().descends_from(info.si_pid, program);
+bool has_received(const ArrivedSignal& signal, pid_t program) {
+    if (signal.by_kernel)
+        return (signal.number == SIGINT || signal.number == SIGQUIT) &&
+               ::getpgid(program) == ::getpgrp();
+    return process_table().descends_from(signal.sender, program);
 }
 
 ProcessEnd end_of(int status) {
@@ -56,10 +57,9 @@ ProcessEnd end_of(int status) {
 
 ProcessEnd wait_for(pid_t pid, const sigset_t& set) {
     while (true) {
-        siginfo_t info{};
-        const int signal = ::sigwaitinfo(&set, &info);
-        if (signal > 0 && signal != SIGCHLD) {
-            if (!has_received(info, pid)) ::kill(pid, signal);
+        const ArrivedSignal signal = wait_for_signal(set);
+        if (signal.number > 0 && signal.number != SIGCHLD) {
+            if (!has_received(signal, pid)) ::kill(pid, signal.number);
             continue;
         }
         int status = 0;
@@ -79,7 +79,7 @@ Expected<ProcessEnd> run_attached(const AttachedProgram& attached) {
     // Blocked before the program starts, so that no SIGCHLD is missed.
     const sigset_t set = handled_signals();
     sigset_t before;
-    ::sigprocmask(SIG_BLOCK, &set, &before);
+    hold_signals(set, &before);
     std::error_code error;
     bp::child child(
         bp::exe = attached.program.string(), bp::args = attached.arguments, env,

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <thread>
 
+#include "runner/base/host.h"
+
 namespace compat::exec {
 
 namespace asio = boost::asio;
@@ -31,13 +33,13 @@ double seconds(const timeval& time) {
 
 // Of the child and of those of its children that it waited for (wait4(2)).
 AttemptCost cost_of(const rusage& used) {
-    constexpr std::int64_t kBlock = 512;
+    const UsageBytes bytes = bytes_of(used);
     AttemptCost cost;
     cost.user_s = seconds(used.ru_utime);
     cost.system_s = seconds(used.ru_stime);
-    cost.max_rss_bytes = static_cast<std::int64_t>(used.ru_maxrss) * 1024;
-    cost.read_bytes = static_cast<std::int64_t>(used.ru_inblock) * kBlock;
-    cost.written_bytes = static_cast<std::int64_t>(used.ru_oublock) * kBlock;
+    cost.max_rss_bytes = bytes.max_rss;
+    cost.read_bytes = bytes.read;
+    cost.written_bytes = bytes.written;
     return cost;
 }
 

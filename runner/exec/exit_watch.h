@@ -1,5 +1,6 @@
 // Notifies the event loop that a child has ended. Does not reap it: it stays a zombie, so its pid
-// is not reused, until its owner calls wait4. Each system implements it in a folder (linux/).
+// is not reused, until its owner calls wait4. Each system implements it in a folder (linux/,
+// darwin/).
 #pragma once
 
 #include <boost/asio/io_context.hpp>

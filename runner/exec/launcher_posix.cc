@@ -20,6 +20,7 @@
 
 #include "runner/base/host.h"
 #include "runner/exec/child_process.h"
+#include "runner/exec/descriptors.h"
 #include "runner/exec/exit_watch.h"
 #include "runner/exec/signals.h"
 
@@ -123,7 +124,7 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start_with(
     if (process->log_error()) return tl::unexpected(*process->log_error());
 
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return cannot(std::strerror(errno));
+    if (!open_pipe(ends)) return cannot(std::strerror(errno));
     Fd read_end(ends[0]), write_end(ends[1]);
     const auto pid = spawn_process(write_end.get());
     if (!pid) return tl::unexpected(pid.error());

@@ -1,6 +1,6 @@
 // The system's process table: information and signals that POSIX does not offer. Each system
-// implements it in a folder (linux/); tests use a fake. Not for the resource usage of a child,
-// which wait4 returns.
+// implements it in a folder (linux/, darwin/); tests use a fake. Not for the resource usage of a
+// child, which wait4 returns.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ProcessInfo {
 };
 
 // Identifies the job of a process. Descendants of a job's leader inherit it, and unlike
-// environment, session and parent they cannot drop it.
+// environment, session and parent they cannot drop it. On macOS only this process can read it.
 struct JobTag {
     std::uint64_t run = 0;  // run_hash of the run's name
     int leader = 0;         // 0: no tag, or no permission to read it
@@ -54,8 +54,9 @@ class ProcessTable {
     virtual void tag_leader(int pid, std::string_view run) = 0;
     [[nodiscard]] virtual JobTag tag_of(int pid) const = 0;
 
-    // Orphans of our descendants become our children (sub-reaper), if the system supports it.
-    virtual void adopt_orphans() = 0;
+    // Orphans of our descendants become our children (sub-reaper). False: the system does not
+    // support it, and they become children of process 1.
+    virtual bool adopt_orphans() = 0;
     // Signals the process with this pid and start, never a later process with the same pid.
     virtual void signal(int pid, std::uint64_t start, int signal) = 0;
     // Processes killed by the kernel's OOM killer so far; 0 if unknown.

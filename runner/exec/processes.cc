@@ -12,7 +12,7 @@ namespace compat::exec {
 std::string_view run_of(std::string_view job) { return job.substr(0, job.find('/')); }
 
 Processes::Processes(ProcessTable& system) : system_(system), self_(::getpid()) {
-    system_.adopt_orphans();
+    adopts_ = system_.adopt_orphans();
     for (const int pid : system_.pids()) {
         const auto stat = system_.find(pid);
         if (stat && stat->parent == self_) preexisting_.emplace(pid, stat->start);
@@ -42,6 +42,7 @@ bool Processes::belongs_to_another(int pid, int leader) const {
 }
 
 bool Processes::has_orphans(int leader) {
+    if (!adopts_) return true;
     // A process that has just ended may have left another one, so repeat until none has. A chain of
     // processes that fork and exit faster than we read counts as an orphan without being seen
     // alive.
@@ -64,7 +65,9 @@ bool Processes::has_orphans(int leader) {
     return quiet < 2;
 }
 
-int Processes::owner_of_orphan(int pid, const ProcessInfo& stat) const {
+// By its COMPAT_JOB or tag. kNoJob: these name another process's job or none that runs. Nothing: it
+// has neither.
+std::optional<int> Processes::named_owner(int pid, const ProcessInfo& stat) const {
     if (const std::string id = system_.environment_value(pid, kJobVariable); !id.empty()) {
         for (const auto& [leader, job] : jobs_)
             if (job.id == id) return leader;
@@ -76,6 +79,11 @@ int Processes::owner_of_orphan(int pid, const ProcessInfo& stat) const {
                          run_hash(run_of(job->second.id)) == mark.run;
         return its ? mark.leader : kNoJob;
     }
+    return std::nullopt;
+}
+
+int Processes::owner_of_orphan(int pid, const ProcessInfo& stat) const {
+    if (const auto named = named_owner(pid, stat)) return *named;
     int only = kNoJob;
     for (const auto& [leader, job] : jobs_) {
         if (job.start > stat.start) continue;
@@ -83,6 +91,15 @@ int Processes::owner_of_orphan(int pid, const ProcessInfo& stat) const {
         only = leader;
     }
     return only;
+}
+
+// A child of process 1, where orphans become its children. Most of these are the system's own: only
+// what is younger than a job is looked at, and only what names its job is the job's.
+int Processes::owner_of_escaped(int pid, const ProcessInfo& stat) const {
+    const bool may_be = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) {
+        return job.second.start <= stat.start;
+    });
+    return may_be ? named_owner(pid, stat).value_or(kNoJob) : kNoJob;
 }
 
 int Processes::determine_owner(int pid, const Entry& entry) {
@@ -94,8 +111,9 @@ int Processes::determine_owner(int pid, const Entry& entry) {
         return known->second;
     const auto old = preexisting_.find(pid);
     if (old != preexisting_.end() && old->second == entry.stat.start) return kPreexisting;
-    return entry.stat.parent == self_ ? owner_of_orphan(pid, entry.stat)
-                                      : owner_of(entry.stat.parent);
+    if (entry.stat.parent == self_) return owner_of_orphan(pid, entry.stat);
+    if (entry.stat.parent == 1 && !adopts_) return owner_of_escaped(pid, entry.stat);
+    return owner_of(entry.stat.parent);
 }
 
 int Processes::owner_of(int pid) {

@@ -3,14 +3,16 @@
 // kill (child_process.h).
 //
 // The runner is a sub-reaper: orphans of its descendants become its children, so no descendant of a
-// job leaves its tree. A process belongs to a job if one of these holds, in this order: a process
-// of the job began its session; it belonged to the job at the last scan; its parent belongs to the
-// job; its COMPAT_JOB names the job; it has the tag of the job's leader (process_table.h); it is an
-// orphan and only one running job is older.
+// job leaves its tree. Where the system has none (macOS), orphans become children of process 1, and
+// only their session, COMPAT_JOB or tag shows the job. A process belongs to a job if one of these
+// holds, in this order: a process of the job began its session; it belonged to the job at the last
+// scan; its parent belongs to the job; its COMPAT_JOB names the job; it has the tag of the job's
+// leader (process_table.h); it is an orphan and only one running job is older.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -54,7 +56,8 @@ class Processes {
     // children the scan may have missed.
     bool scan();
     // Whether a job whose leader has ended has other processes: they, or the first of each chain,
-    // have become our children. Reads only the list of children.
+    // have become our children. Reads only the list of children. Always true where orphans do not
+    // become our children.
     [[nodiscard]] bool has_orphans(int leader);
 
     // The sum over the job's processes: at the last scan, and the maximum of all scans.
@@ -88,10 +91,13 @@ class Processes {
     [[nodiscard]] bool belongs_to_another(int pid, int leader) const;
     int owner_of(int pid);
     int determine_owner(int pid, const Entry& entry);
+    std::optional<int> named_owner(int pid, const ProcessInfo& stat) const;
     int owner_of_orphan(int pid, const ProcessInfo& stat) const;
+    int owner_of_escaped(int pid, const ProcessInfo& stat) const;
 
     ProcessTable& system_;
     int self_;
+    bool adopts_ = true;  // orphans become our children
     std::unordered_map<int, Entry> table_;
     std::map<int, Running> jobs_;            // key: leader
     std::unordered_map<int, int> sessions_;  // begun by a job's process; value: leader

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "runner/base/files.h"
+#include "runner/exec/descriptors.h"
 
 namespace compat::exec {
 
@@ -88,8 +89,7 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> on_ready) {
     zygote_.job.helper = true;
     on_ready_ = std::move(on_ready);
     int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return give_up(std::strerror(errno));
+    if (!open_message_sockets(ends)) return give_up(std::strerror(errno));
     Fd ours(ends[0]);
     const Fd theirs(ends[1]);
     launcher_.processes().expect(zygote_.job.id);

@@ -4,33 +4,12 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
-#include "runner/base/files.h"
 #include "runner/base/host.h"
 #include "runner/base/names.h"
 
 namespace compat::run {
-
-namespace {
-
-// The value of the first line "key<separator>value" of a file of the system's.
-std::string field_of(const char* file, std::string_view key, char separator) {
-    std::istringstream lines(read_file(file).value_or(""));
-    for (std::string line; std::getline(lines, line);) {
-        if (!line.starts_with(key)) continue;
-        const size_t at = line.find(separator);
-        if (at == std::string::npos) continue;
-        const size_t begin = line.find_first_not_of(" \t\"", at + 1);
-        const size_t end = line.find_last_not_of(" \t\"\n");
-        if (begin == std::string::npos || end < begin) return "";
-        return line.substr(begin, end - begin + 1);
-    }
-    return "";
-}
-
-}  // namespace
 
 plan::Variables masked(plan::Variables variables) {
     for (auto& [name, value] : variables) value = mask_secret(name, value);
@@ -56,7 +35,7 @@ std::string fingerprint(const prepare::Prepared& prepared, const config::Setting
     ::uname(&host);
     nlohmann::ordered_json json;
     json["host"] = host.nodename;
-    json["os"] = field_of("/etc/os-release", "PRETTY_NAME", '=');
+    json["os"] = os_name();
     json["kernel"] = std::string(host.sysname) + " " + host.release;
     json["machine"] = host.machine;
     json["cpu"] = cpu_model();

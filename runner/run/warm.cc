@@ -13,7 +13,8 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
         std::count_if(first.begin(), first.end(), [](const exec::Job& job) { return job.warm; });
     const auto& suite = ready.suite;
     if (!ready.settings.on(Setting::warm) || suite.preload.empty() ||
-        !traits_of(suite.framework).warm_start || forks < 2)
+        !traits_of(suite.framework).warm_start || forks < 2 ||
+        !exec::process_table().adopt_orphans())
         return std::nullopt;
     exec::Zygote zygote;
     zygote.job.name = "warm start";

@@ -14,8 +14,8 @@
 namespace compat::run {
 
 // The zygote of a run that begins with these jobs: nothing where warm start is off, where the suite
-// names nothing to import, where its framework does not run in Python, and for a fork alone, which
-// would only wait for it. `common` is what the run's children share of their environment; the log
+// names nothing to import, where its framework does not run in Python, where a forked process cannot
+// become our child, and for a fork alone, which would only wait for it. `common` is what the run's children share of their environment; the log
 // lies in the run's folder.
 [[nodiscard]] std::optional<exec::Zygote> zygote_for(const Ready& ready,
                                                      const archive::RunFolder& run,

@@ -57,7 +57,7 @@ class FakeProcessTable : public ProcessTable {
         const auto it = processes.find(pid);
         return it == processes.end() ? JobTag{} : it->second.mark;
     }
-    void adopt_orphans() override {}
+    bool adopt_orphans() override { return adopts; }
     // SIGKILL ends a process at once unless its state is D.
     void signal(int pid, std::uint64_t start, int) override {
         const auto it = processes.find(pid);
@@ -77,6 +77,7 @@ class FakeProcessTable : public ProcessTable {
 
     std::uint64_t kills = 0;
     int self = 0;
+    bool adopts = true;
     std::map<int, Process> processes;
     std::vector<int> signaled;
 };

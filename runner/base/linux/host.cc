@@ -17,16 +17,28 @@ fs::path program_path() {
     return fs::read_symlink("/proc/self/exe", error);
 }
 
-std::string cpu_model() {
-    std::ifstream file("/proc/cpuinfo");
+namespace {
+
+// The value of the first line "key<separator>value" of a file of the system's.
+std::string field_of(const char* path, std::string_view key, char separator) {
+    std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
-        if (!line.starts_with("model name")) continue;
-        const size_t colon = line.find(':');
-        const size_t begin = line.find_first_not_of(" \t", colon + 1);
-        return colon == std::string::npos || begin == std::string::npos ? "" : line.substr(begin);
+        if (!line.starts_with(key)) continue;
+        const size_t at = line.find(separator);
+        if (at == std::string::npos) continue;
+        const size_t begin = line.find_first_not_of(" \t\"", at + 1);
+        const size_t end = line.find_last_not_of(" \t\"");
+        if (begin == std::string::npos || end < begin) return {};
+        return line.substr(begin, end - begin + 1);
     }
     return {};
 }
+
+}  // namespace
+
+std::string os_name() { return field_of("/etc/os-release", "PRETTY_NAME", '='); }
+
+std::string cpu_model() { return field_of("/proc/cpuinfo", "model name", ':'); }
 
 std::vector<int> lock_holders(const fs::path& file) {
     struct stat status {};
@@ -40,6 +52,14 @@ std::vector<int> lock_holders(const fs::path& file) {
             pids.push_back(pid);
     }
     return pids;
+}
+
+// getrusage(2): KiB, and blocks of 512 bytes.
+UsageBytes bytes_of(const rusage& used) {
+    constexpr std::int64_t kKiB = 1024, kBlock = 512;
+    return {static_cast<std::int64_t>(used.ru_maxrss) * kKiB,
+            static_cast<std::int64_t>(used.ru_inblock) * kBlock,
+            static_cast<std::int64_t>(used.ru_oublock) * kBlock};
 }
 
 void end_with_parent(int signal) { ::prctl(PR_SET_PDEATHSIG, signal); }

@@ -89,7 +89,7 @@ class LinuxProcessTable final : public ProcessTable {
     [[nodiscard]] std::string environment_value(int pid, std::string_view name) const override;
     void tag_leader(int pid, std::string_view run) override;
     [[nodiscard]] JobTag tag_of(int pid) const override;
-    void adopt_orphans() override;
+    bool adopt_orphans() override;
     void signal(int pid, std::uint64_t start, int signal) override;
     [[nodiscard]] std::uint64_t memory_kills() const override;
     [[nodiscard]] std::uint64_t memory_limit() const override;
@@ -207,7 +207,7 @@ JobTag LinuxProcessTable::tag_of(int pid) const {
     return {mark >> kPidBits, static_cast<int>(mark & ((1u << kPidBits) - 1))};
 }
 
-void LinuxProcessTable::adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+bool LinuxProcessTable::adopt_orphans() { return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0; }
 
 void LinuxProcessTable::signal(int pid, std::uint64_t start, int signal) {
     // The descriptor refers to the process that has the pid now; its start proves that it is the

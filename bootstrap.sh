@@ -20,6 +20,10 @@ PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev)
 # libvalijson-dev is headers alone, but depends on Qt and MySQL, half of all packages: unpacked here.
 VALIJSON=$ROOT/build/valijson  # CMakePresets.json names it, too
+# The same for macOS, besides the compiler of the Command Line Tools. Boost 1.86 moved Process, which
+# is used here, to other headers; bash is for the tests.
+FORMULAE=(bash cmake ninja git python@3.12 boost@1.85 nlohmann-json sqlite cli11 fmt re2 pugixml yaml-cpp tomlplusplus
+          tl-expected valijson pkgconf googletest zlib)
 
 say() { printf 'bootstrap: %s\n' "$*" >&2; }
 die() { say "$*"; exit 2; }
@@ -36,7 +40,30 @@ apt() {
         die "apt-get could not run $*: its output is in build/apt.log"
 }
 
+# On macOS. Homebrew refuses to run as root, and installs for its owner without it.
+install_formulae() {
+    xcode-select -p >/dev/null 2>&1 || die "there is no compiler: run xcode-select --install"
+    command -v brew >/dev/null || die "Homebrew is missing: install it, then run: brew install ${FORMULAE[*]}"
+    local missing
+    missing=$(comm -23 <(printf '%s\n' "${FORMULAE[@]}" | sort) <(brew list --formula -1 | sort) | tr '\n' ' ')
+    if [ -n "${missing// /}" ]; then
+        say "installing with Homebrew: $missing"
+        # shellcheck disable=SC2086
+        brew install -q $missing >>"$ROOT/build/brew.log" 2>&1 ||
+            die "brew install $missing failed: its output is in build/brew.log"
+    fi
+    # Homebrew links neither an old version nor what macOS has itself into its prefix.
+    local prefixes
+    prefixes=$(brew --prefix boost@1.85):$(brew --prefix sqlite):$(brew --prefix zlib):$(brew --prefix)
+    CMAKE_PREFIX_PATH=$prefixes${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
+    export CMAKE_PREFIX_PATH
+}
+
 install_packages() {
+    if [ "$(uname)" = Darwin ]; then
+        install_formulae
+        return
+    fi
     command -v dpkg-query >/dev/null || die "this is not Debian: install the packages listed in docs/reference/dependencies.md"
     export DEBIAN_FRONTEND=noninteractive
     local missing
@@ -70,10 +97,12 @@ build() {
     cmake --build "$BUILD" "$@" >"$log" 2>&1 || { cat "$log" >&2; die "the build failed"; }
 }
 
+digest() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi; }
+
 # The environment of our own tests: made once for its requirements, pinned to one torch.
 test_environment() {
     local stamp
-    stamp=$(cat "$ROOT/tests/requirements.txt" - <<<"$TORCH" | sha256sum)
+    stamp=$(cat "$ROOT/tests/requirements.txt" - <<<"$TORCH" | digest)
     [ "$(cat "$VENV/.stamp" 2>/dev/null)" = "$stamp" ] && return 0
     say "making the tests' Python environment in .venv"
     rm -rf "$VENV"

@@ -12,7 +12,7 @@ count() { grep -oE "[0-9]+ $1" <<<"$2" | head -1 | grep -oE '[0-9]+' || echo 0; 
 
 echo "== C++ (ctest)"
 log=$BUILD/ctest.log
-ctest --test-dir "$BUILD" -j"$(nproc)" --output-on-failure --no-tests=error >"$log" 2>&1 || { bad=1; grep -vE ' Passed ' "$log"; }
+ctest --test-dir "$BUILD" -j"$(getconf _NPROCESSORS_ONLN)" --output-on-failure --no-tests=error >"$log" 2>&1 || { bad=1; grep -vE ' Passed ' "$log"; }
 # "100% tests passed, 0 tests failed out of 214"
 summary=$(grep -E 'tests passed, [0-9]+ tests failed out of' "$log")
 total=$(grep -oE 'out of [0-9]+' <<<"$summary" | grep -oE '[0-9]+' || echo 0)
@@ -30,7 +30,8 @@ COMPAT_SHIM_LIBRARY=$("$COMPAT_RUNNER" prepare suites/conformance --python "$PYT
 [ -n "$COMPAT_SHIM_LIBRARY" ] || { echo "the shim could not be built"; bad=1; }
 export COMPAT_SHIM_LIBRARY
 mkdir -p "$BUILD/share/runner/shims"
-cp -ru "$(dirname "$COMPAT_SHIM_LIBRARY")" "$BUILD/share/runner/shims/"
+shim=$(dirname "$COMPAT_SHIM_LIBRARY")  # a folder for what it was built from
+[ -d "$BUILD/share/runner/shims/$(basename "$shim")" ] || cp -R "$shim" "$BUILD/share/runner/shims/"
 declare -A PARTS=(
     [house]="tests/test_house.py tests/gpu" [suites]=tests/suites [harness]=tests/harness [e2e]=tests/e2e
     [shim]="tests/shim --ignore=tests/shim/test_machinery.py" [machinery]=tests/shim/test_machinery.py

@@ -67,6 +67,9 @@ RULES = [
     ("only folders named linux call Linux", ["runner"],
      r'"/proc|prctl|pidfd_open|SYS_|syscall\(|signalfd|eventfd|epoll_|inotify|memfd_|prlimit|F_GETPIPE_SZ|sigabbrev_np|#include <linux/',
      ("runner/exec/linux", "runner/base/linux"), "::prctl(PR_SET_PDEATHSIG, SIGTERM);"),
+    ("only folders named darwin call macOS", ["runner"],
+     r'proc_pid|proc_list|sysctl\w*\(|kevent|\bkqueue\(|_NSGet|sys_signame|#include <(libproc|mach)|__APPLE__|__linux__|"DYLD_',
+     ("runner/exec/darwin", "runner/base/darwin"), "::proc_pidinfo(pid, 3, 0, &info, size);"),
     ("what sets test frameworks apart stands in one table", ["runner", "parsers", "reports", "suites"], r'^[^/]*"(unittest|pytest|gtest|ctest)"',
      ("runner/base/framework.h",
       "parsers/foreign.h", "parsers/junit_case.cc",  # names that other programs write

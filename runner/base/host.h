@@ -23,6 +23,9 @@ namespace compat {
 // Processes that hold a flock(2) on this file; empty if unknown.
 [[nodiscard]] std::vector<int> lock_holders(const std::filesystem::path& file);
 
+// The environment variable with folders for the loader of shared libraries.
+[[nodiscard]] const char* library_path_variable();
+
 // What POSIX leaves to the system: the units of rusage.
 struct UsageBytes {
     std::int64_t max_rss = 0;

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "runner/base/files.h"
+#include "runner/base/host.h"
 #include "runner/prepare/prepare.h"
 #include "runner/prepare/tool.h"
 
@@ -149,11 +150,11 @@ Expected<std::string> probe_devices(const Environment& environment, const fs::pa
     constexpr unsigned kLimit = 20;
     // The program has no run path, so it needs the folder of torch's libraries.
     std::string libraries = (environment.torch_folder / "lib").string();
-    if (const char* theirs = std::getenv("LD_LIBRARY_PATH"); theirs && *theirs)
+    if (const char* theirs = std::getenv(library_path_variable()); theirs && *theirs)
         libraries += std::string(":") + theirs;
     return output_of({{(shim_library.parent_path() / "device-probe").string()},
                       ".",
-                      {{"LD_LIBRARY_PATH", libraries}},
+                      {{library_path_variable(), libraries}},
                       {},
                       kLimit});
 }

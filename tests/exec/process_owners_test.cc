@@ -19,7 +19,8 @@ using testing::IsEmpty;
 class OwnersTest : public testing::Test {
   protected:
     using FakeProcessTable = test_support::FakeProcessTable;
-    OwnersTest() {
+    explicit OwnersTest(bool adopts = true) {
+        system.adopts = adopts;
         system.self = ::getpid();
         system.add(system.self, 1);
         system.add(kBefore, system.self);
@@ -92,6 +93,41 @@ TEST_F(OwnersTest, KillsLeftoversOfAFinishedJobAtEachScan) {
     processes->remove(kFirst);
     processes->scan();
     EXPECT_THAT(system.signaled, ElementsAre(50));
+}
+
+// As on macOS: orphans become children of process 1.
+class OwnersWithoutAdoptionTest : public OwnersTest {
+  protected:
+    OwnersWithoutAdoptionTest() : OwnersTest(false) {}
+};
+
+TEST_F(OwnersWithoutAdoptionTest, FindsAnEscapedOrphanByItsSessionItsVariableOrItsMark) {
+    add(50, 1).info.session = kFirst;
+    add(51, 1).job = "run/" + std::to_string(kSecond);
+    add(52, 51);
+    add(53, 1).mark = {run_hash("run"), kSecond};
+    EXPECT_THAT(descendants_of(kFirst), ElementsAre(50));
+    EXPECT_THAT(descendants_of(kSecond), ElementsAre(51, 52, 53));
+    EXPECT_TRUE(processes->has_orphans(kFirst));
+}
+
+TEST_F(OwnersWithoutAdoptionTest, LeavesOtherProcessesOfTheSystemAlone) {
+    processes->remove(kSecond);
+    system.processes.erase(kSecond);
+    add(50, 1);                                                  // young, but nothing names the job
+    add(51, 1).job = "run/1";                                    // of another job
+    system.add(52, 1, 5).job = "run/" + std::to_string(kFirst);  // older than the job
+    EXPECT_THAT(descendants_of(kFirst), IsEmpty());
+    EXPECT_THAT(system.signaled, IsEmpty());
+}
+
+TEST_F(OwnersWithoutAdoptionTest, KeepsADescendantWithItsJobAfterItsParentsEnd) {
+    add(50, kFirst);
+    add(51, 50);
+    EXPECT_THAT(descendants_of(kFirst), ElementsAre(50, 51));
+    system.processes.erase(50);
+    system.processes[51].info.parent = 1;
+    EXPECT_THAT(descendants_of(kFirst), ElementsAre(51));
 }
 
 TEST(MemoryEvidence, NamesAPeakNearTheLimitOrAKernelKill) {

@@ -52,6 +52,8 @@ std::vector<int> lock_holders(const fs::path& file) {
     return pids;
 }
 
+const char* library_path_variable() { return "DYLD_LIBRARY_PATH"; }
+
 // getrusage(2): bytes. It counts operations of disks, whose sizes differ.
 UsageBytes bytes_of(const rusage& used) {
     return {static_cast<std::int64_t>(used.ru_maxrss), 0, 0};

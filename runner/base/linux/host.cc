@@ -54,6 +54,8 @@ std::vector<int> lock_holders(const fs::path& file) {
     return pids;
 }
 
+const char* library_path_variable() { return "LD_LIBRARY_PATH"; }
+
 // getrusage(2): KiB, and blocks of 512 bytes.
 UsageBytes bytes_of(const rusage& used) {
     constexpr std::int64_t kKiB = 1024, kBlock = 512;

@@ -61,13 +61,13 @@ Expected<bool> LineReader::read(const LineVisitor& visit) {
     struct stat file {};
     if (::fstat(fd, &file) != 0) return cannot(std::strerror(errno));
     if (!S_ISREG(file.st_mode)) return cannot("not a regular file");
-    if (file.st_ino != inode_ || file.st_dev != device_ ||
-        file.st_size < static_cast<off_t>(offset_)) {
+    const auto device = static_cast<std::uint64_t>(file.st_dev);
+    if (file.st_ino != inode_ || device != device_ || file.st_size < static_cast<off_t>(offset_)) {
         offset_ = 0;
         lines_ = LineSplitter(limits_.line_bytes);
     }
     inode_ = file.st_ino;
-    device_ = file.st_dev;
+    device_ = device;
 
     std::array<char, 1 << 16> buffer;
     for (std::size_t left = limits_.read_bytes; left > 0;) {

@@ -288,7 +288,7 @@ void UnittestScanner::add_unnamed(const std::optional<Closing>& closing) {
     // At least so many passed; more where some of the skips are of no test that was begun, but of a
     // class or module fixture, or of a test that has a section: as many as there are characters.
     const std::int64_t least = counted(*closing, {}) - named - skipped - expected - unexpected;
-    const auto printed = [&](char c, std::string_view where) {
+    const auto printed = [&](char c, std::string_view where) -> std::int64_t {
         return std::count(where.begin(), where.end(), c);
     };
     const std::int64_t passed =

@@ -75,8 +75,8 @@ runner() {
     local targets=(--target runner) log=$WORK/runner.log built=$ROOT/build/macos-cross
     [ "${1-}" != tests ] || targets=()
     say "building for macOS (output: build/macos/runner.log)"
-    { cmake --preset macos-cross -S "$ROOT" && cmake --build "$built" -j "$JOBS" "${targets[@]}"; } >"$log" 2>&1 ||
-        { grep -E -B2 -A6 'error:|FAILED|CMake Error' "$log" | head -60 >&2; die "the build failed: see build/macos/runner.log"; }
+    { cmake --preset macos-cross -S "$ROOT" && cmake --build "$built" -j "$JOBS" "${targets[@]}" -- -k 0; } >"$log" 2>&1 ||
+        { grep -E -B2 -A6 'error:|FAILED|CMake Error' "$log" | head -80 >&2; die "the build failed: see build/macos/runner.log"; }
     local files=("$built/bin/runner")
     [ "${1-}" != tests ] || mapfile -t files < <(find "$built/bin" -type f)
     "$COMPAT_ZIG_PYTHON" "$ROOT/tests/cross/symbols.py" "${files[@]}"

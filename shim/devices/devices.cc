@@ -159,6 +159,7 @@ bool has_code(c10::DeviceType type) {
 
 c10::DeviceIndex count_of(c10::DeviceType type) {
     if (type == at::kCPU) return 1;
+    if (type == at::kMPS) return at::hasMPS() ? 1 : 0;  // its hooks count none in some versions
     return at::globalContext().getAcceleratorHooksInterface(type).deviceCount();
 }
 

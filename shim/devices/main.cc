@@ -3,7 +3,11 @@
 //
 // Each device type is asked in its own process, all at the same time, forked before LibTorch has
 // done anything. A driver that hangs or crashes affects only its own type, is named, and costs at
-// most kSeconds. The loader finds LibTorch's libraries: LD_LIBRARY_PATH=…/torch/lib.
+// most kSeconds. The loader finds LibTorch's libraries: LD_LIBRARY_PATH=…/torch/lib, on macOS
+// DYLD_LIBRARY_PATH.
+//
+// On macOS Metal does not work in a process that was forked and has not called exec. There the
+// child starts this program anew: device-probe --ask TYPE FD.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -18,6 +23,10 @@
 
 #ifdef __linux__
 #include <sys/prctl.h>
+#elif defined(__APPLE__)
+#include <mach-o/dyld.h>
+
+#include <array>
 #endif
 
 #include "devices/devices.h"
@@ -107,7 +116,12 @@ void ask_config(const std::string& /*asked*/, Pipe& pipe) {
     pipe.tell(found, quoted(compat::devices::build_config()));
 }
 
-[[noreturn]] void put(Question question, const std::string& asked, int fd) {
+constexpr char kConfig[] = "config";  // asked for in place of a type
+Question question_about(const std::string& asked) {
+    return asked == kConfig ? &ask_config : &ask_type;
+}
+
+[[noreturn]] void put(const std::string& asked, int fd) {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
@@ -117,11 +131,26 @@ void ask_config(const std::string& /*asked*/, Pipe& pipe) {
     for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, standard);
     Pipe pipe(fd);
     try {
-        question(asked, pipe);
+        question_about(asked)(asked, pipe);
     } catch (const std::exception& error) {
         pipe.tell(refused, std::string(error.what(), std::strcspn(error.what(), "\n")));
     }
     _exit(0);  // skips the backends' exit handlers, which may crash
+}
+
+// In a child of this process.
+[[noreturn]] void answer_in_child(const std::string& asked, int fd) {
+#ifdef __APPLE__
+    std::array<char, 4096> program{};
+    std::uint32_t size = program.size();
+    if (_NSGetExecutablePath(program.data(), &size) == 0)
+        execl(program.data(), "device-probe", "--ask", asked.c_str(), std::to_string(fd).c_str(),
+              nullptr);
+    Pipe(fd).tell(refused, std::strerror(errno));
+    _exit(1);
+#else
+    put(asked, fd);
+#endif
 }
 
 struct Answer {
@@ -134,7 +163,7 @@ struct Answer {
     std::vector<std::string> found;  // JSON
 };
 
-Answer start(Question question, const std::string& asked) {
+Answer start(const std::string& asked) {
     Answer answer;
     answer.asked = asked;
     int ends[2];
@@ -145,7 +174,7 @@ Answer start(Question question, const std::string& asked) {
     answer.pid = fork();
     if (answer.pid == 0) {
         close(ends[0]);
-        put(question, asked, ends[1]);
+        answer_in_child(asked, ends[1]);
     }
     if (answer.pid < 0) answer.why = std::strerror(errno);
     close(ends[1]);
@@ -194,10 +223,11 @@ void finish(Answer& answer) {
 
 }  // namespace
 
-int main() {
-    std::vector<Answer> answers{start(ask_config, "config")};
-    for (const auto& type : compat::devices::device_types())
-        answers.push_back(start(ask_type, type));
+int main(int count, char** arguments) {
+    if (count == 4 && std::strcmp(arguments[1], "--ask") == 0)
+        put(arguments[2], std::atoi(arguments[3]));
+    std::vector<Answer> answers{start(kConfig)};
+    for (const auto& type : compat::devices::device_types()) answers.push_back(start(type));
     std::vector<std::string> types, failed;
     for (auto& answer : answers) {
         finish(answer);

@@ -152,8 +152,11 @@ void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     call_below(op, keys, stack);
 }
 
-void record_stream_kernel(const c10::OperatorHandle&, c10::DispatchKeySet,
+void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                           torch::jit::Stack* stack) {
+    const c10::IValue& stream = torch::jit::peek(*stack, 1, 2);
+    if (stream.isStream() && stream.toStream().device_type() == host_type())
+        return call_below(op, keys, stack);
     torch::jit::drop(*stack, 2);
 }
 

@@ -60,7 +60,8 @@ void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 // Whether an op is such an op, by its schema and tags.
 [[nodiscard]] bool fills_with_random_numbers(const c10::OperatorHandle& op);
 
-// Does nothing: work on the host has ended when its call returns, so no stream keeps memory alive.
+// Does nothing for a stream of the pretended CUDA: its work has ended when its call returns, or is
+// ordered by the accelerator's own stream, so it keeps no memory alive. Other streams are torch's.
 void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                           torch::jit::Stack* stack);
 

@@ -3,13 +3,10 @@
 #include <torch/csrc/utils/out_types.h>
 
 #include "redirect/state.h"
+#include "runtime/torch_symbols.h"
 
 namespace compat::shim {
 namespace {
-
-constexpr std::string_view kSymbol =
-    "_ZN5torch5utils22check_out_type_matchesERKN2at6TensorESt8optionalIN3c1010ScalarTypeEEb"
-    "S5_INS6_6LayoutEES5_INS6_6DeviceEEb";
 
 OpId symbol = 0;
 
@@ -25,7 +22,7 @@ void check(const at::Tensor& result, std::optional<at::ScalarType> type, bool ty
 
 Import out_check_import() {
     symbol = Recorder::instance().op_id("torch.utils.check_out_type_matches");
-    return {kSymbol, reinterpret_cast<void*>(&check)};
+    return {kTorchSymbols.out_check, reinterpret_cast<void*>(&check)};
 }
 
 }  // namespace compat::shim

@@ -12,6 +12,7 @@
 #include "record/frame.h"
 #include "record/recorder.h"
 #include "redirect/state.h"
+#include "runtime/torch_symbols.h"
 
 namespace compat::shim {
 namespace {
@@ -47,21 +48,17 @@ void let_go() {
     Py_XDECREF(frame);
 }
 
-// void c10::Device::Device(const std::string&), as the Itanium C++ ABI calls it.
-void parse(c10::Device* device, const std::string& text) {
-    if (text == kToggle)
-        ::new (device) c10::Device(kToggleDevice);
-    else
-        ::new (device) c10::Device(text);
+// c10::Device::Device(const std::string&), as the Itanium C++ ABI calls it. On Apple's arm64 a
+// constructor returns `this`, and callers use it (clang's AppleARM64CXXABI).
+c10::Device* parse(c10::Device* device, const std::string& text) {
+    if (text == kToggle) return ::new (device) c10::Device(kToggleDevice);
+    return ::new (device) c10::Device(text);
 }
-constexpr std::string_view kParserSymbol =
-    "_ZN3c106DeviceC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
 
 // std::string c10::Device::str() const: TorchScript writes devices down and reads them again.
 std::string print(const c10::Device* device) {
     return is_toggle(*device) ? kToggle : device->str();
 }
-constexpr std::string_view kPrinterSymbol = "_ZNK3c106Device3strB5cxx11Ev";
 
 bool asks_to_toggle(PyObject* value) {
     return PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, kToggle) == 0;
@@ -196,8 +193,8 @@ bool toggling_call_runs() noexcept {
 }
 
 std::array<Import, 2> override_imports() {
-    return {{{kParserSymbol, reinterpret_cast<void*>(&parse)},
-             {kPrinterSymbol, reinterpret_cast<void*>(&print)}}};
+    return {{{kTorchSymbols.device_parser, reinterpret_cast<void*>(&parse)},
+             {kTorchSymbols.device_printer, reinterpret_cast<void*>(&print)}}};
 }
 
 void install_override(const std::vector<PyObject*>& types, std::vector<PyObject*> functions) {

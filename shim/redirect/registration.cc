@@ -61,9 +61,11 @@ Registered register_all() {
         put(dispatcher, {"aten::lift_fresh", ""}, kModeKey,
             c10::KernelFunction::makeFromBoxedFunctor(
                 std::make_unique<LiftKernel>(Recorder::instance().op_id("torch.tensor"))));
-    const auto host = c10::computeDispatchKey({}, {}, c10::Device(host_type()));
-    put(dispatcher, {"aten::record_stream", ""}, host,
-        c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>());
+    // On an accelerator torch's own kernel keeps memory for its own streams.
+    if (host_type() != c10::kCUDA)
+        put(dispatcher, {"aten::record_stream", ""},
+            host_type() == c10::kCPU ? c10::DispatchKey::CPU : kModeKey,
+            c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>());
     for (const auto& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
         if (!op || left_alone(name.name)) continue;

@@ -6,18 +6,18 @@
 #include <utility>
 
 #include "runtime/imports.h"
+#include "runtime/torch_symbols.h"
 
 namespace compat::shim {
 namespace {
 
-// const at::Generator& at::detail::getDefaultCPUGenerator()
-constexpr std::string_view kSymbol = "_ZN2at6detail22getDefaultCPUGeneratorEv";
-
 thread_local const at::Generator* lent = nullptr;
 
+#ifndef __APPLE__
 const at::Generator& default_generator() {
     return lent ? *lent : at::detail::getDefaultCPUGenerator();
 }
+#endif
 
 }  // namespace
 
@@ -28,11 +28,17 @@ DrawFrom::~DrawFrom() { lent = before_; }
 
 // A second replacement would find our own function in the tables.
 bool install_drawing() {
+#ifdef __APPLE__
+    // The library of the kernels has the function itself, and calls it through no slot.
+    return false;
+#else
     static const bool replaced = [] {
-        const std::array imports{Import{kSymbol, reinterpret_cast<void*>(&default_generator)}};
+        const std::array imports{
+            Import{kTorchSymbols.default_generator, reinterpret_cast<void*>(&default_generator)}};
         return replace_imports(imports).front() > 0;
     }();
     return replaced;
+#endif
 }
 
 }  // namespace compat::shim

@@ -21,8 +21,8 @@ class COMPAT_EXPORT DrawFrom {
     const at::Generator* before_;
 };
 
-// Once, with the GIL held. Returns whether any library asks that function; without it, an instance
-// has no effect.
+// Once, with the GIL held. Returns whether CPU kernels ask through a library's imports. On macOS
+// they do not, and an instance has no effect.
 COMPAT_EXPORT bool install_drawing();
 
 }  // namespace compat::shim

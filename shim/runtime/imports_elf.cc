@@ -1,13 +1,14 @@
-#include "runtime/imports.h"
-
-#if defined(__ELF__) && __SIZEOF_POINTER__ == 8
-
+// replace_imports for ELF objects of the GNU tools (64 bits), as on Linux.
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+
+#include "runtime/imports.h"
+
+static_assert(__SIZEOF_POINTER__ == 8);
 
 namespace compat::shim {
 namespace {
@@ -157,13 +158,3 @@ std::vector<int> replace_imports(std::span<const Import> imports) {
 }
 
 }  // namespace compat::shim
-
-#else
-
-namespace compat::shim {
-std::vector<int> replace_imports(std::span<const Import> imports) {
-    return std::vector<int>(imports.size(), 0);
-}
-}  // namespace compat::shim
-
-#endif

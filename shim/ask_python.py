@@ -3,6 +3,7 @@
 CMakeLists.txt runs it with that Python. It does not import torch, which takes seconds: the folder
 and the version file are enough. The runner names the folder in COMPAT_TORCH_FOLDER, since it knows
 the PYTHONPATH with which the shim will be loaded. Otherwise it is the torch that this Python finds.
+COMPAT_PYTHON_INCLUDE names other headers of Python, for another system (tests/cross/shim.sh).
 """
 
 import importlib.util
@@ -25,7 +26,7 @@ def main():
         "TORCH_DIR": torch,
         "TORCH_VERSION": str(version["__version__"]),
         "TORCH_GIT": str(version["git_version"]),
-        "PYTHON_INCLUDE": sysconfig.get_path("include"),
+        "PYTHON_INCLUDE": os.environ.get("COMPAT_PYTHON_INCLUDE") or sysconfig.get_path("include"),
         "PYTHON_ABI": sysconfig.get_config_var("SOABI"),
         "PYTHON_SUFFIX": sysconfig.get_config_var("EXT_SUFFIX"),
     }

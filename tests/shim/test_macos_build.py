@@ -1,0 +1,67 @@
+"""Compiles and links the shim's redirection for macOS on arm64, against the newest torch's macOS wheel,
+and checks what the shim reads and replaces in that wheel's libraries. Nothing runs on a Mac."""
+
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NEWEST = "2.15.0"
+PLACE = ROOT / "build" / "macos"
+CANNOT_DOWNLOAD = 77
+
+
+@pytest.fixture(scope="module")
+def built():
+    """The output of tests/cross/shim.sh."""
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip(f"no ziglang in {sys.executable}")
+    done = subprocess.run(
+        [ROOT / "tests/cross/shim.sh", "--only", "_compat_redirect", NEWEST],
+        env={**os.environ, "COMPAT_ZIG_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode == CANNOT_DOWNLOAD:
+        reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
+        pytest.skip(f"pip cannot download the macOS wheel of torch {NEWEST}: {reason}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_symbol_of_the_redirection_is_known_on_a_mac(built):
+    for library in ("_compat_shim", "_compat_redirect"):
+        (line,) = [line for line in built.splitlines() if f"/{library}." in line]
+        assert " 0 unknown" in line
+
+
+def test_the_slots_of_the_replaced_functions_are_found(built, tmp_path):
+    program = tmp_path / "macho_slots"
+    subprocess.run(
+        [os.environ.get("CXX") or shutil.which("c++"), "-std=c++20", f"-I{ROOT / 'shim'}", "-o", program]
+        + [ROOT / "tests/cross/macho_slots.cc", ROOT / "shim/runtime/macho_slots.cc"],
+        check=True,
+    )
+    folder = PLACE / "torch" / NEWEST / "torch" / "lib"
+    files = [folder / f"lib{name}.dylib" for name in ("torch_python", "torch_cpu", "c10")]
+    output = subprocess.run([program, *files], check=True, capture_output=True, text=True).stdout
+    slots = {}
+    for file, symbol, *addresses in map(str.split, output.splitlines()):
+        name = next(name for name in EXPECTED if name in symbol)
+        slots.setdefault(name, {})[file[3:-6]] = len(addresses)
+    assert slots == EXPECTED
+
+
+# torch's Python calls all of them in other libraries. The last one is also called by the library that
+# defines it, whose kernels use no slot.
+EXPECTED = {
+    "DeviceC1": {"torch_python": 1, "torch_cpu": 1, "c10": 0},
+    "Device3str": {"torch_python": 1, "torch_cpu": 1, "c10": 0},
+    "check_out_type_matches": {"torch_python": 1, "torch_cpu": 0, "c10": 0},
+    "getDefaultCPUGenerator": {"torch_python": 1, "torch_cpu": 0, "c10": 0},
+}

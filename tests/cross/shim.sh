@@ -64,7 +64,7 @@ for wheel in "$@"; do
     build=$PLACE/shim/$version
     log=$PLACE/shim-$version.log
     { COMPAT_TORCH_FOLDER=$torch/torch cmake -S "$ROOT/shim" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-        --toolchain "$ROOT/cmake/macos-arm64.cmake" -DPython_EXECUTABLE="$COMPAT_ZIG_PYTHON" &&
+        --toolchain "$ROOT/cmake/macos-arm64.cmake" -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY -DPython_EXECUTABLE="$COMPAT_ZIG_PYTHON" &&
         cmake --build "$build" --target "$TARGET"; } >"$log" 2>&1 || { cat "$log"; exit 1; }
     echo "torch $version: built in $build"
     libraries=()

@@ -68,7 +68,8 @@ for wheel in "$@"; do
         cmake --build "$build" --target "$TARGET"; } >"$log" 2>&1 || { cat "$log"; exit 1; }
     echo "torch $version: built in $build"
     libraries=()
-    for library in "$torch"/torch/lib/*.dylib; do libraries+=(--library "$library"); done
+    # Of the shim's own, the common one offers something to the others.
+    for library in "$torch"/torch/lib/*.dylib "$build"/_compat_shim.*.so; do libraries+=(--library "$library"); done
     files=()
     for file in "$build"/_compat_*.so "$build/devices/device-probe"; do [ ! -f "$file" ] || files+=("$file"); done
     "$COMPAT_ZIG_PYTHON" "$ROOT/tests/cross/symbols.py" "${files[@]}" "${libraries[@]}" --python "$libpython"

@@ -251,14 +251,24 @@ print(json.dumps(True))
     assert ran.devices(kind="refusal") == []
 
 
-# The versions of torch from which MPS refuses what it computed before.
-REFUSED_SINCE = {"kth": "2.14", "floor": "2.15", "relu": "2.15", "loss": "2.15"}
+# What MPS computes in some versions of torch only: from the first, before the second.
+COMPUTED = {
+    "unpooled": ("2.9", "2.999"),
+    "kth": ("2.9", "2.14"),
+    "floor": ("2.0", "2.15"),
+    "relu": ("2.0", "2.15"),
+    "loss": ("2.0", "2.15"),
+}
 
 
 def test_dtypes_that_only_the_cpu_lacks_are_computed(on_mps):
     """Expected values are written out, because no CPU kernel computes them."""
-    version = importlib.metadata.version("torch")
-    refused = {name for name, since in REFUSED_SINCE.items() if minor(since) <= minor(version)}
+    version = minor(importlib.metadata.version("torch"))
+    refused = {
+        name
+        for name, (since, until) in COMPUTED.items()
+        if not minor(since) <= version < minor(until)
+    }
     script = """
 def on(values, dtype=None): return torch.tensor(values, dtype=dtype, device="mps")
 grid = torch.arange(16, dtype=i32, device="mps").view(1, 1, 4, 4)

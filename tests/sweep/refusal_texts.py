@@ -8,7 +8,7 @@ Prints, for each wheel:
   for all dtypes that the rule refuses, or a function that has the op's name loads the text in a
   version without the rule, or no longer does in one with it;
 - the ops that MPSFallback.mm registers, for ALWAYS_ON_CPU of operators.py;
-- texts about MPS that no rule has, of functions that a wheel before it lacks (--new).
+- with --new, texts of MPS's functions that neither a rule nor the wheel before has.
 
 Name the wheels from old to new. A text that stays in the library may be another op's by then, which
 only functions show that have the op's name. Exits 1 if a rule disagrees. The wheels come by
@@ -37,7 +37,7 @@ METAL = {"bool": "bool", "uint8": "uchar", "int8": "char", "int16": "short", "in
          "int64": "long", "float16": "half", "bfloat16": "bfloat", "float32": "float",
          "complex64": "float2", "complex32": "half2"}
 REDUCES = ("prod", "mean", "amin", "amax")
-# Texts that refuse a dtype, and those that are about something else.
+# What a text that refuses a dtype says.
 REFUSING = re.compile(r"support|implement|doesn't|only", re.I)
 # Which functions are MPS's.
 MPS = re.compile(r"mps|Metal", re.I)
@@ -123,7 +123,7 @@ def refusing(library):
     """The texts that may refuse something, among those that no rule has."""
     ours = [piece(rule["text"]).decode() for rule in all_rules() if "text" in rule]
     for text in library.texts():
-        if "MPS" in text and REFUSING.search(text) and not any(each in text for each in ours):
+        if len(text) > 11 and REFUSING.search(text) and not any(each in text for each in ours):
             yield text
 
 
@@ -146,7 +146,8 @@ def main():
             texts = set(refusing(library))
             for text in sorted(texts - before if before is not None else ()):
                 users = sorted(name for name in library.users(text.encode()) if MPS.search(name))
-                print(f"{version}: new: {text} {users}")
+                if users:
+                    print(f"{version}: new: {text} {users}")
             before = texts
     return 1 if differ else 0
 

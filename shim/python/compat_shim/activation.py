@@ -3,7 +3,7 @@ record. `prepare` runs when torch._C is loaded and torch.cuda has not been, `fin
 complete."""
 
 import functools
-import importlib
+import importlib.util
 import os
 import sys
 import threading
@@ -107,7 +107,8 @@ def _bind_again(torch):
     for module_name, name, native_name in tables.BOUND_AT_IMPORT:
         setattr(importlib.import_module(module_name), name, getattr(torch._C, native_name))
     for module_name in tables.BUILT_AT_IMPORT:
-        _build_again(module_name, torch.cuda)
+        if importlib.util.find_spec(module_name):  # torch 2.8 has no torch.cuda.green_contexts
+            _build_again(module_name, torch.cuda)
 
 
 def _build_again(module_name, package):

@@ -107,7 +107,8 @@ def _bind_again(torch):
     for module_name, name, native_name in tables.BOUND_AT_IMPORT:
         setattr(importlib.import_module(module_name), name, getattr(torch._C, native_name))
     for module_name in tables.BUILT_AT_IMPORT:
-        if importlib.util.find_spec(module_name):  # torch 2.8 has no torch.cuda.green_contexts
+        # Torch 2.8 has no torch.cuda.green_contexts.
+        if module_name in sys.modules or importlib.util.find_spec(module_name):
             _build_again(module_name, torch.cuda)
 
 

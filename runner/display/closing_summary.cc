@@ -94,9 +94,9 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     const auto& totals = model.totals;
     std::array<long, parsers::kStateNames.size()> counts{};
     std::copy(totals.states.begin(), totals.states.end(), counts.begin());
-    const auto not_loaded =
-        std::accumulate(model.load_failures.begin(), model.load_failures.end(), 0L,
-                        [](long count, const auto& failure) { return count + failure.modules; });
+    const auto not_loaded = std::accumulate(
+        model.load_failures.begin(), model.load_failures.end(), std::int64_t{0},
+        [](std::int64_t count, const auto& failure) { return count + failure.modules; });
     // A module that could not be loaded has one pseudo-case and no test.
     const bool no_test = not_loaded > 0 && not_loaded == totals.collected;
     print("\n{}: {} ({})\n", printable(model.run.suite),

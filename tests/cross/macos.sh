@@ -35,9 +35,9 @@ sources() {
     local apt=$WORK/apt name
     mkdir -p "$apt/sources" "$apt/lists/partial" "$apt/cache/archives/partial" "$WORK/src"
     [ ! -f /etc/apt/sources.list ] ||
-        sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >"$apt/sources/debian.list"
+        sed -n '/^deb /{p;s/^deb /deb-src /p;}' /etc/apt/sources.list >"$apt/sources/debian.list"
     [ ! -f /etc/apt/sources.list.d/debian.sources ] ||
-        sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >"$apt/sources/debian.sources"
+        sed 's/^Types:.*/Types: deb deb-src/' /etc/apt/sources.list.d/debian.sources >"$apt/sources/debian.sources"
     local get=(apt-get -q -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$apt/sources"
                -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=)
     say "getting the sources of ${SOURCES[*]}"
@@ -51,6 +51,16 @@ sources() {
         mv "$WORK/src.new/"*/ "$WORK/src/$name"
     done
     rm -rf "$WORK/src.new"
+    # RE2's tables of characters, which Debian generates from its package unicode-data.
+    [ -f "$WORK/src/re2/re2/unicode_casefold.cc" ] || (
+        cd "$WORK/src/re2"
+        [ -d "$WORK/unicode" ] || { "${get[@]}" download unicode-data && dpkg -x unicode-data_*.deb "$WORK/unicode"; }
+        sed -i "s|\"/usr/share/unicode\"|\"$WORK/unicode/usr/share/unicode\"|" re2/unicode.py
+        perl re2/make_perl_groups.pl >re2/perl_groups.cc
+        for table in unicode_groups unicode_casefold; do
+            python3 "re2/make_$table.py" >"$table.new" && mv "$table.new" "re2/$table.cc"
+        done
+    ) >"$WORK/re2.log" 2>&1 || die "RE2's tables could not be made: see build/macos/re2.log"
     # SQLite's one file is made from its sources, by programs of this machine.
     [ -f "$WORK/src/sqlite3/sqlite3.c" ] ||
         (cd "$WORK/src/sqlite3" && ./configure && make sqlite3.c) >"$WORK/sqlite3.log" 2>&1 ||

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the runner and its C++ tests for macOS on arm64, on Debian, and looks up every symbol that
 # they leave undefined. Nothing is run: the result is a Mach-O file. Needs the packages of
-# bootstrap.sh, dpkg-dev, tcl and a Python with venv. docs/design/macos.md.
+# bootstrap.sh, dpkg-dev, perl, tcl and a Python with venv. docs/design/macos.md.
 #
 #   tests/cross/macos.sh            compiler, libraries, the program `runner`, its symbols
 #   tests/cross/macos.sh tests      also compile and link the C++ tests

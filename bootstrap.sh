@@ -52,6 +52,8 @@ install_formulae() {
         brew install -q $missing >>"$ROOT/build/brew.log" 2>&1 ||
             die "brew install $missing failed: its output is in build/brew.log"
     fi
+    COMPAT_BASE_PYTHON=${COMPAT_BASE_PYTHON:-$(brew --prefix python@3.12)/bin/python3.12}
+    export COMPAT_BASE_PYTHON
     # Homebrew links neither an old version nor what macOS has itself into its prefix.
     local prefixes
     prefixes=$(brew --prefix boost@1.85):$(brew --prefix sqlite):$(brew --prefix zlib):$(brew --prefix)

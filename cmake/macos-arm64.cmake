@@ -64,7 +64,6 @@ set(CMAKE_C_COMPILER_AR ${tools}/ar)
 set(CMAKE_CXX_COMPILER_AR ${tools}/ar)
 set(CMAKE_C_COMPILER_RANLIB ${tools}/ranlib)
 set(CMAKE_CXX_COMPILER_RANLIB ${tools}/ranlib)
-set(CMAKE_USER_MAKE_RULES_OVERRIDE ${CMAKE_CURRENT_LIST_DIR}/macos-arm64-modules.cmake)
 # Run paths are written when a file is linked: nothing needs this tool, but CMake asks for it.
 set(CMAKE_INSTALL_NAME_TOOL true)
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)

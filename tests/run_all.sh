@@ -31,7 +31,8 @@ COMPAT_SHIM_LIBRARY=$("$COMPAT_RUNNER" prepare suites/conformance --python "$PYT
 export COMPAT_SHIM_LIBRARY
 mkdir -p "$BUILD/share/runner/shims"
 shim=$(dirname "$COMPAT_SHIM_LIBRARY")  # a folder for what it was built from
-[ -d "$BUILD/share/runner/shims/$(basename "$shim")" ] || cp -R "$shim" "$BUILD/share/runner/shims/"
+kept=$BUILD/share/runner/shims/$(basename "$shim")
+[ -d "$kept" ] || { rm -rf "$kept.new"; cp -R "$shim" "$kept.new" && mv "$kept.new" "$kept"; }
 declare -A PARTS=(
     [house]="tests/test_house.py tests/gpu" [suites]=tests/suites [harness]=tests/harness [e2e]=tests/e2e
     [shim]="tests/shim --ignore=tests/shim/test_machinery.py" [machinery]=tests/shim/test_machinery.py

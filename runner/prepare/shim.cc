@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <future>
 #include <mutex>
-#include <sstream>
+#include <nlohmann/json.hpp>
 
 #include "runner/base/files.h"
 #include "runner/base/host.h"
@@ -162,22 +162,38 @@ Expected<std::string> probe_devices(const Environment& environment, const fs::pa
 Expected<std::vector<std::string>> missing_in_torch(const Environment& environment,
                                                     const Share& share,
                                                     const fs::path& shim_library) {
-    constexpr const char* kAsk =
-        "import TorchDevice, torch; from compat_shim import patching\n"
-        "print(*sorted(patching.missing), sep='\\n')";
-    return output_of({{environment.python.string(), "-c", kAsk},
-                      ".",
-                      {{"PYTHONPATH", (share.shim / "python").string()},
-                       {"ACTIVATE_TORCH_DEVICE", "1"},
-                       {"COMPAT_SHIM_LIBRARY", shim_library.string()},
-                       {"TORCHDEVICE_SUMMARY", "off"}}})
-        .map([](const std::string& output) {
-            std::vector<std::string> lines;
-            std::istringstream stream(output);
-            for (std::string line; std::getline(stream, line);)
-                if (!line.empty()) lines.push_back(line);
-            return lines;
-        });
+    constexpr unsigned kLimit = 60;  // importing torch for the first time takes long
+    constexpr const char* kAsk = R"(
+import json
+try:
+    import TorchDevice, torch
+    from compat_shim import patching
+    answer = sorted(patching.missing)
+except Exception as error:
+    answer = str(error)
+print(json.dumps(answer))
+)";
+    const auto output =
+        output_of({{environment.python.string(), "-c", kAsk},
+                   ".",
+                   {{"PYTHONPATH", (share.shim / "python").string()},
+                    {"ACTIVATE_TORCH_DEVICE", "1"},
+                    {"COMPAT_SHIM_LIBRARY", shim_library.string()},
+                    {"TORCHDEVICE_MODE", "missing"},
+                    {"TORCHDEVICE_SUMMARY", "off"}},
+                   {"TORCHDEVICE_HOST", "TORCHDEVICE_RECORD", "TORCHDEVICE_SIMULATE"},
+                   kLimit});
+    if (!output) return tl::unexpected(output.error());
+    // Only the last line: what torch loads may print before it.
+    const auto end = output->find_last_not_of('\n');
+    const auto before = output->find_last_of('\n', end);
+    const auto answer = nlohmann::json::parse(
+        before == std::string::npos ? *output : output->substr(before + 1), nullptr,
+        /*allow_exceptions=*/false);
+    if (answer.is_array()) return answer.get<std::vector<std::string>>();
+    return fail(ErrorKind::environment,
+                answer.is_string() ? answer.get<std::string>() : "it did not say what is missing",
+                "", environment.python.string());
 }
 
 Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, const Share& share,

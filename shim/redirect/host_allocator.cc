@@ -10,8 +10,8 @@
 #include "redirect/cuda.h"
 #include "runtime/device_allocator.h"
 #include "runtime/device_stats.h"
-#include "runtime/pinned.h"
 #include "runtime/host_memory.h"
+#include "runtime/pinned.h"
 
 namespace compat::shim {
 namespace {

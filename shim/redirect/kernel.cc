@@ -152,12 +152,18 @@ void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     call_below(op, keys, stack);
 }
 
-void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+void record_stream_kernel(const c10::OperatorHandle&, c10::DispatchKeySet,
                           torch::jit::Stack* stack) {
+    torch::jit::drop(*stack, 2);
+}
+
+void record_own_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                              torch::jit::Stack* stack) {
     const c10::IValue& stream = torch::jit::peek(*stack, 1, 2);
     if (stream.isStream() && stream.toStream().device_type() == host_type())
-        return call_below(op, keys, stack);
-    torch::jit::drop(*stack, 2);
+        call_below(op, keys, stack);
+    else
+        record_stream_kernel(op, keys, stack);
 }
 
 }  // namespace compat::shim

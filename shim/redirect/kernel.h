@@ -60,9 +60,12 @@ void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 // Whether an op is such an op, by its schema and tags.
 [[nodiscard]] bool fills_with_random_numbers(const c10::OperatorHandle& op);
 
-// Does nothing for a stream of the pretended CUDA: its work has ended when its call returns, or is
-// ordered by the accelerator's own stream, so it keeps no memory alive. Other streams are torch's.
+// Does nothing: work on a stream of the pretended CUDA has ended when its call returns, or is
+// ordered by the accelerator's own stream, so it keeps no memory alive.
 void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                           torch::jit::Stack* stack);
+// The same where torch has a kernel for streams of the host's accelerator, which run it.
+void record_own_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                              torch::jit::Stack* stack);
 
 }  // namespace compat::shim

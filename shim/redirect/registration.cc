@@ -48,6 +48,20 @@ std::string readable(const c10::OperatorName& name) {
     return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
+// Where torch has a kernel for the host's own streams, it stays, for these.
+void put_record_stream(c10::Dispatcher& dispatcher) {
+    const c10::OperatorName name{"aten::record_stream", ""};
+    const auto op = dispatcher.findSchema(name);
+    const auto host = c10::computeDispatchKey({}, {}, c10::Device(host_type()));
+    if (!op) return;
+    if (op->hasKernelForDispatchKey(host))
+        put(dispatcher, name, kModeKey,
+            c10::KernelFunction::makeFromBoxedFunction<&record_own_stream_kernel>());
+    else
+        put(dispatcher, name, host,
+            c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>());
+}
+
 Registered register_all() {
     Registered result;
     auto& dispatcher = c10::Dispatcher::singleton();
@@ -61,11 +75,7 @@ Registered register_all() {
         put(dispatcher, {"aten::lift_fresh", ""}, kModeKey,
             c10::KernelFunction::makeFromBoxedFunctor(
                 std::make_unique<LiftKernel>(Recorder::instance().op_id("torch.tensor"))));
-    // On an accelerator torch's own kernel keeps memory for its own streams.
-    if (host_type() != c10::kCUDA)
-        put(dispatcher, {"aten::record_stream", ""},
-            host_type() == c10::kCPU ? c10::DispatchKey::CPU : kModeKey,
-            c10::KernelFunction::makeFromBoxedFunction<&record_stream_kernel>());
+    if (host_type() != c10::kCUDA) put_record_stream(dispatcher);
     for (const auto& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
         if (!op || left_alone(name.name)) continue;

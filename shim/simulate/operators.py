@@ -124,7 +124,7 @@ class Table:
 def main():
     (output,) = sys.argv[1:]
     table = Table(read())
-    lines = ["// Made by operators.py.", '#include "simulate/accelerator.h"', ""]
+    lines = ["// Made by operators.py.", '#include "simulate/accelerator.h"', "", "#include <array>", ""]
     lines += ["namespace compat::shim::simulate {", "namespace {", ""]
     for accelerator, keys in ACCELERATORS.items():
         lines.append(f"constexpr Operator k_{accelerator}[] = {{")
@@ -134,9 +134,13 @@ def main():
                 f'Check::{check(name, function, accelerator == "cuda")}}},'
             )
         lines += ["};", ""]
-    lines.append("constexpr std::string_view k_always_on_cpu[] = {")
-    lines += [f'    "{name}",' for name in table.always_on_cpu()]
-    lines += ["};", "", "}  // namespace", ""]
+    always_on_cpu = list(table.always_on_cpu())
+    lines.append(
+        f"constexpr std::array<std::string_view, {len(always_on_cpu)}> k_always_on_cpu{{"
+        + ", ".join(f'"{name}"' for name in always_on_cpu)
+        + "};"
+    )
+    lines += ["", "}  // namespace", ""]
     for accelerator in ACCELERATORS:
         lines += [
             f"std::span<const Operator> {accelerator}_operators() noexcept {{ return k_{accelerator}; }}"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the runner and its C++ tests for macOS on arm64, on Debian, and looks up every symbol that
-# they leave undefined. Nothing is run: the result is a Mach-O file. Needs the packages of
+# Builds the runner for macOS on arm64, on Debian, and looks up every symbol that it leaves
+# undefined. Nothing is run: the result is a Mach-O file. Needs the packages of
 # bootstrap.sh, dpkg-dev, perl, tcl and a Python with venv. docs/design/macos.md.
 #
 #   tests/cross/macos.sh            compiler, libraries, the program `runner`, its symbols
-#   tests/cross/macos.sh tests      also compile and link the C++ tests
+#   tests/cross/macos.sh tests      also the C++ tests, which do not compile yet
 #   tests/cross/macos.sh setup      compiler and libraries only
 #
 # All of it lies in build/macos, and is made once. COMPAT_ZIG_PYTHON names a Python that has ziglang.
@@ -24,7 +24,7 @@ compiler() {
         if [ ! -x "$COMPAT_ZIG_PYTHON" ] || ! "$COMPAT_ZIG_PYTHON" -c 'import ziglang' 2>/dev/null; then
             say "installing ziglang in build/macos/python"
             "${COMPAT_BASE_PYTHON:-python3}" -m venv "$WORK/python"
-            "$COMPAT_ZIG_PYTHON" -m pip install -q --disable-pip-version-check ziglang
+            "$COMPAT_ZIG_PYTHON" -m pip install -q --disable-pip-version-check "$(grep ^ziglang "$ROOT/tests/requirements.txt")"
         fi
     fi
     export COMPAT_ZIG_PYTHON COMPAT_MACOS_SYSROOT=$SYSROOT

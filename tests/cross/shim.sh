@@ -26,7 +26,7 @@ download() {
 }
 
 # The file of a wheel that is named by its version.
-wheel_of() { find "$PLACE/wheels" -name "torch-$1-*.whl" 2>/dev/null | head -n 1; }
+wheel_of() { find "$PLACE/wheels" -name "torch-$1-cp${tag/./}-*.whl" 2>/dev/null | head -n 1; }
 
 # A wheel is an archive. pip would refuse it here.
 unpack() {
@@ -42,11 +42,13 @@ PYTHON
 # takes its place. What a Mac's has otherwise, the shim does not use.
 python_headers() {
     local from=$(ask 'sysconfig.get_path("include")')
-    rm -rf "$PLACE/python-include"
-    cp -rL "$from" "$PLACE/python-include"
+    export COMPAT_PYTHON_INCLUDE=$PLACE/python$tag-include
+    [ ! -d "$COMPAT_PYTHON_INCLUDE" ] || return 0  # new times would compile everything again
+    rm -rf "$COMPAT_PYTHON_INCLUDE.new"
+    cp -rL "$from" "$COMPAT_PYTHON_INCLUDE.new"
     local own=/usr/include/$(ask 'sysconfig.get_config_var("MULTIARCH")')/python$tag/pyconfig.h
-    grep -q 'multiarch' "$from/pyconfig.h" && cp "$own" "$PLACE/python-include/pyconfig.h"
-    export COMPAT_PYTHON_INCLUDE=$PLACE/python-include
+    ! grep -q 'multiarch' "$from/pyconfig.h" || cp "$own" "$COMPAT_PYTHON_INCLUDE.new/pyconfig.h"
+    mv "$COMPAT_PYTHON_INCLUDE.new" "$COMPAT_PYTHON_INCLUDE"
 }
 
 mkdir -p "$PLACE/wheels"
@@ -58,7 +60,7 @@ for wheel in "$@"; do
         [ -n "$(wheel_of "$version")" ] || download "$version" || exit 77
         wheel=$(wheel_of "$version")
     fi
-    version=$(basename "$wheel" | cut -d- -f2)
+    version=$(basename "$wheel" | cut -d- -f2,3)  # 2.15.0-cp311
     torch=$PLACE/torch/$version
     [ -f "$torch/.complete" ] || { unpack "$wheel" "$torch" && touch "$torch/.complete"; }
     build=$PLACE/shim/$version

@@ -65,7 +65,7 @@ make_environment() {
     rm -rf "$VENV"
     "$PYTHON" -m venv --without-pip "$VENV" || return
     folders=$("$PYTHON" -c 'import sys; print([p for p in sys.path if p.endswith("-packages")])')
-    echo "import site; [site.addsitedir(folder) for folder in $folders]" \
+    echo "import site; list(map(site.addsitedir, $folders))" \
         >"$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/machine.pth"
     "$PYTHON" -m pip --python "$VENV/bin/python" install -q --no-index --no-deps --ignore-installed --no-compile \
         "$HERE"/wheels/*.whl || return

@@ -133,6 +133,9 @@ MPS = {
     "hardware": {"PYTHONPATH": os.pathsep.join([str(ACTIVATE), str(ROOT / "tests/shim/hardware")])},
 }
 
+# The same of a host with a CUDA GPU.
+CUDA_HARDWARE = {**MPS["hardware"], "COMPAT_HARDWARE": "cuda"}
+
 
 @pytest.fixture
 def child(library, tmp_path):

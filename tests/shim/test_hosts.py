@@ -6,7 +6,7 @@ import types
 import pytest
 import torch
 
-from conftest import SHIM
+from conftest import CUDA_HARDWARE, SHIM
 
 sys.path.insert(0, str(SHIM / "python"))
 from compat_shim import hosts, patching, summary  # noqa: E402
@@ -43,6 +43,28 @@ def test_the_host_is_what_torch_reaches(native, files, visible, host, tmp_path, 
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert hosts.found(types.SimpleNamespace(**native)) == host
+
+
+def test_a_host_with_cuda_gets_what_is_asked_of_mps(child):
+    ran = child(
+        """
+import json, torch
+x, y = torch.ones(2, 2, device="mps"), torch.ones(2, 2, device="cuda:1")
+with torch.autocast("mps", dtype=torch.float16):
+    product = torch.mm(x, x)
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    own = torch.mm(x, x)
+print(json.dumps([str(each.device) for each in (x, y, product)]
+    + [str(product.dtype), str(own.dtype), torch.is_autocast_enabled("cuda")]))
+""",
+        env=CUDA_HARDWARE,
+    )
+    assert ran.answer == [
+        "cuda:0", "cuda:1", "cuda:0", "torch.float16", "torch.bfloat16", False,
+    ]
+    assert {(e["from"], e["to"]) for e in ran.devices(kind="redirect")} == {("mps", "cuda")}
+    (session,) = [line for line in ran.record if line["event"] == "session"]
+    assert (session["host"], session["simulated"]) == ("cuda", None)
 
 
 def test_torch_mps_answers_on_a_host_without_mps(child):

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <sys/event.h>
+#include <sys/wait.h>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -51,8 +52,8 @@ class ExitThread {
         struct kevent change {};
         EV_SET(&change, static_cast<uintptr_t>(pid), EVFILT_PROC, EV_ADD | EV_ONESHOT, NOTE_EXIT, 0,
                nullptr);
-        // ESRCH: it is a zombie already.
-        if (::kevent(queue_, &change, 1, nullptr, 0, nullptr) != 0) take(pid);
+        // It may be a zombie already: ESRCH, or success and no event.
+        if (::kevent(queue_, &change, 1, nullptr, 0, nullptr) != 0 || has_ended(pid)) take(pid);
     }
 
     // After it the thread uses neither the watch nor its loop.
@@ -73,6 +74,12 @@ class ExitThread {
     }
 
   private:
+    static bool has_ended(int pid) {
+        siginfo_t info{};
+        return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               info.si_pid == pid;
+    }
+
     ExitThread() : queue_(::kqueue()), error_(queue_ < 0 ? errno : 0) {
         if (error_ != 0) return;
         // Signals are for the main thread.

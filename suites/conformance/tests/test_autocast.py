@@ -59,6 +59,15 @@ class AutocastTest(ConformanceTest):
                 self.assertEqual(product().dtype, torch.float16)
             self.assertEqual(product().dtype, torch.float32)
 
+    def test_that_of_mps(self):
+        with torch.autocast("mps", dtype=torch.float16):
+            self.assertEqual(product().dtype, torch.float16)
+            self.assertTrue(torch.is_autocast_enabled("mps"))
+            one = torch.ones(2, 2, device="mps")
+            self.assertEqual(torch.mv(one, one[0]).dtype, torch.float16)
+        self.assertEqual(product().dtype, torch.float32)
+        self.assertFalse(torch.is_autocast_enabled("cpu"))
+
     def test_as_decorator(self):
         decorated = torch.autocast("cuda", dtype=torch.bfloat16)(product)
         self.assertEqual(decorated().dtype, torch.bfloat16)

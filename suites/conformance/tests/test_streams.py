@@ -47,6 +47,7 @@ class StreamTest(ConformanceTest):
         two.wait_stream(one)
         two.wait_event(one.record_event())
         made.record_stream(two)
+        made.record_stream(torch.Stream(device=made.device))
         two.synchronize()
         self.assertTrue(two.query())
         self.assertEqual(made.tolist(), [1, 1])

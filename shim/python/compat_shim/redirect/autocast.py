@@ -32,8 +32,8 @@ def _contexts(torch, redirection):
             host = where(self)
             if host:
                 on = self._enabled and self.fast_dtype in host_dtypes
-                if on:
-                    torch.autocast(host, self.fast_dtype)  # raises where a backend has none
+                if on and host != "cpu":  # a backend may have none, which raises, or not this dtype
+                    on = torch.autocast(host, self.fast_dtype)._enabled
                 if on or torch.is_autocast_enabled(self.device):
                     self._host_before = (
                         host,
@@ -50,7 +50,7 @@ def _contexts(torch, redirection):
     def leaving(leave):
         def __exit__(self, exc_type, exc_val, exc_tb):
             result = leave(self, exc_type, exc_val, exc_tb)
-            if self._host_before:
+            if getattr(self, "_host_before", None):  # entered before activation, it has none
                 host, enabled, dtype = self._host_before
                 torch.set_autocast_enabled(host, enabled)
                 torch.set_autocast_dtype(host, dtype)

@@ -55,6 +55,7 @@ def finish(torch):
 
 
 def _finish(torch):
+    torch.version = sys.modules["torch.version"]  # older torch lacks it after an import that failed
     _check_backend(torch)
     if _simulated:
         _simulated.finish(torch)

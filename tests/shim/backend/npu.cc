@@ -34,13 +34,18 @@ struct Allocator final : c10::Allocator {
 Allocator allocator;
 REGISTER_ALLOCATOR(kNpu, &allocator)
 
-struct Guard final : c10::impl::NoOpDeviceGuardImpl<kNpu> {
+// Everything is done when it is asked for, so that there is nothing to wait for.
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+    c10::DeviceType type() const override { return kNpu; }
+    c10::DeviceIndex deviceCount() const noexcept override { return 1; }
     c10::Device getDevice() const override { return kDevice; }
     c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
-    // Everything is done when it is asked for, so that there is nothing to wait for.
-    c10::Stream getStream(c10::Device) const noexcept override {
+    void setDevice(c10::Device) const override {}
+    void uncheckedSetDevice(c10::Device) const noexcept override {}
+    c10::Stream getStream(c10::Device) const override {
         return c10::Stream(c10::Stream::DEFAULT, kDevice);
     }
+    c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
     void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
     void block(void*, const c10::Stream&) const override {}
     bool queryEvent(void*) const override { return true; }

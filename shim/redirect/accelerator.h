@@ -1,5 +1,5 @@
-// What redirection asks of the host's accelerator, by the interfaces that torch has for all of them.
-// It does not know which one it is, nor whether it is simulated.
+// What redirection asks of the host's accelerator, by the interfaces that torch has for all of
+// them. It does not know which one it is, nor whether it is simulated.
 #pragma once
 
 #include <ATen/core/Generator.h>

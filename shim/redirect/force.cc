@@ -10,8 +10,6 @@
 namespace compat::shim {
 namespace {
 
-const c10::DispatchKeySet kAfterMode(c10::DispatchKeySet::FULL_AFTER, kModeKey);
-
 // torch.tensor and the dispatch to tensor subclasses disable the Python key while they run.
 bool inside_torchs_own_call() {
     return c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);

@@ -4,6 +4,7 @@
 #include <ATen/core/stack.h>
 #include <c10/core/TensorOptions.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "redirect/cuda.h"
@@ -75,6 +76,18 @@ T int_argument(const OpShape& shape, torch::jit::Stack& stack, int position, T o
     return value.isInt() ? static_cast<T>(value.toInt()) : otherwise;
 }
 
+void select_backend(const OpShape& shape, const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                    torch::jit::Stack& stack) {
+    const auto dtype = int_argument(shape, stack, shape.dtype, c10::ScalarType::Float);
+    const auto layout = int_argument(shape, stack, shape.layout, c10::Layout::Strided);
+    const c10::IValue& value = argument(shape, stack, shape.device);
+    const c10::Device device = value.isDevice() ? value.toDevice() : c10::Device(c10::kCPU);
+    // Either the backend's key alone, or added to the tensors' own. With one choice for both, ops
+    // recurse without end under the Python dispatcher.
+    const c10::DispatchKeySet backend(c10::computeDispatchKey(dtype, layout, device));
+    op.redispatchBoxed(shape.tensors ? (keys & kAfterBackendSelect) | backend : backend, &stack);
+}
+
 bool is_of_kind(const c10::Argument& argument, c10::TypeKind kind) {
     const c10::Type& type = *argument.type();
     return (type.kind() == c10::TypeKind::OptionalType ? type.containedTypes()[0]->kind()
@@ -83,13 +96,18 @@ bool is_of_kind(const c10::Argument& argument, c10::TypeKind kind) {
 
 }  // namespace
 
+// Most ops have no device: thousands of schemas are read when the process starts.
 OpShape shape_of(const c10::FunctionSchema& schema) {
     OpShape shape;
-    shape.arguments = static_cast<int>(schema.arguments().size());
+    const auto& arguments = schema.arguments();
+    const auto device = std::ranges::find_if(arguments, [](const c10::Argument& argument) {
+        return is_of_kind(argument, c10::TypeKind::DeviceObjType);
+    });
+    if (device == arguments.end()) return shape;
+    shape.arguments = static_cast<int>(arguments.size());
+    shape.device = static_cast<int>(device - arguments.begin());
     for (int i = 0; i < shape.arguments; ++i) {
-        const auto& argument = schema.arguments()[static_cast<std::size_t>(i)];
-        if (shape.device < 0 && is_of_kind(argument, c10::TypeKind::DeviceObjType))
-            shape.device = i;
+        const auto& argument = arguments[static_cast<std::size_t>(i)];
         const c10::Type& type = *argument.type();
         shape.tensors |= type.kind() == c10::TypeKind::TensorType ||
                          (type.kind() == c10::TypeKind::ListType &&
@@ -120,28 +138,26 @@ void ModeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet k
                             torch::jit::Stack* stack) {
     std::optional<AsCuda> as_cuda;
     if (rewrite(shape_, *stack, true)) as_cuda.emplace();
-    call_below(op, keys, stack);
+    // A factory outside functorch, fake tensors and the like: one kernel of ours less to call.
+    if (selects_ && !forces() &&
+        (keys & kAfterMode).highestPriorityTypeId() == c10::DispatchKey::BackendSelect)
+        select_backend(shape_, op, keys, *stack);
+    else
+        call_below(op, keys, stack);
 }
 
 void BackendSelectKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                                      torch::jit::Stack* stack) {
     std::optional<AsCuda> as_cuda;
     if (rewrite(shape_, *stack, false)) as_cuda.emplace();
-    const auto dtype = int_argument(shape_, *stack, shape_.dtype, c10::ScalarType::Float);
-    const auto layout = int_argument(shape_, *stack, shape_.layout, c10::Layout::Strided);
-    const c10::IValue& value = argument(shape_, *stack, shape_.device);
-    const c10::Device device = value.isDevice() ? value.toDevice() : c10::Device(c10::kCPU);
-    // Either the backend's key alone, or added to the tensors' own. With one choice for both, ops
-    // recurse without end under the Python dispatcher.
-    const c10::DispatchKeySet backend(c10::computeDispatchKey(dtype, layout, device));
-    op.redispatchBoxed(shape_.tensors ? (keys & kAfterBackendSelect) | backend : backend, stack);
+    select_backend(shape_, op, keys, *stack);
 }
 
 bool fills_with_random_numbers(const c10::OperatorHandle& op) {
     const auto& arguments = op.schema().arguments();
-    if (arguments.empty() || !op.hasTag(at::Tag::nondeterministic_seeded)) return false;
-    const auto* alias = arguments.front().alias_info();
-    return alias && alias->isWrite() && is_of_kind(arguments.front(), c10::TypeKind::TensorType);
+    const auto* alias = arguments.empty() ? nullptr : arguments.front().alias_info();
+    return alias && alias->isWrite() && op.hasTag(at::Tag::nondeterministic_seeded) &&
+           is_of_kind(arguments.front(), c10::TypeKind::TensorType);
 }
 
 void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,

@@ -14,6 +14,7 @@
 namespace compat::shim {
 
 inline constexpr auto kModeKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+inline const c10::DispatchKeySet kAfterMode(c10::DispatchKeySet::FULL_AFTER, kModeKey);
 
 // Argument positions in an op's schema; -1 if it has no such argument.
 struct OpShape {
@@ -28,6 +29,7 @@ struct OpShape {
     bool tensors = false;  // whether an argument is a tensor, or a list of them
 };
 
+// The other positions are found only where there is a device.
 [[nodiscard]] OpShape shape_of(const c10::FunctionSchema& schema);
 
 // Never called with Change::none.
@@ -35,12 +37,14 @@ struct OpShape {
 
 class ModeKernel final : public c10::OperatorKernel {
   public:
-    explicit ModeKernel(OpShape shape) : shape_(shape) {}
+    // `selects`: the op has a BackendSelectKernel, too.
+    ModeKernel(OpShape shape, bool selects) : shape_(shape), selects_(selects) {}
     void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                     torch::jit::Stack* stack);
 
   private:
     OpShape shape_;
+    bool selects_;
 };
 
 class BackendSelectKernel final : public c10::OperatorKernel {

@@ -33,9 +33,9 @@ void put(c10::Dispatcher& dispatcher, const c10::OperatorName& name, c10::Dispat
                                                 "compat_shim"));
 }
 
-template <class Kernel>
-c10::KernelFunction rewriting(const OpShape& shape) {
-    return c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(shape));
+template <class Kernel, class... Arguments>
+c10::KernelFunction rewriting(const Arguments&... arguments) {
+    return c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(arguments...));
 }
 
 bool left_alone(const std::string& name) {
@@ -87,11 +87,12 @@ Registered register_all() {
             continue;
         }
         shape.id = Recorder::instance().op_id(readable(name));
-        put(dispatcher, name, kModeKey, rewriting<ModeKernel>(shape));
-        ++result.mode;
         // Only kernels made by torchgen can be replaced by rule; prims have their own.
-        if (name.name.starts_with("aten::") &&
-            op->hasKernelForDispatchKey(c10::DispatchKey::BackendSelect)) {
+        const bool selects = name.name.starts_with("aten::") &&
+                             op->hasKernelForDispatchKey(c10::DispatchKey::BackendSelect);
+        put(dispatcher, name, kModeKey, rewriting<ModeKernel>(shape, selects));
+        ++result.mode;
+        if (selects) {
             put(dispatcher, name, c10::DispatchKey::BackendSelect,
                 rewriting<BackendSelectKernel>(shape));
             ++result.backend_select;

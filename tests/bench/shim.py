@@ -51,9 +51,12 @@ def one_round(chunks):
     with tempfile.TemporaryDirectory() as folder:
         argv = [str(pathlib.Path(__file__).with_name("shim_child.py"))]
         record = os.path.join(folder, "record.jsonl")
-        plain, again = Child(argv), Child(argv)
-        shim = Child(argv, {"TORCHDEVICE_MODE": "missing", "TORCHDEVICE_RECORD": record})
-        start = [child.answer() for child in (plain, again, shim)][-1]
+        settings = {"TORCHDEVICE_MODE": "missing", "TORCHDEVICE_RECORD": record}
+        children, starts = [], []
+        for shim in (None, None, settings):  # each activates alone
+            children.append(Child(argv, shim))
+            starts.append(children[-1].answer())
+        plain, again, shim = children
         turns = (
             ("nothing", plain, "nothing"),
             ("again", again, "nothing"),
@@ -70,9 +73,9 @@ def one_round(chunks):
             figures[op] = {
                 name: sorted(times)[len(times) // 20] for name, times in seen.items()
             }
-        for child in (plain, again, shim):
+        for child in children:
             child.close()
-        return figures, start
+        return figures, starts[-1]
 
 
 def row(op, bound, rounds):

@@ -61,12 +61,11 @@ bool rewrite(const OpShape& shape, torch::jit::Stack& stack, bool may_force) {
     const c10::Device from = value.isDevice() ? value.toDevice() : c10::Device(c10::kCPU);
     const bool forced = forces() && from.is_cpu() && !is_toggle(from);
     if (forced && !(may_force && goes_along(shape, stack))) return false;
-    const Decision decision = decide(from);
-    if (decision.change != Change::none)
-        Recorder::instance().note({shape.id, event_kind(decision.change), from, decision.device});
-    value = c10::IValue(decision.device);
-    keep_copy_semantics(shape, stack, from, decision.device);
-    return from.is_cuda() && decision.device.is_cpu() && host_type() == c10::kCPU;
+    c10::Device to = from;
+    const bool as_cuda = redirect_request(shape.id, to);
+    value = c10::IValue(to);
+    keep_copy_semantics(shape, stack, from, to);
+    return as_cuda;
 }
 
 template <class T>
@@ -95,6 +94,19 @@ bool is_of_kind(const c10::Argument& argument, c10::TypeKind kind) {
 }
 
 }  // namespace
+
+bool redirect_request(OpId op, c10::Device& device) {
+    const c10::Device from = device;
+    const Decision decision = decide(from);
+    if (decision.change != Change::none)
+        Recorder::instance().note({op, event_kind(decision.change), from, decision.device});
+    device = decision.device;
+    return from.is_cuda() && device.is_cpu() && host_type() == c10::kCPU;
+}
+
+bool comes_to_backend_select(c10::DispatchKeySet keys) {
+    return (keys & kAfterMode).highestPriorityTypeId() == c10::DispatchKey::BackendSelect;
+}
 
 // Most ops have no device: thousands of schemas are read when the process starts.
 OpShape shape_of(const c10::FunctionSchema& schema) {
@@ -138,9 +150,7 @@ void ModeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet k
                             torch::jit::Stack* stack) {
     std::optional<AsCuda> as_cuda;
     if (rewrite(shape_, *stack, true)) as_cuda.emplace();
-    // A factory outside functorch, fake tensors and the like: one kernel of ours less to call.
-    if (selects_ && !forces() &&
-        (keys & kAfterMode).highestPriorityTypeId() == c10::DispatchKey::BackendSelect)
+    if (selects_ && !forces() && comes_to_backend_select(keys))  // one kernel of ours less to call
         select_backend(shape_, op, keys, *stack);
     else
         call_below(op, keys, stack);

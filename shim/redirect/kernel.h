@@ -35,6 +35,14 @@ struct OpShape {
 // Never called with Change::none.
 [[nodiscard]] EventKind event_kind(Change change) noexcept;
 
+// Replaces the device of a request by the one where it goes, and notes that. Returns whether the
+// host stands for CUDA from here on.
+[[nodiscard]] bool redirect_request(OpId op, c10::Device& device);
+
+// Whether only the choice of a backend is left of an op that came to the mode's key: it runs
+// outside functorch, fake tensors and the like.
+[[nodiscard]] bool comes_to_backend_select(c10::DispatchKeySet keys);
+
 class ModeKernel final : public c10::OperatorKernel {
   public:
     // `selects`: the op has a BackendSelectKernel, too.

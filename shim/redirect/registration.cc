@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "redirect/empty.h"
 #include "redirect/force.h"
 #include "redirect/kernel.h"
 #include "redirect/state.h"
@@ -33,19 +34,25 @@ void put(c10::Dispatcher& dispatcher, const c10::OperatorName& name, c10::Dispat
                                                 "compat_shim"));
 }
 
+std::string readable(const c10::OperatorName& name) {
+    return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
 template <class Kernel, class... Arguments>
-c10::KernelFunction rewriting(const Arguments&... arguments) {
-    return c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(arguments...));
+void put_rewriting(c10::Dispatcher& dispatcher, const c10::OperatorHandle& op, c10::DispatchKey key,
+                   const OpShape& shape, Arguments... arguments) {
+    auto kernel =
+        c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(shape, arguments...));
+    if (readable(op.operator_name()) == kEmpty)
+        kernel = c10::KernelFunction::makeFromUnboxedFunctor<false, EmptyKernel>(
+            std::make_unique<EmptyKernel>(op, shape.id, key == kModeKey, std::move(kernel)));
+    put(dispatcher, op.operator_name(), key, std::move(kernel));
 }
 
 bool left_alone(const std::string& name) {
     for (const auto op : kLeftAlone)
         if (name == op) return true;
     return false;
-}
-
-std::string readable(const c10::OperatorName& name) {
-    return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
 // Where torch has a kernel for the host's own streams, it stays, for these.
@@ -90,11 +97,11 @@ Registered register_all() {
         // Only kernels made by torchgen can be replaced by rule; prims have their own.
         const bool selects = name.name.starts_with("aten::") &&
                              op->hasKernelForDispatchKey(c10::DispatchKey::BackendSelect);
-        put(dispatcher, name, kModeKey, rewriting<ModeKernel>(shape, selects));
+        put_rewriting<ModeKernel>(dispatcher, *op, kModeKey, shape, selects);
         ++result.mode;
         if (selects) {
-            put(dispatcher, name, c10::DispatchKey::BackendSelect,
-                rewriting<BackendSelectKernel>(shape));
+            put_rewriting<BackendSelectKernel>(dispatcher, *op, c10::DispatchKey::BackendSelect,
+                                               shape);
             ++result.backend_select;
         }
     }

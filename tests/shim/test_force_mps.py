@@ -38,8 +38,10 @@ print(json.dumps([place(each) for each in (
 """
     )
     assert ran.answer == ["mps:0"] * 14 + ["cpu", "cpu", "meta"] + ["cpu"] * 3
-    (session,) = [line for line in ran.record if line["event"] == "session"]
-    assert (session["mode"], session["host"], session["masquerade"]) == ("full", "mps", False)
+    # One for each process: the compiler of torch 2.8 starts one.
+    sessions = [line for line in ran.record if line["event"] == "session"]
+    told = {(each["mode"], each["host"], each["masquerade"]) for each in sessions}
+    assert told == {("full", "mps", False)}
     assert {(e["op"], e["from"], e["to"]) for e in ran.devices(kind="redirect")} >= {
         ("aten::ones", "cpu", "mps:0"), ("torch.tensor", "cpu", "mps:0"), ("aten::ones", "cuda", "mps:0"),
         ("aten::to.dtype_layout", "cpu", "mps:0"),
@@ -86,6 +88,7 @@ NOT_ON_A_MAC = {
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_programs_give_the_same_results_in_mode_full(library, tmp_path, group):
+    torch = pytest.importorskip("torch")
     answers = []
     for device in ("cpu", "cuda"):
         (tmp_path / device).mkdir()
@@ -94,5 +97,8 @@ def test_programs_give_the_same_results_in_mode_full(library, tmp_path, group):
         answers.append(ran.answer)
     without, under = answers
     differ = {name: under[name] for name in cases(group) if under[name] != without[name]}
-    assert set(differ) == {name for of, name in NOT_ON_A_MAC if of == group}, differ
+    expected = {name for of, name in NOT_ON_A_MAC if of == group}
+    if group == "everyday" and torch.__version__ < "2.13":  # a worker's batch is in host memory
+        expected.add("batches_of_workers")
+    assert set(differ) == expected, differ
     assert not any("raised" in answer for answer in without.values())

@@ -29,25 +29,27 @@ def apply(torch, library, devices):
     # too and then finds what a CUDA build with CPU tensors has.
     torch.version.cuda = tables.CUDA_VERSION
     torch._C._has_gds = False
-    _hide_from_the_compiler(torch)
+    _hide_from_torch(torch)
     importing.after("torch.cuda._graph_annotations", _without_annotations)
     _refusals(torch, library)
     nvml.apply(torch, library, devices)
 
 
-def _hide_from_the_compiler(torch):
+def _hide_from_torch(torch):
     """torch's compiler writes kernels for an accelerator that is available, and asks Triton's driver
-    for it. Questions that it asks while tracing the user's code are the user's."""
+    for it. Questions that it asks while tracing the user's code are the user's. Device meshes of
+    torch 2.10 and older make groups of NCCL."""
     package = os.path.dirname(torch.__file__)
-    compiler = (
+    hidden_from = (
         os.path.join(package, "_dynamo", "device_interface.py"),
         os.path.join(package, "_inductor", ""),
+        os.path.join(package, "distributed", "device_mesh.py"),
         os.path.join(package, "utils", "_triton.py"),
     )
 
     def hidden(available):
         def is_available():
-            return available() and not sys._getframe(1).f_code.co_filename.startswith(compiler)
+            return available() and not sys._getframe(1).f_code.co_filename.startswith(hidden_from)
 
         return is_available
 

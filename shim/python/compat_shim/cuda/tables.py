@@ -366,6 +366,7 @@ BOUND_AT_IMPORT = (
     ("torch.cuda", "_exchange_device", "_cuda_exchangeDevice"),
     ("torch.cuda", "_is_in_bad_fork", "_cuda_isInBadFork"),
     ("torch.cuda", "_maybe_exchange_device", "_cuda_maybeExchangeDevice"),
+    ("torch.cuda", "has_magma", "_has_magma"),
     ("torch.cuda.nvtx", "_nvtx", "_nvtx"),
 )
 BUILT_AT_IMPORT = (
@@ -375,4 +376,5 @@ BUILT_AT_IMPORT = (
     "torch.cuda.memory",
     "torch.backends.cudnn.rnn",
     "torch.backends.cudnn",
+    "torch.backends.cusparselt",
 )

@@ -1,0 +1,32 @@
+// aten::empty without boxes. Every factory makes its tensor by it, and putting its arguments on a
+// stack would cost more than all else that redirection does. What it cannot decide alone it leaves
+// to the boxed kernel (kernel.h).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/boxing/KernelFunction.h>
+
+#include "redirect/kernel.h"
+
+namespace compat::shim {
+
+inline constexpr std::string_view kEmpty = "aten::empty.memory_format";
+
+class EmptyKernel final : public c10::OperatorKernel {
+  public:
+    // `boxed`: the kernel that the op would have under this key.
+    EmptyKernel(const c10::OperatorHandle& op, OpId id, bool mode, c10::KernelFunction boxed)
+        : op_(op), id_(id), mode_(mode), boxed_(std::move(boxed)) {}
+    at::Tensor operator()(c10::DispatchKeySet keys, c10::SymIntArrayRef size,
+                          std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                          std::optional<at::Device> device, std::optional<bool> pinned,
+                          std::optional<at::MemoryFormat> format);
+
+  private:
+    c10::OperatorHandle op_;
+    OpId id_;
+    bool mode_;
+    c10::KernelFunction boxed_;
+};
+
+}  // namespace compat::shim

@@ -40,7 +40,8 @@ struct OpShape {
 [[nodiscard]] bool redirect_request(OpId op, c10::Device& device);
 
 // Whether only the choice of a backend is left of an op that came to the mode's key: it runs
-// outside functorch, fake tensors and the like.
+// outside functorch, fake tensors and the like. The choice is then ours: a kernel that somebody
+// registers for BackendSelect after activation is not asked.
 [[nodiscard]] bool comes_to_backend_select(c10::DispatchKeySet keys);
 
 class ModeKernel final : public c10::OperatorKernel {

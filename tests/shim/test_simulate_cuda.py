@@ -352,7 +352,7 @@ print(json.dumps([taken, peak, small, total - free == taken[1] + b, total == 16 
     raised(torch.empty, 20 << 30, device="cuda", dtype=torch.uint8),
     raised(torch.empty, 9 << 30, device="cuda:1", dtype=torch.uint8)[0],
     torch.cuda.memory_stats(1)["allocated_bytes.all.current"] - b,
-    torch.accelerator.memory_allocated(1) - b, torch.cuda.utilization(1) >= 0,
+    getattr(torch.accelerator, "memory_allocated", torch.cuda.memory_allocated)(1) - b, torch.cuda.utilization(1) >= 0,
     "GPU:1" in torch.cuda.list_gpu_processes(1)]))
 """
     )
@@ -487,7 +487,7 @@ print(json.dumps([compiled, equal(traced(x), F.softmax(x * 2, -1) + 1), str(fake
     )
     compiled, traced, fake, mixed, hessian, (kind, text), checked = ran.answer
     assert compiled == [True] * 3 and traced and hessian and checked
-    assert fake == "cuda:0" and mixed == "FakeTensorDeviceMismatchError"
+    assert fake == "cuda:0" and mixed in ("FakeTensorDeviceMismatchError", "RuntimeError")
     assert "NotImplementedError: torch._inductor is not simulated: Inductor writes kernels" in text
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from conftest import ACTIVATE, ROOT
+from conftest import ACTIVATE, LEFT_OUT, ROOT
 
 
 def test_the_profiler_profiles_without_noise(child, tmp_path):
@@ -37,8 +37,12 @@ print(json.dumps([
 """
     )
     assert ran.answer == [[True, True, True], [["aten::ones", "stage"]], True, True]
-    # torch itself prints a message for each profile, and in a build with CUDA that there is no GPU.
-    own = re.compile(r"USDT:|ERROR:.* DeviceProperties.cpp:\d+\] gpuGetDeviceCount failed")
+    # torch itself prints a message for each profile, and in a build with CUDA that there is no GPU;
+    # before 2.13 also, once, that its library for profiles of a GPU has none.
+    own = re.compile(
+        r"USDT:|ERROR:.* DeviceProperties.cpp:\d+\] gpuGetDeviceCount failed"
+        r"|(WARNING|INFO):.* init.cpp:\d+\] .*(CUPTI|cbapi)"
+    )
     assert [line for line in ran.stderr.splitlines() if not own.match(line)] == []
 
 
@@ -112,6 +116,5 @@ print(json.dumps({
     assert answer["not imported"] == [] and answer["bad"] == []
     assert answer["run"] >= 100
     assert active or answer["skipped"] == answer["run"]
-    # Some versions of torch cannot do all that a test does.
-    reasons = set(answer["reasons"]) - {"this torch cannot unset the default device"}
-    assert reasons == (set() if active else {"the shim is not active in this process"})
+    reasons = [reason for reason in answer["reasons"] if not LEFT_OUT.match(reason)]
+    assert reasons == ([] if active else ["the shim is not active in this process"])

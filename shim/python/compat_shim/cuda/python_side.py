@@ -5,7 +5,7 @@ import functools
 import os
 import sys
 
-from .. import importing, patching, refusal
+from .. import importing, patching, refusal, versions
 from . import nvml, tables
 
 LEGACY_TYPES = (
@@ -40,16 +40,17 @@ def _hide_from_torch(torch):
     for it. Questions that it asks while tracing the user's code are the user's. Device meshes of
     torch 2.10 and older make groups of NCCL."""
     package = os.path.dirname(torch.__file__)
-    hidden_from = (
+    hidden_from = [
         os.path.join(package, "_dynamo", "device_interface.py"),
         os.path.join(package, "_inductor", ""),
-        os.path.join(package, "distributed", "device_mesh.py"),
         os.path.join(package, "utils", "_triton.py"),
-    )
+    ]
+    if not versions.at_least((2, 11)):
+        hidden_from.append(os.path.join(package, "distributed", "device_mesh.py"))
 
     def hidden(available):
         def is_available():
-            return available() and not sys._getframe(1).f_code.co_filename.startswith(hidden_from)
+            return available() and not sys._getframe(1).f_code.co_filename.startswith(tuple(hidden_from))
 
         return is_available
 

@@ -103,10 +103,11 @@ def test_the_conformance_suite_passes_or_skips(child, active):
 import io, json, unittest
 loader = unittest.TestLoader()
 found = loader.discover("tests", top_level_dir=".")
+collected = found.countTestCases()  # testsRun: without skipped tests in Python 3.12.1
 outcome = unittest.TextTestRunner(stream=io.StringIO()).run(found)
 print(json.dumps({
     "not imported": loader.errors,
-    "run": outcome.testsRun,
+    "collected": collected,
     "bad": [f"{test}: {text}" for test, text in outcome.failures + outcome.errors],
     "skipped": len(outcome.skipped),
     "reasons": sorted({reason for _, reason in outcome.skipped}),
@@ -115,7 +116,7 @@ print(json.dumps({
     path = os.pathsep.join([str(ACTIVATE), str(suite)])
     answer = child(script, active=active, cwd=suite, env={"PYTHONPATH": path}).answer
     assert answer["not imported"] == [] and answer["bad"] == []
-    assert answer["run"] >= 100
-    assert active or answer["skipped"] == answer["run"]
+    assert answer["collected"] >= 100
+    assert active or answer["skipped"] == answer["collected"]
     reasons = [reason for reason in answer["reasons"] if not LEFT_OUT.match(reason)]
     assert reasons == ([] if active else ["the shim is not active in this process"])

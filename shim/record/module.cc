@@ -1,5 +1,6 @@
-// The Python module _compat_shim: the record, streams, and memory of the host. The modules that
-// redirect (redirect/module.cc) and simulate (simulate/module.cc) are beside it and use it.
+// The Python module _compat_shim: the record, streams, memory of the host, and the default device.
+// The modules that redirect (redirect/module.cc) and simulate (simulate/module.cc) are beside it
+// and use it.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "record/recorder.h"
+#include "runtime/default_device.h"
 #include "runtime/host_memory.h"
 #include "runtime/pinned.h"
 #include "runtime/streams.h"
@@ -47,6 +49,14 @@ void bind_record(py::module_& module) {
                                            named<LogLevel>(kLogLevels, log_level));
         },
         py::arg("internal_prefixes"), py::arg("log_level"));
+    module.def(
+        "set_host_callers",
+        [](const std::vector<std::pair<std::string, std::string>>& callers) {
+            std::vector<Recorder::Caller> all;
+            for (const auto& [file, function] : callers) all.push_back({file, function});
+            Recorder::instance().set_host_callers(std::move(all));
+        },
+        py::arg("callers"));
     module.def("note", &note, py::arg("kind"), py::arg("symbol"));
 
     // (kind, op, from, to, file, line, count); an empty string means none.
@@ -107,6 +117,18 @@ void bind_memory(py::module_& module) {
     module.def("reset_accumulated_pinned", &reset_accumulated_pinned);
 }
 
+void bind_default_device(py::module_& module) {
+    // False: this torch lacks the function that it replaces.
+    module.def(
+        "set_default_device",
+        [](const std::string& type, const std::vector<py::object>& functions) {
+            std::vector<PyObject*> borrowed;
+            for (const auto& function : functions) borrowed.push_back(function.ptr());
+            return set_default_device(c10::Device(type).type(), std::move(borrowed));
+        },
+        py::arg("type"), py::arg("functions"));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_compat_shim, module) {
@@ -114,6 +136,7 @@ PYBIND11_MODULE(_compat_shim, module) {
     bind_record(module);
     bind_streams(module);
     bind_memory(module);
+    bind_default_device(module);
 }
 
 }  // namespace compat::shim

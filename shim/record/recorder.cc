@@ -188,6 +188,13 @@ bool Recorder::called_for_the_host() noexcept {
     }
 }
 
+bool Recorder::line_is_for_the_host() {
+    if (host_callers_.empty()) return false;
+    const OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
+    const CodeSites* code = frame ? sites_of(code_of(frame.get())) : nullptr;
+    return code && code->for_host;
+}
+
 Recorder::CodeSites* Recorder::sites_of(PyCodeObject* code) {
     if (void* known = code_slot(code, slot_)) return static_cast<CodeSites*>(known);
     auto fresh =

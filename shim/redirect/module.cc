@@ -48,12 +48,6 @@ std::string redirect_by_name(const std::string& symbol, const std::string& devic
     return redirect(Recorder::instance().op_id(symbol), c10::Device(device)).str();
 }
 
-void set_host_callers(const std::vector<std::pair<std::string, std::string>>& callers) {
-    std::vector<Recorder::Caller> all;
-    for (const auto& [file, function] : callers) all.push_back({file, function});
-    Recorder::instance().set_host_callers(std::move(all));
-}
-
 std::vector<PyObject*> borrowed(const std::vector<py::object>& objects) {
     std::vector<PyObject*> result;
     for (const auto& object : objects) result.push_back(object.ptr());
@@ -109,7 +103,6 @@ py::dict take_kernel_counts() {
 
 PYBIND11_MODULE(_compat_redirect, module) {
     module.def("configure", &configure, py::arg("host"), py::arg("mode"));
-    module.def("set_host_callers", &set_host_callers, py::arg("callers"));
     module.def("install", &install, py::arg("types"), py::arg("functions"));
     module.def("host", [] { return c10::DeviceTypeName(host_type(), true); });
     module.def("register_autocast", &register_autocast);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Shows which callers inside torch need host memory in mode `full`: removes each row of
-compat_shim/host_callers.py once and lists the cases of tests/shim/machinery that break.
+compat_shim/redirect/host_callers.py once and lists the cases of tests/shim/machinery that break.
 
     host_callers.py [GROUP…]         default: everyday, objects, tracing
 
@@ -16,14 +16,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "shim/python"))
-from compat_shim.host_callers import HOST_CALLERS  # noqa: E402
+from compat_shim.redirect.host_callers import HOST_CALLERS  # noqa: E402
 
 GROUPS = ("everyday", "objects", "tracing")
 SCRIPT = """
 import sys
 sys.path[:0] = [{tests!r}, {shim!r}]
 if {active}:
-    from compat_shim import hook, host_callers
+    from compat_shim import hook
+    from compat_shim.redirect import host_callers
     rows = host_callers.HOST_CALLERS
     host_callers.HOST_CALLERS = rows[:{out}] + rows[{out} + 1:] if {out} >= 0 else rows
     hook.install()

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-from . import appending, hosts, library, patching, record, settings, state, summary
+from . import appending, default_device, hosts, library, patching, record, settings, state, summary
 from .cuda import names, tables
 from .redirect.redirection import Redirection
 from .simulate import devices as simulated_devices
@@ -62,6 +62,8 @@ def _finish(torch):
         simulated_devices.finish(torch, state.simulator)
     if _redirection:
         _redirection.finish(torch)
+    if _settings.default_target:
+        patching.missing += default_device.apply(torch, state.library, _settings.default_target)
     _follow_processes()
     record.start(_settings.record, _session(torch))
     if _settings.summary and not _settings.record:
@@ -147,6 +149,7 @@ def _session(torch):
         "mode": _settings.mode,
         "simulated": _settings.simulate,
         "masquerade": _settings.masquerade,
+        **({"default_device": _settings.default_target} if _settings.default_target else {}),
         **({"missing": patching.missing} if patching.missing else {}),
     }
 

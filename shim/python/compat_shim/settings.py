@@ -23,6 +23,7 @@ class Settings(NamedTuple):
     devices: int
     masquerade: bool
     summary: bool
+    default_device: bool
 
     @property
     def redirects(self):
@@ -32,6 +33,13 @@ class Settings(NamedTuple):
     def forces(self):
         """What names the CPU, or no device, goes to the accelerator as well."""
         return self.mode == "full" and self.host != "cpu"
+
+    @property
+    def default_target(self):
+        """The type of the device of what names none; None: torch's own default."""
+        if not self.default_device or self.forces or self.host == "cpu":
+            return None
+        return self.host
 
     @property
     def pretends(self):
@@ -74,6 +82,7 @@ def read(found_host, environ=os.environ):
         and _word(environ, "TORCHDEVICE_MASQUERADE", SWITCH, "on" if mode == "missing" else "off")
         == "on",
         summary=_word(environ, "TORCHDEVICE_SUMMARY", SWITCH, "on") == "on",
+        default_device=_word(environ, "TORCHDEVICE_DEFAULT_DEVICE", SWITCH, "off") == "on",
     )
 
 

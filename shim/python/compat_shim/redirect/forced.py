@@ -5,9 +5,9 @@ from ..patching import patch
 from . import host_callers
 
 
-def prepare(redirection, package):
+def prepare(library, package):
     """`package`: torch's folder."""
-    redirection.set_host_callers(host_callers.paths(package))
+    library.set_host_callers(host_callers.paths(package))
 
 
 def apply(torch, library, redirection, accelerator):

@@ -34,7 +34,7 @@ class Redirection:
         """`native`: torch._C."""
         self._native.configure(self._settings.host, self._settings.mode)
         if self._settings.forces:
-            forced.prepare(self._native, self._torch_folder)
+            forced.prepare(self._library, self._torch_folder)
         if self._settings.host != "mps":
             mps_names.fill(native, self._native)
         if self._settings.host != "cuda":

@@ -86,6 +86,17 @@ std::string headline(const ReportModel& model) {
         code(device_words(run)), run.torch.empty() ? "none" : code(run.torch));
 }
 
+std::string unused_device(const ReportModel& model) {
+    if (!is_device_unused(model)) return {};
+    std::string text = fmt::format(
+        "\n**No test used the device {}: these results say nothing about it.** To run the tests on "
+        "it:\n\n",
+        code(device_words(model.run)));
+    for (const WayToUseTheDevice& way : kWaysToUseTheDevice)
+        text += fmt::format("- {}: {}\n", code(way.option), way.words);
+    return text;
+}
+
 std::string totals_words(const ReportModel& model) {
     const Totals& totals = model.totals;
     std::string head = row("modules", "tests");
@@ -275,7 +286,7 @@ class MarkdownReport : public Renderer {
         not_run_.intro = "| tests | reason |\n|---:|---|\n";
         skips_.intro = "| tests | reason | for example |\n|---:|---|---|\n";
         slowest_.intro = "| time | test |\n|---:|---|\n";
-        page_.head = headline(model);
+        page_.head = headline(model) + unused_device(model);
         totals_.intro = totals_words(model);
         how_it_passed_.intro = how_it_passed(model);
         add_mismatches(model);

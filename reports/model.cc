@@ -94,6 +94,11 @@ void set_cause(View& to, const parsers::Failure& failure) {
 
 }  // namespace
 
+bool is_device_unused(const ReportModel& model) {
+    return model.run.shim && model.run.simulated && model.totals.used_accelerator == 0 &&
+           model.totals.collected > 0;
+}
+
 const FailureView* failure_of(const CaseView& test) {
     if (test.failure) return &*test.failure;
     for (const SubtestView& sub : test.subtests)
@@ -144,6 +149,8 @@ class ModelBuilder::Impl {
             count_links(test, start);
             if (needs_attention(test.state)) collect_causes(test, start);
         }
+        const auto used = analysis::used_accelerator(record);
+        model_.totals.used_accelerator += std::count(used.begin(), used.end(), true);
         analysis::add(totals_, record,
                       std::count_if(verdicts.tests.begin(), verdicts.tests.end(),
                                     [](const auto& verdict) { return verdict.flaky; }));
@@ -180,11 +187,18 @@ class ModelBuilder::Impl {
 
         const auto marks = analysis::marks_of(record);
         const auto used_accelerator = analysis::used_accelerator(record);
+        const auto redirected = first_redirections(record);
         view.cases.reserve(record.cases.size());
         for (size_t i = 0; i < record.cases.size(); ++i) {
             CaseView test = case_view(record.cases[i], start, module.path);
             for (const auto name : marks[i].names()) test.marks.emplace_back(name);
             test.used_accelerator = used_accelerator[i];
+            const auto at = redirected.find(record.cases[i].id);
+            if (at != redirected.end() && needs_attention(test.state)) {
+                test.redirected_at =
+                    fmt::format("{}:{}", links_.shown(at->second.file), at->second.line);
+                test.redirected_url = links_.resolve(at->second);
+            }
             if (!module.attempts.empty()) {
                 const analysis::Verdict& verdict = verdicts.tests[i];
                 test.attempts = attempt_views(module, verdict);
@@ -400,6 +414,16 @@ class ModelBuilder::Impl {
             return words;
         }
         return {info_.python, "-m", framework, "-v", name.empty() ? module : name};
+    }
+
+    // By test: the first line of the suite whose request got another device.
+    std::unordered_map<std::string_view, parsers::Location> first_redirections(
+        const ModuleRecord& record) {
+        std::unordered_map<std::string_view, parsers::Location> lines;
+        for (const parsers::DeviceEvent& event : record.device_events)
+            if (analysis::is_redirection(event) && links_.in_suite(event.location.file))
+                lines.try_emplace(event.test, event.location);
+        return lines;
     }
 
     // A test belongs to one module, so modules can be counted one at a time.

@@ -88,7 +88,9 @@ struct CaseView {
     std::string url;
     std::vector<std::string> marks;  // device, fallback, redirected, untouched
     bool used_accelerator = false;   // in any state (analysis::used_accelerator)
-    std::string log;                 // of the attempt that decided; empty unless it needs attention
+    // "file:line" of its first request that got another device; only if needs_attention(state).
+    std::string redirected_at, redirected_url;
+    std::string log;  // of the attempt that decided; empty unless it needs attention
     std::string log_url;
     std::vector<AttemptView> attempts;  // only if there were several
     std::vector<SubtestView> subtests;
@@ -127,6 +129,7 @@ struct Totals {
     std::int64_t fallback = 0;
     std::int64_t redirected = 0;
     std::int64_t untouched = 0;
+    std::int64_t used_accelerator = 0;  // in any state
 
     [[nodiscard]] std::int64_t count(parsers::State state) const {
         return states[static_cast<size_t>(state)];
@@ -224,6 +227,17 @@ struct ReportModel {
     std::vector<LeakedView> leaked_processes;
     std::vector<LoadFailureView> load_failures;  // most frequent first
 };
+
+// Whether an accelerator was simulated and no test used it: their results say nothing about it.
+[[nodiscard]] bool is_device_unused(const ReportModel& model);
+struct WayToUseTheDevice {
+    std::string_view option, words;
+};
+inline constexpr std::array<WayToUseTheDevice, 3> kWaysToUseTheDevice{{
+    {"--default-device", "tensors for which the code names no device are made on it"},
+    {"-- --device={device}", "the suite's own option for pytest"},
+    {"--env TEST_DEVICE={device}", "the suite's own variable"},
+}};
 
 // The test's failure, else that of its first failed sub-test; null: none.
 [[nodiscard]] const FailureView* failure_of(const CaseView& test);

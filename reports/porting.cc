@@ -85,6 +85,8 @@ FailureFacts facts_of_state(const CaseView& test) {
 ResultDetails details_of(const CaseView& test, const RunView& run) {
     ResultDetails details;
     details.key_line = test.reason;
+    details.redirected_at = test.redirected_at;
+    details.redirected_url = test.redirected_url;
     if (kind_of(test.state) != StateKind::broken) return details;
     if (test.reproduce) details.reproduce = test.reproduce->runner;
     const auto add = [&](const FailureView& failure, const auto& self) -> void {
@@ -117,7 +119,7 @@ bool is_refused_by_device(const ResultDetails& details, const RunView& run) {
 std::optional<Column> column_of(const RunView& run) {
     for (const ColumnRow& row : kColumns) {
         const bool matches = run.shim == row.shim && run.simulated.value_or("") == row.simulated &&
-                             run.device == "cpu" && !run.imported;
+                             run.policy == row.policy && run.device == "cpu" && !run.imported;
         // Fallback exists only on MPS.
         if (matches && (row.simulated != "mps" || run.fallback == row.fallback)) return row.column;
     }
@@ -288,6 +290,8 @@ class PortingBuilder::Impl {
             if (const auto line = cpu_key_lines_.find(difference.test);
                 line != cpu_key_lines_.end())
                 difference.cpu_key_line = line->second;
+            if (column == Column::cuda_on_mps && is_good_on_a_mac(difference.test))
+                blame_redirection(difference.details);
             if (difference.here && *difference.here != State::not_run) continue;
             const std::string module(compared_.test(difference.test).module);
             if (const auto broken = broken_modules_.find({column, module});
@@ -296,6 +300,19 @@ class PortingBuilder::Impl {
             else if (difference.details.key_line.empty())
                 difference.details.key_line = at.why_missing;
         }
+    }
+
+    [[nodiscard]] bool is_good_on_a_mac(size_t test) const {
+        const Column mac = has_run(Column::mps_strict) ? Column::mps_strict : Column::mps;
+        const auto there = state(test, mac);
+        return there && kind_of(*there) == StateKind::good;
+    }
+
+    static void blame_redirection(ResultDetails& details) {
+        for (FailureFacts& failure : details.failures) failure.evidence.redirected_alone = true;
+        if (details.redirected_at.empty()) return;
+        details.place = details.redirected_at;
+        details.place_url = details.redirected_url;
     }
 
     void compare_inputs() {
@@ -421,10 +438,12 @@ class PortingBuilder::Impl {
             const auto off = test.states[index_of(Column::mps_strict)];
             if (!on || !off || *on == *off) continue;
             ++view_.decided_by_fallback;
-            const Difference& last = test.differences.back();
+            const auto strict =
+                std::find_if(test.differences.begin(), test.differences.end(),
+                             [](const auto& d) { return d.column == Column::mps_strict; });
             // No difference without fallback: it breaks as on plain CPU.
-            if (kind_of(*on) != StateKind::good || last.column != Column::mps_strict) continue;
-            for (const size_t cause : last.causes) {
+            if (kind_of(*on) != StateKind::good || strict == test.differences.end()) continue;
+            for (const size_t cause : strict->causes) {
                 if (!is_operator(view_.causes[cause])) continue;
                 FallbackView& fallback = fallback_of(view_.causes[cause].gap->symbol);
                 if (fallback.depend++ > 0) continue;

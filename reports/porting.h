@@ -1,6 +1,6 @@
-// Compares a suite's runs on plain CPU, simulated CUDA and simulated MPS with and without fallback:
-// which tests differ, why, and what to fix first. Values in, values out. Not for pages
-// (porting_pages.h) nor for how causes are judged (runner/analysis/judgement.h).
+// Compares a suite's runs on plain CPU and on simulated devices (kColumns): which tests differ,
+// why, and what to fix first. Values in, values out. Not for pages (porting_pages.h) nor for how
+// causes are judged (runner/analysis/judgement.h).
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace compat::reports {
 
 // Plain CPU is the baseline. A test that breaks there and is good on CUDA, because it asks for CUDA
 // by name, is compared with CUDA if it breaks on MPS.
-enum class Column { cpu, cuda, mps, mps_strict };
+enum class Column { cpu, cuda, mps, mps_strict, cuda_on_mps };
 
 struct ColumnRow {
     Column column;
@@ -29,14 +29,24 @@ struct ColumnRow {
     std::string_view brief;
     bool shim;
     std::string_view simulated;  // value of --simulate; empty: off
+    std::string_view policy;     // value of --policy; empty without the shim
     bool fallback;
+    std::string_view assumes;  // a sentence for people
 };
-inline constexpr std::array<ColumnRow, 4> kColumns{{
-    {Column::cpu, "cpu", "plain CPU", "CPU", false, "", true},
-    {Column::cuda, "cuda", "CUDA *simulated*", "CUDA", true, "cuda", true},
-    {Column::mps, "mps", "MPS *simulated*, fallback on", "MPS", true, "mps", true},
-    {Column::mps_strict, "mps_strict", "MPS *simulated*, fallback off", "MPS without fallback",
-     true, "mps", false},
+// A Mac as it is, which redirects nothing, says what breaks on a Mac; sending CUDA requests to MPS
+// tries code that knows only CUDA.
+inline constexpr std::array<ColumnRow, 5> kColumns{{
+    {Column::cpu, "cpu", "plain CPU", "CPU", false, "", "", true,
+     "the suite as it is, without the shim"},
+    {Column::cuda, "cuda", "CUDA *simulated*", "CUDA", true, "cuda", "none", true,
+     "a machine with two GPUs of NVIDIA"},
+    {Column::mps, "mps", "bare Mac *simulated*, fallback on", "MPS", true, "mps", "none", true,
+     "a Mac where nothing is redirected and `PYTORCH_ENABLE_MPS_FALLBACK=1` is set"},
+    {Column::mps_strict, "mps_strict", "bare Mac *simulated*, fallback off", "MPS without fallback",
+     true, "mps", "none", false, "the same Mac without that variable"},
+    {Column::cuda_on_mps, "cuda_on_mps", "CUDA code sent to MPS *simulated*", "CUDA code on MPS",
+     true, "mps", "missing", false,
+     "that Mac with the shim: requests for CUDA end on MPS, and tensors say that they are on CUDA"},
 }};
 [[nodiscard]] constexpr const ColumnRow& row_of(Column column) {
     return kColumns[static_cast<size_t>(column)];

@@ -75,7 +75,8 @@ std::string headline(const PortingView& view) {
 std::string command_for(const ColumnRow& row, const PortingColumn& column) {
     if (column.run) return "runner resume " + column.run->id;
     if (row.simulated.empty()) return "runner SUITE --shim off";
-    return fmt::format("runner SUITE --simulate {}{}", row.simulated,
+    return fmt::format("runner SUITE --simulate {}{}{}", row.simulated,
+                       row.simulated == "mps" ? fmt::format(" --policy {}", row.policy) : "",
                        row.fallback ? "" : " --fallback off");
 }
 
@@ -110,10 +111,13 @@ std::string unused_accelerators(const PortingView& view) {
     for (const ColumnRow* row : columns_with_run(view))
         if (row->shim && view.at(row->column).used_accelerator == 0) unused.push_back(row->words);
     if (unused.empty()) return {};
-    return fmt::format(
-        "\n**No test used an accelerator** ({}): a pass says nothing about it. See how the suite "
-        "chooses its device: by a variable (`--env`), an option, or not at all.\n",
+    std::string text = fmt::format(
+        "\n**No test used an accelerator** ({}): a pass says nothing about it. To run the tests on "
+        "it:\n\n",
         fmt::join(unused, "; "));
+    for (const WayToUseTheDevice& way : kWaysToUseTheDevice)
+        text += fmt::format("- {}: {}\n", code(way.option), way.words);
+    return text;
 }
 
 std::string table_of_columns(const PortingView& view) {
@@ -145,14 +149,17 @@ std::string table_of_columns(const PortingView& view) {
         text += fmt::format(" {} | {} |\n", at->shim ? std::to_string(column.used_accelerator) : "",
                             format_duration(std::chrono::duration<double>(column.run->duration_s)));
     }
+    text += "\n";
+    for (const ColumnRow* at : columns_with_run(view))
+        text += fmt::format("- {}: {}.\n", at->words, at->assumes);
     text += view.accounting.closed
                 ? "\nEvery test of every run is equal, changed, added or missing, and every "
                   "difference has one cause.\n"
                 : fmt::format("\n**Not all accounted for: {}.**\n",
                               counted(static_cast<std::int64_t>(view.accounting.mismatches.size()),
                                       "mismatch"));
-    const std::int64_t alike = std::max(
-        {view.columns[1].broken_alike, view.columns[2].broken_alike, view.columns[3].broken_alike});
+    std::int64_t alike = 0;
+    for (const PortingColumn& column : view.columns) alike = std::max(alike, column.broken_alike);
     if (alike > 0)
         text += fmt::format(
             "\n{} alike on plain CPU and on a device, which is no difference: see plain CPU's "

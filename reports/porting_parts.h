@@ -37,6 +37,7 @@ struct ResultDetails {
     std::vector<FailureFacts> failures{};  // empty: it did not break
     std::string key_line{};                // or the reason
     std::string place{}, place_url{}, reproduce{};
+    std::string redirected_at{}, redirected_url{};  // CaseView's
 };
 
 // A difference without its causes.

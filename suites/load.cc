@@ -102,6 +102,10 @@ Suite suite_of(const ordered_json& at) {
     read(at, "requirements", suite.requirements);
     for (const auto& [name, value] : section(at, "env").items())
         suite.env.emplace_back(name, value.get<std::string>());
+    const ordered_json& device = section(at, "device");
+    for (const auto& [name, value] : section(device, "env").items())
+        suite.device_env.emplace_back(name, value.get<std::string>());
+    read(device, "options", suite.device_options);
     read(at, "system_packages", suite.system_packages);
     read(at, "preload", suite.preload);
 
@@ -171,13 +175,16 @@ Expected<Suite> parse_suite(std::string_view text, const fs::path& file) {
                       violation->key ? positions.of_key(violation->pointer)
                                      : positions.of(violation->pointer),
                       violation->message);
-    if (document.contains("env"))
-        for (const auto& [name, value] : document["env"].items())
+    for (const char* pointer : {"/env", "/device/env"}) {
+        const ordered_json::json_pointer at(pointer);
+        if (!document.contains(at)) continue;
+        for (const auto& [name, value] : document[at].items())
             if ((name + value.get<std::string>()).find('\0') != std::string::npos)
-                return refuse(file, positions.of("/env"),
+                return refuse(file, positions.of(pointer),
                               fmt::format("the variable \"{}\" contains a NUL byte",
                                           name.substr(0, name.find('\0'))),
                               "remove it");
+    }
 
     Suite suite = suite_of(document);
     suite.folder = file.parent_path();

@@ -59,6 +59,9 @@ struct Suite {
     Framework framework = Framework::unittest;
     std::string requirements;  // file name relative to `folder`; empty: none
     std::vector<std::pair<std::string, std::string>> env;  // in the order of the file
+    // How the suite learns its device; `{device}` stands for cpu, cuda, mps, …
+    std::vector<std::pair<std::string, std::string>> device_env;  // in the order of the file
+    std::vector<std::string> device_options;                      // for pytest
     std::vector<std::string> system_packages;
     std::vector<std::string> preload;
     Limits limits;

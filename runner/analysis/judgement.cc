@@ -15,7 +15,8 @@ constexpr std::string_view kTryOnCuda =
 constexpr std::string_view kTryOnDevice =
     "nothing to fix: the device supports it. Run these tests on one before you rely on them";
 constexpr std::string_view kCpuLacksIt =
-    "nothing to fix: the CPU, which computes for the simulated device, lacks it; the device may not";
+    "nothing to fix: the CPU, which computes for the simulated device, lacks it; the device may "
+    "not";
 
 // The first rule that matches decides: special rules stand before general ones.
 constexpr JudgementRule kTable[] = {
@@ -26,6 +27,11 @@ constexpr JudgementRule kTable[] = {
      .advice = kReportIt},
     {.cause = Cause::shim_defect, .judgement = simulator, .advice = kReportIt},
     {.gap = GapKind::shim_defect, .judgement = simulator, .advice = kReportIt},
+    {.redirected_alone = true,
+     .judgement = redirection,
+     .advice =
+         "nothing to fix for a Mac, which runs this test; the line asks for CUDA, and the code "
+         "takes another way for it"},
     {.rule = "not-simulated",
      .judgement = simulator,
      .grouping = Grouping::by_rule,
@@ -147,7 +153,8 @@ bool matches(const JudgementRule& row, const Evidence& evidence) {
            (row.rule.empty() || row.rule == evidence.rule) &&
            (!row.gap || row.gap == evidence.gap) &&
            (row.device.empty() || row.device == evidence.device) &&
-           (!row.after_refusal || evidence.after_refusal);
+           (!row.after_refusal || evidence.after_refusal) &&
+           (!row.redirected_alone || evidence.redirected_alone);
 }
 
 }  // namespace

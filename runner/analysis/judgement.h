@@ -23,7 +23,8 @@ enum class Judgement {
     suite_condition,  // the suite chooses its tests by device
     simulator,        // a real device accepts it, or the shim is broken
     environment,      // packages, network, memory
-    flaky
+    flaky,
+    redirection  // a Mac runs the test; it breaks where CUDA requests are sent to MPS
 };
 
 struct JudgementWords {
@@ -31,7 +32,7 @@ struct JudgementWords {
     std::string_view words;  // for people
     bool to_fix;             // by the person who ports the code
 };
-inline constexpr std::array<JudgementWords, 8> kJudgements{{
+inline constexpr std::array<JudgementWords, 9> kJudgements{{
     {"device_limit", "genuine limit of the device", true},
     {"device_handling", "the code's handling of devices", true},
     {"device_asserted", "the suite asserts the device's name", true},
@@ -40,6 +41,7 @@ inline constexpr std::array<JudgementWords, 8> kJudgements{{
     {"simulator", "the simulation cannot imitate it", false},
     {"environment", "environment", false},
     {"flaky", "changes by itself", false},
+    {"redirection", "only where CUDA code is sent to MPS", false},
 }};
 [[nodiscard]] constexpr const JudgementWords& words_of(Judgement j) {
     return kJudgements[static_cast<std::size_t>(j)];
@@ -57,8 +59,9 @@ struct JudgementRule {
     std::optional<parsers::Cause> cause{};
     std::string_view rule{};  // id in rules.json
     std::optional<GapKind> gap{};
-    std::string_view device{};   // "cuda", "mps"
-    bool after_refusal = false;  // matches only failures after a refusal
+    std::string_view device{};      // "cuda", "mps"
+    bool after_refusal = false;     // matches only failures after a refusal
+    bool redirected_alone = false;  // matches only failures of tests that a bare Mac runs
     Judgement judgement = Judgement::unexplained;
     Grouping grouping = Grouping::by_place;
     std::string_view title{};   // empty: the gap's description, or the failure's key line
@@ -69,9 +72,10 @@ struct JudgementRule {
 struct Evidence {
     parsers::Cause cause = parsers::Cause::unknown;
     std::string rule;
-    std::optional<GapKind> gap;  // if the failure names what was refused
-    std::string device;          // the one that refused, else the simulated one
-    bool after_refusal = false;  // the device refused something else earlier in the test
+    std::optional<GapKind> gap;     // if the failure names what was refused
+    std::string device;             // the one that refused, else the simulated one
+    bool after_refusal = false;     // the device refused something else earlier in the test
+    bool redirected_alone = false;  // it is good on a Mac where nothing is redirected
 };
 
 // The first rule that matches; the last matches everything.

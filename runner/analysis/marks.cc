@@ -13,6 +13,13 @@ using parsers::State;
 // Kinds of device events in which a request got another device than it asked for.
 constexpr std::array<std::string_view, 3> kRedirecting{"redirect", "fold", "override"};
 
+}  // namespace
+
+bool is_redirection(const parsers::DeviceEvent& event) {
+    return std::find(kRedirecting.begin(), kRedirecting.end(), event.kind) != kRedirecting.end();
+}
+
+namespace {
 // "cuda:0" → "cuda"
 std::string_view device_type(std::string_view device) { return device.substr(0, device.find(':')); }
 
@@ -27,7 +34,7 @@ std::unordered_map<std::string_view, Marks> marks_by_test(const parsers::ModuleR
     for (const parsers::DeviceEvent& event : record.device_events) {
         Marks& marks = by_test[event.test];
         marks.fallback |= event.kind == "fallback";
-        if (std::find(kRedirecting.begin(), kRedirecting.end(), event.kind) != kRedirecting.end()) {
+        if (is_redirection(event)) {
             marks.redirected = true;
             marks.device |= is_accelerator(*record.shim, event.to);
         }

@@ -23,6 +23,9 @@ struct Marks {
 // One for each of record.cases; set only for tests that passed or failed.
 [[nodiscard]] std::vector<Marks> marks_of(const parsers::ModuleRecord& record);
 
+// Whether a request got another device than it asked for.
+[[nodiscard]] bool is_redirection(const parsers::DeviceEvent& event);
+
 // For each of record.cases, in any state: whether it used the accelerator, was redirected, fell
 // back to the CPU or met a refusal of the device.
 [[nodiscard]] std::vector<bool> used_accelerator(const parsers::ModuleRecord& record);

@@ -101,7 +101,7 @@ Expected<void> write_plan(const RunFolder& run, const RunPlan& plan) {
     Json json{{"format", kPlanFormat},   {"suite", plan.suite},
               {"root", plan.root},       {"keyword", plan.keyword},
               {"maxfail", plan.maxfail}, {"flaky_fails", plan.flaky_fails},
-              {"modules", Json::array()}};
+              {"fail_on", plan.fail_on}, {"modules", Json::array()}};
     for (const auto& module : plan.modules)
         json["modules"].push_back({{"path", module.path}, {"only", module.only}});
     return write_file(run.folder / "plan.json",
@@ -125,6 +125,7 @@ Expected<RunPlan> read_plan(const RunFolder& run) {
         plan.keyword = json.at("keyword");
         plan.maxfail = json.at("maxfail");
         plan.flaky_fails = json.at("flaky_fails");
+        plan.fail_on = json.value("fail_on", std::vector<std::string>{});
         for (const auto& module : json.at("modules"))
             plan.modules.push_back(
                 {module.at("path"), module.at("only").get<std::vector<std::string>>()});

@@ -43,6 +43,7 @@ struct RunPlan {
     std::string keyword;  // -k; empty: none
     std::int64_t maxfail = 0;
     bool flaky_fails = false;
+    std::vector<std::string> fail_on;    // marks of a test
     std::vector<PlannedModule> modules;  // in the order in which they start
 };
 [[nodiscard]] Expected<void> write_plan(const RunFolder& run, const RunPlan& plan);

@@ -141,6 +141,16 @@ void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::F
         if (const auto standard = row.fixed.empty() ? row.computed : row.fixed;
             shows_defaults && !standard.empty())
             help += fmt::format(" [{}]", standard);
+        if (config::is_switch(row)) {
+            const std::string flag(config::long_flag(row));
+            app.add_flag_function(
+                fmt::format("{},!--no-{}", flag, flag.substr(2)),
+                [&flags, &row](std::int64_t count) {
+                    flags[row.setting] = count > 0 ? "on" : "off";
+                },
+                std::string(row.help));
+            continue;
+        }
         app.add_option_function<std::string>(
                std::string(row.flag),
                [&flags, &row](const std::string& text) {

@@ -12,10 +12,11 @@ using config::Setting;
 namespace {
 
 const std::vector<Setting> kRunSettings{
-    Setting::jobs,   Setting::timeout,  Setting::test_timeout, Setting::retries, Setting::results,
-    Setting::shim,   Setting::policy,   Setting::fallback,     Setting::warm,    Setting::confirm,
-    Setting::python, Setting::root,     Setting::framework,    Setting::name,    Setting::progress,
-    Setting::color,  Setting::simulate, Setting::masquerade};
+    Setting::jobs,      Setting::timeout,    Setting::test_timeout,  Setting::retries,
+    Setting::results,   Setting::shim,       Setting::policy,        Setting::fallback,
+    Setting::warm,      Setting::confirm,    Setting::python,        Setting::root,
+    Setting::framework, Setting::name,       Setting::progress,      Setting::color,
+    Setting::simulate,  Setting::masquerade, Setting::default_device};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("SUITE", request.suite, kSuiteHelp)->required();
@@ -35,6 +36,12 @@ void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) 
         ->type_name("N")
         ->check(CLI::Range(1, 1000));
     app.add_flag("--flaky-fails", request.flaky_fails, "fail if a test passes only when retried");
+    app.add_option("--fail-on", request.fail_on,
+                   "fail if a test has one of these marks: fallback, redirected, untouched")
+        ->type_name("MARK,…")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::IsMember({"fallback", "redirected", "untouched"}));
     app.add_flag("--dry-run", request.dry_run, "print the plan without running it");
 }
 

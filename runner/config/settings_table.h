@@ -25,6 +25,7 @@ enum class Setting {
     policy,
     masquerade,
     simulate,
+    default_device,
     fallback,
     python,
     root,
@@ -66,7 +67,7 @@ inline constexpr int kMostJobs = 4096;
 inline constexpr int kMostRetries = 10;  // as suite.schema.json
 
 // clang-format off
-inline constexpr std::array<SettingRow, 21> kSettings{{
+inline constexpr std::array<SettingRow, 22> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -100,6 +101,9 @@ inline constexpr std::array<SettingRow, 21> kSettings{{
     {Setting::simulate, "simulated device", Type::words, "off|mps|cuda", 0, 0, "off", "",
      "--simulate", "COMPAT_SIMULATE", "", "simulate",
      "simulate an accelerator that this host lacks"},
+    {Setting::default_device, "default device", Type::on_off, "on|off", 0, 0, "off", "",
+     "--default-device", "COMPAT_DEFAULT_DEVICE", "device.default_device", "default_device",
+     "make tensors for which the code names no device on the accelerator"},
     {Setting::fallback, "fallback", Type::on_off, "on|off", 0, 0, "on", "",
      "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled", "fallback",
      "run operators that MPS lacks on the CPU (sets PYTORCH_ENABLE_MPS_FALLBACK)"},
@@ -136,6 +140,12 @@ inline constexpr std::array<SettingRow, 21> kSettings{{
 // clang-format on
 
 [[nodiscard]] const SettingRow& row_of(Setting setting);
+
+// Whether its flag takes no value: it is off unless the flag is there (`--no-…` where a file sets
+// it).
+[[nodiscard]] constexpr bool is_switch(const SettingRow& row) {
+    return row.type == Type::on_off && row.fixed == "off";
+}
 
 // "--jobs"; empty: no flag.
 [[nodiscard]] std::string_view long_flag(const SettingRow& row);

@@ -114,6 +114,15 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
     print("devices: {}\n", device_sentence(model));
+    if (is_device_unused(model)) {
+        print(
+            "\nNO TEST USED THE SIMULATED DEVICE {}: these results say nothing about it.\n"
+            "To run the tests on it:\n",
+            *model.run.simulated);
+        for (const auto& way : reports::kWaysToUseTheDevice)
+            print("    {:<27} {}\n", way.option, way.words);
+        print("\n");
+    }
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
     if (totals.collected == 0) print("no test was selected\n");

@@ -63,6 +63,7 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
         env["TORCHDEVICE_MODE"] = settings.policy;
         env["TORCHDEVICE_MASQUERADE"] = settings.masquerade ? "on" : "off";
         if (!settings.simulate.empty()) env["TORCHDEVICE_SIMULATE"] = settings.simulate;
+        if (settings.default_device) env["TORCHDEVICE_DEFAULT_DEVICE"] = "on";
     }
     env["PYTORCH_ENABLE_MPS_FALLBACK"] = settings.fallback ? "1" : "0";
     if (python && !inherited.contains("PYTHONHASHSEED")) env["PYTHONHASHSEED"] = "0";
@@ -123,8 +124,9 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
                             {"--scratch", fs::path(paths.log).replace_extension("scratch")});
     if (!settings.keyword.empty())
         command.argv.insert(command.argv.end(), {"--select", settings.keyword});
-    for (const auto& option : settings.options)
-        command.argv.insert(command.argv.end(), {"--option", option});
+    for (const auto* options : {&settings.device_options, &settings.options})
+        for (const auto& option : *options)
+            command.argv.insert(command.argv.end(), {"--option", option});
     if (settings.collect_only) command.argv.push_back("--collect-only");
     if (settings.maxfail > 0)
         command.argv.insert(command.argv.end(), {"--maxfail", std::to_string(settings.maxfail)});

@@ -25,14 +25,16 @@ struct ChildSettings {
     std::string policy = "missing";
     bool masquerade = false;
     std::string simulate;  // "mps", "cuda": an accelerator that the shim simulates; empty: none
+    bool default_device = false;  // tensors without a device are made on the accelerator
     bool fallback = true;
     int threads = 1;           // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
     std::string keyword;       // -k EXPR; empty: none
     std::int64_t maxfail = 0;  // a child stops after this many failed tests; 0: never
     bool collect_only = false;
-    std::vector<std::string> options;  // for pytest, as they are
-    Variables inherited;               // the runner's own environment
-    Variables from_user;               // --env K=V
+    std::vector<std::string> options;         // for pytest, as they are
+    std::vector<std::string> device_options;  // the suite's own, before them
+    Variables inherited;                      // the runner's own environment
+    Variables from_user;                      // --env K=V
 };
 
 // Files of one attempt, absolute.

@@ -242,6 +242,8 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
     if (!closed) return tl::unexpected(recorder.fatal_error().value_or(closed.error()));
 
     if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
+    for (const auto& [mark, tests] : recorder.failed_on())
+        print("failed by --fail-on {}: {}\n", mark, counted(tests, "test"));
     if (!finished.stopped) print_unmatched();
     if (!complete) display::print_resume_hint(run.id, run.results);
     if (complete && !execution.shard.empty())
@@ -266,10 +268,11 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
                             ready.settings.jobs(), settings_words(ready)));
     for (const auto& note : execution.notes) display.say("note: " + printable(note));
 
-    Recorder recorder(store, execution.run.id, execution.run.folder,
-                      {ready.suite.framework, attempt_limits(ready, execution.plan),
-                       execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all"},
-                      execution.plan.modules);
+    Recorder recorder(
+        store, execution.run.id, execution.run.folder,
+        {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails,
+         ready.settings.text(Setting::confirm) == "all", execution.plan.fail_on},
+        execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: a later tick stores what a busy database refuses.
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};

@@ -49,25 +49,16 @@ config::Invocation invocation_of(const config::Invocation& invocation, const Col
     config::Invocation own = invocation;
     if (!column.shim) own.flags[Setting::shim] = "off";
     own.flags[Setting::simulate] = column.simulated.empty() ? "off" : column.simulated;
-    if (column.simulated == "mps") {
-        own.flags[Setting::fallback] = column.fallback ? "on" : "off";
-    } else {  // redirection leads to MPS only
-        own.flags.erase(Setting::masquerade);
-        own.flags[Setting::policy] = column.shim ? "none" : "missing";
-    }
+    own.flags[Setting::policy] = column.shim ? column.policy : "missing";
+    if (column.policy != "missing") own.flags.erase(Setting::masquerade);
+    if (column.simulated == "mps") own.flags[Setting::fallback] = column.fallback ? "on" : "off";
     return own;
 }
 
-// `{device}` in a variable becomes the device of the column.
-RunRequest request_of(const RunRequest& request, const ColumnRow& column) {
-    constexpr std::string_view kPlace = "{device}";
+RunRequest request_of(const RunRequest& request) {
     RunRequest own = request;
     own.keep_empty = true;
     own.discovery_printed = true;
-    for (std::string& variable : own.env)
-        for (size_t at; (at = variable.find(kPlace)) != std::string::npos;)
-            variable.replace(at, kPlace.size(),
-                             column.simulated.empty() ? "cpu" : column.simulated);
     return own;
 }
 
@@ -108,7 +99,7 @@ Columns run_columns(const PortingRequest& request, const config::Invocation& inv
         if (request.run.verbosity >= 0)
             print("{}{} ({} of {})\n", i == 0 ? "" : "\n", without_emphasis(kColumns[i].words),
                   i + 1, kColumns.size());
-        RunRequest own = request_of(request.run, kColumns[i]);
+        RunRequest own = request_of(request.run);
         own.options_checked = i > 0;
         const auto result = run_once(own, invocation_of(invocation, kColumns[i]));
         if (!result) {
@@ -162,14 +153,14 @@ Expected<void> write_pages(const PortingView& view, const fs::path& out) {
 void print_table(const PortingView& view, const fs::path& page) {
     print("\n{}: on simulated devices against plain CPU\n", printable(view.suite));
     constexpr std::string_view kRow =
-        "{:<30} {:>6} {:>6} {:>7} {:>7} {:>11} {:>7} {:>11} {:>11}  {}{}\n";
+        "{:<33} {:>6} {:>6} {:>7} {:>7} {:>11} {:>7} {:>11} {:>11}  {}{}\n";
     display::put(display::people(),
                  fmt::format(kRow, "", "tests", "ok", "failing", "changed", "now failing",
                              "not run", "now passing", "used device", "time", ""));
     for (const ColumnRow& row : kColumns) {
         const auto& column = view.at(row.column);
         if (!column.run) {
-            print("{:<30} missing: {}\n", without_emphasis(row.words),
+            print("{:<33} missing: {}\n", without_emphasis(row.words),
                   printable(column.why_missing));
             continue;
         }
@@ -268,9 +259,11 @@ Expected<PerColumn<ColumnRun>> find_runs(const store::Store& store, const fs::pa
         if (!run) return tl::unexpected(run.error());
         const auto column = reports::column_of(reports::ModelBuilder(*run, {}).run());
         if (!column)
-            return fail(ErrorKind::usage, fmt::format("{} cannot be compared", *id),
-                        "plain CPU has --shim off, the others --simulate cuda, --simulate mps and "
-                        "--simulate mps --fallback off");
+            return fail(
+                ErrorKind::usage, fmt::format("{} cannot be compared", *id),
+                "plain CPU has --shim off, the others --simulate cuda, --simulate mps "
+                "--policy none with fallback on and off, and --simulate mps --policy missing "
+                "--fallback off");
         ColumnRun& place = runs[static_cast<size_t>(*column)];
         if (!place.id.empty() || (!suite.empty() && suite != run->info.suite))
             return fail(ErrorKind::usage, fmt::format("{} does not fit the other runs", *id),

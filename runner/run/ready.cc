@@ -9,6 +9,7 @@
 #include "runner/base/text.h"
 #include "runner/display/device_lines.h"
 #include "runner/prepare/share.h"
+#include "runner/run/device_choice.h"
 #include "runner/run/variables.h"
 #include "suites/load.h"
 
@@ -93,10 +94,14 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
     child.policy = ready.settings.text(Setting::policy);
     child.masquerade = ready.settings.masquerades();
     child.simulate = ready.settings.simulated();
+    child.default_device = ready.settings.on(Setting::default_device);
     child.fallback = ready.settings.on(Setting::fallback);
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();
-    return check_simulation(ready);
+    if (auto checked = check_simulation(ready); !checked) return checked;
+    choose_redirection(ready, say);
+    tell_device(ready);
+    return {};
 }
 
 std::string settings_words(const Ready& ready) {

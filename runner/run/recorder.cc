@@ -12,6 +12,7 @@
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/forked_failures.h"
+#include "runner/analysis/marks.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
@@ -373,6 +374,13 @@ display::ModuleDone Recorder::close(size_t module) {
     facts_.usage = facts_.usage || !unmatched_.empty();
     for (const auto& verdict : done.verdicts.tests)
         facts_.unexpected = facts_.unexpected || (settings_.flaky_fails && verdict.flaky);
+    if (!settings_.fail_on.empty())
+        for (const auto& marks : analysis::marks_of(record))
+            for (const auto name : marks.names())
+                if (std::find(settings_.fail_on.begin(), settings_.fail_on.end(), name) !=
+                    settings_.fail_on.end())
+                    ++failed_on_[std::string(name)];
+    facts_.unexpected = facts_.unexpected || !failed_on_.empty();
     failed_ += std::count_if(record.cases.begin(), record.cases.end(), [&](const auto& test) {
         return test.state != parsers::State::not_run &&
                analysis::is_unexpected(test.state, record.framework);

@@ -46,7 +46,8 @@ class Recorder {
         Framework framework = Framework::unittest;
         plan::AttemptLimits limits;  // `maxfail` is the run's
         bool flaky_fails = false;
-        bool confirm_all = true;  // by its own module each failure of a forked process
+        bool confirm_all = true;             // by its own module each failure of a forked process
+        std::vector<std::string> fail_on{};  // marks that make the run fail
     };
     Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
              Settings settings, std::vector<archive::PlannedModule> modules);
@@ -80,6 +81,8 @@ class Recorder {
     [[nodiscard]] bool could_not_start() const { return could_not_start_; }
     // Requested ids that no test has.
     [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
+    // Tests with a mark of `fail_on`, by mark.
+    [[nodiscard]] const std::map<std::string, long>& failed_on() const { return failed_on_; }
     [[nodiscard]] const analysis::RunFacts& facts() const { return facts_; }
     [[nodiscard]] const std::vector<store::StoredMismatch>& mismatches() const {
         return mismatches_;
@@ -126,6 +129,7 @@ class Recorder {
     plan::Confirmations confirmations_;
     plan::Confirmations known_before_choice_;  // from earlier sittings and first attempts
     analysis::RunFacts facts_;
+    std::map<std::string, long> failed_on_;
     std::int64_t failed_ = 0;
     std::optional<std::int64_t> failed_before_start_;  // this sitting; empty: it has not begun
     bool has_tests_to_resume_ = false;

@@ -16,10 +16,11 @@ struct RunRequest {
     int verbosity = 0;
     std::int64_t maxfail = 0;  // 0: never
     bool flaky_fails = false;
-    std::string order;      // empty: longest first
-    std::string shard;      // "2/5"; empty: all
-    int repeat = 1;         // runs, one after the other
-    std::string repeat_of;  // the first of them; empty: this run
+    std::vector<std::string> fail_on;  // marks that make the run fail
+    std::string order;                 // empty: longest first
+    std::string shard;                 // "2/5"; empty: all
+    int repeat = 1;                    // runs, one after the other
+    std::string repeat_of;             // the first of them; empty: this run
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
     bool discovery_printed = false;  // by the caller, or by the first of several runs

@@ -42,10 +42,19 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
         const bool ours_alone = row.setting == Setting::progress || row.setting == Setting::color ||
                                 row.setting == Setting::jobs || row.setting == Setting::results;
         if (row.flag.empty() || ours_alone || !value.given()) continue;
+        if (config::is_switch(row)) {
+            const std::string_view flag = config::long_flag(row);
+            words.push_back(value.text == "on" ? std::string(flag)
+                                               : fmt::format("--no-{}", flag.substr(2)));
+            continue;
+        }
         words.emplace_back(config::long_flag(row));
         words.push_back(row.type == config::Type::path ? fs::absolute(value.text).string()
                                                        : value.text);
     }
+    // Chosen by the suite's code, which may have changed since.
+    if (!ready.settings[Setting::policy].given() && !ready.child.simulate.empty())
+        words.insert(words.end(), {"--policy", ready.child.policy});
     for (const auto& [name, value] : ready.child.from_user) {
         if (mask_secret(name, value) != value)
             continue;  // whoever runs it again has it in the environment
@@ -210,8 +219,13 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     run.started = clock.wall();
     run.id = make_run_id(ready->settings.text(Setting::name), run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
-    execution.plan = {ready->suite.name, ready->child.root.string(), request.keyword,
-                      request.maxfail,   request.flaky_fails,        {}};
+    execution.plan = {ready->suite.name,
+                      ready->child.root.string(),
+                      request.keyword,
+                      request.maxfail,
+                      request.flaky_fails,
+                      request.fail_on,
+                      {}};
     for (auto& job : plan->jobs)
         execution.plan.modules.push_back({std::move(job.module), std::move(job.only)});
     std::move(plan->notes.begin(), plan->notes.end(), std::back_inserter(execution.notes));

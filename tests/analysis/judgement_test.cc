@@ -16,6 +16,7 @@ TEST(JudgementRules, EveryRuleCanMatch) {
         evidence.gap = row.gap;
         evidence.device = row.device.empty() ? "xpu" : row.device;
         evidence.after_refusal = row.after_refusal;
+        evidence.redirected_alone = row.redirected_alone;
         EXPECT_EQ(&judge(evidence), &row) << "another rule matches first: " << row.advice;
     }
 }

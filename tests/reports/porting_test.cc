@@ -88,6 +88,7 @@ RunView run_of(Column column) {
     run.shim = row_of(column).shim;
     run.device = "cpu";
     if (!row_of(column).simulated.empty()) run.simulated = row_of(column).simulated;
+    run.policy = row_of(column).policy;
     run.fallback = row_of(column).fallback;
     run.torch = "2.13.0";
     run.commit = "0123abcd";
@@ -207,8 +208,9 @@ TEST(Porting, MismatchesNameBothFigures) {
     for (const AccountingMismatch& m : view.accounting.mismatches)
         lines.push_back(m.module + ": " + m.message);
     EXPECT_THAT(lines, Contains("CUDA *simulated*: m.py::T::a is there more than once"));
-    EXPECT_THAT(lines, Contains(HasSubstr("MPS *simulated*, fallback on: tests compared and tests "
-                                          "that the run collected: 1 against 5")));
+    EXPECT_THAT(lines,
+                Contains(HasSubstr("bare Mac *simulated*, fallback on: tests compared and tests "
+                                   "that the run collected: 1 against 5")));
 }
 
 TEST(Porting, ARefusedSymbolIsOneCause) {
@@ -221,7 +223,7 @@ TEST(Porting, ARefusedSymbolIsOneCause) {
     ASSERT_THAT(view.causes, SizeIs(2));
     EXPECT_EQ(view.causes[0].gap->symbol, "aten::_linalg_eigh.eigenvalues");
     EXPECT_EQ(view.causes[0].judgement, "device_limit");
-    EXPECT_EQ(view.causes[0].counts, (PerColumn<std::int64_t>{0, 0, 0, 2}));
+    EXPECT_EQ(view.causes[0].counts, (PerColumn<std::int64_t>{0, 0, 0, 2, 0}));
     EXPECT_EQ(view.causes[1].gap->symbol, "float64");
     EXPECT_THAT(view.causes[1].advice, HasSubstr("float32 for float64"));
     EXPECT_EQ(find(view, "a").differences[0].place, "m.py:7");
@@ -298,7 +300,7 @@ TEST(Porting, AnErrorIsOneCauseOnBothDevices) {
     const PortingView view = compared(cpu, broken_on("cuda"), broken_on("mps"), broken_on("mps"));
     ASSERT_THAT(view.causes, SizeIs(2));
     for (const CauseOfDifferences& cause : view.causes) {
-        EXPECT_EQ(cause.counts, (PerColumn<std::int64_t>{0, 1, 1, 1})) << cause.title;
+        EXPECT_EQ(cause.counts, (PerColumn<std::int64_t>{0, 1, 1, 1, 0})) << cause.title;
         EXPECT_EQ(cause.tests, 1);
         EXPECT_EQ(cause.unblocked_tests, 1);
     }
@@ -375,7 +377,7 @@ TEST(Porting, TestsOfABrokenModuleHaveItsCause) {
     const Tests cpu{test("a", State::passed), test("b", State::passed)};
     const PortingView view = compared(cpu, cpu, {module}, {module});
     ASSERT_THAT(view.causes, SizeIs(1));
-    EXPECT_EQ(view.causes[0].counts, (PerColumn<std::int64_t>{0, 0, 3, 3}));
+    EXPECT_EQ(view.causes[0].counts, (PerColumn<std::int64_t>{0, 0, 3, 3, 0}));
     EXPECT_EQ(view.causes[0].unblocked_tests, 2) << "a module is no test";
     EXPECT_EQ(view.at(Column::mps).count(Change::missing), 2);
     EXPECT_EQ(view.at(Column::mps).count(Change::added), 1);
@@ -443,6 +445,35 @@ TEST(Porting, TestsThatNeedCudaAreComparedWithCudaIfTheyBreakOnMps) {
     EXPECT_EQ(view.fallbacks[0].depend, 1);
 }
 
+// A Mac runs the tests: sending their CUDA requests to MPS is what breaks them.
+TEST(Porting, FailuresOfRedirectionAloneAreNoneOfTheDevice) {
+    const auto doubled = failure("TypeError", kDouble);
+    const Tests cpu{test("asserts", State::passed), test("doubles", State::passed),
+                    skipped("needs_cuda", "no CUDA"), test("limit", State::passed)};
+    const Tests mac{test("asserts", State::passed), test("doubles", State::passed),
+                    skipped("needs_cuda", "no CUDA"), test("limit", State::errored, doubled)};
+    Tests sent{
+        test("asserts", State::failed, failure("AssertionError", "'cuda' != 'mps'", State::failed)),
+        test("doubles", State::errored, doubled), test("needs_cuda", State::errored, doubled),
+        test("limit", State::errored, doubled)};
+    sent[1].redirected_at = "pkg/device.py:31";
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, cpu);
+    put(builder, Column::mps_strict, mac);
+    put(builder, Column::cuda_on_mps, sent);
+    const PortingView view = builder.finish();
+    EXPECT_TRUE(view.accounting.closed);
+    const auto judgement = [&](const char* name) {
+        return view.causes[find(view, name).differences.back().cause].judgement;
+    };
+    EXPECT_EQ(judgement("asserts"), "redirection");
+    EXPECT_EQ(judgement("doubles"), "redirection");
+    EXPECT_EQ(judgement("needs_cuda"), "device_limit") << "a Mac does not run it";
+    EXPECT_EQ(judgement("limit"), "device_limit");
+    EXPECT_EQ(find(view, "doubles").differences[0].place, "pkg/device.py:31");
+    EXPECT_EQ(std::count_if(view.causes.begin(), view.causes.end(), is_to_fix), 1);
+}
+
 TEST(Porting, AMissingColumnIsNamedAndTheOthersAreCompared) {
     PortingBuilder builder("alpha_1", "alpha");
     put(builder, Column::cpu, {test("a", State::passed)});
@@ -455,8 +486,9 @@ TEST(Porting, AMissingColumnIsNamedAndTheOthersAreCompared) {
     EXPECT_EQ(view.at(Column::cuda).differ, 1);
     std::string page;
     porting_markdown(view, 1 << 20, [&](std::string_view bytes) { page += bytes; });
-    EXPECT_THAT(page, HasSubstr("MPS *simulated*, fallback off is missing (`interrupted before it "
-                                "began`): `runner SUITE --simulate mps --fallback off`"));
+    EXPECT_THAT(page,
+                HasSubstr("bare Mac *simulated*, fallback off is missing (`interrupted before it "
+                          "began`): `runner SUITE --simulate mps --policy none --fallback off`"));
 
     PortingBuilder alone("alpha_2", "alpha");
     alone.note_missing(Column::cpu, "disk full");
@@ -478,7 +510,11 @@ TEST(ColumnOf, FollowsFromTheSettingsOfTheRun) {
     for (const ColumnRow& row : kColumns) EXPECT_EQ(column_of(run_of(row.column)), row.column);
     RunView redirected = run_of(Column::cpu);
     redirected.shim = true;
+    redirected.policy = "missing";
     EXPECT_EQ(column_of(redirected), std::nullopt);
+    RunView with_fallback = run_of(Column::cuda_on_mps);
+    with_fallback.fallback = true;
+    EXPECT_EQ(column_of(with_fallback), std::nullopt);
     RunView real = run_of(Column::cpu);
     real.device = "cuda";
     EXPECT_EQ(column_of(real), std::nullopt);
@@ -543,8 +579,9 @@ TEST_F(Pages, ShowTheSameNumbers) {
     const json written = file();
     const std::string page = markdown();
     EXPECT_EQ(written["columns"][3]["differ"], 2);
-    EXPECT_THAT(page, HasSubstr("| [MPS *simulated*, fallback off](../report.md) | 3 | 0 | 1 | 1 | "
-                                "1 | 2 | 2 | 0 | 0 | 0 | 3 |"));
+    EXPECT_THAT(page,
+                HasSubstr("| [bare Mac *simulated*, fallback off](../report.md) | 3 | 0 | 1 | 1 | "
+                          "1 | 2 | 2 | 0 | 0 | 0 | 3 |"));
     EXPECT_EQ(written["columns"][1]["groups"]["gain"], 1);
     EXPECT_EQ(written["decided_by_fallback"], 2);
     EXPECT_EQ(written["causes"][written["tests"][0]["differences"][0]["cause"].get<size_t>()]["gap"]

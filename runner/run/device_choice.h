@@ -1,0 +1,21 @@
+// What a run does with the device that its tests get: whether a simulated Mac is bare, and how the
+// suite is told its device. Not for finding the host's devices (shim/devices).
+#pragma once
+
+#include "runner/run/ready.h"
+
+namespace compat::run {
+
+// A suite whose code names mps runs on a simulated Mac as on a real one: nothing is redirected.
+// Other suites' requests for CUDA are sent to MPS. `say` prints which it is and why; where the user
+// chose, nothing is changed.
+void choose_redirection(Ready& ready, const prepare::Say& say);
+
+// The device as code names it: "cpu", "cuda", "mps". Where CUDA requests are sent to MPS: "cuda".
+[[nodiscard]] std::string device_name(const Ready& ready);
+
+// `{device}` becomes `device_name` in the variables and options of the suite's `device` and of the
+// user.
+void tell_device(Ready& ready);
+
+}  // namespace compat::run

@@ -69,7 +69,7 @@ DevicesResult parse_devices(const LineSource& devices, const DeviceEventVisitor&
             if (!result.shim || result.shim->version.empty()) result.shim = session_from(line);
         } else if (event == "device") {
             visit(event_from(line));
-        } else if (event == "test") {
+        } else if (event == "test" || event == "kernels") {
             const json& kernels = child_at(line, "kernels");
             if (kernels.is_object())
                 for (const auto& [device, count] : kernels.items())

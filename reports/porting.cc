@@ -16,16 +16,28 @@ namespace {
 
 using analysis::Comparison;
 
-// Each column is the run of the same index.
-Column baseline_of(const Comparison& compared, size_t test, Column column) {
+// Each column is the run of the same index; this one has the tests that plain CPU cannot run,
+// because they ask for a device that it lacks, as skipped.
+constexpr size_t kNeedsDevice = kColumns.size();
+
+// The run with which a test of a column is compared.
+size_t baseline_of(const Comparison& compared, size_t test, Column column) {
     const auto is = [&](Column of, StateKind kind) {
         const auto state = compared.state(test, index_of(of));
         return state && kind_of(*state) == kind;
     };
-    const bool breaks_on_mps_alone =
-        row_of(column).simulated == "mps" && is(Column::cpu, StateKind::broken) &&
-        is(Column::cuda, StateKind::good) && is(column, StateKind::broken);
-    return breaks_on_mps_alone ? Column::cuda : Column::cpu;
+    if (!is(Column::cpu, StateKind::broken) || !is(column, StateKind::broken))
+        return index_of(Column::cpu);
+    if (row_of(column).simulated == "mps" && is(Column::cuda, StateKind::good))
+        return index_of(Column::cuda);
+    return compared.state(test, kNeedsDevice) ? kNeedsDevice : index_of(Column::cpu);
+}
+
+// The rule of the diagnosis for a device that is not there (rules.json).
+bool needs_a_device(const ResultDetails& details) {
+    return !details.failures.empty() &&
+           std::all_of(details.failures.begin(), details.failures.end(),
+                       [](const FailureFacts& failure) { return failure.rule == "no-device"; });
 }
 
 // A test may break by the same thing in several places: it counts once.
@@ -214,13 +226,11 @@ class PortingBuilder::Impl {
         return compared_.state(test, index_of(column));
     }
     [[nodiscard]] std::optional<Change> change(size_t test, Column column) const {
-        return compared_.change(test, index_of(column),
-                                index_of(baseline_of(compared_, test, column)));
+        return compared_.change(test, index_of(column), baseline_of(compared_, test, column));
     }
     [[nodiscard]] analysis::RunCounts counts_of(Column column) const {
-        return compared_.counts(index_of(column), [&](size_t test) {
-            return index_of(baseline_of(compared_, test, column));
-        });
+        return compared_.counts(index_of(column),
+                                [&](size_t test) { return baseline_of(compared_, test, column); });
     }
 
     void add_mismatch(const std::string& message) {
@@ -243,6 +253,8 @@ class PortingBuilder::Impl {
             broken_modules_.try_emplace({column_, module}, details);
         if (column_ == Column::cpu) {
             if (kind != StateKind::good) cpu_key_lines_.emplace(at, details.key_line);
+            if (kind == StateKind::broken && needs_a_device(details))
+                compared_.add(kNeedsDevice, test.id, State::skipped, module, test.pseudo);
         } else if (const auto changed = change(at, column_)) {
             UngroupedDifference& difference = differences_.emplace_back();
             difference.test = at;
@@ -461,7 +473,7 @@ class PortingBuilder::Impl {
 
     PortingView view_;
     Column column_ = Column::cpu;
-    Comparison compared_{kColumns.size()};
+    Comparison compared_{kNeedsDevice + 1};
     std::vector<TestLink> links_;                            // by test
     std::unordered_map<size_t, std::string> cpu_key_lines_;  // of tests that are not good there
     std::map<std::pair<Column, std::string>, ResultDetails> broken_modules_;

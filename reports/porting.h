@@ -19,7 +19,8 @@
 namespace compat::reports {
 
 // Plain CPU is the baseline. A test that breaks there and is good on CUDA, because it asks for CUDA
-// by name, is compared with CUDA if it breaks on MPS.
+// by name, is compared with CUDA if it breaks on MPS. One that breaks there because there is no
+// device, and on the device too, is a loss: plain CPU never ran it.
 enum class Column { cpu, cuda, mps, mps_strict, cuda_on_mps };
 
 struct ColumnRow {

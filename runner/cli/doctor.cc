@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "runner/base/names.h"
 #include "runner/base/text.h"
@@ -30,7 +31,7 @@ void print_devices(const prepare::Environment& environment, const prepare::Share
           environment.python.string());
     const auto library = prepare::find_shim(environment, share, cache);
     if (library && library->empty()) {
-        print("  unknown until the shim is built for it; run `runner prepare SUITE`\n");
+        print("  unknown until the shim is built for it, by the first run or `runner exec`\n");
         return;
     }
     const auto json = library.and_then(
@@ -105,10 +106,14 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
                       "apt-get install " + package);
     }
     const prepare::Cache cache(settings->text(Setting::cache));
-    const std::string& python = settings->text(Setting::python);
+    prepare::Options options = run::prepare_options(*settings);
+    // As `runner exec` finds it.
+    if (const char* active = std::getenv("VIRTUAL_ENV"); options.python.empty() && !suite && active)
+        options.python = active;
+    const std::string python = options.python;
     if (suite || !python.empty()) {
-        const auto environment = prepare::find_environment(
-            suite.value_or(suites::Suite{}), run::prepare_options(*settings), *share, cache);
+        const auto environment =
+            prepare::find_environment(suite.value_or(suites::Suite{}), options, *share, cache);
         if (!python.empty())
             check_one(environment && !(*environment)->torch_version.empty(),
                       fmt::format("torch in {}", python),

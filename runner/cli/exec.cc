@@ -14,6 +14,7 @@
 
 #include "runner/archive/attempt_files.h"
 #include "runner/base/names.h"
+#include "runner/base/nearest.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/help_format.h"
@@ -34,9 +35,10 @@ using display::print;
 namespace {
 
 struct ExecRequest {
-    std::vector<std::string> words;  // the program's command line, never empty
-    std::vector<std::string> env;    // "K=V"
-    std::string record;              // empty: a temporary file
+    std::vector<std::string> words;      // the program's command line, never empty
+    std::vector<std::string> options{};  // names of all options of `exec`
+    std::vector<std::string> env;        // "K=V"
+    std::string record;                  // empty: a temporary file
     bool quiet = false;
 };
 
@@ -117,6 +119,9 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     if (!file) return tl::unexpected(file.error());
     program.file = std::move(*file);
     if (!settings->on(Setting::shim)) {
+        if (!child.simulate.empty())
+            return fail(ErrorKind::usage, "simulated devices need the shim, and it is off",
+                        "leave --shim on", (*settings)[Setting::simulate].origin);
         program.unwatched = "the shim was off";
         return program;
     }
@@ -241,10 +246,16 @@ class ProgramUsage final : public HelpFormat {
 // Options end at the program's name or at "--"; a later "--" is the program's own. `words` are
 // those that no option took.
 Expected<std::vector<std::string>> program_of(std::vector<std::string> words,
+                                              const std::vector<std::string>& options,
                                               const config::Invocation& invocation) {
-    if (!words.empty() && words.front().starts_with('-'))
+    if (!words.empty() && words.front().starts_with('-')) {
+        const std::string guess = did_you_mean(nearest(words.front(), options, 1));
         return fail(ErrorKind::usage, fmt::format("exec: unknown option {}", words.front()),
-                    "put -- before the program: `runner exec --help` lists the options");
+                    !guess.empty() ? guess
+                    : invocation.passed_on.empty()
+                        ? "put -- before the program: `runner exec --help` lists the options"
+                        : "`runner exec --help` lists the options");
+    }
     if (!words.empty() && !invocation.passed_on.empty()) words.emplace_back("--");
     words.insert(words.end(), invocation.passed_on.begin(), invocation.passed_on.end());
     if (words.empty())
@@ -267,9 +278,13 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
     app.prefix_command();
     app.formatter(std::make_shared<ProgramUsage>());
     // The action outlives the parser.
-    app.callback([request, &app] { request->words = app.remaining(); });
+    app.callback([request, &app] {
+        request->words = app.remaining();
+        for (const auto* option : app.get_options())
+            for (const auto& name : option->get_lnames()) request->options.push_back("--" + name);
+    });
     return [request, &invocation]() -> Expected<int> {
-        auto words = program_of(std::move(request->words), invocation);
+        auto words = program_of(std::move(request->words), request->options, invocation);
         if (!words) return tl::unexpected(words.error());
         request->words = std::move(*words);
         return run_program(*request, invocation);

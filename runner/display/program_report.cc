@@ -119,6 +119,26 @@ std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& re
     return {};
 }
 
+// What ran on a simulated device; empty: none is simulated.
+std::string kernel_words(const parsers::DevicesResult& recorded) {
+    const std::string& device = recorded.shim->simulated;
+    if (device.empty()) return {};
+    std::int64_t kernels = 0;
+    for (const auto& count : recorded.kernels)
+        if (count.device == device) kernels += count.count;
+    if (kernels > 0)
+        return fmt::format("{} ran on {} (simulated)", counted_as(kernels, "kernel", "kernels"),
+                           device);
+    const bool refused = std::any_of(recorded.events.begin(), recorded.events.end(),
+                                     [](const auto& event) { return event.kind == "refusal"; });
+    if (refused) return fmt::format("no kernel ran on {} (simulated)", device);
+    return fmt::format(
+        "NO KERNEL RAN ON THE SIMULATED DEVICE {}: this says nothing about it; --default-device "
+        "puts "
+        "tensors there for which the code names no device",
+        device);
+}
+
 std::string shim_words(const ProgramRun& run, const parsers::DevicesResult& recorded) {
     const parsers::ShimSession& shim = *recorded.shim;
     return fmt::format(
@@ -140,6 +160,7 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
         say("nothing was redirected: " + why);
     } else {
         say(shim_words(run, recorded));
+        if (const auto kernels = kernel_words(recorded); !kernels.empty()) say(kernels);
         for (const auto& section : kSections) {
             const auto sites = sites_of(section, recorded.events, run.cwd);
             if (sites.empty() && &section != kSections.begin()) continue;

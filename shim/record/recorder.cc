@@ -188,6 +188,13 @@ bool Recorder::called_for_the_host() noexcept {
     }
 }
 
+bool Recorder::called_by_the_user(int frames) {
+    OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
+    for (; frame && frames > 0; --frames, frame.reset(PyFrame_GetBack(frame.get())))
+        if (!is_internal(frame.get())) return true;
+    return false;
+}
+
 bool Recorder::line_is_for_the_host() {
     if (host_callers_.empty()) return false;
     const OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));

@@ -71,6 +71,8 @@ class COMPAT_EXPORT Recorder {
     // Whether one of these callers is between this thread's op and the user's line, or there is no
     // user's line. From any thread, with or without the GIL.
     [[nodiscard]] bool called_for_the_host() noexcept;
+    // With the GIL held: whether the user's line is among the innermost `frames` Python frames.
+    [[nodiscard]] bool called_by_the_user(int frames);
     // With the GIL held: whether the innermost Python line is one of these callers.
     [[nodiscard]] bool line_is_for_the_host();
 

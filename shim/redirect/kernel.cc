@@ -100,6 +100,8 @@ bool redirect_request(OpId op, c10::Device& device) {
     const Decision decision = decide(from);
     if (decision.change != Change::none)
         Recorder::instance().note({op, event_kind(decision.change), from, decision.device});
+    else
+        note_named_host(from);
     device = decision.device;
     return from.is_cuda() && device.is_cpu() && host_type() == c10::kCPU;
 }

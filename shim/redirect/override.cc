@@ -52,6 +52,7 @@ void let_go() {
 // constructor returns `this`, and callers use it (clang's AppleARM64CXXABI).
 c10::Device* parse(c10::Device* device, const std::string& text) {
     if (text == kToggle) return ::new (device) c10::Device(kToggleDevice);
+    note_named_host(std::string_view(text));
     return ::new (device) c10::Device(text);
 }
 

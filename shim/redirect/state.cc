@@ -1,6 +1,7 @@
 #include "redirect/state.h"
 
 #include <atomic>
+#include <string>
 
 #include "redirect/force.h"
 #include "redirect/kernel.h"
@@ -11,6 +12,7 @@ namespace {
 
 Settings current;
 std::atomic<bool> override_on{false};
+std::atomic<bool> host_named{false};
 
 Requested kind_of(c10::DeviceType type) noexcept {
     switch (type) {
@@ -32,6 +34,24 @@ Requested kind_of(c10::DeviceType type) noexcept {
 void set_settings(const Settings& settings) noexcept { current = settings; }
 
 const Settings& settings() noexcept { return current; }
+
+bool is_host_named() noexcept { return host_named.load(std::memory_order_relaxed); }
+
+void note_named_host(c10::Device device) noexcept {
+    if (device.type() == current.type && !device.has_index() && !device.is_cpu())
+        host_named.store(true, std::memory_order_relaxed);
+}
+
+void note_named_host(std::string_view text) noexcept {
+    if (current.type == c10::kCPU || is_host_named() || !PyGILState_Check()) return;
+    static const std::string name = c10::DeviceTypeName(current.type, true);
+    // Without an index torch's own functions write it too, as autocast for the redirected device;
+    // with one they pass on what the user wrote, as Module.to.
+    const bool with_index = text.size() > name.size();
+    if (text.substr(0, text.find(':')) == name &&
+        Recorder::instance().called_by_the_user(with_index ? 2 : 1))
+        host_named.store(true, std::memory_order_relaxed);
+}
 
 Decision decide(c10::Device device) noexcept {
     const bool toggles = is_toggle(device);

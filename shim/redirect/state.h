@@ -4,6 +4,8 @@
 
 #include <c10/core/Device.h>
 
+#include <string_view>
+
 #include "policy/policy.h"
 #include "record/recorder.h"
 
@@ -26,6 +28,14 @@ struct Decision {
 
 // Where a request for `device` goes in this process.
 [[nodiscard]] Decision decide(c10::Device device) noexcept;
+
+// Whether the program has asked for the host's accelerator by its own name. Code that does knows
+// the device: from then on its tensors answer as what they are (python/…/masquerade.py).
+[[nodiscard]] bool is_host_named() noexcept;
+// A request of an op. Torch's own code asks for a device with an index, as tensors have it.
+void note_named_host(c10::Device device) noexcept;
+// A device's name as a program writes it; any thread.
+void note_named_host(std::string_view text) noexcept;
 
 // The same for callers outside the dispatcher (hooks, Python remedies); counts the event. Requests
 // for the CPU stay: these callers cannot tell whose request it is (redirect/force.h).

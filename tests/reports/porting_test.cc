@@ -437,9 +437,9 @@ TEST(Porting, TestsThatNeedCudaAreComparedWithCudaIfTheyBreakOnMps) {
     EXPECT_EQ(view.at(Column::mps).count(Change::gained), 2);
     EXPECT_EQ(view.at(Column::mps).count(Change::lost), 1);
     EXPECT_EQ(view.at(Column::mps_strict).count(Change::lost), 2);
-    EXPECT_EQ(view.at(Column::mps_strict).broken_alike, 1);
+    EXPECT_EQ(view.at(Column::mps_strict).broken_alike, 0);
     const auto to_fix = std::count_if(view.causes.begin(), view.causes.end(), is_to_fix);
-    EXPECT_EQ(to_fix, 2);
+    EXPECT_EQ(to_fix, 3);
     EXPECT_EQ(view.causes[0].unblocked_tests, 1);
     ASSERT_THAT(view.fallbacks, SizeIs(1));
     EXPECT_EQ(view.fallbacks[0].depend, 1);
@@ -472,6 +472,26 @@ TEST(Porting, FailuresOfRedirectionAloneAreNoneOfTheDevice) {
     EXPECT_EQ(judgement("limit"), "device_limit");
     EXPECT_EQ(find(view, "doubles").differences[0].place, "pkg/device.py:31");
     EXPECT_EQ(std::count_if(view.causes.begin(), view.causes.end(), is_to_fix), 1);
+}
+
+// It never ran on plain CPU, so that breaking there says nothing.
+TEST(Porting, ATestThatAsksForADeviceAndBreaksOnItIsNotAlike) {
+    const auto absent = [] {
+        return failure("AssertionError", "Torch not compiled with CUDA enabled");
+    };
+    const auto mixed = failure("RuntimeError",
+                               "Expected all tensors to be on the same device, but found at least "
+                               "two devices, cuda:0 and cpu!");
+    const Tests cpu{test("mixes", State::errored, absent()),
+                    test("own", State::failed, failure("AssertionError", "1 != 2", State::failed))};
+    const Tests cuda{test("mixes", State::errored, mixed), cpu[1]};
+    const PortingView view = compared(cpu, cuda, cpu, cpu);
+    EXPECT_TRUE(view.accounting.closed);
+    EXPECT_EQ(view.at(Column::cuda).count(Change::fails_now), 1);
+    EXPECT_EQ(view.at(Column::cuda).broken_alike, 1) << "own";
+    const PortedTest& mixes = find(view, "mixes");
+    EXPECT_EQ(view.causes[mixes.differences[0].cause].judgement, "device_handling");
+    EXPECT_EQ(mixes.states[0], State::errored);
 }
 
 TEST(Porting, AMissingColumnIsNamedAndTheOthersAreCompared) {

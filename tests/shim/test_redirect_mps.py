@@ -68,6 +68,41 @@ def test_without_the_masquerade_a_tensor_reports_mps(on_mps):
 
 
 @pytest.mark.parametrize("on_mps", ["simulated"], indirect=True)
+@pytest.mark.parametrize(
+    "line",
+    [
+        'torch.device("mps")',
+        'torch.zeros(1, device="mps")',
+        'torch.zeros(1, device="mps:0")',
+        'torch.zeros(1).to("mps")',
+        'nn.Linear(2, 2, device="mps")',
+        'nn.Linear(2, 2).to("mps")',
+        'nn.Linear(2, 2).to("mps:0")',
+        'torch.set_default_device("mps")',
+    ],
+)
+def test_to_code_that_names_mps_tensors_answer_as_they_are(line, on_mps):
+    script = f'''
+import json, torch
+from torch import nn
+x = torch.ones(2, device="cuda")
+layer = nn.LSTM(2, 2, batch_first=True).cuda()
+attention = nn.MultiheadAttention(4, 2, device="cuda")
+query = torch.rand(3, 1, 4, device="cuda", requires_grad=True)
+optimizer = torch.optim.Adam(attention.parameters())
+with torch.autocast("cuda", dtype=torch.float16):
+    loss = attention(query, query, query)[0].sum() + layer(x.expand(1, 3, 2))[0].sum()
+loss.backward()
+optimizer.step()
+before = [str(x.device), str(loss.device), x.is_cuda, x.is_mps]
+y = {line}
+print(json.dumps([before, [str(x.device), x.is_cuda, x.is_mps, x.type()]]))
+'''
+    before, after = on_mps(script).answer
+    assert before == ["cuda:0", "cuda:0", True, False]
+    assert after == ["mps:0", False, True, "torch.mps.FloatTensor"]
+
+
 def test_mode_none_redirects_nothing(on_mps):
     ran = on_mps(
         "print(json.dumps([torch.cuda.is_available(), torch.ones(2, device='mps').is_mps,"

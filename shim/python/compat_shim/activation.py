@@ -158,7 +158,7 @@ def _flushing(leave):
     @functools.wraps(leave)
     def flush_and_leave(*args, **kwargs):
         try:
-            record.flush()
+            record.end_process()
         finally:  # nothing may keep a forked worker in its parent's code
             leave(*args, **kwargs)
 

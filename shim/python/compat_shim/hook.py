@@ -48,7 +48,7 @@ def _activate_late():
 def _at_exit():
     record = sys.modules.get(f"{__package__}.record")
     if record is not None:
-        record.flush()
+        record.end_process()
 
 
 def say_that_we_watch():

@@ -62,6 +62,12 @@ def end_test():
     _test = None
 
 
+def end_process():
+    """Write what no test has: a program's events, and what it ran on the accelerator."""
+    kernels = _take_kernels() if _test is None and state.library is not None else {}
+    flush([{"event": "kernels", "kernels": kernels}] if any(kernels.values()) else [])
+
+
 def _take_kernels():
     return state.take_kernel_counts()
 

@@ -60,6 +60,11 @@ def read(found_host, environ=os.environ):
             f"TORCHDEVICE_SIMULATE={simulate}: this torch has {found_host} of its own; a device is "
             "simulated on a host without one"
         )
+    if simulate and environ.get("TORCHDEVICE_HOST"):
+        raise ImportError(
+            f"TORCHDEVICE_HOST={environ['TORCHDEVICE_HOST']}: unset it, a simulated device "
+            f"(TORCHDEVICE_SIMULATE={simulate}) is the host"
+        )
     host = simulate or _host(environ, found_host)
     mode = _word(environ, "TORCHDEVICE_MODE", MODES, _default_mode(host, simulate, environ))
     if mode == NONE and not simulate:

@@ -1,8 +1,9 @@
 """To code outside torch, a tensor on the host's accelerator answers as one on cuda:0, which that
 code asked for. To torch's own code it answers its real device, because torch computes by it.
 
-It applies only on an accelerator: a CPU tensor carries no mark of what was asked for. It also hides
-the device from code that knows it by name, hence the switch (TORCHDEVICE_MASQUERADE).
+It applies only on an accelerator: a CPU tensor carries no mark of what was asked for. It ends when
+the program asks for the device by its own name: such code knows the device, and what it asked for
+must not answer as CUDA's. A tensor carries no mark there either, so this holds for the process.
 """
 
 import os
@@ -21,9 +22,10 @@ def _caller():
         return ""
 
 
-def apply(torch, accelerator, internal_prefixes):
+def apply(torch, redirection, accelerator, internal_prefixes):
     """`accelerator`: the type of the host's device. `internal_prefixes`: of files whose code is
     torch's or ours."""
+    is_named = redirection.is_host_named
     inside = _Inside(internal_prefixes)
     # Prints a tensor for whoever asked for it, and takes its device for nothing else.
     printer = os.path.join(os.path.dirname(torch.__file__), "_tensor_str.py")
@@ -33,7 +35,7 @@ def apply(torch, accelerator, internal_prefixes):
 
     def device(self):
         found = ask_device(self)
-        if getattr(found, "type", None) != accelerator:
+        if getattr(found, "type", None) != accelerator or is_named():
             return found
         asks = _caller()
         return shown if asks == printer or not inside[asks] else found
@@ -49,10 +51,10 @@ def apply(torch, accelerator, internal_prefixes):
     )
 
     def is_cuda(self):
-        return ask_is_cuda(self) or ask_own(self) and not inside[_caller()]
+        return ask_is_cuda(self) or ask_own(self) and not is_named() and not inside[_caller()]
 
     def is_own(self):
-        return ask_own(self) and inside[_caller()]
+        return ask_own(self) and (is_named() or inside[_caller()])
 
     torch.Tensor.is_cuda = property(is_cuda)
     setattr(torch.Tensor, own, property(is_own))
@@ -60,7 +62,7 @@ def apply(torch, accelerator, internal_prefixes):
     def as_cuda(ask_type):
         def type(self, *args, **kwargs):
             answer = ask_type(self, *args, **kwargs)
-            if isinstance(answer, str) and not inside[_caller()]:
+            if isinstance(answer, str) and not is_named() and not inside[_caller()]:
                 return answer.replace(f"torch.{accelerator}.", "torch.cuda.", 1)
             return answer
 

@@ -1,0 +1,125 @@
+// `runner scan`: lists what Python code uses CUDA for.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "runner/base/files.h"
+#include "runner/cli/commands.h"
+#include "runner/display/output.h"
+#include "runner/display/scan_json.h"
+#include "runner/display/scan_report.h"
+#include "runner/prepare/share.h"
+#include "runner/prepare/tool.h"
+
+namespace compat::cli {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+struct ScanRequest {
+    std::vector<std::string> paths;
+    std::string torch;  // version; empty: that of --python
+    std::string json;   // a file; empty: none
+    bool all = false;
+    bool check = false;
+};
+
+// The Python that reads the sources, and the version of torch that replacements are for.
+struct Scanner {
+    std::string python;
+    std::string torch;
+};
+
+Expected<Scanner> scanner_for(const ScanRequest& request, const config::Invocation& invocation,
+                              const prepare::Share& share) {
+    const auto settings = config::Settings::resolve(invocation, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    const std::string given = settings->text(Setting::python);
+    if (given.empty()) return Scanner{settings->text(Setting::base_python), request.torch};
+    return prepare::probe(given, share).map([&](const prepare::Environment& environment) {
+        return Scanner{environment.python,
+                       request.torch.empty() ? environment.torch_version : request.torch};
+    });
+}
+
+Expected<void> check_request(const ScanRequest& request) {
+    for (const std::string& path : request.paths) {
+        std::error_code error;
+        if (!fs::exists(path, error))
+            return fail(ErrorKind::usage, fmt::format("scan: no such file or folder: {}", path));
+    }
+    if (!request.torch.empty() && !std::isdigit(static_cast<unsigned char>(request.torch[0])))
+        return fail(ErrorKind::usage,
+                    fmt::format("scan: {} is not a version of torch", request.torch),
+                    "write for example --torch 2.8");
+    return {};
+}
+
+Expected<analysis::CudaScan> scan_paths(const ScanRequest& request, const Scanner& scanner,
+                                        const prepare::Share& share) {
+    prepare::Tool tool{{scanner.python, "-I", (share.harness / "scan").string()}};
+    tool.argv.insert(tool.argv.end(), request.paths.begin(), request.paths.end());
+    const auto output = prepare::output_of(tool);
+    if (!output) return tl::unexpected(output.error());
+    auto scan = analysis::parse_cuda_scan(*output);
+    if (!scan) return scan;
+    if (scan->files == 0 && scan->unread.empty())
+        return fail(ErrorKind::usage, "scan: there are no Python files under these paths",
+                    "hidden folders, virtual environments and __pycache__ are skipped");
+    if (!scanner.torch.empty()) analysis::limit_to_torch(*scan, scanner.torch);
+    return scan;
+}
+
+Expected<ExitCode> scan_sources(const ScanRequest& request, const config::Invocation& invocation) {
+    if (const auto ok = check_request(request); !ok) return tl::unexpected(ok.error());
+    const auto share = prepare::find_share();
+    if (!share) return tl::unexpected(share.error());
+    const auto scanner = scanner_for(request, invocation, *share);
+    if (!scanner) return tl::unexpected(scanner.error());
+    const auto scan = scan_paths(request, *scanner, *share);
+    if (!scan) return tl::unexpected(scan.error());
+    if (!request.json.empty())
+        if (const auto written =
+                write_file(fs::absolute(request.json), display::cuda_scan_json(*scan));
+            !written)
+            return tl::unexpected(written.error());
+    print("{}", display::scan_report(*scan, request.all));
+    const bool has_work =
+        !scan->unread.empty() ||
+        std::any_of(scan->sites.begin(), scan->sites.end(), [&](const analysis::CudaSite& site) {
+            return analysis::is_to_change(*scan, site);
+        });
+    return request.check && has_work ? ExitCode::unexpected_results : ExitCode::ok;
+}
+
+Action add_scan(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<ScanRequest>();
+    app.add_option("PATH", request->paths, "Python files, and folders of them")->required();
+    app.add_flag("--all", request->all, "print all sites, not ten of each group");
+    app.add_flag("--check", request->check,
+                 "exit with 1 if a site is to be changed or a file cannot be scanned");
+    app.add_option("--json", request->json, "also write all sites to FILE")->type_name("FILE");
+    app.add_option("--torch", request->torch,
+                   "offer only what this version of torch has [that of --python, else any]")
+        ->type_name("VERSION");
+    return exits_with_code([request, &invocation] { return scan_sources(*request, invocation); });
+}
+
+}  // namespace
+
+Command scan_command() {
+    return {"list what Python code uses CUDA for, and what to write instead",
+            {Setting::python},
+            "Reads the sources and runs nothing. A comment `# noqa: CUDA001` in the line of a\n"
+            "site suppresses it.\n"
+            "Examples:\n"
+            "  runner scan src train.py\n"
+            "  runner scan . --python .venv/bin/python --json cuda.json\n"
+            "  runner scan . --check",
+            add_scan};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,92 @@
+"""Tests `runner scan` as installed: its text, its JSON, its exit codes. tests/harness/test_scan.py tests which
+sites are found."""
+import json
+import pathlib
+import shutil
+
+import jsonschema
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "tests/harness/scan_sources"
+
+NEUTRAL = "import torch\nx = torch.zeros(3)\nif x.device.type == 'cuda':\n    torch.cuda.get_device_name()\n"
+
+
+@pytest.fixture
+def sources(tmp_path):
+    shutil.copytree(SOURCES, tmp_path / "src")
+    return tmp_path / "src"
+
+
+def test_sites_are_grouped_by_what_to_do(runner, sources, tmp_path):
+    out = runner("scan", "src", "--json", "scan.json")
+    assert out.code == 0, out.err
+    scan = json.loads((tmp_path / "scan.json").read_text())
+    jsonschema.validate(scan, json.loads((ROOT / "reports/scan.schema.json").read_text()))
+    groups = [line.partition(":")[0] for line in out.out.splitlines() if line[:1].isalnum()]
+    assert groups == ["replace", "replace with care", "keep behind a branch for CUDA", "no counterpart", "nothing to do",
+                      "not scanned by Python " + scan["python"], "4 Python files"]
+    assert "src/train.py:47  torch.cuda.set_device(rank)" in out.out and "-> torch.accelerator.set_device_index(i)\n" in out.out
+    assert "src/broken.py:3: invalid syntax" in out.out
+    assert out.out.endswith(f"{len(scan['sites'])} sites in 3 files, {scan['to_change']} to change, 2 suppressed by # noqa: CUDA001, 1 not scanned\n")
+    review = [s for s in scan["sites"] if s["action"] == "review" and not s["suppressed"]]
+    assert f"replace with care: {len(review)} sites" in out.out
+    assert f"… and {len(review) - 10} more; --all prints them" in out.out
+    assert sum(s["to_change"] for s in scan["sites"]) == scan["to_change"]
+
+    every = runner("scan", "src", "--all")
+    assert "more; --all" not in every.out
+    assert sum(" -> " in line for line in every.out.splitlines()) == len([s for s in scan["sites"] if not s["suppressed"]])
+
+
+def test_check_is_for_ci(runner, tmp_path):
+    (tmp_path / "a.py").write_text(NEUTRAL)
+    neutral = runner("scan", "a.py", "--check")
+    assert neutral.code == 0 and "2 sites in 1 file, 0 to change" in neutral.out
+    (tmp_path / "a.py").write_text(NEUTRAL + "x.cuda()  # noqa: CUDA001\n")
+    assert runner("scan", "a.py", "--check").code == 0
+    (tmp_path / "a.py").write_text(NEUTRAL + "x.cuda()\n")
+    assert runner("scan", "a.py", "--check").code == 1 and runner("scan", "a.py").code == 0
+    (tmp_path / "a.py").write_text("def\n")
+    assert runner("scan", "a.py", "--check").code == 1, "what cannot be parsed may name CUDA"
+
+
+def test_replacements_are_limited_to_a_version_of_torch(runner, python, sources, tmp_path):
+    def sites(*words):
+        assert runner("scan", "src/train.py", "--json", "scan.json", *words).code == 0
+        scan = json.loads((tmp_path / "scan.json").read_text())
+        return scan["torch"], {s["symbol"]: (s["action"], s["write"]) for s in scan["sites"]}
+
+    name = "torch.cuda.set_device"
+    write = "torch.accelerator.set_device_index(i)"
+    torch, any_torch = sites()
+    assert torch is None and any_torch[name] == ("replace", write)
+    torch, old = sites("--torch", "2.6.0+cu124")
+    assert torch == "2.6.0+cu124" and old[name] == ("review", None) and old[".cuda()"][1] is not None
+    assert old["torch.cuda.current_stream"] == ("replace", "torch.accelerator.current_stream()")
+    assert "(from torch 2.7 on)" in runner("scan", "src/train.py", "--torch", "2.6", "--all").out
+    torch, own = sites("--python", python)
+    import torch as installed
+    assert torch == installed.__version__ and own == any_torch
+
+
+@pytest.mark.parametrize("words, text", [
+    ([], "PATH is required"),
+    (["nowhere"], "no such file or folder: nowhere"),
+    (["empty"], "no Python files"),
+    (["a.py", "--torch", "newest"], "newest is not a version of torch"),
+    (["a.py", "--python", "nowhere"], "nowhere"),
+    (["a.py", "--json", "nowhere/x.json"], "nowhere"),
+])
+def test_bad_input_is_refused(runner, tmp_path, words, text):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.py").write_text(NEUTRAL)
+    out = runner("scan", *words)
+    assert out.code == (4 if "--json" in words else 2) and text in out.err and out.out == ""
+
+
+def test_names_of_files_cannot_control_the_terminal(runner, tmp_path):
+    (tmp_path / "a\x1b[31m.py").write_text("x.cuda()  # \x1b[31m\n")
+    out = runner("scan", ".")
+    assert out.code == 0 and "\x1b" not in out.out and "1 site " in out.out

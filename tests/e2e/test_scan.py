@@ -1,4 +1,4 @@
-"""Tests `runner scan` as installed: its text, its JSON, its exit codes. tests/harness/test_scan.py tests which
+"""Tests `runner scan` as installed: its text, its JSON, its exit codes. tests/harness/test_cuda_scan.py tests which
 sites are found."""
 import json
 import pathlib

@@ -32,6 +32,7 @@ CudaSite site_of(const nlohmann::json& json) {
     site.torch = text_or_empty(json, "torch");
     site.fix = text_or_empty(json, "fix");
     site.fix_torch = text_or_empty(json, "fix_torch");
+    site.recorded = json.at("recorded");
     site.guarded = json.at("guarded");
     site.suppressed = json.at("suppressed");
     return site;

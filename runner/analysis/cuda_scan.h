@@ -2,6 +2,7 @@
 // to what one version of torch has. Pure. Not for what torch lacks (gap_scan.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 #include "runner/base/error.h"
 
 namespace compat::analysis {
+
+// What a record says of a site; unknown: it leaves no event when it runs.
+enum class Ran { unknown, no, yes, refused };
+inline constexpr std::array<std::string_view, 4> kRanNames{"unknown", "not_run", "ran", "refused"};
 
 struct CudaSite {
     std::string file;
@@ -24,6 +29,18 @@ struct CudaSite {
     std::string fix_torch;              // the first version with what --fix writes
     bool guarded = false;               // it runs on CUDA alone
     bool suppressed = false;            // by a comment
+    // From a record (scan_record.h).
+    bool recorded = false;  // it leaves an event when it runs
+    Ran ran = Ran::unknown;
+    std::int64_t count = 0;  // events
+};
+
+// Events of one line in a record.
+struct RanEvent {
+    std::string file;
+    int line = 0;
+    std::string kind, op, from, to;  // as in the record
+    std::int64_t count = 0;
 };
 
 struct ScanAction {
@@ -46,6 +63,8 @@ struct CudaScan {
     std::vector<std::string> categories;  // in the order to show
     std::vector<UnreadFile> unread;
     std::vector<CudaSite> sites;  // by file and line
+    bool has_record = false;
+    std::vector<RanEvent> found_by_running;  // at lines without a device; most frequent first
 };
 
 // Errors: environment, for output that is not a scan or has a newer format.

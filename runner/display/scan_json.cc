@@ -37,12 +37,29 @@ std::string cuda_scan_json(const analysis::CudaScan& scan) {
                          {"torch", or_null(site.torch)},
                          {"guarded", site.guarded},
                          {"suppressed", site.suppressed}});
+        if (!scan.has_record) continue;
+        sites.back()["ran"] = analysis::kRanNames[static_cast<size_t>(site.ran)];
+        sites.back()["count"] = site.count;
     }
-    return Ordered{{"format", kScanJsonFormat},     {"python", scan.python},
-                   {"torch", or_null(scan.torch)},  {"files", scan.files},
-                   {"to_change", to_change},        {"actions", std::move(actions)},
-                   {"categories", scan.categories}, {"unread", std::move(unread)},
-                   {"sites", std::move(sites)}}
+    Ordered found = Ordered::array();
+    for (const auto& event : scan.found_by_running)
+        found.push_back({{"file", event.file},
+                         {"line", event.line},
+                         {"kind", event.kind},
+                         {"op", event.op},
+                         {"from", or_null(event.from)},
+                         {"to", or_null(event.to)},
+                         {"count", event.count}});
+    return Ordered{{"format", kScanJsonFormat},
+                   {"python", scan.python},
+                   {"torch", or_null(scan.torch)},
+                   {"files", scan.files},
+                   {"to_change", to_change},
+                   {"actions", std::move(actions)},
+                   {"categories", scan.categories},
+                   {"unread", std::move(unread)},
+                   {"sites", std::move(sites)},
+                   {"found_by_running", scan.has_record ? std::move(found) : Ordered(nullptr)}}
                .dump(1, ' ', false, Ordered::error_handler_t::replace) +
            "\n";
 }

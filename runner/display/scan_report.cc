@@ -34,17 +34,41 @@ std::string instead_of(const CudaSite& site) {
     return fmt::format("(from torch {} on)", site.torch);
 }
 
-// A group's sites by category, in the scan's order of both.
+// "ran 24 ", in a column; empty without a record.
+std::string ran_column(const CudaScan& scan, const CudaSite& site) {
+    if (!scan.has_record) return {};
+    switch (site.ran) {
+        case analysis::Ran::yes:
+            return fmt::format("{:<11}", fmt::format("ran {}", site.count));
+        case analysis::Ran::refused:
+            return fmt::format("{:<11}", "refused");
+        case analysis::Ran::no:
+            return fmt::format("{:<11}", "not run");
+        case analysis::Ran::unknown:
+            break;
+    }
+    return fmt::format("{:<11}", "-");
+}
+
+// A group's sites by category, in the scan's order of both. With a record: what ran comes first.
 std::vector<const CudaSite*> sites_of(const CudaScan& scan, const std::string& action) {
     std::vector<const CudaSite*> sites;
     for (const std::string& category : scan.categories)
         for (const CudaSite& site : scan.sites)
             if (!site.suppressed && site.action == action && site.category == category)
                 sites.push_back(&site);
+    std::map<std::string, size_t> rank;
+    for (const std::string& category : scan.categories) rank.emplace(category, rank.size());
+    std::stable_sort(sites.begin(), sites.end(), [&](const CudaSite* a, const CudaSite* b) {
+        const auto key = [&](const CudaSite* s) {
+            return std::pair(rank[s->category], -static_cast<int>(s->ran));
+        };
+        return key(a) < key(b);
+    });
     return sites;
 }
 
-std::string rows_of(const std::vector<const CudaSite*>& sites, size_t shown) {
+std::string rows_of(const CudaScan& scan, const std::vector<const CudaSite*>& sites, size_t shown) {
     std::map<std::string, long> in_category;
     for (const CudaSite* site : sites) ++in_category[site->category];
     size_t place = 0, source = 0;
@@ -59,9 +83,9 @@ std::string rows_of(const std::vector<const CudaSite*>& sites, size_t shown) {
             category = site.category;
             text += fmt::format("  {}: {}\n", category, in_category[category]);
         }
-        text += fmt::format("    {}  {}  -> {}\n", padded(place_of(site), place),
-                            padded(cut_to(printable(site.source), source), source),
-                            printable(instead_of(site)));
+        text += fmt::format(
+            "    {}{}  {}  -> {}\n", ran_column(scan, site), padded(place_of(site), place),
+            padded(cut_to(printable(site.source), source), source), printable(instead_of(site)));
     }
     // The categories of rows that are not shown keep their counts.
     std::set<std::string> named;
@@ -90,6 +114,33 @@ std::string unread_lines(const CudaScan& scan, bool all) {
     return text;
 }
 
+std::string found_lines(const CudaScan& scan, bool all) {
+    const auto& found = scan.found_by_running;
+    if (found.empty()) return {};
+    std::string text = fmt::format("found by running: {} (no device is named there)\n",
+                                   counted(static_cast<long>(found.size()), "request"));
+    const size_t shown = all ? found.size() : std::min(found.size(), kScanRows);
+    for (size_t i = 0; i < shown; ++i) {
+        const auto& event = found[i];
+        text += fmt::format(
+            "{:>7}  {}:{}  {}{}\n", event.count, printable(event.file), event.line,
+            printable(event.op),
+            event.from.empty() ? "" : printable(fmt::format("  {} -> {}", event.from, event.to)));
+    }
+    if (shown < found.size())
+        text += fmt::format("    … and {} more; --all prints them\n", found.size() - shown);
+    return text + "\n";
+}
+
+std::string record_line(const CudaScan& scan) {
+    std::map<analysis::Ran, long> counts;
+    for (const CudaSite& site : scan.sites) ++counts[site.ran];
+    return fmt::format(
+        "record: {} ran, {} refused, {} not run, {} unknown (-: it leaves no event)\n",
+        counted(counts[analysis::Ran::yes], "site"), counts[analysis::Ran::refused],
+        counts[analysis::Ran::no], counts[analysis::Ran::unknown]);
+}
+
 }  // namespace
 
 std::string scan_report(const CudaScan& scan, bool all) {
@@ -99,8 +150,9 @@ std::string scan_report(const CudaScan& scan, bool all) {
         if (sites.empty()) continue;
         text += fmt::format("{}: {} ({})\n", action.title,
                             counted(static_cast<long>(sites.size()), "site"), action.what);
-        text += rows_of(sites, all ? sites.size() : std::min(sites.size(), kScanRows)) + "\n";
+        text += rows_of(scan, sites, all ? sites.size() : std::min(sites.size(), kScanRows)) + "\n";
     }
+    text += found_lines(scan, all);
     if (const auto unread = unread_lines(scan, all); !unread.empty()) text += unread + "\n";
     std::set<std::string> files;
     long to_change = 0, suppressed = 0;
@@ -114,7 +166,8 @@ std::string scan_report(const CudaScan& scan, bool all) {
                         counted(static_cast<long>(files.size()), "file"), to_change);
     if (suppressed > 0) text += fmt::format(", {} suppressed by # noqa: {}", suppressed, scan.code);
     if (!scan.unread.empty()) text += fmt::format(", {} not scanned", scan.unread.size());
-    return text + "\n";
+    text += "\n";
+    return scan.has_record ? text + record_line(scan) : text;
 }
 
 }  // namespace compat::display

@@ -86,6 +86,56 @@ def test_bad_input_is_refused(runner, tmp_path, words, text):
     assert out.code == (4 if "--json" in words else 2) and text in out.err and out.out == ""
 
 
+PROGRAM = """
+import torch
+
+def never():
+    return torch.zeros(3).cuda()
+
+x = torch.zeros(
+    3,
+    device="cuda",
+)
+for _ in range(3):
+    x = x.cuda()
+name = "cu" "da:0"
+for _ in range(2):
+    x.to("cu" + "da")
+torch.cuda.synchronize()
+try:
+    torch.cuda.CUDAGraph()
+except NotImplementedError:
+    pass
+"""
+
+
+def test_a_record_marks_what_ran(runner, python, tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/program.py").write_text(PROGRAM)
+    ran = runner("exec", "--python", python, "--record", "r.jsonl", "--", "python", "program.py", cwd=tmp_path / "src")
+    assert ran.code == 0 and "`runner scan . --record " in ran.err.splitlines()[-1], ran.err
+    out = runner("scan", "src", "--record", "src/r.jsonl", "--json", "scan.json", "--all")
+    assert out.code == 0, out.err
+    scan = json.loads((tmp_path / "scan.json").read_text())
+    jsonschema.validate(scan, json.loads((ROOT / "reports/scan.schema.json").read_text()))
+    assert [(s["line"], s["ran"], s["count"]) for s in scan["sites"]] == [
+        (5, "not_run", 0), (9, "ran", 1), (12, "ran", 3), (13, "unknown", 0), (16, "unknown", 0), (18, "refused", 1)]
+    assert [(f["file"], f["line"], f["from"], f["to"], f["count"]) for f in scan["found_by_running"]] == [("src/program.py", 15, "cuda", "cpu", 2)]
+    assert "      2  src/program.py:15  aten::to" in out.out and "    ran 3      src/program.py:12  x = x.cuda()" in out.out
+    assert out.out.endswith("record: 2 sites ran, 1 refused, 1 not run, 2 unknown (-: it leaves no event)\n")
+
+    # A simulated CUDA redirects nothing: a site without an event may have run.
+    cuda = runner("exec", "--python", python, "--simulate", "cuda", "--record", "c.jsonl", "--", "python", "src/program.py")
+    assert cuda.code == 0, cuda.err
+    out = runner("scan", "src", "--record", "c.jsonl", "--json", "scan.json")
+    assert "not_run" not in {s["ran"] for s in json.loads((tmp_path / "scan.json").read_text())["sites"]}
+
+    (tmp_path / "text").write_text("text\n")
+    for record, text in (("nowhere", "no such record"), ("text", "not a device record")):
+        out = runner("scan", "src", "--record", record)
+        assert out.code == 2 and text in out.err
+
+
 def test_names_of_files_cannot_control_the_terminal(runner, tmp_path):
     (tmp_path / "a\x1b[31m.py").write_text("x.cuda()  # \x1b[31m\n")
     out = runner("scan", ".")

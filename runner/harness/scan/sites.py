@@ -21,6 +21,7 @@ FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "aran
 class Site:
     def __init__(self, node, use, symbol, span, fix=None, guarded=False):
         self.node, self.use, self.symbol, self.span, self.guarded = node, use, symbol, span, guarded
+        self.recorded = use.recorded
         self.fix = fix  # how --fix writes it; None: it does not
         self.action = use.action
         if self.action == "replace" and not fix:
@@ -58,7 +59,16 @@ class Finder(ast.NodeVisitor):
         site = Site(node, use, symbol, self.span_of(node), fix, self.guarded or self.dispatched)
         if self.dispatched:
             site.keep()
+        site.recorded = site.recorded and self.leaves_record(node)
         self.sites.append(site)
+
+    def leaves_record(self, node):
+        """Whether it is a call, and not torch.device("cuda"), which uses no device yet."""
+        call = node
+        while isinstance(call, (ast.Name, ast.Attribute, ast.Constant, ast.keyword)):
+            call = self.parents.get(call)
+        is_used = isinstance(call, ast.Call) and not (isinstance(node, (ast.Name, ast.Attribute)) and call.func is not node)
+        return is_used and self.resolve(call.func) not in ("torch.device", "torch.set_default_device")
 
     def span_of(self, node):
         """The lines of the innermost call around a site: the line that ran is one of them."""
@@ -350,6 +360,6 @@ def find(text, tree, table):
             "line": node.lineno, "column": len(line.encode()[:node.col_offset].decode(errors="replace")) + 1,
             "span": list(site.span), "symbol": site.symbol, "category": site.use.category, "action": site.action,
             "source": line.strip(), "write": site.write, "torch": site.use.torch, "fix": site.fix, "fix_torch": site.use.fix_torch,
-            "guarded": site.guarded, "suppressed": any(number in marked for number in range(node.lineno, last + 1)),
+            "recorded": site.recorded, "guarded": site.guarded, "suppressed": any(number in marked for number in range(node.lineno, last + 1)),
         })
     return found

@@ -22,6 +22,7 @@ class Use:
         self.torch = values.get("torch")  # the first version that has the replacement
         self.fix = values.get("fix")
         self.fix_torch = values.get("fix_torch", self.torch)  # the first version that has what --fix writes
+        self.recorded = match.get("recorded", False)  # a call of it leaves a line in the shim's record
         self.needs = match.get("with")
 
 

@@ -12,6 +12,7 @@
 #include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/scan_fix.h"
 #include "runner/display/output.h"
 #include "runner/display/scan_json.h"
 #include "runner/display/scan_report.h"
@@ -31,8 +32,11 @@ struct ScanRequest {
     std::string torch;  // version; empty: that of --python
     std::string json;   // a file; empty: none
     std::vector<std::string> records;
+    std::string patch;  // a file; empty: none
     bool all = false;
     bool check = false;
+    bool fix = false;
+    bool write = false;
 };
 
 // The Python that reads the sources, and the version of torch that replacements are for.
@@ -153,6 +157,12 @@ Expected<ExitCode> scan_sources(const ScanRequest& request, const config::Invoca
     if (!share) return tl::unexpected(share.error());
     const auto scanner = scanner_for(request, invocation, *share);
     if (!scanner) return tl::unexpected(scanner.error());
+    if (request.fix) {
+        const auto settings = config::Settings::resolve(invocation, nullptr);
+        if (!settings) return tl::unexpected(settings.error());
+        return fix_sources({request.paths, scanner->torch, request.patch, request.write}, *settings,
+                           *share);
+    }
     auto scan = scan_paths(request, *scanner, *share);
     if (!scan) return tl::unexpected(scan.error());
     if (!request.records.empty())
@@ -176,8 +186,18 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ScanRequest>();
     app.add_option("PATH", request->paths, "Python files, and folders of them")->required();
     app.add_flag("--all", request->all, "print all sites, not ten of each group");
-    app.add_flag("--check", request->check,
-                 "exit with 1 if a site is to be changed or a file cannot be scanned");
+    auto* check =
+        app.add_flag("--check", request->check,
+                     "exit with 1 if a site is to be changed or a file cannot be scanned");
+    auto* fix = app.add_flag("--fix", request->fix,
+                             "print a patch with the replacements that fit by themselves")
+                    ->excludes(check);
+    auto* patch = app.add_option("--patch", request->patch, "with --fix: write the patch to FILE")
+                      ->type_name("FILE")
+                      ->needs(fix);
+    app.add_flag("--write", request->write, "with --fix: change the files")
+        ->needs(fix)
+        ->excludes(patch);
     app.add_option("--json", request->json, "also write all sites to FILE")->type_name("FILE");
     app.add_option("--record", request->records,
                    "mark what ran by a record of `runner exec --record`; repeatable")
@@ -195,13 +215,14 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
 Command scan_command() {
     return {"list what Python code uses CUDA for, and what to write instead",
             {Setting::python},
-            "Reads the sources and runs nothing. A comment `# noqa: CUDA001` in the line of a\n"
-            "site suppresses it.\n"
+            "Reads the sources and runs nothing; only --fix --write changes them. The comment\n"
+            "`# noqa: CUDA001` in the line of a site suppresses it.\n"
             "Examples:\n"
             "  runner scan src train.py\n"
             "  runner scan . --python .venv/bin/python --json cuda.json\n"
             "  runner exec --record train.jsonl -- python train.py\n"
             "  runner scan . --record train.jsonl\n"
+            "  runner scan . --fix --python .venv/bin/python --patch neutral.patch\n"
             "  runner scan . --check",
             add_scan};
 }

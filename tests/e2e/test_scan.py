@@ -3,6 +3,7 @@ sites are found."""
 import json
 import pathlib
 import shutil
+import subprocess
 
 import jsonschema
 import pytest
@@ -134,6 +135,81 @@ def test_a_record_marks_what_ran(runner, python, tmp_path):
     for record, text in (("nowhere", "no such record"), ("text", "not a device record")):
         out = runner("scan", "src", "--record", record)
         assert out.code == 2 and text in out.err
+
+
+FIXED = """\
+# -*- coding: utf-8 -*-
+import torch
+
+
+def run( x ):   # odd  spacing is kept
+\tdevice = torch.device( 'cuda' if torch.cuda.is_available() else 'cpu')
+\tx = x.cuda( ) ; y = x.to( "cuda" , torch.float64)  # é
+\treturn device, x + torch.ones(
+\t\t3 ,
+\t\tdevice = ( "cuda" ),  # why
+\t), y, torch.cuda.device_count()
+
+
+print(run(torch.zeros(3)))"""
+
+
+def test_fix_changes_only_what_fits(runner, python, tmp_path):
+    device = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+    code = FIXED.replace("\n", "\r\n")
+    (tmp_path / "src").mkdir()
+    program = tmp_path / "src/program.py"
+    program.write_bytes(code.encode())
+    (tmp_path / "src/latin.py").write_bytes(b"# coding: latin-1\nimport torch\ntorch.cuda.synchronize()  # \xe9\n")
+    (tmp_path / "src/broken.py").write_text("def f(cuda:\n")
+    want = code.replace("'cuda' if torch.cuda.is_available()", "torch.accelerator.current_accelerator().type if torch.accelerator.is_available()")
+    want = want.replace(".cuda( )", f".to( {device})").replace('to( "cuda" ', f"to( {device} ").replace('( "cuda" )', f"( {device} )")
+    want = want.replace("torch.cuda.device_count", "torch.accelerator.device_count").encode()
+
+    out = runner("scan", "src", "--fix", "--python", python)
+    assert out.code == 0 and "5 changes in 1 file; nothing is written" in out.err, out.err
+    assert "skipped src/latin.py: left as it is" in out.err and "skipped src/broken.py:1: " in out.err
+    assert program.read_bytes() == code.encode() and out.out.count("\n+") == 5, "the lines of 5 sites, two of them in one, and the header's"
+    assert runner("scan", "src", "--fix", "--python", python, "--patch", "p.patch").code == 0
+    shutil.copytree(tmp_path / "src", tmp_path / "copy/src")
+    subprocess.run(["git", "apply", tmp_path / "p.patch"], cwd=tmp_path / "copy", check=True)
+    assert (tmp_path / "copy/src/program.py").read_bytes() == want
+
+    program.chmod(0o750)
+    assert runner("scan", "src", "--fix", "--python", python, "--write").code == 0
+    assert program.read_bytes() == want and program.stat().st_mode & 0o777 == 0o750
+    again = runner("scan", "src", "--fix", "--python", python)
+    assert again.out == "" and "0 changes in 0 files" in again.err
+    ran = subprocess.run([python, program], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() == "(device(type='cpu'), tensor([1., 1., 1.]), tensor([0., 0., 0.], dtype=torch.float64), 0)"
+
+
+def test_fix_leaves_what_may_be_something_else(runner, tmp_path):
+    code = {
+        "suppressed.py": "import torch\ntorch.cuda.synchronize()  # noqa: CUDA001\n",
+        "alias.py": "from torch import cuda\ncuda.synchronize()\n",
+        "no_torch.py": "def f(x):\n    return x.to('cuda')\n",
+        "shadowed.py": "import torch\ndef f(torch, x):\n    return x.to('cuda')\n",
+        "indexed.py": "import torch\nx = torch.zeros(1, device='cuda:0').cuda(1)\n",
+        "default.py": "import torch\ndef f(x, device='cuda'):\n    name = 'cuda'\n    return Model(device='cuda')\n",
+        "f_string.py": "import torch\nprint(f'{torch.cuda.device_count()}')\n",
+        "own.py": "import torch\nclass Batch:\n    def cuda(self):\n        return self\n",
+        "other.py": "import torch\ndef f(batch):\n    return batch.cuda(), torch.cuda.current_device()\n",
+    }
+    for name, text in code.items():
+        (tmp_path / name).write_text(text)
+    out = runner("scan", *code, "--fix", "--torch", "2.13", "--write")
+    assert "1 change in 1 file, written" in out.err and "no .cuda() is replaced" in out.err, out.err
+    after = {name: (tmp_path / name).read_text() for name in code}
+    assert after.pop("other.py") == code.pop("other.py").replace("torch.cuda.current_device", "torch.accelerator.current_device_index")
+    assert after == code
+    (tmp_path / "other.py").write_text("import torch\ntorch.cuda.current_device()\ntorch.cuda.synchronize()\n")
+    assert "0 changes" in runner("scan", "other.py", "--fix", "--torch", "2.5").err
+    old = runner("scan", "other.py", "--fix", "--torch", "2.6")
+    assert "1 change in 1 file" in old.err and "+torch.accelerator.synchronize()" in old.out
+    unknown = runner("scan", "other.py", "--fix")
+    assert unknown.code == 2 and "--torch" in unknown.err
 
 
 def test_names_of_files_cannot_control_the_terminal(runner, tmp_path):

@@ -1,6 +1,7 @@
 """Lists the sites in Python files that name CUDA, as one JSON object on stdout.
 
     python scan PATH...
+    python scan --fix VERSION [--write] PATH...     needs LibCST (fix.py)
 
 `runner scan` runs this folder with any Python from 3.9 on. It reads files and imports none of them; it
 writes nothing but its output. The Python decides which syntax is understood.
@@ -17,6 +18,7 @@ import sites
 import sources
 import table
 
+# Of both outputs.
 FORMAT = 1
 
 
@@ -65,4 +67,9 @@ def main(paths):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1:2] == ["--fix"]:
+        import fix  # which imports LibCST
+
+        fix.main(FORMAT, *sys.argv[2:])
+    else:
+        main(sys.argv[1:])

@@ -14,6 +14,8 @@ import guards
 import names
 from contexts import called, literal
 
+# What --fix writes for a device that only torch sees: on CUDA it is "cuda", without an accelerator the CPU.
+DEVICE = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 # torch.zeros(n).cuda(): these take device=.
 FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "tensor", "eye", "linspace", "randperm"}
 
@@ -54,13 +56,20 @@ class Finder(ast.NodeVisitor):
         return self.scope.resolve(node)
 
     def add(self, node, use, symbol, fix=None):
-        if fix and self.module.lookup("torch") != "torch":
+        if fix and self.scope.lookup("torch") != "torch":
             fix = None  # the replacement names torch
+        if fix and self.is_in_f_string(node):
+            fix = None  # before Python 3.12 its place is not known
         site = Site(node, use, symbol, self.span_of(node), fix, self.guarded or self.dispatched)
         if self.dispatched:
             site.keep()
         site.recorded = site.recorded and self.leaves_record(node)
         self.sites.append(site)
+
+    def is_in_f_string(self, node):
+        while node is not None and not isinstance(node, ast.JoinedStr):
+            node = self.parents.get(node)
+        return node is not None
 
     def leaves_record(self, node):
         """Whether it is a call, and not torch.device("cuda"), which uses no device yet."""
@@ -317,6 +326,21 @@ class Finder(ast.NodeVisitor):
         return isinstance(node, ast.Call) and self.resolve(node.func) == "torch.device" and len(node.args) == 2
 
 
+def edits(site):
+    """What --fix changes for a site: (kind, node, new source of the node); see fix.py."""
+    node = site.node
+    if site.fix == "method":
+        return [("method", node, DEVICE)]
+    if site.fix == "device":
+        return [("expression", node, DEVICE)]
+    if site.fix == "choice":
+        tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+        asked = [test for test in tests if isinstance(test, ast.Call) and called(test) == "is_available"]
+        return [("expression", asked[0].func, "torch.accelerator.is_available"),
+                ("expression", _argument(node.body), "torch.accelerator.current_accelerator().type")]
+    return [("expression", node, site.fix)]
+
+
 def _argument(node):
     """The argument of torch.device(…), else the node itself."""
     return node.args[0] if isinstance(node, ast.Call) and node.args else node
@@ -342,24 +366,34 @@ def suppressed_lines(text, code):
     return lines
 
 
-def find(text, tree, table):
-    """The sites in the order of the file, as objects for JSON."""
+def finder_of(tree, table):
     finder = Finder(tree, table)
     finder.visit(tree)
+    return finder
+
+
+def is_suppressed(site, finder, marked):
+    """Whether a comment stands in the lines of the site, or of its statement."""
+    statement = site.node
+    while not isinstance(statement, ast.stmt):
+        statement = finder.parents[statement]
+    last = statement.end_lineno if not hasattr(statement, "body") else site.node.end_lineno
+    return any(number in marked for number in range(site.node.lineno, last + 1))
+
+
+def find(text, tree, table):
+    """The sites in the order of the file, as objects for JSON."""
+    finder = finder_of(tree, table)
     lines = text.splitlines()
     marked = suppressed_lines(text, table.code)
     found = []
     for site in sorted(finder.sites, key=lambda one: (one.node.lineno, one.node.col_offset)):
         node = site.node
-        statement = node
-        while not isinstance(statement, ast.stmt):
-            statement = finder.parents[statement]
-        last = statement.end_lineno if not hasattr(statement, "body") else node.end_lineno
         line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
         found.append({
             "line": node.lineno, "column": len(line.encode()[:node.col_offset].decode(errors="replace")) + 1,
             "span": list(site.span), "symbol": site.symbol, "category": site.use.category, "action": site.action,
             "source": line.strip(), "write": site.write, "torch": site.use.torch, "fix": site.fix, "fix_torch": site.use.fix_torch,
-            "recorded": site.recorded, "guarded": site.guarded, "suppressed": any(number in marked for number in range(node.lineno, last + 1)),
+            "recorded": site.recorded, "guarded": site.guarded, "suppressed": is_suppressed(site, finder, marked),
         })
     return found

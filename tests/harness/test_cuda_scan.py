@@ -156,6 +156,15 @@ def test_every_file_is_scanned_or_named(python, tmp_path):
     assert all(u["reason"] for u in out["unread"]) and out["files"] == 8
 
 
+def test_a_package_that_is_scanned_is_the_codes_own(python, tmp_path):
+    for name in ("apex/__init__.py", "apex/triton/__init__.py", "apex/triton/a.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("import apex.amp\nfrom apex import amp\nimport triton\n" if name.endswith("a.py") else "")
+    assert [s["symbol"] for s in scan(python, tmp_path, ".")["sites"]] == ["triton"]
+    (tmp_path / "use.py").write_text("import apex\n")
+    assert [s["symbol"] for s in scan(python, tmp_path, "use.py")["sites"]] == ["apex"]
+
+
 # The table.
 
 

@@ -28,13 +28,13 @@ def text_of(data):
     return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()
 
 
-def scan_file(path, uses, report):
+def scan_file(path, uses, own_packages, report):
     """The sites of a file; what keeps it from being read goes to report(file, line, reason)."""
     try:
         with open(path, "rb") as file:
             data = file.read()
         tree = ast.parse(data, path)
-        found = sites.find(text_of(data), tree, uses) if uses.words.search(data) else []
+        found = sites.find(text_of(data), tree, uses, own_packages) if uses.words.search(data) else []
     except SyntaxError as error:  # also an encoding that is unknown or not the file's
         report(path, error.lineno or 0, error.msg)
     except OSError as error:
@@ -55,12 +55,12 @@ def main(paths):
     def report(file, line, reason):
         unread.append({"file": os.path.normpath(file), "line": line, "reason": str(reason)})
 
-    found, files = [], 0
-    for path in sources.python_files(paths, report):
-        files += 1
-        found += scan_file(path, uses, report)
+    files = list(sources.python_files(paths, report))
+    # torch's own sources are scanned as users of torch.
+    own_packages = {sources.own_package(path) for path in files} - {None, "torch"}
+    found = [site for path in files for site in scan_file(path, uses, own_packages, report)]
     output = {
-        "format": FORMAT, "python": "%d.%d.%d" % sys.version_info[:3], "code": uses.code, "files": files, "unread": unread,
+        "format": FORMAT, "python": "%d.%d.%d" % sys.version_info[:3], "code": uses.code, "files": len(files), "unread": unread,
         "actions": uses.data["actions"], "categories": uses.categories, "sites": found,
     }
     sys.stdout.write(json.dumps(output) + "\n")

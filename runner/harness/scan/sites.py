@@ -37,8 +37,9 @@ class Site:
 
 
 class Finder(ast.NodeVisitor):
-    def __init__(self, tree, table):
+    def __init__(self, tree, table, own_packages=()):
         self.table = table
+        self.own_packages = own_packages  # that are scanned: their imports name nothing else
         self.sites = []
         self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self.scope = names.Scope(tree, None)
@@ -206,6 +207,8 @@ class Finder(ast.NodeVisitor):
 
     def visit_Import(self, node):
         for _, _, dotted in names.imported(node):
+            if dotted.partition(".")[0] in self.own_packages:
+                continue
             use = self.table.get("module", self.table.canonical(dotted)) or self.table.by_import(dotted)
             use = use or (self.table.by_name(dotted)[0] if "." in dotted else None)
             if use and not use.needs:
@@ -229,6 +232,8 @@ class Finder(ast.NodeVisitor):
             self.visit_dotted(node, dotted)
 
     def visit_dotted(self, node, dotted):
+        if dotted.partition(".")[0] in self.own_packages:
+            return
         use, symbol = self.table.by_name(dotted)
         if isinstance(self.parents.get(node), ast.Assign):  # `cuda = torch.cuda` is as an import
             use = self.table.get("module", symbol) or use
@@ -366,8 +371,8 @@ def suppressed_lines(text, code):
     return lines
 
 
-def finder_of(tree, table):
-    finder = Finder(tree, table)
+def finder_of(tree, table, own_packages=()):
+    finder = Finder(tree, table, own_packages)
     finder.visit(tree)
     return finder
 
@@ -381,9 +386,9 @@ def is_suppressed(site, finder, marked):
     return any(number in marked for number in range(site.node.lineno, last + 1))
 
 
-def find(text, tree, table):
+def find(text, tree, table, own_packages=()):
     """The sites in the order of the file, as objects for JSON."""
-    finder = finder_of(tree, table)
+    finder = finder_of(tree, table, own_packages)
     lines = text.splitlines()
     marked = suppressed_lines(text, table.code)
     found = []

@@ -9,6 +9,14 @@ def is_skipped(folder, name):
     return name.startswith(".") or name in SKIPPED or os.path.exists(os.path.join(path, "pyvenv.cfg"))
 
 
+def own_package(path):
+    """The name of the top-level package that a file is in; None: it is in no package."""
+    folder, name = os.path.dirname(os.path.abspath(path)), None
+    while os.path.exists(os.path.join(folder, "__init__.py")) and os.path.basename(folder):
+        folder, name = os.path.split(folder)
+    return name
+
+
 def python_files(paths, report):
     """Each file once, sorted within its path. report(file, line, reason): what cannot be listed."""
     seen = set()

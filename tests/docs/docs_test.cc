@@ -35,6 +35,7 @@ constexpr std::array kTables{
     PageTable{"docs/guide/import.md", "dialects", dialects},
     PageTable{"docs/guide/import.md", "text limits", text_limits},
     PageTable{"docs/guide/porting.md", "judgements", judgements},
+    PageTable{"docs/guide/porting.md", "scan groups", scan_groups},
     PageTable{"docs/guide/porting.md", "replacements", cuda_replacements},
     PageTable{"docs/guide/porting.md", "cuda only", cuda_only},
     PageTable{"docs/guide/running.md", "limits", limits},

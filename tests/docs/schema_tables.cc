@@ -212,6 +212,14 @@ Rows cuda_uses(const std::vector<std::string_view>& actions, bool with_version) 
 
 }  // namespace
 
+Rows scan_groups() {
+    Rows rows;
+    const auto table = read_json("runner/harness/scan/cuda_uses.json");
+    for (const auto& action : table["actions"])
+        rows.push_back({action["title"].get<std::string>(), action["what"].get<std::string>()});
+    return rows;
+}
+
 Rows cuda_replacements() { return cuda_uses({"replace", "review"}, true); }
 Rows cuda_only() { return cuda_uses({"branch", "none", "keep"}, false); }
 

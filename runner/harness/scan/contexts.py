@@ -5,6 +5,7 @@ import ast
 import re
 
 DEVICE = re.compile(r"cuda(:\d+)?\Z")
+COMPUTED = re.compile(r"cuda:?(%d|%s|%i|\{\w*\})\Z|cuda:\Z")
 NCCL = re.compile(r"(.*[,:])?nccl\Z")
 VARIABLE = re.compile(r"(CUDA|CUBLAS|CUDNN|NCCL|TORCH_NCCL|TORCH_CUDA|PYTORCH_CUDA|PYTORCH_NVML)_[A-Z0-9_]+\Z|PYTORCH_NO_CUDA_MEMORY_CACHING\Z")
 SOURCE = re.compile(r"\S+\.cuh?\Z")
@@ -38,6 +39,15 @@ def f_string(node):
         return None
     text = "".join(literal(part) if literal(part) is not None else "*" for part in node.values)
     return text if re.match(r"cuda:?\*\Z", text) else None
+
+
+def computed(node, parents):
+    """The whole of "cuda:" + str(i), "cuda:%d" % i and "cuda:{}".format(i), of which `node` is the literal; else None."""
+    outer = parents.get(node)
+    if isinstance(outer, ast.BinOp) and outer.left is node and isinstance(outer.op, (ast.Add, ast.Mod)):
+        return outer
+    call = parents.get(outer)
+    return call if isinstance(outer, ast.Attribute) and outer.attr == "format" and isinstance(call, ast.Call) else None
 
 
 def called(call):

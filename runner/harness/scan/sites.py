@@ -302,6 +302,10 @@ class Finder(ast.NodeVisitor):
             return
         if contexts.DEVICE.match(text):
             self.visit_device(node, indexed=text != "cuda")
+        elif contexts.COMPUTED.match(text):
+            whole = contexts.computed(node, self.parents)
+            if whole is not None:
+                self.visit_device(whole, indexed=True)
         elif contexts.NCCL.match(text):
             used = contexts.use_of(node, self.parents, self.resolve)
             if used:
@@ -325,7 +329,7 @@ class Finder(ast.NodeVisitor):
             used = "indexed"
         use = self.table.get("string", used)
         in_place = isinstance(self.parents.get(node), (ast.Call, ast.keyword))
-        self.add(node, use, literal(node) or contexts.f_string(node), "device" if use.fix and in_place else None)
+        self.add(node, use, literal(node) or "cuda:*", "device" if use.fix and in_place else None)
 
     def is_device_call(self, node):
         return isinstance(node, ast.Call) and self.resolve(node.func) == "torch.device" and len(node.args) == 2

@@ -288,7 +288,7 @@ def test_the_project_speaks_of_itself_alone():
     assert found == []
 
 
-@pytest.mark.parametrize("name", ["report", "porting", "progress"])
+@pytest.mark.parametrize("name", ["report", "porting", "progress", "scan"])
 def test_a_schema_is_a_schema(name):
     import jsonschema
     schema = json.loads((ROOT / f"reports/{name}.schema.json").read_text())

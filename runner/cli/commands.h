@@ -21,6 +21,7 @@
     ROW(reparse)             \
     ROW(exec)                \
     ROW(porting)             \
+    ROW(scan)                \
     ROW(gaps)                \
     ROW(doctor)
 

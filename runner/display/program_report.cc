@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/display/device_lines.h"
 
@@ -177,7 +178,12 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
         say("a process killed by a signal loses the events that it had not written yet");
     for (const auto& diagnostic : recorded.diagnostics)
         say(fmt::format("record, byte {}: {}", diagnostic.offset, diagnostic.message));
-    if (!run.record.empty()) say("record: " + run.record.string());
+    if (!run.record.empty()) {
+        say("record: " + run.record.string());
+        if (recorded.with_torch > 0)
+            say(fmt::format("`runner scan . --record {}` lists what else names CUDA",
+                            shell_quoted(run.record.string())));
+    }
     return text;
 }
 

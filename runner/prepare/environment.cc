@@ -236,6 +236,33 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
     return environment;
 }
 
+Expected<fs::path> tool_python(std::string_view name, const fs::path& requirements,
+                               const Options& options, const Cache& cache, const Say& say) {
+    const auto text = read_file(requirements);
+    if (!text) return tl::unexpected(text.error());
+    const auto base = base_python(options);
+    if (!base) return tl::unexpected(base.error());
+    const auto version = output_of({{*base, "--version"}, ".", {}});
+    if (!version) return tl::unexpected(version.error());
+    const auto entry = cache.get(
+        "environments", name, content_key({*base, *version, *text}),
+        [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
+            say(fmt::format("creating a Python environment for {} in {}", name, folder.string()));
+            const std::string own = (folder / "bin" / "python").string();
+            return run_tool({{*base, "-m", "venv", folder.string()}, ".", {}}, log)
+                .and_then([&] {
+                    return run_tool({{own, "-m", "pip", "--disable-pip-version-check", "install",
+                                      "-r", requirements.string()},
+                                     ".",
+                                     {}},
+                                    log);
+                })
+                .map([] { return std::string(); });
+        });
+    if (!entry) return tl::unexpected(entry.error());
+    return entry->folder / "bin" / "python";
+}
+
 Expected<std::string> accelerator_of(const Environment& environment, const Share& share) {
     if (environment.torch_version.empty()) return "cpu";
     const auto script = share.shim / "python" / "compat_shim" / "hosts.py";

@@ -86,6 +86,12 @@ using OnProgress = std::function<void(const Environment&)>;
                                                      const Options& options, const Share& share,
                                                      const Cache& cache, const Say& say,
                                                      const OnProgress& on_progress = {});
+// The Python of an environment of the runner's own, made once for these requirements. For tools in
+// Python that the standard library does not have.
+[[nodiscard]] Expected<std::filesystem::path> tool_python(std::string_view name,
+                                                          const std::filesystem::path& requirements,
+                                                          const Options& options,
+                                                          const Cache& cache, const Say& say);
 // The environment that make_environment would return, if it exists; creates nothing. An error:
 // --python names no Python.
 [[nodiscard]] Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,

@@ -54,7 +54,8 @@ TEST_F(ProgramReport, AddsUpSitesOverTestsAndProcessesAndSortsByCount) {
               "         1  torch._C._CUDAGraph  x/g.py:7\n"
               "runner: 5 calls answered without effect at 1 place\n"
               "         5  torch.cuda.nvtx  train.py:8\n"
-              "runner: record: /tmp/r.jsonl\n");
+              "runner: record: /tmp/r.jsonl\n"
+              "runner: `runner scan . --record /tmp/r.jsonl` lists what else names CUDA\n");
 }
 
 TEST_F(ProgramReport, CountsSitesThatAreNotShown) {

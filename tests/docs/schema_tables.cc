@@ -196,6 +196,33 @@ Rows promoted_dtypes() {
     return rows;
 }
 
+namespace {
+
+// The rows of the table that `runner scan` decides by, of these actions.
+Rows cuda_uses(const std::vector<std::string_view>& actions, bool with_version) {
+    Rows rows;
+    const auto table = read_json("runner/harness/scan/cuda_uses.json");
+    for (const auto& use : table["uses"]) {
+        if (std::ranges::find(actions, use["action"].get<std::string>()) == actions.end()) continue;
+        rows.push_back({use["code"].get<std::string>(), use["write"].get<std::string>()});
+        if (with_version) rows.back().emplace_back(use.value("torch", ""));
+    }
+    return rows;
+}
+
+}  // namespace
+
+Rows scan_groups() {
+    Rows rows;
+    const auto table = read_json("runner/harness/scan/cuda_uses.json");
+    for (const auto& action : table["actions"])
+        rows.push_back({action["title"].get<std::string>(), action["what"].get<std::string>()});
+    return rows;
+}
+
+Rows cuda_replacements() { return cuda_uses({"replace", "review"}, true); }
+Rows cuda_only() { return cuda_uses({"branch", "none", "keep"}, false); }
+
 std::string database_schema() {
     auto store = store::Store::temporary().value();
     auto row = store.impl().database.prepare(

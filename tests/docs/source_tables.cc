@@ -56,9 +56,11 @@ constexpr Format kFormats[] = {
     {"`<attempt>.devices.jsonl`", "shim/python/compat_shim/record.py", R"(FORMAT = (\d+))"},
     {"`report.json`", "reports/json.h", R"(kReportFormat = (\d+);)"},
     {"`porting.json`", "reports/porting_pages.h", R"(kPortingFormat = (\d+);)"},
+    {"`scan --json`", "runner/display/scan_json.h", R"(kScanJsonFormat = (\d+);)"},
     {"`gaps list --json`, `gaps export --json`", "reports/gaps.h", R"(kGapsFormat = (\d+);)"},
     {"`--progress json`", "runner/display/progress_json.cc", R"(kProgressFormat = (\d+);)"},
     {"`device-probe`", "runner/display/device_lines.cc", R"(kDevicesFormat = (\d+);)"},
+    {"output of a scan of Python code", "runner/harness/scan/__main__.py", R"(FORMAT = (\d+))"},
     {"output of an API scan", "runner/analysis/gap_scan.cc", R"(kScanFormat = (\d+);)"},
 };
 

@@ -52,6 +52,9 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows database_versions();
 [[nodiscard]] Rows refusals();
 [[nodiscard]] Rows promoted_dtypes();
+[[nodiscard]] Rows scan_groups();
+[[nodiscard]] Rows cuda_replacements();
+[[nodiscard]] Rows cuda_only();
 
 // Tables of names that stand in source text alone (source_tables.cc).
 [[nodiscard]] Rows harness_events();

@@ -1,0 +1,25 @@
+// `runner scan --fix`: the replacements that fit by themselves, as a patch or written into the
+// files. Not for finding sites (scan.cc).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runner/base/exit_code.h"
+#include "runner/config/settings.h"
+#include "runner/prepare/prepare.h"
+
+namespace compat::cli {
+
+struct FixRequest {
+    std::vector<std::string> paths;
+    std::string torch;   // version that the code runs with
+    std::string patch;   // a file; empty: stdout
+    bool write = false;  // into the files, without a patch
+};
+
+[[nodiscard]] Expected<ExitCode> fix_sources(const FixRequest& request,
+                                             const config::Settings& settings,
+                                             const prepare::Share& share);
+
+}  // namespace compat::cli

@@ -1,0 +1,169 @@
+"""Writes the replacements that fit by themselves, for `runner scan --fix`: as a patch, or into the files.
+
+    python scan --fix VERSION [--write] PATH...
+
+VERSION is the torch that the code runs with. LibCST changes the expressions of the sites and keeps every
+other byte. A file is changed as a whole or not at all: the result has to parse, and each change has to be
+found. Not here: what a site is (sites.py), and which replacement it has (cuda_uses.json).
+"""
+import ast
+import json
+import os
+import re
+import sys
+import tempfile
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+import sites
+import sources
+import table
+
+
+def release(version):
+    """"2.13.0+cpu" -> (2, 13)."""
+    return tuple(int(part) for part in re.match(r"(\d+)(?:\.(\d+))?", version).groups(default="0"))
+
+
+def span(node, lines):
+    """((line, column), (line, column)) of a node of ast, in characters as LibCST counts."""
+    def column(line, offset):
+        return len(lines[line - 1].encode()[:offset].decode())
+
+    return (node.lineno, column(node.lineno, node.col_offset)), (node.end_lineno, column(node.end_lineno, node.end_col_offset))
+
+
+class Rewriter(cst.CSTTransformer):
+    METADATA_DEPENDENCIES = (PositionProvider,)
+
+    def __init__(self, edits):
+        super().__init__()
+        self.edits = edits  # (kind, span) -> new source
+        self.done = set()
+
+    def take(self, kind, node):
+        place = self.get_metadata(PositionProvider, node)
+        key = kind, ((place.start.line, place.start.column), (place.end.line, place.end.column))
+        if key in self.edits:
+            self.done.add(key)
+        return self.edits.get(key)
+
+    def expression(self, original, updated):
+        source = self.take("expression", original)
+        if source is None:
+            return updated
+        return cst.parse_expression(source).with_changes(lpar=updated.lpar, rpar=updated.rpar)
+
+    def leave_Attribute(self, original_node, updated_node):
+        return self.expression(original_node, updated_node)
+
+    def leave_Name(self, original_node, updated_node):
+        return self.expression(original_node, updated_node)
+
+    def leave_SimpleString(self, original_node, updated_node):
+        return self.expression(original_node, updated_node)
+
+    def leave_Call(self, original_node, updated_node):
+        source = self.take("method", original_node)
+        if source is None:
+            return updated_node
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if updated_node.args else cst.MaybeSentinel.DEFAULT
+        return updated_node.with_changes(
+            func=updated_node.func.with_changes(attr=cst.Name("to")),
+            args=[cst.Arg(cst.parse_expression(source), comma=comma), *updated_node.args])
+
+
+def edits_of(finder, text, marked, torch, without):
+    """(number of sites, {(kind, span): new source})."""
+    lines = text.removeprefix("\ufeff").split("\n")
+    found, count = {}, 0
+    for site in finder.sites:
+        if not site.fix or site.fix in without or sites.is_suppressed(site, finder, marked):
+            continue
+        if site.use.fix_torch and release(torch) < release(site.use.fix_torch):
+            continue
+        count += 1
+        for kind, node, source in sites.edits(site):
+            found[kind, span(node, lines)] = source
+    return count, found
+
+
+def rewrite(data, edits):
+    """The new bytes of a file."""
+    wrapper = MetadataWrapper(cst.parse_module(data))
+    rewriter = Rewriter(edits)
+    new = wrapper.visit(rewriter).bytes
+    if rewriter.done != set(edits):
+        raise ValueError(f"{len(set(edits) - rewriter.done)} changes were not found in its syntax tree")
+    ast.parse(new)
+    return new
+
+
+def patch_of(path, old, new):
+    """A unified diff that `git apply` and `patch -p1` take."""
+    import difflib
+    name = os.path.relpath(path)
+    lines = [text.decode("utf-8").split("\n") for text in (old, new)]
+    parts = [[line + "\n" for line in part[:-1]] + ([part[-1]] if part[-1] else []) for part in lines]
+    for line in difflib.unified_diff(*parts, f"a/{name}", f"b/{name}"):
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def replace(path, data):
+    """Writes a file in one step, with its old permissions."""
+    path = os.path.realpath(path)
+    handle, beside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".runner-scan-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(beside, os.stat(path).st_mode & 0o7777)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def main(form, torch, *paths):
+    import warnings
+    warnings.simplefilter("ignore")
+    sys.setrecursionlimit(20000)
+    write = paths[0] == "--write"
+    uses = table.load()
+    skipped, read = [], []
+
+    def skip(file, line, reason):
+        skipped.append({"file": os.path.normpath(file), "line": line, "reason": str(reason)})
+
+    for path in sources.python_files(paths[1:] if write else paths, skip):
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+            if uses.words.search(data):
+                read.append((path, data, sites.finder_of(ast.parse(data, path), uses)))
+        except SyntaxError as error:
+            skip(path, error.lineno or 0, error.msg)
+        except (OSError, ValueError, RecursionError, MemoryError) as error:
+            skip(path, 0, getattr(error, "strerror", None) or str(error) or type(error).__name__)
+    # `batch.cuda()` may be the method of a class of the project's own.
+    own = {method for _, _, finder in read for _, method in finder.own_methods}
+    without = {"method"} if "cuda" in own else set()
+    patch, files, changes = [], [], 0
+    for path, data, finder in read:
+        try:
+            text = data.decode("utf-8")
+            count, edits = edits_of(finder, text, sites.suppressed_lines(text, uses.code), torch, without)
+            if not edits:
+                continue
+            new = rewrite(data, edits)
+            if write:
+                replace(path, new)
+        except (OSError, ValueError, IndexError, SyntaxError, RecursionError, cst.ParserSyntaxError) as error:
+            skip(path, 0, f"left as it is: {error}")
+            continue
+        patch += patch_of(path, data, new)
+        files.append(path)
+        changes += count
+    output = {"format": form, "patch": "".join(patch), "files": files, "changes": changes, "skipped": skipped,
+              "own_cuda": bool(without)}
+    sys.stdout.write(json.dumps(output) + "\n")

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "reports/porting_parts.h"
+#include "runner/analysis/device_ids.h"
 #include "runner/analysis/gaps.h"
 
 namespace compat::reports {
@@ -233,14 +234,31 @@ class PortingBuilder::Impl {
                                 [&](size_t test) { return baseline_of(compared_, test, column); });
     }
 
+    // One test of a suite that is parametrised by its device has one id in all columns.
+    [[nodiscard]] std::string common_id(const std::string& id) const {
+        const ColumnRow& row = row_of(column_);
+        std::string common =
+            analysis::without_device(id, row.simulated.empty() ? "cpu" : row.simulated);
+        // Code that asks for CUDA and is sent to MPS; or names MPS all the same.
+        if (row.column == Column::cuda_on_mps && common == id)
+            common = analysis::without_device(id, "cuda");
+        return common;
+    }
+
     void add_mismatch(const std::string& message) {
         view_.accounting.mismatches.push_back({std::string(row_of(column_).words), message});
     }
 
     void add(const CaseView& test, const std::string& module) {
-        const auto [at, duplicate] =
-            compared_.add(index_of(column_), test.id, test.state, module, test.pseudo);
-        if (duplicate) return add_mismatch(fmt::format("{} is there more than once", test.id));
+        const auto put = [&](const std::string& id) {
+            return compared_.add(index_of(column_), id, test.state, module, test.pseudo);
+        };
+        const std::string id = common_id(test.id);
+        Comparison::Added added = put(id);
+        if (added.duplicate && id != test.id) added = put(test.id);  // [cuda] and [cuda:0]
+        const size_t at = added.test;
+        if (added.duplicate)
+            return add_mismatch(fmt::format("{} is there more than once", test.id));
         if (links_.size() <= at) links_.push_back({test.url});
         links_[at].flaky |= test.flaky;
         PortingColumn& column = current();
@@ -254,7 +272,8 @@ class PortingBuilder::Impl {
         if (column_ == Column::cpu) {
             if (kind != StateKind::good) cpu_key_lines_.emplace(at, details.key_line);
             if (kind == StateKind::broken && needs_a_device(details))
-                compared_.add(kNeedsDevice, test.id, State::skipped, module, test.pseudo);
+                compared_.add(kNeedsDevice, compared_.test(at).id, State::skipped, module,
+                              test.pseudo);
         } else if (const auto changed = change(at, column_)) {
             UngroupedDifference& difference = differences_.emplace_back();
             difference.test = at;
@@ -268,10 +287,10 @@ class PortingBuilder::Impl {
 
     // A test that broke by another failure caught the refusal and went on.
     void add_refusals(const std::vector<GapHit>& hits) {
-        std::unordered_map<std::string_view, std::set<std::string>> refused;  // by test
+        std::unordered_map<std::string, std::set<std::string>> refused;  // by test
         for (const GapHit& hit : hits)
             if (hit.key.kind != GapKind::fallback && hit.key.device == current().run->simulated)
-                refused[hit.test].insert(hit.key.symbol);
+                refused[common_id(hit.test)].insert(hit.key.symbol);
         for (UngroupedDifference& difference : differences_) {
             const auto at = refused.find(compared_.test(difference.test).id);
             if (difference.column != column_ || at == refused.end()) continue;
@@ -429,12 +448,12 @@ class PortingBuilder::Impl {
             const auto logged = gaps_.find(hit.key);
             fallback.advice =
                 logged == gaps_.end() ? analysis::facts_of(hit.key).action : logged->second.action;
-            if (hit.test.empty() || !fallbacks_of_tests_[hit.test].insert(hit.key.symbol).second)
-                continue;
+            const std::string id = common_id(hit.test);
+            if (id.empty() || !fallbacks_of_tests_[id].insert(hit.key.symbol).second) continue;
             ++fallback.tests;
             if (!fallback.example.empty()) continue;
-            fallback.example = hit.test;
-            if (const auto test = compared_.find(hit.test)) fallback.url = links_[*test].url;
+            fallback.example = id;
+            if (const auto test = compared_.find(id)) fallback.url = links_[*test].url;
         }
     }
 

@@ -188,10 +188,13 @@ bool Recorder::called_for_the_host() noexcept {
     }
 }
 
-bool Recorder::called_by_the_user(int frames) {
+bool Recorder::called_by_the_user() {
     OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
-    for (; frame && frames > 0; --frames, frame.reset(PyFrame_GetBack(frame.get())))
-        if (!is_internal(frame.get())) return true;
+    for (; frame; frame.reset(PyFrame_GetBack(frame.get()))) {
+        const CodeSites* code = sites_of(code_of(frame.get()));
+        if (!code || !code->internal) return code != nullptr;
+        if (!code->passes_on) return false;
+    }
     return false;
 }
 
@@ -204,10 +207,11 @@ bool Recorder::line_is_for_the_host() {
 
 Recorder::CodeSites* Recorder::sites_of(PyCodeObject* code) {
     if (void* known = code_slot(code, slot_)) return static_cast<CodeSites*>(known);
-    auto fresh =
-        std::make_unique<CodeSites>(CodeSites{code, false, false, utf8(code->co_filename), {}});
+    auto fresh = std::make_unique<CodeSites>(
+        CodeSites{code, false, false, false, utf8(code->co_filename), {}});
     for (const auto& prefix : internal_prefixes_)
         fresh->internal |= fresh->file.starts_with(prefix);
+    for (const auto& file : passing_on_) fresh->passes_on |= fresh->file.starts_with(file);
     for (const auto& [file, function] : host_callers_)
         fresh->for_host |=
             fresh->file.starts_with(file) && (function.empty() || function == utf8(code->co_name));

@@ -35,22 +35,25 @@ void set_settings(const Settings& settings) noexcept { current = settings; }
 
 const Settings& settings() noexcept { return current; }
 
-bool is_host_named() noexcept { return host_named.load(std::memory_order_relaxed); }
+namespace {
 
-void note_named_host(c10::Device device) noexcept {
-    if (device.type() == current.type && !device.has_index() && !device.is_cpu())
+void note_if_users() noexcept {
+    if (!is_host_named() && PyGILState_Check() && Recorder::instance().called_by_the_user())
         host_named.store(true, std::memory_order_relaxed);
 }
 
+}  // namespace
+
+bool is_host_named() noexcept { return host_named.load(std::memory_order_relaxed); }
+
+void note_named_host(c10::Device device) noexcept {
+    if (device.type() == current.type && !device.has_index() && !device.is_cpu()) note_if_users();
+}
+
 void note_named_host(std::string_view text) noexcept {
-    if (current.type == c10::kCPU || is_host_named() || !PyGILState_Check()) return;
+    if (current.type == c10::kCPU) return;
     static const std::string name = c10::DeviceTypeName(current.type, true);
-    // Without an index torch's own functions write it too, as autocast for the redirected device;
-    // with one they pass on what the user wrote, as Module.to.
-    const bool with_index = text.size() > name.size();
-    if (text.substr(0, text.find(':')) == name &&
-        Recorder::instance().called_by_the_user(with_index ? 2 : 1))
-        host_named.store(true, std::memory_order_relaxed);
+    if (text.substr(0, text.find(':')) == name) note_if_users();
 }
 
 Decision decide(c10::Device device) noexcept {

@@ -32,9 +32,9 @@ struct Decision {
 // Whether the program has asked for the host's accelerator by its own name. Code that does knows
 // the device: from then on its tensors answer as what they are (python/…/masquerade.py).
 [[nodiscard]] bool is_host_named() noexcept;
-// A request of an op. Torch's own code asks for a device with an index, as tensors have it.
+// A request of an op: torch's own code asks for a device with an index, as tensors have it. And a
+// device's name as a program writes it. From any thread.
 void note_named_host(c10::Device device) noexcept;
-// A device's name as a program writes it; any thread.
 void note_named_host(std::string_view text) noexcept;
 
 // The same for callers outside the dispatcher (hooks, Python remedies); counts the event. Requests

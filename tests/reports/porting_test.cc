@@ -494,6 +494,25 @@ TEST(Porting, ATestThatAsksForADeviceAndBreaksOnItIsNotAlike) {
     EXPECT_EQ(mixes.states[0], State::errored);
 }
 
+TEST(Porting, ATestWithItsDeviceInItsIdIsOneTest) {
+    const auto ran_on = [](const std::string& device, State state) {
+        return test(
+            "t[" + device + "-float32]", state,
+            needs_attention(state) ? std::optional(failure("TypeError", kDouble)) : std::nullopt);
+    };
+    const Tests mps{ran_on("cpu", State::passed), ran_on("mps", State::errored)};
+    const PortingView view =
+        compared({ran_on("cpu", State::passed)},
+                 {ran_on("cuda", State::passed), ran_on("cuda:0", State::passed)}, mps, mps);
+    EXPECT_TRUE(view.accounting.closed);
+    const PortedTest& both = find(view, "t[{device}-float32]");
+    EXPECT_EQ(both.states[1], State::passed);
+    EXPECT_EQ(both.differences[0].change, Change::lost);
+    EXPECT_EQ(both.differences[0].column, Column::mps);
+    EXPECT_EQ(find(view, "t[cpu-float32]").differences[0].change, Change::added);
+    EXPECT_EQ(find(view, "t[cuda:0-float32]").differences[0].change, Change::added);
+}
+
 TEST(Porting, AMissingColumnIsNamedAndTheOthersAreCompared) {
     PortingBuilder builder("alpha_1", "alpha");
     put(builder, Column::cpu, {test("a", State::passed)});

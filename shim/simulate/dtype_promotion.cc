@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "simulate/refusals.h"
+#include "simulate/tensors_of.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -27,15 +28,10 @@ c10::ScalarType counterpart(c10::ScalarType dtype, c10::ScalarType narrow, c10::
     return dtype;
 }
 
-template <class Change>
-void change_each(c10::IValue& value, Change change) {
-    if (value.isTensor()) {
-        value = change(value.toTensor());
-    } else if (value.isTensorList()) {
-        c10::List<at::Tensor> list;
-        for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(change(tensor));
-        value = std::move(list);
-    }
+// Whether an argument is a list of optional tensors.
+bool optional_items(const c10::Argument& argument) {
+    const auto list = argument.type()->cast<c10::ListType>();
+    return list && list->getElementType()->kind() == c10::TypeKind::OptionalType;
 }
 
 void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
@@ -48,8 +44,7 @@ void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
         c10::IValue& value = arguments[i];
         const bool writes = schema[i].alias_info() && schema[i].alias_info()->isWrite();
         if (schema[i].name() != promotion.keep)
-            change_each(value, [&](const at::Tensor& tensor) -> at::Tensor {
-                if (!tensor.defined()) return tensor;
+            change_tensors(value, optional_items(schema[i]), [&](const at::Tensor& tensor, auto) {
                 const auto dtype = counterpart(tensor.scalar_type(), narrow, wide);
                 if (dtype == tensor.scalar_type()) return tensor;
                 const bool real = tensor.is_complex() && !c10::isComplexType(dtype);
@@ -69,10 +64,9 @@ void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
     }
     const bool half = narrow == c10::ScalarType::Half;
     for (std::size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i)
-        change_each(stack[i], [&](const at::Tensor& result) -> at::Tensor {
+        change_tensors(stack[i], false, [&](const at::Tensor& result, auto) {
             for (const auto& [tensor, promoted] : written)
                 if (promoted.is_same(result)) return tensor;
-            if (!result.defined()) return result;
             if (result.scalar_type() == wide) return result.to(narrow);
             if (half && result.scalar_type() == c10::ScalarType::ComplexFloat)
                 return result.to(c10::ScalarType::ComplexHalf);

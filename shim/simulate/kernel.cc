@@ -19,6 +19,7 @@
 #include "simulate/cpu_aliases.h"
 #include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
+#include "simulate/tensors_of.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -37,8 +38,8 @@ c10::SmallVector<Kernel::Argument, 12> arguments_of(const c10::FunctionSchema& s
                 break;
             case c10::TypeKind::ListType: {
                 const c10::Type* item = type->containedTypes()[0].get();
-                if (item->kind() == c10::TypeKind::OptionalType)
-                    item = item->containedTypes()[0].get();
+                argument.optional_items = item->kind() == c10::TypeKind::OptionalType;
+                if (argument.optional_items) item = item->containedTypes()[0].get();
                 if (item->kind() == c10::TypeKind::TensorType)
                     argument.kind = Kernel::Kind::tensors;
                 break;
@@ -62,42 +63,6 @@ bool draws_without_generator(const c10::OperatorHandle& op, Arguments arguments)
     for (const auto& argument : arguments)
         if (argument.kind == Kernel::Kind::generator) return false;
     return op.hasTag(at::Tag::nondeterministic_seeded);
-}
-
-// Visits every tensor of a value, also in lists.
-template <class See>
-void each_tensor(const c10::IValue& value, See see) {
-    if (value.isTensor()) {
-        if (value.toTensor().defined()) see(value.toTensor());
-    } else if (value.isTensorList()) {
-        for (const at::Tensor& tensor : value.toTensorList())
-            if (tensor.defined()) see(tensor);
-    } else if (value.isOptionalTensorList()) {
-        for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList())
-            if (tensor && tensor->defined()) see(*tensor);
-    }
-}
-
-// The value with every tensor replaced by `change(tensor, position in its list)`.
-template <class Change>
-void change_tensors(c10::IValue& value, Change change) {
-    if (value.isTensor()) {
-        if (value.toTensor().defined()) value = change(value.toTensor(), 0);
-    } else if (value.isTensorList()) {
-        c10::List<at::Tensor> list;
-        std::size_t position = 0;
-        for (const at::Tensor& tensor : value.toTensorVector())
-            list.push_back(tensor.defined() ? change(tensor, position++) : tensor);
-        value = std::move(list);
-    } else if (value.isOptionalTensorList()) {
-        c10::List<std::optional<at::Tensor>> list;
-        std::size_t position = 0;
-        for (const auto& tensor : value.toOptionalTensorVector())
-            list.push_back(tensor && tensor->defined()
-                               ? std::optional<at::Tensor>(change(*tensor, position++))
-                               : tensor);
-        value = std::move(list);
-    }
 }
 
 [[noreturn]] void refuse_two_devices(c10::Device one, c10::Device other) {
@@ -135,6 +100,7 @@ class Call {
     void check_indices();
     void check_types();
     void note_items();
+    [[nodiscard]] at::Tensor alias_of(const at::Tensor& tensor, bool written, const Rules* rules);
 
     const c10::OperatorHandle& op_;
     torch::jit::Stack& stack_;
@@ -189,7 +155,6 @@ void Call::check_one_device(const Operator& row) {
 void Call::check_indices() {
     const at::Tensor& self = value(0).toTensor();
     common_ = self.device();
-    if (arguments_.size() < 2 || !value(1).isOptionalTensorList()) return;
     each_tensor(value(1), [&](const at::Tensor& index) {
         TORCH_CHECK(index.device().is_cpu() || index.device() == self.device(),
                     "indices should be either on ", at::kCPU,
@@ -212,9 +177,9 @@ void Call::check_types() {
 
 void Call::note_items() {
     for (std::size_t i = 0; i < arguments_.size() && items_.empty(); ++i)
-        if (value(i).isTensorList())
-            for (const at::Tensor& tensor : value(i).toTensorList())
-                items_.push_back(tensor.device());
+        if (arguments_[i].kind == Kernel::Kind::tensors)
+            each_tensor(value(i),
+                        [&](const at::Tensor& tensor) { items_.push_back(tensor.device()); });
     if (!items_.empty()) common_ = items_[0];
 }
 
@@ -246,15 +211,10 @@ void Call::to_cpu(const Rules* rules) {
         switch (arguments_[i].kind) {
             case Kernel::Kind::tensor:
             case Kernel::Kind::tensors:
-                change_tensors(each, [&](const at::Tensor& tensor, std::size_t) -> at::Tensor {
-                    if (!CpuAliases::is_ours(tensor)) return tensor;
-                    if (const auto found = promotion(tensor.scalar_type(), rules);
-                        found && (!promotion_ || c10::isFloatingType(found->narrow)))
-                        promotion_ = found;
-                    at::Tensor alias = aliases_.to_cpu(tensor);
-                    given_.push_back({tensor, alias, arguments_[i].written});
-                    return alias;
-                });
+                change_tensors(each, arguments_[i].optional_items,
+                               [&](const at::Tensor& tensor, std::size_t) {
+                                   return alias_of(tensor, arguments_[i].written, rules);
+                               });
                 break;
             case Kernel::Kind::device:
                 if (each.isDevice() && each.toDevice().type() == accelerator().type())
@@ -269,6 +229,16 @@ void Call::to_cpu(const Rules* rules) {
                 break;
         }
     }
+}
+
+at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* rules) {
+    if (!CpuAliases::is_ours(tensor)) return tensor;
+    if (const auto found = promotion(tensor.scalar_type(), rules);
+        found && (!promotion_ || c10::isFloatingType(found->narrow)))
+        promotion_ = found;
+    at::Tensor alias = aliases_.to_cpu(tensor);
+    given_.push_back({tensor, alias, written});
+    return alias;
 }
 
 void Call::run(bool seeded, bool dense) {
@@ -303,7 +273,7 @@ void Call::to_device() {
         if (each.written) aliases_.write_back(each.tensor, each.alias);
     const std::size_t returns = op_.schema().returns().size();
     for (std::size_t i = stack_.size() - returns; i < stack_.size(); ++i)
-        change_tensors(stack_[i], [&](const at::Tensor& result, std::size_t k) -> at::Tensor {
+        change_tensors(stack_[i], false, [&](const at::Tensor& result, std::size_t k) {
             for (const Given& each : given_)
                 if (each.alias.is_same(result)) return each.tensor;
             const c10::Device device = k < items_.size() ? items_[k] : results_;

@@ -24,6 +24,7 @@ class Kernel final : public c10::OperatorKernel {
     struct Argument {
         Kind kind = Kind::other;
         bool written = false;
+        bool optional_items = false;  // of a list
     };
 
   private:

@@ -17,9 +17,11 @@
 
 #include "runtime/drawing.h"
 #include "simulate/cpu_aliases.h"
+#include "simulate/device_checks.h"
 #include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
 #include "simulate/tensors_of.h"
+#include "simulate/zero_division.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -65,12 +67,6 @@ bool draws_without_generator(const c10::OperatorHandle& op, Arguments arguments)
     return op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
-[[noreturn]] void refuse_two_devices(c10::Device one, c10::Device other) {
-    TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two ",
-                "devices, ", one, " and ", other, "!");
-    std::abort();
-}
-
 // One call of an operator: its arguments and what is known of them.
 class Call {
   public:
@@ -86,7 +82,7 @@ class Call {
     void choose_results_device();
     [[nodiscard]] Values values() const { return Values(stack_).slice(base_, arguments_.size()); }
     void to_cpu(const Rules* rules);
-    void run(bool seeded, bool dense);
+    void run(bool seeded, bool dense, bool divides);
     void to_device();
 
   private:
@@ -145,7 +141,6 @@ void Call::check_one_device(const Operator& row) {
                     c10::impl::common_device_check_failure(
                         *common_, tensor, std::string(row.wrapper).c_str(),
                         op_.schema().arguments()[i].name().c_str());
-                if (common_->is_cpu()) refuse_two_devices(device, *common_);
                 refuse_two_devices(*common_, device);
             }
         });
@@ -160,6 +155,7 @@ void Call::check_indices() {
                     "indices should be either on ", at::kCPU,
                     " or on the same device as the indexed tensor (", self.device(), ")");
     });
+    check_assigned(op_.schema(), values());
 }
 
 // As check_input_same_type_as_parameters of ATen/native/Convolution.cpp.
@@ -241,7 +237,7 @@ at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* r
     return alias;
 }
 
-void Call::run(bool seeded, bool dense) {
+void Call::run(bool seeded, bool dense, bool divides) {
     std::optional<at::Generator> lent;
     std::optional<DrawFrom> drawing;
     if (seeded && !results_.is_cpu()) {
@@ -255,15 +251,19 @@ void Call::run(bool seeded, bool dense) {
         else
             op_.callBoxed(&stack_);
     };
-    if (!promotion_) return call();
+    if (!promotion_ && !divides) return call();
     std::vector<c10::IValue> before(stack_.begin() + static_cast<std::ptrdiff_t>(base_),
                                     stack_.end());
     try {
         call();
     } catch (const c10::Error& error) {
-        if (!lacks_dtype(error)) throw;
         stack_.resize(base_);
-        run_promoted(op_, stack_, before, *promotion_);
+        if (divides && divided_by_zero(error))
+            run_dividing_by_zero(op_, stack_, std::move(before));
+        else if (promotion_ && lacks_dtype(error))
+            run_promoted(op_, stack_, before, *promotion_);
+        else
+            throw;
     }
 }
 
@@ -320,7 +320,8 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
     : row_(row),
       arguments_(arguments_of(op.schema())),
       rules_(accelerator().refusals(), accelerator().computed(), row.name, op.schema()),
-      seeded_(draws_without_generator(op, arguments_)) {}
+      seeded_(draws_without_generator(op, arguments_)),
+      divides_(divides(row.name)) {}
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                         torch::jit::Stack* stack) const {
@@ -330,7 +331,7 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     call.check(row_);
     call.choose_results_device();
     call.to_cpu(&rules_);
-    call.run(seeded_, row_.key == accelerator().keys().dense);
+    call.run(seeded_, row_.key == accelerator().keys().dense, divides_);
     call.to_device();
 }
 
@@ -367,7 +368,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     Call call(op, *stack, arguments);
     call.choose_results_device();
     call.to_cpu(nullptr);
-    call.run(draws_without_generator(op, arguments), /*dense=*/true);
+    call.run(draws_without_generator(op, arguments), /*dense=*/true, /*divides=*/false);
     call.to_device();
 }
 

@@ -54,3 +54,54 @@ print(json.dumps(answers))
 """
     )
     assert len(ran.answer) == 7 and all(ran.answer.values()), ran.answer
+
+
+def test_assigned_values_must_be_on_the_device(on_device):
+    """One value may be anywhere where it has no dimensions, or where it fills a mask."""
+    ran = on_device(
+        """
+def assign(target, index, values): target[index] = values
+x, indices, mask = on([0.0] * 3), torch.tensor([0, 1]), on([True, False, True])
+print(json.dumps([
+    raised(assign, x, mask, torch.ones(2)), raised(assign, x, indices, torch.ones(2)),
+    raised(assign, torch.zeros(3), indices, on([1.0, 1.0])), raised(x.index_put, [indices], torch.ones(2)),
+    raised(x.index_put_, [indices], torch.ones(1)),
+    raised(x.index_put_, [indices], torch.ones(2), accumulate=True),
+    [raised(assign, x, mask, torch.tensor(1.0)), raised(assign, x, mask, torch.ones(1)),
+     raised(assign, x, indices, torch.tensor(1.0)), raised(assign, x, slice(2), torch.ones(2)),
+     raised(assign, torch.zeros(3), indices, on(1.0)), raised(assign, x, indices, on([1.0, 1.0])),
+     raised(x.index_put_, [indices], torch.tensor(1.0), accumulate=True)]]))
+"""
+    )
+    *refused, accepted = ran.answer
+    where = f"{on_device.name}:0"
+    two = ["RuntimeError", "Expected all tensors to be on the same device, but found at least two "
+           f"devices, {where} and cpu!"]  # fmt: skip
+    sorts = ["RuntimeError", f"expected device {where} but got device cpu for value tensor"]
+    assert refused == [two] * 5 + [sorts if on_device.name == "cuda" else two]
+    assert accepted == [None] * 7
+
+
+def test_an_integer_divided_by_zero_raises_nothing(on_device):
+    ran = on_device(
+        """
+x, zeros = on([7, -7, 8]), on([0, 0, 2])
+signed, unsigned = x.to(torch.int32), on([7], torch.uint8)
+inplace = x.clone(); inplace //= zeros
+out = torch.empty_like(x); torch.remainder(x, zeros, out=out)
+print(json.dumps([each.tolist() for each in (
+    x // zeros, inplace, torch.div(signed, 0, rounding_mode="trunc"), unsigned // 0,
+    x % zeros, out, torch.fmod(signed, zeros.int()), torch.remainder(5, zeros), 7.0 / zeros)]
+    + [raised(lambda: torch.tensor([7]) // 0)[1]]))
+"""
+    )
+    *results, divided, on_the_cpu = ran.answer
+    if on_device.name == "cuda":
+        half = 2**32 - 1  # what CUDA's division of 64 bits leaves for a dividend that is not negative
+        expected = [[half, -1, 4]] * 2 + [[-1, -1, -1], [255]]
+        expected += [[half, -1, 0]] * 2 + [[-1, -1, 0], [half, half, 1]]
+    else:
+        expected = [[-1, -1, 4]] * 2 + [[-1, -1, -1], [255]]
+        expected += [[7, -7, 0]] * 2 + [[7, -7, 0], [5, 5, 1]]
+    assert results == expected and divided[0] == float("inf")
+    assert on_the_cpu == "ZeroDivisionError"

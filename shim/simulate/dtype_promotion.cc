@@ -5,9 +5,12 @@
 #include <ATen/core/stack.h>
 
 #include <array>
+#include <cstdlib>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "simulate/accelerator.h"
 #include "simulate/refusals.h"
 #include "simulate/tensors_of.h"
 
@@ -18,6 +21,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kLacking{
     "not implemented for '", "not supported on CPU", "support for 'Half'",
     "Boolean inputs not supported", "MKL FFT doesn't support tensors of type"};
+
+constexpr std::string_view kOnCpu = " on CPU";
 
 // Half precision is real or complex; one op can have both.
 c10::ScalarType counterpart(c10::ScalarType dtype, c10::ScalarType narrow, c10::ScalarType wide) {
@@ -100,6 +105,29 @@ bool lacks_dtype(const c10::Error& error) {
     for (const auto part : kLacking)
         if (text.find(part) != std::string_view::npos) return true;
     return false;
+}
+
+bool names_the_cpu(const c10::Error& error) {
+    return lacks_dtype(error) ||
+           std::string_view(error.what_without_backtrace()).ends_with(kOnCpu);
+}
+
+void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error) {
+    const std::string device = c10::DeviceTypeName(accelerator().type(), /*lower_case=*/true);
+    std::string text = error.what_without_backtrace();
+    if (const auto end = text.find("\" not implemented for '");
+        text.starts_with('"') && end != std::string::npos) {
+        std::string name = op.schema().name().substr(std::string_view("aten::").size());
+        if (name.ends_with('_')) name.pop_back();
+        text.replace(1, end - 1, name + "_" + device);
+    } else if (text.ends_with(kOnCpu)) {
+        text.replace(text.size() - kOnCpu.size(), kOnCpu.size(),
+                     " on " + c10::DeviceTypeName(accelerator().type()));
+    }
+    if (dynamic_cast<const c10::NotImplementedError*>(&error))
+        TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+    TORCH_CHECK(false, text);
+    std::abort();
 }
 
 void run_promoted(const c10::OperatorHandle& op, torch::jit::Stack& stack,

@@ -20,6 +20,7 @@
 #include "simulate/device_checks.h"
 #include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
+#include "simulate/memory.h"
 #include "simulate/tensors_of.h"
 #include "simulate/zero_division.h"
 
@@ -96,6 +97,7 @@ class Call {
     void check_indices();
     void check_types();
     void note_items();
+    void run_on_aliases(bool seeded, bool dense, bool divides);
     [[nodiscard]] at::Tensor alias_of(const at::Tensor& tensor, bool written, const Rules* rules);
 
     const c10::OperatorHandle& op_;
@@ -237,7 +239,17 @@ at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* r
     return alias;
 }
 
+// Errors about dtypes leave as the device's.
 void Call::run(bool seeded, bool dense, bool divides) {
+    try {
+        run_on_aliases(seeded, dense, divides);
+    } catch (const c10::Error& error) {
+        if (results_.is_cpu() || !names_the_cpu(error)) throw;
+        rethrow_as_device(op_, error);
+    }
+}
+
+void Call::run_on_aliases(bool seeded, bool dense, bool divides) {
     std::optional<at::Generator> lent;
     std::optional<DrawFrom> drawing;
     if (seeded && !results_.is_cpu()) {
@@ -245,6 +257,7 @@ void Call::run(bool seeded, bool dense, bool divides) {
         drawing.emplace(*lent);
     }
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const KernelMemory memory(results_);
     const auto call = [&] {
         if (dense && !aliases_.rebuilt())
             op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);

@@ -105,3 +105,94 @@ print(json.dumps([each.tolist() for each in (
         expected += [[7, -7, 0]] * 2 + [[7, -7, 0], [5, 5, 1]]
     assert results == expected and divided[0] == float("inf")
     assert on_the_cpu == "ZeroDivisionError"
+
+
+def test_errors_about_dtypes_do_not_name_the_cpu(on_device):
+    ran = on_device(
+        """
+short = on([1, 2], torch.uint16)
+print(json.dumps([raised(lambda: short + short), raised(torch.sort, on([1j]))]))
+"""
+    )
+    add, sort = ran.answer
+    name = on_device.name
+    assert add == ["NotImplementedError", f"\"add_{name}\" not implemented for 'UInt16'"]
+    sort[1] = sort[1].strip()
+    assert sort == ["RuntimeError", f"Sort does not support complex dtypes on {name.upper()}"]
+
+
+def test_products_with_weights_of_four_bits(on_device):
+    ran = on_device(
+        """
+torch.manual_seed(0)
+n, k, group = 32, 64, 32
+weights = torch.randint(0, 16, (n, k))
+scales = torch.rand(k // group, n, 2)
+x = torch.rand(3, k)
+packed = torch.ops.aten._convert_weight_to_int4pack((weights[:, ::2] * 16 + weights[:, 1::2]).to(torch.uint8).to(d), 2)
+found = torch.ops.aten._weight_int4pack_mm(x.to(d), packed, group, scales.to(d))
+each = scales.permute(1, 0, 2).repeat_interleave(group, dim=1)
+expected = x @ ((weights - 8) * each[..., 0] + each[..., 1]).t()
+print(json.dumps([list(packed.shape), str(packed.dtype), torch.allclose(found.cpu(), expected, atol=1e-4),
+    raised(torch.ops.aten._convert_weight_to_int4pack, torch.ones(32, 32, dtype=torch.int32, device=d), 2)]))
+"""
+    )
+    shape, dtype, equal, wrong = ran.answer
+    assert (shape, dtype, equal) == ([4, 2, 32, 1], "torch.int32", True)
+    assert wrong == ["RuntimeError", "_convert_weight_to_int4pack : expect weight to be kByte."]
+
+
+def test_memory_is_a_setting_and_is_usable_after_it_ran_out(on_device):
+    ran = on_device(
+        """
+total = 64 << 20
+figures = [total]
+if hasattr(torch.accelerator, "get_memory_info"): figures += torch.accelerator.get_memory_info()
+figures += [torch.mps.recommended_max_memory()] if d == "mps" else [
+    *torch.cuda.mem_get_info(), torch.cuda.get_device_properties(0).total_memory]
+kept = []
+def fill(make):
+    while True: kept.append(make())
+x = torch.ones(1 << 20, device=d)
+errors = []
+for make in (lambda: torch.empty(4 << 20, device=d), lambda: x + 1, lambda: x.cpu().to(d)):
+    errors.append(raised(fill, make))
+    errors[-1].append(len(kept)); kept.clear()
+# No memory of the host is filled first: the outer product has 4 TiB.
+errors += [raised(torch.empty, 1 << 40, device=d), raised(lambda: x[:, None] * x)]
+print(json.dumps([figures, errors, (x + 1).sum().item(), torch.ones(32 << 20).sum().item()]))
+""",
+        TORCHDEVICE_DEVICE_MEMORY="64M",
+    )
+    figures, errors, *sums = ran.answer
+    assert set(figures) == {64 << 20} and sums == [2 << 20, 32 << 20]
+    cuda = on_device.name == "cuda"
+    begin = "CUDA out of memory. Tried to allocate " if cuda else "MPS backend out of memory (MPS allocated: "
+    full, larger = errors[:3], errors[3:]
+    for (kind, text, count), fits in zip(full, (3, 15, 15)):
+        assert kind == ("OutOfMemoryError" if cuda else "RuntimeError")
+        assert text.startswith(begin) and "4.00 MiB" in text.replace("16.00 MiB", "4.00 MiB")
+        assert "64.00 MiB" in text and count == fits
+    for kind, text in larger:
+        assert text.startswith("CUDA out of memory. Tried to allocate 4096.00 GiB" if cuda else
+                               "Invalid buffer size: 4096.00 GiB"), (kind, text)  # fmt: skip
+
+
+def test_memory_is_by_default_a_share_of_the_hosts(on_device):
+    ran = on_device(
+        """
+import compat_shim.state as state
+free = state.library.host_memory()[0]
+limit = state.simulator.device_memory(0)[2]
+print(json.dumps([free, limit]))
+"""
+    )
+    free, limit = ran.answer
+    assert 0 < limit < free
+
+
+@pytest.mark.parametrize("size", ["8X", "0", "-1G", "G"])
+def test_a_memory_size_that_is_none_is_refused(on_device, size):
+    ran = on_device("", TORCHDEVICE_DEVICE_MEMORY=size)
+    assert ran.returncode != 0
+    assert f"TORCHDEVICE_DEVICE_MEMORY={size}: must be a size" in ran.stderr

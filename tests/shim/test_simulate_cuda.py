@@ -354,7 +354,8 @@ print(json.dumps([taken, peak, small, total - free == taken[1] + b, total == 16 
     torch.cuda.memory_stats(1)["allocated_bytes.all.current"] - b,
     getattr(torch.accelerator, "memory_allocated", torch.cuda.memory_allocated)(1) - b, torch.cuda.utilization(1) >= 0,
     "GPU:1" in torch.cuda.list_gpu_processes(1)]))
-"""
+""",
+        TORCHDEVICE_DEVICE_MEMORY="16G",
     )
     (zero, one), peak, small, whole, total, refused, half, stats, accelerator, *others = ran.answer
     assert (zero, one, peak, small) == (0, 4 << 20, 8 << 20, 512)

@@ -311,6 +311,31 @@ print(json.dumps(results))
     assert ran.answer == ["mps"] * 4
 
 
+def test_what_needs_metal_or_a_dtype_that_a_mac_lacks_is_answered_so(on_mps):
+    ran = on_mps(
+        """
+dtypes = None
+if hasattr(torch.accelerator, "get_device_capability"):
+    try: dtypes = sorted(map(str, torch.accelerator.get_device_capability()["supported_dtypes"]))
+    except RuntimeError as error: dtypes = str(error)
+print(json.dumps([raised(torch.mps.compile_shader, "kernel void f() {}"),
+    torch.mps.profiler.is_metal_capture_enabled(), dtypes]))
+"""
+    )
+    shader, capturing, dtypes = ran.answer
+    assert shader == ["NotImplementedError", "torch.mps.compile_shader is not simulated: Metal runs "
+                      "on a Mac's GPU alone; run this part on a Mac"]  # fmt: skip
+    assert capturing is False
+    assert ran.devices(kind="refusal") == [], "a Mac has it"
+    if older_than("2.10"):
+        assert dtypes is None
+    elif older_than("2.12"):
+        assert dtypes == "Backend doesn't support getting device capabilities."
+    else:
+        names = "bfloat16 bool complex32 complex64 float16 float32 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
+        assert dtypes == [f"torch.{name}" for name in names.split()]
+
+
 ENDINGS = 20
 
 

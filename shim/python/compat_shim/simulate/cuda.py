@@ -5,6 +5,9 @@ import os
 from .. import patching, refusal
 from ..cuda import names, python_side
 from ..cuda.devices import Devices, Memory, Model, visible
+from . import memory
+
+MEMORY = 16 << 30  # bytes of each device, where the host has them
 
 
 class Cuda:
@@ -12,7 +15,7 @@ class Cuda:
 
     def __init__(self, library, simulator, settings):
         self._library = library
-        self._devices = SimulatedCuda(simulator, settings.devices)
+        self._devices = SimulatedCuda(library, simulator, settings)
 
     def prepare(self, native, commit):
         names.fill(native, self._library, self._devices)
@@ -56,12 +59,12 @@ class SimulatedCuda(Devices):
     """cuda:0 and up, each with memory of its own. They are there from `install` on."""
 
     where = "cuda:0"
-    total = 16 << 30  # bytes of memory on each
     model = Model("Simulated CUDA GPU", (8, 0), 108, 0, 164 << 10, 40 << 20)
 
-    def __init__(self, simulator, devices):
+    def __init__(self, library, simulator, settings):
         self._simulator = simulator
-        self._asked = devices
+        self._asked = settings.devices
+        self._total = memory.of_each(library, settings, settings.devices, MEMORY)
         self._fractions = {}
         self._initialized = self._forked = False
 
@@ -71,7 +74,7 @@ class SimulatedCuda(Devices):
         if devices > 0:
             self._simulator.simulate_cuda(devices)
         for index in range(devices):
-            self._simulator.set_device_limit(index, self.total)
+            self._simulator.set_device_limit(index, self._total)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 
@@ -105,8 +108,8 @@ class SimulatedCuda(Devices):
 
     def memory(self, index):
         bytes, blocks, limit = self._simulator.device_memory(index)
-        free = max(0, min(self.total, limit) - bytes.current)
-        return Memory(bytes, blocks, self.total, free)
+        free = max(0, min(self._total, limit) - bytes.current)
+        return Memory(bytes, blocks, self._total, free)
 
     def reset_peak(self, index):
         self._simulator.reset_device_peak(index)
@@ -141,7 +144,7 @@ class SimulatedCuda(Devices):
     def _set_fraction(self, fraction, index):
         self.check(index)
         self._fractions[index] = fraction
-        self._simulator.set_device_limit(index, int(self.total * fraction))
+        self._simulator.set_device_limit(index, int(self._total * fraction))
 
     def _after_fork(self):
         """A CUDA context does not survive a fork: the child's first use raises torch's own error.

@@ -73,6 +73,7 @@ class Cuda final : public Accelerator {
         add_cuda_kernels(dense);
         add_int4_kernels(dense);
     }
+    void add_fallback() const override { add_collectives(); }
     void install_hooks() const override {
         replace_hooks<SimulatedHooks>(at::detail::getCUDAHooks());
         install_pinned(c10::kCUDA);

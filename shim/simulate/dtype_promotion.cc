@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 5> kLacking{
     "not implemented for '", "not supported on CPU", "support for 'Half'",
     "Boolean inputs not supported", "MKL FFT doesn't support tensors of type"};
 
-constexpr std::string_view kOnCpu = " on CPU";
+constexpr std::string_view kOnCpu = " on CPU", kNotImplemented = "\" not implemented for '";
 
 // Half precision is real or complex; one op can have both.
 c10::ScalarType counterpart(c10::ScalarType dtype, c10::ScalarType narrow, c10::ScalarType wide) {
@@ -108,14 +108,15 @@ bool lacks_dtype(const c10::Error& error) {
 }
 
 bool names_the_cpu(const c10::Error& error) {
-    return lacks_dtype(error) ||
-           std::string_view(error.what_without_backtrace()).ends_with(kOnCpu);
+    const std::string_view text = error.what_without_backtrace();
+    return (text.starts_with('"') && text.find(kNotImplemented) != std::string_view::npos) ||
+           (text.ends_with(kOnCpu) && text.find("dtype") != std::string_view::npos);
 }
 
 void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error) {
     const std::string device = c10::DeviceTypeName(accelerator().type(), /*lower_case=*/true);
     std::string text = error.what_without_backtrace();
-    if (const auto end = text.find("\" not implemented for '");
+    if (const auto end = text.find(kNotImplemented);
         text.starts_with('"') && end != std::string::npos) {
         std::string name = op.schema().name().substr(std::string_view("aten::").size());
         if (name.ends_with('_')) name.pop_back();

@@ -42,7 +42,8 @@ c10::SmallVector<Kernel::Argument, 12> arguments_of(const c10::FunctionSchema& s
             case c10::TypeKind::ListType: {
                 const c10::Type* item = type->containedTypes()[0].get();
                 argument.optional_items = item->kind() == c10::TypeKind::OptionalType;
-                if (argument.optional_items) item = item->containedTypes()[0].get();
+                if (argument.optional_items || item->kind() == c10::TypeKind::ListType)
+                    item = item->containedTypes()[0].get();
                 if (item->kind() == c10::TypeKind::TensorType)
                     argument.kind = Kernel::Kind::tensors;
                 break;
@@ -231,6 +232,7 @@ void Call::to_cpu(const Rules* rules) {
 
 at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* rules) {
     if (!CpuAliases::is_ours(tensor)) return tensor;
+    if (rules) accelerator().check_argument(tensor.scalar_type());
     if (const auto found = promotion(tensor.scalar_type(), rules);
         found && (!promotion_ || c10::isFloatingType(found->narrow)))
         promotion_ = found;
@@ -358,6 +360,13 @@ void register_operators(std::span<const Operator> operators) {
         if (const auto op = dispatcher.findSchema(name_of(row)))
             put(op->operator_name(), row.key,
                 c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(row, *op)));
+}
+
+std::vector<c10::OperatorName> collectives() {
+    std::vector<c10::OperatorName> names;
+    for (const auto& name : c10::Dispatcher::singleton().getAllOpNames())
+        if (name.name.starts_with("c10d::")) names.push_back(name);
+    return names;
 }
 
 void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys) {

@@ -211,6 +211,15 @@ class Mps final : public Accelerator {
     }
     void check_empty(c10::ScalarType dtype, std::size_t dimensions) const override {
         if (dtype == c10::ScalarType::Double) refuse_double();
+        check_result(dimensions);
+    }
+    // OperationUtils.mm, scalarToMetalTypeString. Such tensors exist: they are made without a kernel.
+    void check_argument(c10::ScalarType dtype) const override {
+        if (is_mapped(dtype)) return;
+        note(EventKind::refusal, c10::toString(dtype));
+        TORCH_CHECK(false, "Undefined type ", dtype);
+    }
+    void check_result(std::size_t dimensions) const override {
         TORCH_CHECK(dimensions <= kMaxDimensions,
                     "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ",
                     dimensions, ".");
@@ -241,6 +250,12 @@ class Mps final : public Accelerator {
     }
     void add_fallback() const override {
         auto* any = new torch::Library(torch::Library::IMPL, "_", keys().dense, __FILE__, __LINE__);
+        // A Mac refuses collectives by name, whatever the variable says.
+        auto* distributed =
+            new torch::Library(torch::Library::IMPL, "c10d", keys().dense, __FILE__, __LINE__);
+        for (const c10::OperatorName& name : collectives())
+            distributed->impl(c10::toString(name).c_str(),
+                              torch::CppFunction::makeFromBoxedFunction<&refuse>());
         if (answers.fallback)
             any->fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());
         else

@@ -154,6 +154,13 @@ bool bool_exponent(const c10::FunctionSchema& schema, Values values) {
     return exponent && exponent->isBool();
 }
 
+// The kernel writes in place: into `out`, or into `self` where there is none.
+bool extreme_into_strided(const c10::FunctionSchema& schema, Values values) {
+    const c10::IValue* out = named(schema, values, "out");
+    return reduces_by_extreme(schema, values) &&
+           !(out ? *out : values[0]).toTensor().is_contiguous();
+}
+
 bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values) {
     const auto sizes = pooled(schema, values);
     return sizes && !sizes->shrinks() && !sizes->grows();

@@ -72,6 +72,7 @@ class Rules {
 namespace conditions {
 
 bool bool_exponent(const c10::FunctionSchema& schema, Values values);
+bool extreme_into_strided(const c10::FunctionSchema& schema, Values values);
 bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values);
 bool grows_unevenly(const c10::FunctionSchema& schema, Values values);
 bool half_to_float(const c10::FunctionSchema& schema, Values values);

@@ -18,6 +18,13 @@ namespace compat::shim::simulate {
            value.toList().elementType()->isSubtypeOf(*c10::OptionalType::ofTensor());
 }
 
+// Collectives take lists of lists.
+[[nodiscard]] inline bool holds_lists_of_tensors(const c10::IValue& value) {
+    if (!value.isList()) return false;
+    const auto item = value.toList().elementType()->cast<c10::ListType>();
+    return item && item->getElementType()->isSubtypeOf(*c10::OptionalType::ofTensor());
+}
+
 // Visits every defined tensor of a value, also in lists.
 template <class See>
 void each_tensor(const c10::IValue& value, See see) {
@@ -26,6 +33,8 @@ void each_tensor(const c10::IValue& value, See see) {
     } else if (holds_tensors(value)) {
         for (const c10::IValue& item : value.toListRef())
             if (item.isTensor() && item.toTensor().defined()) see(item.toTensor());
+    } else if (holds_lists_of_tensors(value)) {
+        for (const c10::IValue& list : value.toListRef()) each_tensor(list, see);
     }
 }
 
@@ -54,6 +63,11 @@ void change_tensors(c10::IValue& value, bool optional, Change change) {
     } else if (holds_tensors(value)) {
         value = optional ? changed_list<std::optional<at::Tensor>>(value, change)
                          : changed_list<at::Tensor>(value, change);
+    } else if (holds_lists_of_tensors(value)) {
+        c10::List<c10::List<at::Tensor>> lists;
+        for (const c10::IValue& list : value.toListRef())
+            lists.push_back(changed_list<at::Tensor>(list, change).toTensorList());
+        value = std::move(lists);
     }
 }
 

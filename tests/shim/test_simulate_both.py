@@ -121,6 +121,22 @@ print(json.dumps([raised(lambda: short + short), raised(torch.sort, on([1j]))]))
     assert sort == ["RuntimeError", f"Sort does not support complex dtypes on {name.upper()}"]
 
 
+def test_attention_checks_dtypes_as_torch_does(on_device):
+    """With the text of torch's own check, which is the same on every device."""
+    ran = on_device(
+        """
+def attend(where, key=None, mask=None):
+    q = torch.ones(1, 1, 4, 8, device=where)
+    mask = None if mask is None else torch.ones(4, 4, device=where).to(mask)
+    return raised(F.scaled_dot_product_attention, q, q.to(key or q.dtype), q, attn_mask=mask)
+calls = [dict(key=torch.half), dict(mask=torch.int64), dict(mask=torch.half), dict(mask=torch.bool), {}]
+print(json.dumps([[attend(d, **call), attend("cpu", **call)] for call in calls]))
+"""
+    )
+    assert all(device == cpu for device, cpu in ran.answer), ran.answer
+    assert [bool(cpu) for _, cpu in ran.answer] == [True, True, True, False, False]
+
+
 def test_products_with_weights_of_four_bits(on_device):
     ran = on_device(
         """

@@ -1,9 +1,10 @@
 """Simulated CUDA devices as Python sees them: torch's own torch.cuda, over devices that are there."""
 
+import functools
 import os
 
 from .. import patching, refusal
-from ..cuda import names, python_side
+from ..cuda import names, process_groups, python_side
 from ..cuda.devices import Devices, Memory, Model, visible
 from . import memory
 
@@ -24,8 +25,37 @@ class Cuda:
         self._devices.install()
         python_side.apply(torch, self._library, self._devices)
         _array_interface(torch, self._library)
+        _between_processes(torch)
+        if torch.distributed.is_available():
+            note = functools.partial(self._library.note, "stub")
+            process_groups.apply(torch, note)
         # Between devices that NCCL does not connect, as where two tensors are on one device.
         torch.cuda.nccl.is_available = lambda tensors: False
+
+
+def _between_processes(torch):
+    """What is sent to another process goes through the host's memory: there are no IPC handles."""
+    from multiprocessing.reduction import ForkingPickler
+
+    reduce = torch.multiprocessing.reductions.reduce_tensor
+
+    def reduce_tensor(tensor):
+        if not tensor.is_cuda or tensor.requires_grad and not tensor.is_leaf:
+            return reduce(tensor)  # which refuses the latter
+        return _received, (type(tensor), str(tensor.device), tensor.requires_grad, tensor.detach().cpu())
+
+    for type_, reducer in list(ForkingPickler._extra_reducers.items()):
+        if reducer is reduce:
+            ForkingPickler.register(type_, reduce_tensor)
+
+
+def _received(type_, device, requires_grad, content):
+    import torch
+
+    content = content.to(device)
+    if issubclass(type_, torch.nn.Parameter):
+        return type_(content, requires_grad)
+    return content.requires_grad_(requires_grad)
 
 
 def _array_interface(torch, library):

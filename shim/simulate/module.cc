@@ -27,7 +27,8 @@ namespace {
 // and wait until it has come back.
 void wait_for_autograd() {
     for (int i = 0; i < device_count(); ++i) {
-        const auto options = at::TensorOptions().device(accelerator().device(i));
+        // Of a dtype that every device has, whatever the program's default is.
+        const auto options = at::dtype(at::kFloat).device(accelerator().device(i));
         at::ones({1}, options).requires_grad_().sum().backward();
     }
 }

@@ -212,3 +212,17 @@ def test_a_memory_size_that_is_none_is_refused(on_device, size):
     ran = on_device("", TORCHDEVICE_DEVICE_MEMORY=size)
     assert ran.returncode != 0
     assert f"TORCHDEVICE_DEVICE_MEMORY={size}: must be a size" in ran.stderr
+
+
+def test_a_default_dtype_of_float64_leaves_the_end_of_the_process_alone(on_device):
+    """The wait for autograd at exit computes on the device by itself."""
+    ran = on_device(
+        """
+torch.set_default_dtype(torch.float64)
+x = torch.ones(2, 2, device=d, dtype=torch.float32, requires_grad=True)
+(x @ x).sum().backward()
+print(json.dumps(str(x.grad.dtype)))
+"""
+    )
+    assert ran.answer == "torch.float32"
+    assert "Error" not in ran.stderr and ran.devices(kind="refusal") == []

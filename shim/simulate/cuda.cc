@@ -8,6 +8,7 @@
 #include "simulate/generator.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"
+#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -45,6 +46,8 @@ class Cuda final : public Accelerator {
                        c10::DispatchKey::NestedTensorCUDA, c10::DispatchKey::QuantizedCUDA}) {}
 
     std::span<const Operator> operators() const noexcept override { return cuda_operators(); }
+    std::span<const Refusal> refusals() const noexcept override { return cuda_refusals(); }
+    std::span<const Computed> computed() const noexcept override { return cuda_computed(); }
 
     // c10/cuda/CUDAException.cpp, with cudaErrorInvalidDevice.
     void refuse_index(int) const override {

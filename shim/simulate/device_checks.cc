@@ -16,8 +16,7 @@ namespace {
 // CUDA sorts the indices in these cases, and MPS never (TensorAdvancedIndexing.cpp).
 bool sorts_indices(const at::Tensor& self, const at::Tensor& values, bool accumulate) {
     return self.is_cuda() &&
-           (accumulate ||
-            (at::globalContext().deterministicAlgorithms() && values.numel() > 1));
+           (accumulate || (at::globalContext().deterministicAlgorithms() && values.numel() > 1));
 }
 
 // One value for a mask is a masked_fill_, which reads it as a number.

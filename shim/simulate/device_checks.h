@@ -1,4 +1,5 @@
-// Checks of devices that upstream's kernels make inside, where tensors are not simply on one device.
+// Checks of devices that upstream's kernels make inside, where tensors are not simply on one
+// device.
 #pragma once
 
 #include <c10/core/Device.h>

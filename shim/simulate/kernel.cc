@@ -20,9 +20,9 @@
 #include "simulate/device_checks.h"
 #include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
+#include "simulate/kernels/zero_division.h"
 #include "simulate/memory.h"
 #include "simulate/tensors_of.h"
-#include "simulate/zero_division.h"
 
 namespace compat::shim::simulate {
 namespace {

@@ -151,8 +151,7 @@ class MpsHooks final : public at::MPSHooksInterface {
     void setMemoryFraction(double fraction) const override {
         // Without a limit the host's memory would be the limit.
         const double share = fraction > 0 ? std::min(fraction, 1.0) : 1.0;
-        set_device_limit(0, static_cast<std::int64_t>(
-                                share * static_cast<double>(answers.memory)));
+        set_device_limit(0, static_cast<std::int64_t>(share * static_cast<double>(answers.memory)));
     }
     std::size_t getCurrentAllocatedMemory() const override {
         return static_cast<std::size_t>(device_figures(0).bytes.current);
@@ -213,7 +212,8 @@ class Mps final : public Accelerator {
         if (dtype == c10::ScalarType::Double) refuse_double();
         check_result(dimensions);
     }
-    // OperationUtils.mm, scalarToMetalTypeString. Such tensors exist: they are made without a kernel.
+    // OperationUtils.mm, scalarToMetalTypeString. Such tensors exist: they are made without a
+    // kernel.
     void check_argument(c10::ScalarType dtype) const override {
         if (is_mapped(dtype)) return;
         note(EventKind::refusal, c10::toString(dtype));

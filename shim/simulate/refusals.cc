@@ -178,7 +178,8 @@ bool bool_exponent(const c10::FunctionSchema& schema, Values values) {
 // Euclidean distances of many points are a matrix product (cdist_impl of Distance.cpp).
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values) {
     constexpr std::int64_t kMany = 25, kProduct = 1;
-    const c10::IValue *p = named(schema, values, "p"), *mode = named(schema, values, "compute_mode");
+    const c10::IValue *p = named(schema, values, "p"),
+                      *mode = named(schema, values, "compute_mode");
     if (!p || p->toDouble() != 2.0) return true;
     const std::int64_t chosen = mode && mode->isInt() ? mode->toInt() : 0;
     const bool many =

@@ -32,10 +32,9 @@ struct Refusal {
     Condition condition;        // null: always
     // A kernel missing in the device's library, which is looked up only if there are elements.
     bool kernel;
-    bool dispatch;  // AT_DISPATCH's error, which is NotImplementedError
-    std::string_view
-        text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the argument's, {input}
-               // is the first argument's dtype
+    bool dispatch;          // AT_DISPATCH's error, which is NotImplementedError
+    std::string_view text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the
+                            // argument's, {input} is the first argument's dtype
 };
 
 // A dtype that upstream computes and the CPU's kernel may lack, and the one or two dtypes to use in

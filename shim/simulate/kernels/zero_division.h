@@ -1,5 +1,5 @@
-// Integer division by zero: the CPU's kernels raise, and a GPU's do not. Their results are undefined;
-// ours are those that a GPU was seen to leave.
+// Integer division by zero: the CPU's kernels raise, and a GPU's do not. Their results are
+// undefined; ours are those that a GPU was seen to leave.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -1,4 +1,4 @@
-#include "simulate/zero_division.h"
+#include "simulate/kernels/zero_division.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ScalarOps.h>

@@ -1,10 +1,10 @@
-// torch.distributed on simulated CUDA devices. Collectives run on the tensors' memory as on the CPU's,
-// because gloo's kernels for CUDA need its driver. DistributedDataParallel asks for a timer of the
-// device's type.
-#include <torch/csrc/distributed/c10d/reducer_timer.hpp>
+// torch.distributed on simulated CUDA devices. Collectives run on the tensors' memory as on the
+// CPU's, because gloo's kernels for CUDA need its driver. DistributedDataParallel asks for a timer
+// of the device's type.
 #include <torch/library.h>
 
 #include <memory>
+#include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
 #include "simulate/accelerator.h"
 #include "simulate/kernel.h"
@@ -34,10 +34,10 @@ void add_collectives() {
     for (const c10::OperatorName& name : ops)
         distributed->impl(c10::toString(name).c_str(),
                           torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>());
-    c10d::TimerRegistry()->Register(
-        accelerator().type(), [](c10::Device device) -> std::unique_ptr<c10d::Timer> {
-            return std::make_unique<Timer>(device);
-        });
+    c10d::TimerRegistry()->Register(accelerator().type(),
+                                    [](c10::Device device) -> std::unique_ptr<c10d::Timer> {
+                                        return std::make_unique<Timer>(device);
+                                    });
 }
 
 }  // namespace compat::shim::simulate

@@ -1,4 +1,4 @@
-// The machine's memory.
+// The machine's memory, or what its control groups leave this process of it.
 #pragma once
 
 #include <cstdint>

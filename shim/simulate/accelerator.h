@@ -76,6 +76,11 @@ class Accelerator {
     virtual void check_empty(c10::ScalarType, std::size_t) const {}
     // Throws the driver's error if there is no device `index`.
     [[noreturn]] virtual void refuse_index(int index) const = 0;
+    // Throw upstream's error if no kernel takes such an argument, or returns such a new tensor.
+    virtual void check_argument(c10::ScalarType) const {}
+    virtual void check_result(std::size_t /*dimensions*/) const {}
+    // Dtypes of its tensors, as torch.accelerator.get_device_capability() lists them.
+    [[nodiscard]] virtual bool has_dtype(c10::ScalarType) const noexcept { return true; }
     // Bytes: requested, available on a device, and used on it.
     [[noreturn]] virtual void out_of_memory(c10::Device, std::int64_t wanted, std::int64_t limit,
                                             std::int64_t taken) const = 0;

@@ -100,6 +100,7 @@ at::Tensor CpuAliases::to_device(const at::Tensor& tensor) {
     for (const Alias& alias : aliases_)
         if (alias.host.unsafeGetStorageImpl() == host.unsafeGetStorageImpl())
             return dense_over(alias.device, /*on_device=*/true, tensor);
+    accelerator().check_result(static_cast<std::size_t>(tensor.dim()));
     c10::Storage device = adopt(host, results_);
     aliases_.push_back({device, host, host.data(), host.nbytes()});
     return dense_over(std::move(device), /*on_device=*/true, tensor);

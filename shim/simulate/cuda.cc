@@ -1,7 +1,6 @@
 // The simulated CUDA devices.
 #include <c10/util/Exception.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "runtime/hooks.h"
@@ -9,6 +8,7 @@
 #include "simulate/generator.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"
+#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -37,15 +37,6 @@ class SimulatedHooks final : public CudaHooks {
     c10::Allocator* getCUDADeviceAllocator() const override { return &allocator(); }
 };
 
-std::string readable_bytes(std::int64_t bytes) {
-    constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
-    char text[32];
-    const double count = static_cast<double>(bytes);
-    std::snprintf(text, sizeof text, count < kGiB ? "%.2f MiB" : "%.2f GiB",
-                  count / (count < kGiB ? kMiB : kGiB));
-    return text;
-}
-
 class Cuda final : public Accelerator {
   public:
     Cuda()
@@ -55,6 +46,8 @@ class Cuda final : public Accelerator {
                        c10::DispatchKey::NestedTensorCUDA, c10::DispatchKey::QuantizedCUDA}) {}
 
     std::span<const Operator> operators() const noexcept override { return cuda_operators(); }
+    std::span<const Refusal> refusals() const noexcept override { return cuda_refusals(); }
+    std::span<const Computed> computed() const noexcept override { return cuda_computed(); }
 
     // c10/cuda/CUDAException.cpp, with cudaErrorInvalidDevice.
     void refuse_index(int) const override {
@@ -71,15 +64,19 @@ class Cuda final : public Accelerator {
     void out_of_memory(c10::Device device, std::int64_t wanted, std::int64_t limit,
                        std::int64_t taken) const override {
         TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ",
-                         readable_bytes(wanted), ". GPU ", static_cast<int>(device.index()),
-                         " has a total capacity of ", readable_bytes(limit), " of which ",
-                         readable_bytes(limit - taken), " is free. Of the allocated memory ",
-                         readable_bytes(taken),
+                         readable_size(wanted), ". GPU ", static_cast<int>(device.index()),
+                         " has a total capacity of ", readable_size(limit), " of which ",
+                         readable_size(limit - taken), " is free. Of the allocated memory ",
+                         readable_size(taken),
                          " is allocated by PyTorch, and 0 bytes is reserved by PyTorch but "
                          "unallocated.");
         std::abort();
     }
-    void add_kernels(torch::Library& dense) const override { add_cuda_kernels(dense); }
+    void add_kernels(torch::Library& dense) const override {
+        add_cuda_kernels(dense);
+        add_int4_kernels(dense);
+    }
+    void add_fallback() const override { add_collectives(); }
     void install_hooks() const override {
         replace_hooks<SimulatedHooks>(at::detail::getCUDAHooks());
         install_pinned(c10::kCUDA);

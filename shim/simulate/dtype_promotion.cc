@@ -5,10 +5,14 @@
 #include <ATen/core/stack.h>
 
 #include <array>
+#include <cstdlib>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "simulate/accelerator.h"
 #include "simulate/refusals.h"
+#include "simulate/tensors_of.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -17,6 +21,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kLacking{
     "not implemented for '", "not supported on CPU", "support for 'Half'",
     "Boolean inputs not supported", "MKL FFT doesn't support tensors of type"};
+
+constexpr std::string_view kOnCpu = " on CPU", kNotImplemented = "\" not implemented for '";
 
 // Half precision is real or complex; one op can have both.
 c10::ScalarType counterpart(c10::ScalarType dtype, c10::ScalarType narrow, c10::ScalarType wide) {
@@ -27,15 +33,10 @@ c10::ScalarType counterpart(c10::ScalarType dtype, c10::ScalarType narrow, c10::
     return dtype;
 }
 
-template <class Change>
-void change_each(c10::IValue& value, Change change) {
-    if (value.isTensor()) {
-        value = change(value.toTensor());
-    } else if (value.isTensorList()) {
-        c10::List<at::Tensor> list;
-        for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(change(tensor));
-        value = std::move(list);
-    }
+// Whether an argument is a list of optional tensors.
+bool optional_items(const c10::Argument& argument) {
+    const auto list = argument.type()->cast<c10::ListType>();
+    return list && list->getElementType()->kind() == c10::TypeKind::OptionalType;
 }
 
 void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
@@ -48,8 +49,7 @@ void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
         c10::IValue& value = arguments[i];
         const bool writes = schema[i].alias_info() && schema[i].alias_info()->isWrite();
         if (schema[i].name() != promotion.keep)
-            change_each(value, [&](const at::Tensor& tensor) -> at::Tensor {
-                if (!tensor.defined()) return tensor;
+            change_tensors(value, optional_items(schema[i]), [&](const at::Tensor& tensor, auto) {
                 const auto dtype = counterpart(tensor.scalar_type(), narrow, wide);
                 if (dtype == tensor.scalar_type()) return tensor;
                 const bool real = tensor.is_complex() && !c10::isComplexType(dtype);
@@ -69,10 +69,9 @@ void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
     }
     const bool half = narrow == c10::ScalarType::Half;
     for (std::size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i)
-        change_each(stack[i], [&](const at::Tensor& result) -> at::Tensor {
+        change_tensors(stack[i], false, [&](const at::Tensor& result, auto) {
             for (const auto& [tensor, promoted] : written)
                 if (promoted.is_same(result)) return tensor;
-            if (!result.defined()) return result;
             if (result.scalar_type() == wide) return result.to(narrow);
             if (half && result.scalar_type() == c10::ScalarType::ComplexFloat)
                 return result.to(c10::ScalarType::ComplexHalf);
@@ -106,6 +105,30 @@ bool lacks_dtype(const c10::Error& error) {
     for (const auto part : kLacking)
         if (text.find(part) != std::string_view::npos) return true;
     return false;
+}
+
+bool names_the_cpu(const c10::Error& error) {
+    const std::string_view text = error.what_without_backtrace();
+    return (text.starts_with('"') && text.find(kNotImplemented) != std::string_view::npos) ||
+           (text.ends_with(kOnCpu) && text.find("dtype") != std::string_view::npos);
+}
+
+void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error) {
+    const std::string device = c10::DeviceTypeName(accelerator().type(), /*lower_case=*/true);
+    std::string text = error.what_without_backtrace();
+    if (const auto end = text.find(kNotImplemented);
+        text.starts_with('"') && end != std::string::npos) {
+        std::string name = op.schema().name().substr(std::string_view("aten::").size());
+        if (name.ends_with('_')) name.pop_back();
+        text.replace(1, end - 1, name + "_" + device);
+    } else if (text.ends_with(kOnCpu)) {
+        text.replace(text.size() - kOnCpu.size(), kOnCpu.size(),
+                     " on " + c10::DeviceTypeName(accelerator().type()));
+    }
+    if (dynamic_cast<const c10::NotImplementedError*>(&error))
+        TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+    TORCH_CHECK(false, text);
+    std::abort();
 }
 
 void run_promoted(const c10::OperatorHandle& op, torch::jit::Stack& stack,

@@ -28,6 +28,13 @@ struct DtypePromotion {
 // Whether a CPU kernel reported that it has none for the dtype. It does so before it writes.
 [[nodiscard]] bool lacks_dtype(const c10::Error& error);
 
+// Whether a CPU kernel named itself or the CPU.
+[[nodiscard]] bool names_the_cpu(const c10::Error& error);
+
+// Throws `error` again as most of the accelerator's kernels name themselves: `"add_stub" not
+// implemented for 'UInt16'` becomes "add_cuda".
+[[noreturn]] void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error);
+
 // Runs `op` on `arguments` (CPU tensors), those of the narrow dtype promoted; converts results and
 // outputs back. Leaves the results on `stack`, without the arguments.
 void run_promoted(const c10::OperatorHandle& op, torch::jit::Stack& stack,

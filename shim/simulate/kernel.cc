@@ -17,8 +17,12 @@
 
 #include "runtime/drawing.h"
 #include "simulate/cpu_aliases.h"
+#include "simulate/device_checks.h"
 #include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
+#include "simulate/kernels/zero_division.h"
+#include "simulate/memory.h"
+#include "simulate/tensors_of.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -37,7 +41,8 @@ c10::SmallVector<Kernel::Argument, 12> arguments_of(const c10::FunctionSchema& s
                 break;
             case c10::TypeKind::ListType: {
                 const c10::Type* item = type->containedTypes()[0].get();
-                if (item->kind() == c10::TypeKind::OptionalType)
+                argument.optional_items = item->kind() == c10::TypeKind::OptionalType;
+                if (argument.optional_items || item->kind() == c10::TypeKind::ListType)
                     item = item->containedTypes()[0].get();
                 if (item->kind() == c10::TypeKind::TensorType)
                     argument.kind = Kernel::Kind::tensors;
@@ -64,48 +69,6 @@ bool draws_without_generator(const c10::OperatorHandle& op, Arguments arguments)
     return op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
-// Visits every tensor of a value, also in lists.
-template <class See>
-void each_tensor(const c10::IValue& value, See see) {
-    if (value.isTensor()) {
-        if (value.toTensor().defined()) see(value.toTensor());
-    } else if (value.isTensorList()) {
-        for (const at::Tensor& tensor : value.toTensorList())
-            if (tensor.defined()) see(tensor);
-    } else if (value.isOptionalTensorList()) {
-        for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList())
-            if (tensor && tensor->defined()) see(*tensor);
-    }
-}
-
-// The value with every tensor replaced by `change(tensor, position in its list)`.
-template <class Change>
-void change_tensors(c10::IValue& value, Change change) {
-    if (value.isTensor()) {
-        if (value.toTensor().defined()) value = change(value.toTensor(), 0);
-    } else if (value.isTensorList()) {
-        c10::List<at::Tensor> list;
-        std::size_t position = 0;
-        for (const at::Tensor& tensor : value.toTensorVector())
-            list.push_back(tensor.defined() ? change(tensor, position++) : tensor);
-        value = std::move(list);
-    } else if (value.isOptionalTensorList()) {
-        c10::List<std::optional<at::Tensor>> list;
-        std::size_t position = 0;
-        for (const auto& tensor : value.toOptionalTensorVector())
-            list.push_back(tensor && tensor->defined()
-                               ? std::optional<at::Tensor>(change(*tensor, position++))
-                               : tensor);
-        value = std::move(list);
-    }
-}
-
-[[noreturn]] void refuse_two_devices(c10::Device one, c10::Device other) {
-    TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two ",
-                "devices, ", one, " and ", other, "!");
-    std::abort();
-}
-
 // One call of an operator: its arguments and what is known of them.
 class Call {
   public:
@@ -121,7 +84,7 @@ class Call {
     void choose_results_device();
     [[nodiscard]] Values values() const { return Values(stack_).slice(base_, arguments_.size()); }
     void to_cpu(const Rules* rules);
-    void run(bool seeded, bool dense);
+    void run(bool seeded, bool dense, bool divides);
     void to_device();
 
   private:
@@ -135,6 +98,8 @@ class Call {
     void check_indices();
     void check_types();
     void note_items();
+    void run_on_aliases(bool seeded, bool dense, bool divides);
+    [[nodiscard]] at::Tensor alias_of(const at::Tensor& tensor, bool written, const Rules* rules);
 
     const c10::OperatorHandle& op_;
     torch::jit::Stack& stack_;
@@ -179,7 +144,6 @@ void Call::check_one_device(const Operator& row) {
                     c10::impl::common_device_check_failure(
                         *common_, tensor, std::string(row.wrapper).c_str(),
                         op_.schema().arguments()[i].name().c_str());
-                if (common_->is_cpu()) refuse_two_devices(device, *common_);
                 refuse_two_devices(*common_, device);
             }
         });
@@ -189,12 +153,12 @@ void Call::check_one_device(const Operator& row) {
 void Call::check_indices() {
     const at::Tensor& self = value(0).toTensor();
     common_ = self.device();
-    if (arguments_.size() < 2 || !value(1).isOptionalTensorList()) return;
     each_tensor(value(1), [&](const at::Tensor& index) {
         TORCH_CHECK(index.device().is_cpu() || index.device() == self.device(),
                     "indices should be either on ", at::kCPU,
                     " or on the same device as the indexed tensor (", self.device(), ")");
     });
+    check_assigned(op_.schema(), values());
 }
 
 // As check_input_same_type_as_parameters of ATen/native/Convolution.cpp.
@@ -212,9 +176,9 @@ void Call::check_types() {
 
 void Call::note_items() {
     for (std::size_t i = 0; i < arguments_.size() && items_.empty(); ++i)
-        if (value(i).isTensorList())
-            for (const at::Tensor& tensor : value(i).toTensorList())
-                items_.push_back(tensor.device());
+        if (arguments_[i].kind == Kernel::Kind::tensors)
+            each_tensor(value(i),
+                        [&](const at::Tensor& tensor) { items_.push_back(tensor.device()); });
     if (!items_.empty()) common_ = items_[0];
 }
 
@@ -246,15 +210,10 @@ void Call::to_cpu(const Rules* rules) {
         switch (arguments_[i].kind) {
             case Kernel::Kind::tensor:
             case Kernel::Kind::tensors:
-                change_tensors(each, [&](const at::Tensor& tensor, std::size_t) -> at::Tensor {
-                    if (!CpuAliases::is_ours(tensor)) return tensor;
-                    if (const auto found = promotion(tensor.scalar_type(), rules);
-                        found && (!promotion_ || c10::isFloatingType(found->narrow)))
-                        promotion_ = found;
-                    at::Tensor alias = aliases_.to_cpu(tensor);
-                    given_.push_back({tensor, alias, arguments_[i].written});
-                    return alias;
-                });
+                change_tensors(each, arguments_[i].optional_items,
+                               [&](const at::Tensor& tensor, std::size_t) {
+                                   return alias_of(tensor, arguments_[i].written, rules);
+                               });
                 break;
             case Kernel::Kind::device:
                 if (each.isDevice() && each.toDevice().type() == accelerator().type())
@@ -271,7 +230,28 @@ void Call::to_cpu(const Rules* rules) {
     }
 }
 
-void Call::run(bool seeded, bool dense) {
+at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* rules) {
+    if (!CpuAliases::is_ours(tensor)) return tensor;
+    if (rules) accelerator().check_argument(tensor.scalar_type());
+    if (const auto found = promotion(tensor.scalar_type(), rules);
+        found && (!promotion_ || c10::isFloatingType(found->narrow)))
+        promotion_ = found;
+    at::Tensor alias = aliases_.to_cpu(tensor);
+    given_.push_back({tensor, alias, written});
+    return alias;
+}
+
+// Errors about dtypes leave as the device's.
+void Call::run(bool seeded, bool dense, bool divides) {
+    try {
+        run_on_aliases(seeded, dense, divides);
+    } catch (const c10::Error& error) {
+        if (results_.is_cpu() || !names_the_cpu(error)) throw;
+        rethrow_as_device(op_, error);
+    }
+}
+
+void Call::run_on_aliases(bool seeded, bool dense, bool divides) {
     std::optional<at::Generator> lent;
     std::optional<DrawFrom> drawing;
     if (seeded && !results_.is_cpu()) {
@@ -279,21 +259,26 @@ void Call::run(bool seeded, bool dense) {
         drawing.emplace(*lent);
     }
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const KernelMemory memory(results_);
     const auto call = [&] {
         if (dense && !aliases_.rebuilt())
             op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
         else
             op_.callBoxed(&stack_);
     };
-    if (!promotion_) return call();
+    if (!promotion_ && !divides) return call();
     std::vector<c10::IValue> before(stack_.begin() + static_cast<std::ptrdiff_t>(base_),
                                     stack_.end());
     try {
         call();
     } catch (const c10::Error& error) {
-        if (!lacks_dtype(error)) throw;
         stack_.resize(base_);
-        run_promoted(op_, stack_, before, *promotion_);
+        if (divides && divided_by_zero(error))
+            run_dividing_by_zero(op_, stack_, std::move(before));
+        else if (promotion_ && lacks_dtype(error))
+            run_promoted(op_, stack_, before, *promotion_);
+        else
+            throw;
     }
 }
 
@@ -303,7 +288,7 @@ void Call::to_device() {
         if (each.written) aliases_.write_back(each.tensor, each.alias);
     const std::size_t returns = op_.schema().returns().size();
     for (std::size_t i = stack_.size() - returns; i < stack_.size(); ++i)
-        change_tensors(stack_[i], [&](const at::Tensor& result, std::size_t k) -> at::Tensor {
+        change_tensors(stack_[i], false, [&](const at::Tensor& result, std::size_t k) {
             for (const Given& each : given_)
                 if (each.alias.is_same(result)) return each.tensor;
             const c10::Device device = k < items_.size() ? items_[k] : results_;
@@ -350,7 +335,8 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
     : row_(row),
       arguments_(arguments_of(op.schema())),
       rules_(accelerator().refusals(), accelerator().computed(), row.name, op.schema()),
-      seeded_(draws_without_generator(op, arguments_)) {}
+      seeded_(draws_without_generator(op, arguments_)),
+      divides_(divides(row.name)) {}
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                         torch::jit::Stack* stack) const {
@@ -360,7 +346,7 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     call.check(row_);
     call.choose_results_device();
     call.to_cpu(&rules_);
-    call.run(seeded_, row_.key == accelerator().keys().dense);
+    call.run(seeded_, row_.key == accelerator().keys().dense, divides_);
     call.to_device();
 }
 
@@ -374,6 +360,13 @@ void register_operators(std::span<const Operator> operators) {
         if (const auto op = dispatcher.findSchema(name_of(row)))
             put(op->operator_name(), row.key,
                 c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(row, *op)));
+}
+
+std::vector<c10::OperatorName> collectives() {
+    std::vector<c10::OperatorName> names;
+    for (const auto& name : c10::Dispatcher::singleton().getAllOpNames())
+        if (name.name.starts_with("c10d::")) names.push_back(name);
+    return names;
 }
 
 void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys) {
@@ -397,7 +390,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     Call call(op, *stack, arguments);
     call.choose_results_device();
     call.to_cpu(nullptr);
-    call.run(draws_without_generator(op, arguments), /*dense=*/true);
+    call.run(draws_without_generator(op, arguments), /*dense=*/true, /*divides=*/false);
     call.to_device();
 }
 

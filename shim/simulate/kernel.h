@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "simulate/accelerator.h"
 #include "simulate/refusals.h"
@@ -24,13 +25,15 @@ class Kernel final : public c10::OperatorKernel {
     struct Argument {
         Kind kind = Kind::other;
         bool written = false;
+        bool optional_items = false;  // of a list
     };
 
   private:
     Operator row_;
     c10::SmallVector<Argument, 12> arguments_;
     Rules rules_;
-    bool seeded_;  // draws random numbers and has no Generator argument
+    bool seeded_;   // draws random numbers and has no Generator argument
+    bool divides_;  // integers, which the CPU does not by zero
 };
 
 // Registers a kernel for each operator that this torch has.
@@ -39,6 +42,9 @@ void register_operators(std::span<const Operator> operators);
 // In a build of torch with such devices: makes ops of aten that have a kernel under one of the keys
 // and are not in the table raise NotImplementedError. Such a kernel would run on host memory.
 void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys);
+
+// Names of torch.distributed's ops; none where this torch has no such package.
+[[nodiscard]] std::vector<c10::OperatorName> collectives();
 
 // Counts one more kernel of the accelerator that is not the boxed one.
 void count_kernel() noexcept;

@@ -4,11 +4,12 @@
 
 #include <array>
 #include <atomic>
-#include <limits>
+#include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "runtime/device_stats.h"
+#include "runtime/host_memory.h"
 #include "simulate/accelerator.h"
 
 namespace compat::shim::simulate {
@@ -18,7 +19,7 @@ constexpr std::int64_t kGranule = 512;  // bytes; CUDACachingAllocator's kMinBlo
 
 struct Device {
     Counter bytes, blocks;
-    std::atomic<std::int64_t> limit{std::numeric_limits<std::int64_t>::max()};
+    std::atomic<std::int64_t> limit{host_memory().total};
 };
 
 // Never destroyed: tensors outlive statics.
@@ -94,7 +95,48 @@ class Allocator final : public DeviceAllocator {
     }
 };
 
+constexpr int kUnbounded = -1;
+thread_local int kernels_device = kUnbounded;
+
+class HostAllocator final : public c10::Allocator {
+  public:
+    explicit HostAllocator(c10::Allocator* own) : own_(own) {}
+    c10::DataPtr allocate(std::size_t bytes) override {
+        if (kernels_device != kUnbounded) check_limit(rounded(bytes), kernels_device);
+        return own_->allocate(bytes);
+    }
+    c10::DeleterFnPtr raw_deleter() const override { return own_->raw_deleter(); }
+    void copy_data(void* to, const void* from, std::size_t bytes) const override {
+        own_->copy_data(to, from, bytes);
+    }
+
+  private:
+    c10::Allocator* own_;
+};
+
 }  // namespace
+
+void bound_host_allocator() {
+    constexpr std::uint8_t kHighestPriority = 255;
+    c10::SetCPUAllocator(new HostAllocator(c10::GetCPUAllocator()), kHighestPriority);
+}
+
+KernelMemory::KernelMemory(c10::Device device) noexcept
+    : before_(std::exchange(kernels_device, device.is_cpu() ? kUnbounded : device.index())) {}
+
+KernelMemory::~KernelMemory() { kernels_device = before_; }
+
+std::string readable_size(std::int64_t bytes) {
+    constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30;
+    if (bytes <= kKiB) return std::to_string(bytes) + " bytes";
+    const auto [unit, name] = bytes <= kMiB   ? std::pair(kKiB, "KiB")
+                              : bytes <= kGiB ? std::pair(kMiB, "MiB")
+                                              : std::pair(kGiB, "GiB");
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f %s",
+                  static_cast<double>(bytes) / static_cast<double>(unit), name);
+    return text;
+}
 
 DeviceAllocator& allocator() noexcept {
     static auto* instance = new Allocator();
@@ -102,6 +144,7 @@ DeviceAllocator& allocator() noexcept {
 }
 
 c10::DataPtr adopt_memory(const c10::Storage& host, c10::Device device) {
+    check_limit(rounded(host.nbytes()), device.index());
     auto block = std::make_unique<Block>();
     block->host = host;
     block->bytes = rounded(host.nbytes());

@@ -4,6 +4,8 @@
 
 #include <c10/core/Storage.h>
 
+#include <string>
+
 #include "runtime/counter.h"
 #include "runtime/device_allocator.h"
 
@@ -24,7 +26,26 @@ struct DeviceFigures {
 [[nodiscard]] DeviceFigures device_figures(int device);
 void reset_device_peak(int device);
 void reset_device_accumulated(int device);
-// Throws if `bytes` is negative.
+// Throws if `bytes` is negative. A device's limit is the host's memory until it is set.
 void set_device_limit(int device, std::int64_t bytes);
+
+// The CPU's allocator, which raises the device's out-of-memory error for a `KernelMemory`'s thread.
+void bound_host_allocator();
+
+// While it lives, what this thread allocates on the CPU is a kernel's result or its workspace on
+// `device`: a block that does not fit there is refused before it is filled.
+class KernelMemory {
+  public:
+    explicit KernelMemory(c10::Device device) noexcept;
+    ~KernelMemory();
+    KernelMemory(const KernelMemory&) = delete;
+    KernelMemory& operator=(const KernelMemory&) = delete;
+
+  private:
+    int before_;
+};
+
+// As CUDACachingAllocator.cpp and MPSAllocator.mm write a size: "1.50 GiB".
+[[nodiscard]] std::string readable_size(std::int64_t bytes);
 
 }  // namespace compat::shim::simulate

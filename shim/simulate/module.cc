@@ -27,7 +27,8 @@ namespace {
 // and wait until it has come back.
 void wait_for_autograd() {
     for (int i = 0; i < device_count(); ++i) {
-        const auto options = at::TensorOptions().device(accelerator().device(i));
+        // Of a dtype that every device has, whatever the program's default is.
+        const auto options = at::dtype(at::kFloat).device(accelerator().device(i));
         at::ones({1}, options).requires_grad_().sum().backward();
     }
 }
@@ -46,11 +47,13 @@ py::list default_generators() {
 PYBIND11_MODULE(_compat_simulate, module) {
     module.def(
         "simulate_mps",
-        [](bool fallback, std::string commit, unsigned macos_major, unsigned macos_minor) {
-            set_mps_answers({fallback, std::move(commit), macos_major, macos_minor});
+        [](bool fallback, std::string commit, unsigned macos_major, unsigned macos_minor,
+           std::int64_t memory) {
+            set_mps_answers({fallback, std::move(commit), macos_major, macos_minor, memory});
             install(mps(), 1);
         },
-        py::arg("fallback"), py::arg("commit"), py::arg("macos_major"), py::arg("macos_minor"));
+        py::arg("fallback"), py::arg("commit"), py::arg("macos_major"), py::arg("macos_minor"),
+        py::arg("memory"));
     module.def(
         "simulate_cuda", [](int devices) { install(cuda(), devices); }, py::arg("devices"));
     module.def("simulated", []() -> py::object {

@@ -8,6 +8,7 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
@@ -15,7 +16,6 @@
 
 #include "runtime/fork_safe_mutex.h"
 #include "runtime/hooks.h"
-#include "runtime/host_memory.h"
 #include "simulate/accelerator.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
@@ -34,7 +34,7 @@ constexpr const char* kNoDouble =
 constexpr std::size_t kMaxDimensions = 16;
 
 // aten/src/ATen/native/mps/OperationUtils.mm, getMPSDataType; float64 has a text of its own.
-bool has_dtype(c10::ScalarType dtype) {
+bool is_mapped(c10::ScalarType dtype) noexcept {
     switch (dtype) {
         case c10::ScalarType::Float:
         case c10::ScalarType::Half:
@@ -148,13 +148,17 @@ class MpsHooks final : public at::MPSHooksInterface {
     void deviceSynchronize() const override {}
     void commitStream() const override {}
     void emptyCache() const override {}
-    void setMemoryFraction(double) const override {}
+    void setMemoryFraction(double fraction) const override {
+        // Without a limit the host's memory would be the limit.
+        const double share = fraction > 0 ? std::min(fraction, 1.0) : 1.0;
+        set_device_limit(0, static_cast<std::int64_t>(share * static_cast<double>(answers.memory)));
+    }
     std::size_t getCurrentAllocatedMemory() const override {
         return static_cast<std::size_t>(device_figures(0).bytes.current);
     }
     std::size_t getDriverAllocatedMemory() const override { return getCurrentAllocatedMemory(); }
     std::size_t getRecommendedMaxMemory() const override {
-        return static_cast<std::size_t>(host_memory().total);
+        return static_cast<std::size_t>(answers.memory);
     }
     std::size_t getMaxBufferLength() const { return getRecommendedMaxMemory(); }
     void profilerStartTrace(const std::string&, bool) const override {}
@@ -196,15 +200,26 @@ class Mps final : public Accelerator {
     std::span<const Refusal> refusals() const noexcept override { return mps_refusals(); }
     std::span<const Computed> computed() const noexcept override { return mps_computed(); }
 
+    bool has_dtype(c10::ScalarType dtype) const noexcept override { return is_mapped(dtype); }
     void check_dtype(c10::ScalarType dtype) const override {
         if (dtype == c10::ScalarType::Double) refuse_double();
-        if (has_dtype(dtype)) return;
+        if (is_mapped(dtype)) return;
         note(EventKind::refusal, c10::toString(dtype));
         TORCH_CHECK_TYPE(false, "Trying to convert ", dtype,
                          " to the MPS backend but it does not have support for that dtype.");
     }
     void check_empty(c10::ScalarType dtype, std::size_t dimensions) const override {
         if (dtype == c10::ScalarType::Double) refuse_double();
+        check_result(dimensions);
+    }
+    // OperationUtils.mm, scalarToMetalTypeString. Such tensors exist: they are made without a
+    // kernel.
+    void check_argument(c10::ScalarType dtype) const override {
+        if (is_mapped(dtype)) return;
+        note(EventKind::refusal, c10::toString(dtype));
+        TORCH_CHECK(false, "Undefined type ", dtype);
+    }
+    void check_result(std::size_t dimensions) const override {
         TORCH_CHECK(dimensions <= kMaxDimensions,
                     "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ",
                     dimensions, ".");
@@ -213,22 +228,34 @@ class Mps final : public Accelerator {
         TORCH_CHECK(false, "Expected a MPS device with index 0, but got mps:", index);
         std::abort();
     }
+    // aten/src/ATen/mps/MPSAllocator.mm
     void out_of_memory(c10::Device, std::int64_t wanted, std::int64_t limit,
                        std::int64_t taken) const override {
-        TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", taken,
-                    " bytes, max allowed: ", limit, " bytes). Tried to allocate ", wanted,
-                    " bytes on private pool.");
+        TORCH_CHECK(wanted < answers.memory, "Invalid buffer size: ", readable_size(wanted));
+        TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable_size(taken),
+                    ", other allocations: ", readable_size(0),
+                    ", max allowed: ", readable_size(limit), "). Tried to allocate ",
+                    readable_size(wanted),
+                    " on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper "
+                    "limit for memory allocations (may cause system failure).");
         std::abort();
     }
     void add_kernels(torch::Library& dense) const override {
         dense.impl("linear_backward", &linear_backward);
         add_recurrent_kernels(dense);
+        add_int4_kernels(dense);
         // With a warning, as aten/src/ATen/mps/MPSFallback.mm does.
         for (const std::string_view name : mps_always_on_cpu())
             dense.impl(name.data(), torch::CppFunction::makeFromBoxedFunction<&fall_back>());
     }
     void add_fallback() const override {
         auto* any = new torch::Library(torch::Library::IMPL, "_", keys().dense, __FILE__, __LINE__);
+        // A Mac refuses collectives by name, whatever the variable says.
+        auto* distributed =
+            new torch::Library(torch::Library::IMPL, "c10d", keys().dense, __FILE__, __LINE__);
+        for (const c10::OperatorName& name : collectives())
+            distributed->impl(c10::toString(name).c_str(),
+                              torch::CppFunction::makeFromBoxedFunction<&refuse>());
         if (answers.fallback)
             any->fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());
         else
@@ -247,6 +274,9 @@ const Accelerator& mps() noexcept {
     return *instance;
 }
 
-void set_mps_answers(MpsAnswers given) { answers = std::move(given); }
+void set_mps_answers(MpsAnswers given) {
+    answers = std::move(given);
+    set_device_limit(0, answers.memory);
+}
 
 }  // namespace compat::shim::simulate

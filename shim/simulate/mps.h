@@ -1,6 +1,7 @@
 // What the simulated MPS device needs to know of its process.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace compat::shim::simulate {
@@ -9,6 +10,7 @@ struct MpsAnswers {
     bool fallback = false;  // PYTORCH_ENABLE_MPS_FALLBACK
     std::string commit;     // of torch's, as the refusal of an operator names it
     unsigned macos_major = 15, macos_minor = 0;
+    std::int64_t memory = 0;  // bytes that tensors may take
 };
 
 // Before `install(mps(), 1)`.

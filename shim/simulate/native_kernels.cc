@@ -132,10 +132,26 @@ Tensor& set_tensor(Tensor& self, const Tensor& source) {
                                         source.sizes(), source.strides());
 }
 
+// Throws torch's own error, which the formula would not, for dtypes that do not fit together.
+void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                     const std::optional<Tensor>& mask, double dropout, bool causal,
+                     std::optional<double> scale, bool grouped) {
+    const at::ScalarType dtype = query.scalar_type();
+    const bool masked = mask && mask->defined();
+    if (dtype == key.scalar_type() && dtype == value.scalar_type() &&
+        (!masked || mask->scalar_type() == at::kBool || mask->scalar_type() == dtype))
+        return;
+    const auto meta = [](const Tensor& tensor) { return tensor.detach().to(at::kMeta); };
+    at::scaled_dot_product_attention(meta(query), meta(key), meta(value),
+                                     masked ? std::optional(meta(*mask)) : std::nullopt, dropout,
+                                     causal, scale, grouped);
+}
+
 // The plain formula, on the device's own kernels: the CPU's fused kernel supports no other device.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const std::optional<Tensor>& mask, double dropout, bool causal,
                  std::optional<double> scale, bool grouped) {
+    check_attention(query, key, value, mask, dropout, causal, scale, grouped);
     std::optional<Tensor> bias = mask;
     if (bias && bias->defined() && bias->scalar_type() == at::kBool)
         bias = at::zeros_like(*bias, query.options())

@@ -18,6 +18,10 @@ void add_quantized_kernels(torch::Library& quantized);
 // Kernels that CUDA has and the CPU lacks (cuda_kernels.cc, cuda_lu.cc).
 void add_cuda_kernels(torch::Library& dense);
 void add_lu_kernels(torch::Library& dense);
+// torch.distributed on simulated CUDA (collectives.cc).
+void add_collectives();
+// Products with weights of four bits, for either device (int4.cc).
+void add_int4_kernels(torch::Library& dense);
 // Whole layers of recurrent networks, for either device (recurrent.cc).
 void add_recurrent_kernels(torch::Library& dense);
 

@@ -61,6 +61,8 @@ std::string filled(const Refusal& rule, const c10::FunctionSchema& schema, Value
     std::string text(rule.text);
     if (tensor) {
         replace_all(text, "{dtype}", c10::toString(tensor->scalar_type()));
+        if (is_tensor(values[0]))
+            replace_all(text, "{input}", c10::toString(values[0].toTensor().scalar_type()));
         replace_all(text, "{device}", tensor->device().str());
         replace_all(text, "{metal}", metal_type(tensor->scalar_type()));
     }
@@ -102,8 +104,17 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
         }
         if (rule->condition && !rule->condition(op.schema(), values)) continue;
         note(EventKind::refusal, op);
-        TORCH_CHECK(false, filled(*rule, op.schema(), values, tensor));
+        const std::string text = filled(*rule, op.schema(), values, tensor);
+        if (rule->dispatch) TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+        TORCH_CHECK(false, text);
     }
+}
+
+void check_rules(const c10::OperatorHandle& op, Values values) {
+    const auto& schema = op.schema();
+    std::string name = schema.name().substr(std::string_view("aten::").size());
+    if (!schema.overload_name().empty()) name += "." + schema.overload_name();
+    Rules(accelerator().refusals(), {}, name, schema).check(op, values);
 }
 
 const Computed* Rules::computed(c10::ScalarType dtype) const noexcept {
@@ -147,11 +158,40 @@ bool is(const c10::FunctionSchema& schema, Values values, std::string_view name,
     return value && value->isBool() && value->toBool() == answer;
 }
 
+bool differs(const c10::FunctionSchema& schema, Values values, std::string_view name) {
+    const c10::IValue* other = named(schema, values, name);
+    return other && is_tensor(*other) && is_tensor(values[0]) &&
+           other->toTensor().scalar_type() != values[0].toTensor().scalar_type();
+}
+
 }  // namespace
+
+bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values) {
+    return differs(schema, values, "bias");
+}
 
 bool bool_exponent(const c10::FunctionSchema& schema, Values values) {
     const c10::IValue* exponent = named(schema, values, "exponent");
     return exponent && exponent->isBool();
+}
+
+// Euclidean distances of many points are a matrix product (cdist_impl of Distance.cpp).
+bool distances_one_by_one(const c10::FunctionSchema& schema, Values values) {
+    constexpr std::int64_t kMany = 25, kProduct = 1;
+    const c10::IValue *p = named(schema, values, "p"),
+                      *mode = named(schema, values, "compute_mode");
+    if (!p || p->toDouble() != 2.0) return true;
+    const std::int64_t chosen = mode && mode->isInt() ? mode->toInt() : 0;
+    const bool many =
+        values[0].toTensor().size(-2) > kMany || values[1].toTensor().size(-2) > kMany;
+    return !(chosen == kProduct || (chosen == 0 && many));
+}
+
+// The kernel writes in place: into `out`, or into `self` where there is none.
+bool extreme_into_strided(const c10::FunctionSchema& schema, Values values) {
+    const c10::IValue* out = named(schema, values, "out");
+    return reduces_by_extreme(schema, values) &&
+           !(out ? *out : values[0]).toTensor().is_contiguous();
 }
 
 bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values) {
@@ -199,6 +239,10 @@ bool shrinks_unevenly(const c10::FunctionSchema& schema, Values values) {
 
 bool transposed_3d(const c10::FunctionSchema& schema, Values values) {
     return is(schema, values, "transposed", true) && values[0].toTensor().dim() == 5;
+}
+
+bool weight_of_another_dtype(const c10::FunctionSchema& schema, Values values) {
+    return differs(schema, values, "weight");
 }
 
 }  // namespace conditions

@@ -1,4 +1,5 @@
 // Dtypes, sizes and options that upstream's kernels refuse. The rules are data (mps_refusals.json,
+// cuda_refusals.json,
 // made into tables by refusals.py). This file has their types and checks a call against them. Ops
 // without a kernel are in the operators' table (accelerator.h).
 #pragma once
@@ -31,8 +32,9 @@ struct Refusal {
     Condition condition;        // null: always
     // A kernel missing in the device's library, which is looked up only if there are elements.
     bool kernel;
-    std::string_view
-        text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the argument's
+    bool dispatch;          // AT_DISPATCH's error, which is NotImplementedError
+    std::string_view text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the
+                            // argument's, {input} is the first argument's dtype
 };
 
 // A dtype that upstream computes and the CPU's kernel may lack, and the one or two dtypes to use in
@@ -45,6 +47,8 @@ struct Computed {
 
 [[nodiscard]] std::span<const Refusal> mps_refusals() noexcept;
 [[nodiscard]] std::span<const Computed> mps_computed() noexcept;
+[[nodiscard]] std::span<const Refusal> cuda_refusals() noexcept;
+[[nodiscard]] std::span<const Computed> cuda_computed() noexcept;
 
 // The rules of one op, found once, when its kernel is registered.
 class Rules {
@@ -69,9 +73,15 @@ class Rules {
     std::span<const Computed> computed_;
 };
 
+// For kernels that are not the boxed one: finds the op's rules at each call.
+void check_rules(const c10::OperatorHandle& op, Values values);
+
 namespace conditions {
 
+bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 bool bool_exponent(const c10::FunctionSchema& schema, Values values);
+bool distances_one_by_one(const c10::FunctionSchema& schema, Values values);
+bool extreme_into_strided(const c10::FunctionSchema& schema, Values values);
 bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values);
 bool grows_unevenly(const c10::FunctionSchema& schema, Values values);
 bool half_to_float(const c10::FunctionSchema& schema, Values values);
@@ -82,6 +92,7 @@ bool reduces_by_product(const c10::FunctionSchema& schema, Values values);
 bool rounds_decimals(const c10::FunctionSchema& schema, Values values);
 bool shrinks_unevenly(const c10::FunctionSchema& schema, Values values);
 bool transposed_3d(const c10::FunctionSchema& schema, Values values);
+bool weight_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 
 }  // namespace conditions
 }  // namespace compat::shim::simulate

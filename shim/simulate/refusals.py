@@ -1,5 +1,5 @@
-"""Writes the rules of mps_refusals.json as C++, one row for each operator: refusals.py RULES
-OUTPUT.
+"""Writes the rules of a device as C++, one row for each operator: refusals.py DEVICE RULES OUTPUT.
+DEVICE is mps or cuda, RULES its file, mps_refusals.json or cuda_refusals.json.
 
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
 included. The existing ops are read from the target torch (operators.py), and rules for missing ops
@@ -77,13 +77,21 @@ def holds(rule, version):
     return number(rule.get("since", "0.0")) <= version < number(rule.get("until", "99.0"))
 
 
+def message(rule):
+    if "kernel" in rule:
+        return MISSING + rule["kernel"]
+    if "dispatch" in rule:
+        return f"\"{rule['dispatch']}\" not implemented for '{{dtype}}'"
+    return rule["text"]
+
+
 def refusals(rules, functions):
     version = target()
     for section in rules["refusals"]:
         for rule in section["rules"]:
             if not holds(rule, version):
                 continue
-            text = rule["text"] if "text" in rule else MISSING + rule["kernel"]
+            text = message(rule)
             for op in rule["ops"]:
                 for name in names(functions, op):
                     condition = rule.get("condition")
@@ -92,7 +100,8 @@ def refusals(rules, functions):
                         f'{mask(dtypes(rule, rules["groups"]))}, '
                         f'{"true" if rule.get("elsewhere") else "false"}, '
                         f'{"&" + condition if condition else "nullptr"}, '
-                        f'{"true" if "kernel" in rule else "false"}, {quoted(text)}}},'
+                        f'{"true" if "kernel" in rule or "dispatch" in rule else "false"}, '
+                        f'{"true" if "dispatch" in rule else "false"}, {quoted(text)}}},'
                     )
 
 
@@ -119,26 +128,29 @@ def computed(rules, functions):
 
 
 def table(kind, name, rows):
-    yield f"constexpr {kind} {name}[] = {{"
+    yield f"constexpr std::array<{kind}, {len(rows)}> {name}{{{{"
     # Stable: of an op's rules the first that is met decides.
     yield from (line for _, line in sorted(rows, key=lambda row: row[0]))
-    yield "};"
+    yield "}};"
     yield ""
 
 
 def main():
-    rules_path, output = sys.argv[1:]
+    device, rules_path, output = sys.argv[1:]
     with open(rules_path, encoding="utf-8") as file:
         rules = json.load(file)
     functions = read().native_functions
-    lines = ["// Made by refusals.py.", '#include "simulate/refusals.h"', ""]
+    lines = ["// Made by refusals.py.", '#include "simulate/refusals.h"', "", "#include <array>", ""]
     lines += ["namespace compat::shim::simulate {", "namespace {", ""]
     lines += ["using namespace conditions;", ""]
-    lines += table("Refusal", "k_refusals", refusals(rules, functions))
-    lines += table("Computed", "k_computed", computed(rules, functions))
+    refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
+    lines += table("Refusal", refused, list(refusals(rules, functions)))
+    lines += table("Computed", replaced, list(computed(rules, functions)))
     lines += ["}  // namespace", ""]
-    lines += ["std::span<const Refusal> mps_refusals() noexcept { return k_refusals; }"]
-    lines += ["std::span<const Computed> mps_computed() noexcept { return k_computed; }"]
+    lines += [
+        f"std::span<const Refusal> {device}_refusals() noexcept {{ return {refused}; }}",
+        f"std::span<const Computed> {device}_computed() noexcept {{ return {replaced}; }}",
+    ]
     lines += ["", "}  // namespace compat::shim::simulate", ""]
     with open(output, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))

@@ -31,6 +31,21 @@ class SimulatedGuard final : public Guard {
     c10::DeviceIndex deviceCount() const noexcept override {
         return static_cast<c10::DeviceIndex>(device_count());
     }
+#ifdef COMPAT_TORCH_HAS_DEVICE_CAPABILITY
+    c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
+#ifndef COMPAT_TORCH_MPS_HAS_CAPABILITY
+        if (device.is_mps()) return DeviceGuardImplInterface::getDeviceCapability(device);
+#endif
+        c10::DeviceCapability all = Guard::getDeviceCapability(device), own;
+        own.capability_data.capability_bits = 0;
+        std::uint64_t bit = 1;  // of each dtype, in this order
+        all.forEachSupportedScalarType([&](c10::ScalarType dtype) {
+            if (accelerator().has_dtype(dtype)) own.capability_data.capability_bits |= bit;
+            bit <<= 1;
+        });
+        return own;
+    }
+#endif
 };
 
 // Never destroyed, like the kernels they hold.
@@ -51,6 +66,7 @@ void install(const Accelerator& accelerator, int count) {
     const Silence silence;
     if (accelerator.type() != c10::kCUDA) hide_cuda();
     c10::SetAllocator(accelerator.type(), &allocator(), kHighestPriority);
+    bound_host_allocator();
     Guard::install(new SimulatedGuard());
     install_drawing();
     accelerator.install_hooks();

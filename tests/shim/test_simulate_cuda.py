@@ -1,6 +1,8 @@
 """Tests simulated CUDA devices in child processes: tensors on cuda:0 and cuda:1, the answers of
 torch.cuda, and that what works on a GPU works here. Values are the CPU's."""
 
+import json
+
 import pytest
 
 from conftest import SHIM
@@ -354,7 +356,8 @@ print(json.dumps([taken, peak, small, total - free == taken[1] + b, total == 16 
     torch.cuda.memory_stats(1)["allocated_bytes.all.current"] - b,
     getattr(torch.accelerator, "memory_allocated", torch.cuda.memory_allocated)(1) - b, torch.cuda.utilization(1) >= 0,
     "GPU:1" in torch.cuda.list_gpu_processes(1)]))
-"""
+""",
+        TORCHDEVICE_DEVICE_MEMORY="16G",
     )
     (zero, one), peak, small, whole, total, refused, half, stats, accelerator, *others = ran.answer
     assert (zero, one, peak, small) == (0, 4 << 20, 8 << 20, 512)
@@ -574,3 +577,67 @@ print(json.dumps([str(x.device), torch.cuda.device_count(), event.device.index,
 """
     env = {"TORCHDEVICE_SIMULATE": "cuda", "PYTHONPATH": str(SHIM / "python")}
     assert child(script, env=env).answer == ["cuda:1", 2, 1, True]
+
+
+DTYPES = """
+i(2, 2) @ i(2, 2); "addmm_cuda" not implemented for 'Long'
+torch.addmm(i(2, 2), i(2, 2), i(2, 2)); "addmm_cuda" not implemented for 'Long'
+F.linear(i(1, 2), i(3, 2), i(3)); "addmm_cuda" not implemented for 'Long'
+torch.bmm(i(1, 2, 2), i(1, 2, 2)); "baddbmm_cuda" not implemented for 'Long'
+torch.mv(i(2, 2), i(2)); "addmv_impl_cuda" not implemented for 'Long'
+torch.dot(i(2), i(2)); "dot" not implemented for 'Long'
+torch.vdot(i(2), i(2)); "vdot" not implemented for 'Long'
+F.conv2d(i(1, 1, 3, 3), i(1, 1, 2, 2)); getCudnnDataTypeFromScalarType() not supported for Long
+torch.cdist(h(2, 2), h(2, 2)); "cdist_cuda" not implemented for 'Half'
+torch.linalg.cholesky(eye); "cholesky_cusolver" not implemented for 'Half'
+torch.linalg.svd(eye); "svd_cuda_gesvdj" not implemented for 'Half'
+torch.linalg.qr(eye); "geqrf_cuda" not implemented for 'Half'
+torch.geqrf(eye); "geqrf_cuda" not implemented for 'Half'
+torch.linalg.lu(eye); "lu_factor_cusolver" not implemented for 'Half'
+torch.linalg.lu_factor(eye); "lu_factor_cusolver" not implemented for 'Half'
+torch.linalg.solve(eye, eye); "lu_factor_cusolver" not implemented for 'Half'
+torch.linalg.det(eye); "lu_factor_cusolver" not implemented for 'Half'
+torch.linalg.eigh(eye); "linalg_eigh_cuda" not implemented for 'Half'
+torch.linalg.householder_product(eye, eye[0]); "orgqr_cuda" not implemented for 'Half'
+torch.ormqr(eye, eye[0], eye); "ormqr_cuda" not implemented for 'Half'
+torch.linalg.solve_triangular(eye, eye, upper=True); "triangular_solve_cuda" not implemented for 'Half'
+torch.triangular_solve(eye, eye); "triangular_solve_cuda" not implemented for 'Half'
+torch.histc(h(3)); "histc" not implemented for 'Half'
+torch.histc(h(3) > 0); "histc" not implemented for 'Bool'
+F.layer_norm(h(2, 2), [2], f(2)); expected scalar type Half but found Float
+F.layer_norm(f(2, 2), [2], f(2), h(2)); expected scalar type Float but found Half
+""".strip().splitlines()
+COMPUTED = """
+torch.cdist(h(30, 2), h(30, 2)); F.layer_norm(h(2, 2), [2], h(2), h(2)); torch.histc(i(3)); h(2, 2) @ h(2, 2)
+i(2, 0) @ i(0, 2); torch.linalg.lu(f(2, 2) + 1); torch.linalg.svd(f(2, 2)); F.conv2d(h(1, 1, 3, 3), h(1, 1, 2, 2))
+"""
+
+
+def test_dtypes_that_cudas_kernels_lack_are_refused(on_cuda):
+    rows = [row.split("; ", 1) for row in DTYPES]
+    calls = [call for call, _ in rows]
+    ran = on_cuda(
+        f"""
+def t(dtype): return lambda *sizes: torch.ones(sizes, dtype=dtype, device="cuda")
+i, h, f = t(torch.int64), t(torch.float16), t(torch.float32)
+eye = torch.eye(2, device="cuda", dtype=torch.float16)
+answers = [raised(eval, call, globals()) for call in {calls!r}]
+print(json.dumps([answers, [raised(eval, call.strip(), globals())
+    for call in {COMPUTED.replace(chr(10), ";")!r}.split(";") if call.strip()]]))
+"""
+    )
+    refused, computed = ran.answer
+    expected = [
+        ["NotImplementedError" if "not implemented for" in text else "RuntimeError", text] for _, text in rows
+    ]
+    assert refused == expected
+    assert computed == [None] * 8
+    assert sum(event["count"] for event in ran.devices(kind="refusal")) == len(rows)
+
+
+def test_every_rule_of_cuda_is_met_by_a_call():
+    rules = json.loads((SHIM / "simulate" / "cuda_refusals.json").read_text())
+    said = "\n".join(DTYPES)
+    for section in rules["refusals"]:
+        for rule in section["rules"]:
+            assert f'"{rule["dispatch"]}"' in said if "dispatch" in rule else rule["text"].split("{")[0] in said

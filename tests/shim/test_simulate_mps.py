@@ -79,6 +79,24 @@ print(json.dumps([
     assert [e["count"] for e in ran.devices(kind="refusal", op="aten::_lstm_mps")] == [1]
 
 
+def test_dtypes_and_dimensions_without_kernels_are_refused(on_mps):
+    """Tensors of such dtypes can be moved and viewed; kernels do not take them."""
+    ran = on_mps(
+        """
+double = torch.ones(2, dtype=torch.complex128).to("mps")
+many = torch.ones(1, device="mps").view([1] * 17)
+print(json.dumps([str(double.dtype), double.cpu().real.sum().item(),
+    [raised(torch.ones, 2, dtype=dtype, device="mps") for dtype in (torch.complex128, torch.float8_e5m2)],
+    raised(lambda: double * double), raised(many.add, 1), raised(many.clone), many[0].dim()]))
+"""
+    )
+    dtype, total, made, product, added, cloned, dimensions = ran.answer
+    assert (dtype, total, dimensions) == ("torch.complex128", 2.0, 16)
+    assert made == [["RuntimeError", f"Undefined type {name}"] for name in ("ComplexDouble", "Float8_e5m2")]
+    assert product == made[0]
+    assert added == cloned == ["RuntimeError", "MPS supports tensors with dimensions <= 16, but got 17."]
+
+
 def test_an_lstm_checks_state_sizes_except_in_an_export(on_mps):
     if older_than("2.10"):
         pytest.skip("this torch cannot export an LSTM")
@@ -309,6 +327,31 @@ print(json.dumps(results))
 """
     )
     assert ran.answer == ["mps"] * 4
+
+
+def test_what_needs_metal_or_a_dtype_that_a_mac_lacks_is_answered_so(on_mps):
+    ran = on_mps(
+        """
+dtypes = None
+if hasattr(torch.accelerator, "get_device_capability"):
+    try: dtypes = sorted(map(str, torch.accelerator.get_device_capability()["supported_dtypes"]))
+    except RuntimeError as error: dtypes = str(error)
+print(json.dumps([raised(torch.mps.compile_shader, "kernel void f() {}"),
+    torch.mps.profiler.is_metal_capture_enabled(), dtypes]))
+"""
+    )
+    shader, capturing, dtypes = ran.answer
+    assert shader == ["NotImplementedError", "torch.mps.compile_shader is not simulated: Metal runs "
+                      "on a Mac's GPU alone; run this part on a Mac"]  # fmt: skip
+    assert capturing is False
+    assert ran.devices(kind="refusal") == [], "a Mac has it"
+    if older_than("2.10"):
+        assert dtypes is None
+    elif older_than("2.12"):
+        assert dtypes == "Backend doesn't support getting device capabilities."
+    else:
+        names = "bfloat16 bool complex32 complex64 float16 float32 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
+        assert dtypes == [f"torch.{name}" for name in names.split()]
 
 
 ENDINGS = 20

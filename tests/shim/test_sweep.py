@@ -1,4 +1,4 @@
-"""Tests a part of the sweep over PyTorch's samples (tests/sweep), and that the sweep can fail."""
+"""Tests a part of the sweeps over PyTorch's samples (tests/sweep), and that the first can fail."""
 
 import os
 import pathlib
@@ -27,6 +27,21 @@ def test_every_twentieth_entry_equals_plain_cpu(library):
     told = {what: int(n) for n, what in re.findall(r"^(\d+) (.+)$", done.stdout, re.M)}
     assert told["entries"] >= 40 and told["requests redirected"] > told["samples"]
     assert told["samples with gradients"] > 500
+
+
+@pytest.mark.parametrize("device", ["mps", "cuda"])
+def test_every_tenth_op_runs_in_torchscript_on_a_simulated_device(library, device):
+    pytest.importorskip("expecttest")
+    done = subprocess.run(
+        [sys.executable, str(SWEEP / "scripted.py"), device, "--every", "10", "--samples", "1"],
+        env={**os.environ, "COMPAT_SHIM_LIBRARY": library},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = {what: int(n) for n, what in re.findall(r"^(\d+) (.+)$", done.stdout, re.M)}
+    assert told["traced"] >= 40 and told["scripted"] >= 40
 
 
 def sample(**parts):

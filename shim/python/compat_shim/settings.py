@@ -1,6 +1,7 @@
 """The environment variables of docs/reference/shim.md, read once at activation."""
 
 import os
+import re
 import sys
 from typing import NamedTuple, Optional
 
@@ -9,6 +10,7 @@ MODES = ("missing", "full", NONE)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 SIMULATED = ("mps", "cuda")
 SWITCH = ("on", "off")
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}  # as shifts
 # Of simulated CUDA; the library's simulate/accelerator.h has as many.
 DEVICES = tuple(map(str, range(1, 9)))
 
@@ -21,6 +23,7 @@ class Settings(NamedTuple):
     record: Optional[str]
     simulate: Optional[str]
     devices: int
+    device_memory: Optional[int]  # bytes of each; None: what the host can spare
     masquerade: bool
     summary: bool
     default_device: bool
@@ -82,6 +85,7 @@ def read(found_host, environ=os.environ):
         record=environ.get("TORCHDEVICE_RECORD") or None,
         simulate=simulate,
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
+        device_memory=_size(environ, "TORCHDEVICE_DEVICE_MEMORY"),
         masquerade=host not in ("cpu", "cuda")
         and mode != NONE
         and _word(environ, "TORCHDEVICE_MASQUERADE", SWITCH, "on" if mode == "missing" else "off")
@@ -104,6 +108,17 @@ def _host(environ, found):
     if asked in ("mps", "cuda", "xpu") and asked != found:
         raise ImportError(f"TORCHDEVICE_HOST={asked}: torch reaches {found} in this process")
     return asked
+
+
+def _size(environ, name):
+    """Bytes of "8G", "512M", "8GiB" or a plain number."""
+    value = environ.get(name)
+    if not value:
+        return None
+    size = re.fullmatch(r"(\d+)(?:([KMGT])(?:i?B)?)?", value.strip(), re.IGNORECASE)
+    if not size or int(size[1]) == 0:
+        raise ImportError(f"{name}={value}: must be a size, such as 8G or 512M")
+    return int(size[1]) << _UNITS[(size[2] or "").upper()]
 
 
 def _word(environ, name, allowed, otherwise):

@@ -3,12 +3,14 @@
 import inspect
 
 from .. import importing
+from ..cuda import process_groups
 from ..patching import patch
 
 
 def apply(torch, redirection):
     _data_parallel(redirection)
     if torch.distributed.is_available():
+        process_groups.apply(torch, lambda symbol: redirection.redirect(symbol, "cuda"))
         _meshes(torch, redirection)
         importing.after(
             "torch.distributed.fsdp.fully_sharded_data_parallel",

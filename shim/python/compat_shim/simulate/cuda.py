@@ -1,10 +1,14 @@
 """Simulated CUDA devices as Python sees them: torch's own torch.cuda, over devices that are there."""
 
+import functools
 import os
 
 from .. import patching, refusal
-from ..cuda import names, python_side
+from ..cuda import names, process_groups, python_side
 from ..cuda.devices import Devices, Memory, Model, visible
+from . import memory
+
+MEMORY = 16 << 30  # bytes of each device, where the host has them
 
 
 class Cuda:
@@ -12,7 +16,7 @@ class Cuda:
 
     def __init__(self, library, simulator, settings):
         self._library = library
-        self._devices = SimulatedCuda(simulator, settings.devices)
+        self._devices = SimulatedCuda(library, simulator, settings)
 
     def prepare(self, native, commit):
         names.fill(native, self._library, self._devices)
@@ -21,8 +25,37 @@ class Cuda:
         self._devices.install()
         python_side.apply(torch, self._library, self._devices)
         _array_interface(torch, self._library)
+        _between_processes(torch)
+        if torch.distributed.is_available():
+            note = functools.partial(self._library.note, "stub")
+            process_groups.apply(torch, note)
         # Between devices that NCCL does not connect, as where two tensors are on one device.
         torch.cuda.nccl.is_available = lambda tensors: False
+
+
+def _between_processes(torch):
+    """What is sent to another process goes through the host's memory: there are no IPC handles."""
+    from multiprocessing.reduction import ForkingPickler
+
+    reduce = torch.multiprocessing.reductions.reduce_tensor
+
+    def reduce_tensor(tensor):
+        if not tensor.is_cuda or tensor.requires_grad and not tensor.is_leaf:
+            return reduce(tensor)  # which refuses the latter
+        return _received, (type(tensor), str(tensor.device), tensor.requires_grad, tensor.detach().cpu())
+
+    for type_, reducer in list(ForkingPickler._extra_reducers.items()):
+        if reducer is reduce:
+            ForkingPickler.register(type_, reduce_tensor)
+
+
+def _received(type_, device, requires_grad, content):
+    import torch
+
+    content = content.to(device)
+    if issubclass(type_, torch.nn.Parameter):
+        return type_(content, requires_grad)
+    return content.requires_grad_(requires_grad)
 
 
 def _array_interface(torch, library):
@@ -56,12 +89,12 @@ class SimulatedCuda(Devices):
     """cuda:0 and up, each with memory of its own. They are there from `install` on."""
 
     where = "cuda:0"
-    total = 16 << 30  # bytes of memory on each
     model = Model("Simulated CUDA GPU", (8, 0), 108, 0, 164 << 10, 40 << 20)
 
-    def __init__(self, simulator, devices):
+    def __init__(self, library, simulator, settings):
         self._simulator = simulator
-        self._asked = devices
+        self._asked = settings.devices
+        self._total = memory.of_each(library, settings, settings.devices, MEMORY)
         self._fractions = {}
         self._initialized = self._forked = False
 
@@ -71,7 +104,7 @@ class SimulatedCuda(Devices):
         if devices > 0:
             self._simulator.simulate_cuda(devices)
         for index in range(devices):
-            self._simulator.set_device_limit(index, self.total)
+            self._simulator.set_device_limit(index, self._total)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 
@@ -105,8 +138,8 @@ class SimulatedCuda(Devices):
 
     def memory(self, index):
         bytes, blocks, limit = self._simulator.device_memory(index)
-        free = max(0, min(self.total, limit) - bytes.current)
-        return Memory(bytes, blocks, self.total, free)
+        free = max(0, min(self._total, limit) - bytes.current)
+        return Memory(bytes, blocks, self._total, free)
 
     def reset_peak(self, index):
         self._simulator.reset_device_peak(index)
@@ -141,7 +174,7 @@ class SimulatedCuda(Devices):
     def _set_fraction(self, fraction, index):
         self.check(index)
         self._fractions[index] = fraction
-        self._simulator.set_device_limit(index, int(self.total * fraction))
+        self._simulator.set_device_limit(index, int(self._total * fraction))
 
     def _after_fork(self):
         """A CUDA context does not survive a fork: the child's first use raises torch's own error.

@@ -2,11 +2,40 @@
 
 import os
 
-from .. import mps_streams, versions
+from .. import mps_streams, refusal, versions
+from . import memory
 
 NAME = "Simulated Apple GPU"
 CORES = 10
 MACOS = (15, 0)  # what torch.backends.mps.is_macos_or_newer answers for
+
+
+# Functions of torch._C that need Metal, and the public name that calls each.
+NEEDS_METAL = {
+    "_mps_compileShader": "torch.mps.compile_shader",
+    "_mps_loadMetalllib": "torch.mps.load_metallib",
+    "_mps_loadMetallibFromPath": "torch.mps.load_metallib",
+    "_mps_host_alias_storage": "torch.mps._host_alias_storage",
+    "_mps_startCapture": "torch.mps.profiler.metal_capture",
+}
+
+
+def _without_metal(native):
+    """A Mac has them, so that refusing them is no gap of the device."""
+
+    def refused(name, symbol):
+        def refusing(*args, **kwargs):
+            refusal.not_simulated(
+                symbol, "Metal runs on a Mac's GPU alone", "run this part on a Mac"
+            )
+
+        refusing.__name__ = refusing.__qualname__ = name
+        return refusing
+
+    for name, symbol in NEEDS_METAL.items():
+        setattr(native, name, refused(name, symbol))
+    native._mps_stopCapture = lambda: None
+    native._mps_isCapturing = native._mps_isCaptureEnabled = lambda: False
 
 
 class Mps:
@@ -15,6 +44,7 @@ class Mps:
     def __init__(self, library, simulator, settings):
         self._library = library
         self._simulator = simulator
+        self._memory = memory.of_each(library, settings, 1)
 
     def prepare(self, native, commit):
         # As MPSFallback.mm reads it: any number but 0.
@@ -24,10 +54,13 @@ class Mps:
             commit=commit,
             macos_major=MACOS[0],
             macos_minor=MACOS[1],
+            memory=self._memory,
         )
         native._has_mps = True
         native._mps_get_name = lambda: NAME
+        native._mps_maxBufferLength = lambda: self._memory
         native._mps_get_core_count = lambda: CORES
+        _without_metal(native)
         if versions.at_least(mps_streams.SINCE):
             self._add_streams(native)
 

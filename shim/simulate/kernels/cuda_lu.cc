@@ -12,6 +12,7 @@
 #include "simulate/cpu_aliases.h"
 #include "simulate/kernel.h"
 #include "simulate/native_kernels.h"
+#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -63,6 +64,7 @@ void give(torch::jit::Stack& stack, std::size_t arguments, std::vector<Tensor> r
 void lu_factor_ex(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const std::size_t arguments = op.schema().arguments().size();
     const auto given = torch::jit::last(*stack, arguments);
+    check_rules(op, given);
     if (given[1].toBool()) return run_on_cpu(op, stack);
     const Tensor matrix = given[0].toTensor();
     const bool check_errors = given[2].toBool();
@@ -83,6 +85,7 @@ void lu_factor_ex(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 void lu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const std::size_t arguments = op.schema().arguments().size();
     const auto given = torch::jit::last(*stack, arguments);
+    check_rules(op, given);
     if (given[1].toBool()) return run_on_cpu(op, stack);
     const Tensor matrix = given[0].toTensor();
     const int64_t rows = matrix.size(-2), columns = matrix.size(-1);

@@ -1,0 +1,106 @@
+"""Tests torch.distributed and torch.multiprocessing in child processes: on simulated devices, and with
+NCCL where there is none."""
+
+import pytest
+
+CUDA = {"TORCHDEVICE_SIMULATE": "cuda"}
+MPS = {"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"}
+GROUP = """
+import json, os, tempfile, torch
+import torch.distributed as dist
+def join(backend, rank=0, world=1, file=tempfile.mktemp()):
+    dist.init_process_group(backend, init_method="file://" + file, rank=rank, world_size=world)
+"""
+COLLECTIVES = """
+join({backend!r})
+x = torch.ones(3, device={device!r})
+parts = [torch.empty_like(x)]
+answers = {{}}
+for name, call in {{
+    "all_reduce": lambda: dist.all_reduce(x), "broadcast": lambda: dist.broadcast(x, 0),
+    "all_gather": lambda: dist.all_gather(parts, x),
+    "reduce_scatter": lambda: dist.reduce_scatter(x, [x.clone()]),
+    "all_to_all_single": lambda: dist.all_to_all_single(torch.empty_like(x), x)}}.items():
+    try: call(); answers[name] = True
+    except Exception as error: answers[name] = [type(error).__name__, str(error)]
+print(json.dumps([dist.get_backend(), answers, parts[0].tolist(), parts[0].device.type]))
+dist.destroy_process_group()
+"""
+
+
+def collectives(child, backend, device, env):
+    if not pytest.importorskip("torch").distributed.is_available():
+        pytest.skip("no torch.distributed")
+    return child(GROUP + COLLECTIVES.format(backend=backend, device=device), env=env)
+
+
+@pytest.mark.parametrize("backend", ["gloo", "nccl", "cpu:gloo,cuda:nccl", None])
+def test_collectives_of_simulated_cuda_run_by_gloo(child, backend):
+    ran = collectives(child, backend, "cuda", CUDA)
+    _, answers, gathered, where = ran.answer
+    assert set(answers.values()) == {True}, answers
+    assert (gathered, where) == ([1.0] * 3, "cuda")
+    noted = ran.devices(kind="stub", op="torch.distributed.ProcessGroupNCCL")
+    assert bool(noted) == (backend != "gloo")
+
+
+@pytest.mark.parametrize("backend", ["nccl", None])
+def test_nccl_is_redirected_to_gloo_and_recorded(child, backend):
+    ran = collectives(child, backend, "cuda", {})
+    name, answers, gathered, where = ran.answer
+    assert name == "gloo" and set(answers.values()) == {True} and where == "cpu"
+    (noted,) = ran.devices(kind="redirect", op="torch.distributed.ProcessGroupNCCL")
+    assert (noted["from"], noted["to"]) == ("cuda", "cpu")
+
+
+@pytest.mark.parametrize("fallback", ["0", "1"])
+def test_a_mac_refuses_collectives_by_name(child, fallback):
+    ran = collectives(child, "gloo", "mps", {**MPS, "PYTORCH_ENABLE_MPS_FALLBACK": fallback})
+    for kind, text in ran.answer[1].values():
+        assert kind == "NotImplementedError"
+        assert text.startswith("The operator 'c10d::") and "not currently implemented for the MPS" in text
+    assert ran.devices(kind="fallback") == []
+
+
+def test_data_parallel_processes_train_on_simulated_cuda(child):
+    ran = child(
+        GROUP
+        + """
+import sys
+def train(rank, file):
+    join("nccl", rank, 2, file)
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1).to(rank), device_ids=[rank])
+    model(torch.full((2, 4), rank + 1.0, device=rank)).sum().backward()
+    torch.save(model.module.weight.grad, f"{file}-{rank}")
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    file = tempfile.mktemp()
+    torch.multiprocessing.spawn(train, (file,), nprocs=2)
+    print(json.dumps([[str(g.device), g.tolist()] for g in map(torch.load, [f"{file}-0", f"{file}-1"])]))
+""",
+        env=CUDA,
+    )
+    # The mean of the gradients of both: 2 * 1 and 2 * 2.
+    assert ran.answer == [[f"cuda:{rank}", [[3.0] * 4]] for rank in (0, 1)]
+
+
+def test_a_cuda_tensor_reaches_another_process(child):
+    ran = child(
+        """
+import json, torch
+import torch.multiprocessing as processes
+def answer(tensors, answers):
+    x, weight = tensors.get(timeout=60)
+    answers.put([str(x.device), x.tolist(), type(weight).__name__, weight.requires_grad])
+if __name__ == "__main__":
+    context = processes.get_context("spawn")
+    tensors, answers = context.Queue(), context.Queue()
+    process = context.Process(target=answer, args=(tensors, answers)); process.start()
+    tensors.put((torch.ones(2, device="cuda:1"), torch.nn.Parameter(torch.ones(1, device="cuda"))))
+    print(json.dumps(answers.get(timeout=60)))
+    process.join()
+""",
+        env=CUDA,
+    )
+    assert ran.answer == ["cuda:1", [1.0, 1.0], "Parameter", True]

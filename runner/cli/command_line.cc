@@ -61,6 +61,8 @@ std::string_view value_name(const config::SettingRow& row) {
             return "N";
         case config::Type::duration:
             return "TIME";
+        case config::Type::size:
+            return "SIZE";
         case config::Type::path:
             return "PATH";
         case config::Type::program:
@@ -138,6 +140,7 @@ void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::F
         if (row.type == config::Type::number)
             help += fmt::format(" ({} to {})", row.least, row.most);
         if (row.type == config::Type::duration) help += " (90s, 30m, 1h30m)";
+        if (row.type == config::Type::size) help += " (8G, 512M)";
         if (const auto standard = row.fixed.empty() ? row.computed : row.fixed;
             shows_defaults && !standard.empty())
             help += fmt::format(" [{}]", standard);

@@ -102,6 +102,7 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     child.policy = settings->text(Setting::policy);
     child.masquerade = settings->masquerades();
     child.simulate = settings->simulated();
+    child.device_memory = settings->text(Setting::device_memory);
     child.default_device = settings->on(Setting::default_device);
     child.fallback = settings->on(Setting::fallback);
     child.threads = 0;  // the program decides how many processes share the cores
@@ -296,7 +297,7 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
 Command exec_command() {
     return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
-             Setting::default_device, Setting::fallback, Setting::python},
+             Setting::default_device, Setting::device_memory, Setting::fallback, Setting::python},
             "Put the runner's options before the program. The exit status is the program's.\n"
             "Examples:\n"
             "  runner exec -- python train.py --epochs 1\n"

@@ -33,23 +33,23 @@ Action add_porting(CLI::App& app, config::Invocation& invocation) {
 
 // The columns set shim, simulated device and fallback, so these are no options here.
 Command porting_command() {
-    return {
-        "compare a suite on plain CPU with simulated CUDA and MPS",
-        {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries, Setting::results,
-         Setting::masquerade, Setting::default_device, Setting::warm, Setting::python,
-         Setting::root, Setting::framework, Setting::name, Setting::progress, Setting::color},
-        "Runs the suite five times: on plain CPU, on simulated CUDA, on a bare simulated\n"
-        "Mac with and without fallback, and with CUDA requests sent to MPS.\n"
-        "Retries failed tests once, unless --retries is given; other defaults are those\n"
-        "of `runner run`. Needs SUITE or --runs.\n"
-        "--env TEST_DEVICE={device} sets TEST_DEVICE to cpu, cuda or mps in each run.\n"
-        "Examples:\n"
-        "  runner porting suites/einops\n"
-        "  runner porting ~/my-project tests -k 'not slow'\n"
-        "  runner porting --runs RUN1,RUN2,RUN3,RUN4",
-        add_porting,
-        true,
-        false};
+    return {"compare a suite on plain CPU with simulated CUDA and MPS",
+            {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
+             Setting::results, Setting::masquerade, Setting::default_device, Setting::device_memory,
+             Setting::warm, Setting::python, Setting::root, Setting::framework, Setting::name,
+             Setting::progress, Setting::color},
+            "Runs the suite five times: on plain CPU, on simulated CUDA, on a bare simulated\n"
+            "Mac with and without fallback, and with CUDA requests sent to MPS.\n"
+            "Retries failed tests once, unless --retries is given; other defaults are those\n"
+            "of `runner run`. Needs SUITE or --runs.\n"
+            "--env TEST_DEVICE={device} sets TEST_DEVICE to cpu, cuda or mps in each run.\n"
+            "Examples:\n"
+            "  runner porting suites/einops\n"
+            "  runner porting ~/my-project tests -k 'not slow'\n"
+            "  runner porting --runs RUN1,RUN2,RUN3,RUN4",
+            add_porting,
+            true,
+            false};
 }
 
 }  // namespace compat::cli

@@ -12,11 +12,11 @@ using config::Setting;
 namespace {
 
 const std::vector<Setting> kRunSettings{
-    Setting::jobs,      Setting::timeout,    Setting::test_timeout,  Setting::retries,
-    Setting::results,   Setting::shim,       Setting::policy,        Setting::fallback,
-    Setting::warm,      Setting::confirm,    Setting::python,        Setting::root,
-    Setting::framework, Setting::name,       Setting::progress,      Setting::color,
-    Setting::simulate,  Setting::masquerade, Setting::default_device};
+    Setting::jobs,      Setting::timeout,    Setting::test_timeout,   Setting::retries,
+    Setting::results,   Setting::shim,       Setting::policy,         Setting::fallback,
+    Setting::warm,      Setting::confirm,    Setting::python,         Setting::root,
+    Setting::framework, Setting::name,       Setting::progress,       Setting::color,
+    Setting::simulate,  Setting::masquerade, Setting::default_device, Setting::device_memory};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("SUITE", request.suite, kSuiteHelp)->required();

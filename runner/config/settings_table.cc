@@ -1,6 +1,7 @@
 #include "runner/config/settings_table.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <charconv>
@@ -35,6 +36,12 @@ std::optional<Refusal> refuse_number(const SettingRow& row, std::string_view tex
         return std::nullopt;
     return Refusal{fmt::format("\"{}\" is not a number of {}", text, row.name),
                    fmt::format("use a whole number from {} to {}", row.least, row.most)};
+}
+
+std::optional<Refusal> refuse_size(std::string_view text) {
+    static const RE2 size("0*[1-9][0-9]{0,11}([KkMmGgTt]([iI]?[bB])?)?");
+    if (RE2::FullMatch(text, size)) return std::nullopt;
+    return Refusal{fmt::format("\"{}\" is not a size", text), "write it as 8G, 512M or in bytes"};
 }
 
 std::optional<Refusal> refuse_duration(std::string_view text) {
@@ -79,6 +86,8 @@ std::optional<Refusal> refuse(const SettingRow& row, std::string_view text) {
             return refuse_number(row, text);
         case Type::duration:
             return refuse_duration(text);
+        case Type::size:
+            return refuse_size(text);
         case Type::path:
         case Type::program:
         case Type::text:

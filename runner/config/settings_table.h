@@ -26,6 +26,7 @@ enum class Setting {
     masquerade,
     simulate,
     default_device,
+    device_memory,
     fallback,
     python,
     root,
@@ -43,6 +44,7 @@ enum class Type {
     on_off,    // true or false in a JSON or TOML file
     number,    // a whole number from `least` to `most`
     duration,  // "90s", "30m", "1h30m"
+    size,      // "8G", "512M", or bytes
     path,      // in a file: relative to that file
     program,   // a path if it has a slash, else a name on PATH
     text,
@@ -67,7 +69,7 @@ inline constexpr int kMostJobs = 4096;
 inline constexpr int kMostRetries = 10;  // as suite.schema.json
 
 // clang-format off
-inline constexpr std::array<SettingRow, 22> kSettings{{
+inline constexpr std::array<SettingRow, 23> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -104,6 +106,10 @@ inline constexpr std::array<SettingRow, 22> kSettings{{
     {Setting::default_device, "default device", Type::on_off, "on|off", 0, 0, "off", "",
      "--default-device", "COMPAT_DEFAULT_DEVICE", "device.default_device", "default_device",
      "make tensors for which the code names no device on the accelerator"},
+    {Setting::device_memory, "device memory", Type::size, "", 0, 0, "",
+     "a share of what the host can spare",
+     "--device-memory", "COMPAT_DEVICE_MEMORY", "", "device_memory",
+     "memory of each simulated device"},
     {Setting::fallback, "fallback", Type::on_off, "on|off", 0, 0, "on", "",
      "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled", "fallback",
      "run operators that MPS lacks on the CPU (sets PYTORCH_ENABLE_MPS_FALLBACK)"},

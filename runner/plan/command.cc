@@ -62,7 +62,13 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
         env["COMPAT_SHIM_PYTHON"] = settings.activation.parent_path().string();
         env["TORCHDEVICE_MODE"] = settings.policy;
         env["TORCHDEVICE_MASQUERADE"] = settings.masquerade ? "on" : "off";
-        if (!settings.simulate.empty()) env["TORCHDEVICE_SIMULATE"] = settings.simulate;
+        if (!settings.simulate.empty()) {
+            env["TORCHDEVICE_SIMULATE"] = settings.simulate;
+            if (!settings.device_memory.empty())
+                env["TORCHDEVICE_DEVICE_MEMORY"] = settings.device_memory;
+            if (settings.processes > 1)
+                env["TORCHDEVICE_PROCESSES"] = std::to_string(settings.processes);
+        }
         if (settings.default_device) env["TORCHDEVICE_DEFAULT_DEVICE"] = "on";
     }
     env["PYTORCH_ENABLE_MPS_FALLBACK"] = settings.fallback ? "1" : "0";

@@ -25,6 +25,8 @@ struct ChildSettings {
     std::string policy = "missing";
     bool masquerade = false;
     std::string simulate;  // "mps", "cuda": an accelerator that the shim simulates; empty: none
+    std::string device_memory;    // of each simulated device, "8G"; empty: a share of the host's
+    int processes = 1;            // that run at once and share the host's memory
     bool default_device = false;  // tensors without a device are made on the accelerator
     bool fallback = true;
     int threads = 1;           // OMP_NUM_THREADS where nobody has set it; 0: it stays unset

@@ -94,6 +94,8 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
     child.policy = ready.settings.text(Setting::policy);
     child.masquerade = ready.settings.masquerades();
     child.simulate = ready.settings.simulated();
+    child.device_memory = ready.settings.text(Setting::device_memory);
+    child.processes = ready.settings.jobs();
     child.default_device = ready.settings.on(Setting::default_device);
     child.fallback = ready.settings.on(Setting::fallback);
     child.threads = std::max(1, cores / ready.settings.jobs());

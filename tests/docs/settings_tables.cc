@@ -38,6 +38,10 @@ ordered_json schema_of(const SettingRow& row) {
                        "^(?=.*[1-9])([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?"
                        "([0-9]{1,9}ms)?$"}};
             break;
+        case Type::size:
+            schema = {{"type", "string"},
+                      {"pattern", "^0*[1-9][0-9]{0,11}([KkMmGgTt]([iI]?[bB])?)?$"}};
+            break;
         case Type::path:
         case Type::program:
         case Type::text:
@@ -66,6 +70,8 @@ std::string values_of(const SettingRow& row) {
             return fmt::format("{} to {}", row.least, row.most);
         case Type::duration:
             return "duration";
+        case Type::size:
+            return "size";
         case Type::path:
             return "path";
         case Type::program:

@@ -23,6 +23,7 @@ class Settings(NamedTuple):
     record: Optional[str]
     simulate: Optional[str]
     devices: int
+    processes: int  # that run at once and share the host's memory
     device_memory: Optional[int]  # bytes of each; None: what the host can spare
     masquerade: bool
     summary: bool
@@ -85,6 +86,7 @@ def read(found_host, environ=os.environ):
         record=environ.get("TORCHDEVICE_RECORD") or None,
         simulate=simulate,
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
+        processes=_count(environ, "TORCHDEVICE_PROCESSES"),
         device_memory=_size(environ, "TORCHDEVICE_DEVICE_MEMORY"),
         masquerade=host not in ("cpu", "cuda")
         and mode != NONE
@@ -108,6 +110,13 @@ def _host(environ, found):
     if asked in ("mps", "cuda", "xpu") and asked != found:
         raise ImportError(f"TORCHDEVICE_HOST={asked}: torch reaches {found} in this process")
     return asked
+
+
+def _count(environ, name):
+    value = environ.get(name) or "1"
+    if not (value.isdecimal() and int(value) > 0):
+        raise ImportError(f"{name}={value}: must be a number above zero")
+    return int(value)
 
 
 def _size(environ, name):

@@ -8,5 +8,5 @@ def of_each(library, settings, devices, most=None):
     if settings.device_memory:
         return settings.device_memory
     free, _ = library.host_memory()
-    spare = int(free * SHARE) // max(devices, 1)
+    spare = int(free * SHARE) // max(devices, 1) // settings.processes
     return spare if most is None else min(spare, most)

@@ -1,4 +1,5 @@
-"""Process groups of NCCL where no NCCL connects the devices: gloo runs their collectives."""
+"""Process groups of NCCL where CUDA is pretended: gloo runs their collectives. A build with CUDA has
+NCCL as well, and no device for it."""
 
 import inspect
 
@@ -10,8 +11,6 @@ SYMBOL = "torch.distributed.ProcessGroupNCCL"
 def apply(torch, note):
     """`note(symbol)` writes a group down that was asked for with NCCL."""
     module = torch.distributed.distributed_c10d
-    if module.is_nccl_available():
-        return
 
     def default():
         """Of the first group, where none is named; other groups have the first one's."""

@@ -10,12 +10,17 @@ from ..patching import patch
 def apply(torch, redirection):
     _data_parallel(redirection)
     if torch.distributed.is_available():
-        process_groups.apply(torch, lambda symbol: redirection.redirect(symbol, "cuda"))
         _meshes(torch, redirection)
         importing.after(
             "torch.distributed.fsdp.fully_sharded_data_parallel",
             lambda module: _sharded(module, redirection),
         )
+
+
+def groups(torch, redirection):
+    """Groups of NCCL, where CUDA is no device of the host's."""
+    if torch.distributed.is_available():
+        process_groups.apply(torch, lambda symbol: redirection.redirect(symbol, "cuda"))
 
 
 def _data_parallel(redirection):

@@ -61,6 +61,7 @@ class Redirection:
 
     def _as_cuda(self, torch):
         """For CUDA that is answered by the host or its accelerator."""
+        distributed.groups(torch, self._native)
         remedies.for_cuda(torch, self._library, self._native, self._devices)
         if self._settings.masquerade:
             masquerade.apply(torch, self._native, self._settings.host, self._internal_prefixes)

@@ -26,6 +26,8 @@ class Cuda:
         python_side.apply(torch, self._library, self._devices)
         _array_interface(torch, self._library)
         _between_processes(torch)
+        # TorchScript's fuser would compile for the GPU, which a build with CUDA can.
+        torch._C._jit_override_can_fuse_on_gpu(False)
         if torch.distributed.is_available():
             note = functools.partial(self._library.note, "stub")
             process_groups.apply(torch, note)

@@ -41,6 +41,14 @@ void note(const std::string& kind, const std::string& symbol) {
     recorder.note({recorder.op_id(symbol), named<EventKind>(kEventKinds, kind), {}, {}});
 }
 
+using Callers = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<Recorder::Caller> callers_of(const Callers& callers) {
+    std::vector<Recorder::Caller> all;
+    for (const auto& [file, function] : callers) all.push_back({file, function});
+    return all;
+}
+
 void bind_record(py::module_& module) {
     module.def(
         "configure",
@@ -49,13 +57,14 @@ void bind_record(py::module_& module) {
                                            named<LogLevel>(kLogLevels, log_level));
         },
         py::arg("internal_prefixes"), py::arg("log_level"));
+    // (prefix of a file name, function or empty)
     module.def(
         "set_host_callers",
-        [](const std::vector<std::pair<std::string, std::string>>& callers) {
-            std::vector<Recorder::Caller> all;
-            for (const auto& [file, function] : callers) all.push_back({file, function});
-            Recorder::instance().set_host_callers(std::move(all));
-        },
+        [](const Callers& callers) { Recorder::instance().set_host_callers(callers_of(callers)); },
+        py::arg("callers"));
+    module.def(
+        "set_passing_on",
+        [](const Callers& callers) { Recorder::instance().set_passing_on(callers_of(callers)); },
         py::arg("callers"));
     module.def("note", &note, py::arg("kind"), py::arg("symbol"));
 

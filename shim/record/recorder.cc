@@ -1,5 +1,6 @@
 #include "record/recorder.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -211,10 +212,14 @@ Recorder::CodeSites* Recorder::sites_of(PyCodeObject* code) {
         CodeSites{code, false, false, false, utf8(code->co_filename), {}});
     for (const auto& prefix : internal_prefixes_)
         fresh->internal |= fresh->file.starts_with(prefix);
-    for (const auto& file : passing_on_) fresh->passes_on |= fresh->file.starts_with(file);
-    for (const auto& [file, function] : host_callers_)
-        fresh->for_host |=
-            fresh->file.starts_with(file) && (function.empty() || function == utf8(code->co_name));
+    const auto is_one_of = [&](const std::vector<Caller>& callers) {
+        return std::any_of(callers.begin(), callers.end(), [&](const Caller& caller) {
+            return fresh->file.starts_with(caller.file) &&
+                   (caller.function.empty() || caller.function == utf8(code->co_name));
+        });
+    };
+    fresh->passes_on = is_one_of(passing_on_);
+    fresh->for_host = is_one_of(host_callers_);
     if (!set_code_slot(code, slot_, fresh.get())) {
         PyErr_Clear();
         return nullptr;

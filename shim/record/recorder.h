@@ -71,9 +71,9 @@ class COMPAT_EXPORT Recorder {
     // Whether one of these callers is between this thread's op and the user's line, or there is no
     // user's line. From any thread, with or without the GIL.
     [[nodiscard]] bool called_for_the_host() noexcept;
-    // Prefixes of files of torch whose code passes on the device that it is given. Called like
+    // Code inside torch that passes on the device which it is given. Called like
     // `set_host_callers`.
-    void set_passing_on(std::vector<std::string> files) { passing_on_ = std::move(files); }
+    void set_passing_on(std::vector<Caller> callers) { passing_on_ = std::move(callers); }
     // With the GIL held: whether the innermost Python line is the user's, or of code that passes on
     // what the user's line gave it.
     [[nodiscard]] bool called_by_the_user();
@@ -149,7 +149,7 @@ class COMPAT_EXPORT Recorder {
     Py_ssize_t slot_ = -1;
     std::vector<std::string> internal_prefixes_;
     std::vector<Caller> host_callers_;
-    std::vector<std::string> passing_on_;
+    std::vector<Caller> passing_on_;
     std::vector<std::string> op_names_;
     std::unordered_map<std::string, OpId> op_ids_;
     std::unordered_set<CodeSites*> touched_;  // with counts since the last take

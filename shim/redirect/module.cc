@@ -105,12 +105,6 @@ PYBIND11_MODULE(_compat_redirect, module) {
     module.def("configure", &configure, py::arg("host"), py::arg("mode"));
     module.def("install", &install, py::arg("types"), py::arg("functions"));
     module.def("is_host_named", &is_host_named);
-    module.def(
-        "set_passing_on",
-        [](std::vector<std::string> files) {
-            Recorder::instance().set_passing_on(std::move(files));
-        },
-        py::arg("files"));
     module.def("host", [] { return c10::DeviceTypeName(host_type(), true); });
     module.def("register_autocast", &register_autocast);
     module.def("include_this_thread", &include_this_thread, py::arg("included"));

@@ -67,7 +67,6 @@ def test_without_the_masquerade_a_tensor_reports_mps(on_mps):
     assert session["masquerade"] is False
 
 
-@pytest.mark.parametrize("on_mps", ["simulated"], indirect=True)
 @pytest.mark.parametrize(
     "line",
     [
@@ -103,6 +102,7 @@ print(json.dumps([before, [str(x.device), x.is_cuda, x.is_mps, x.type()]]))
     assert after == ["mps:0", False, True, "torch.mps.FloatTensor"]
 
 
+@pytest.mark.parametrize("on_mps", ["simulated"], indirect=True)
 def test_mode_none_redirects_nothing(on_mps):
     ran = on_mps(
         "print(json.dumps([torch.cuda.is_available(), torch.ones(2, device='mps').is_mps,"

@@ -12,8 +12,8 @@ import sys
 from ..patching import patch
 from . import remedies
 
-# Files and folders of torch that pass on the device which a program gives them.
-PASSING_ON = ("nn/modules/", "utils/_device.py")
+# Files and folders of torch whose code passes on the device which a program gives it.
+PASSING_ON = ("__init__.py", "nn/modules/", "utils/_device.py")
 
 _frame = sys._getframe  # bound early: a test may put a mock there
 
@@ -26,12 +26,12 @@ def _caller():
         return ""
 
 
-def apply(torch, redirection, accelerator, internal_prefixes):
+def apply(torch, library, redirection, accelerator, internal_prefixes):
     """`accelerator`: the type of the host's device. `internal_prefixes`: of files whose code is
     torch's or ours."""
     package = os.path.dirname(torch.__file__)
-    passing_on = [os.path.join(package, *path.split("/")) for path in PASSING_ON]
-    redirection.set_passing_on([*passing_on, remedies.__file__])  # its wrapper of Module.to's parser
+    passing_on = [(os.path.join(package, *path.split("/")), "") for path in PASSING_ON]
+    library.set_passing_on([*passing_on, (remedies.__file__, "_parse_to")])
     is_named = redirection.is_host_named
     inside = _Inside(internal_prefixes)
     # Prints a tensor for whoever asked for it, and takes its device for nothing else.

@@ -64,7 +64,9 @@ class Redirection:
         distributed.groups(torch, self._native)
         remedies.for_cuda(torch, self._library, self._native, self._devices)
         if self._settings.masquerade:
-            masquerade.apply(torch, self._native, self._settings.host, self._internal_prefixes)
+            masquerade.apply(
+                torch, self._library, self._native, self._settings.host, self._internal_prefixes
+            )
         if torch.cuda.is_available():
             torch.cuda.init()
 

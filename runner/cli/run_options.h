@@ -4,7 +4,7 @@
 
 #include "runner/cli/command.h"
 #include "runner/run/resume.h"
-#include "runner/run/run_request.h"
+#include "runner/run/run_suite.h"
 
 namespace compat::cli {
 

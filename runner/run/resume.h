@@ -8,7 +8,7 @@
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
-#include "runner/run/run_request.h"
+#include "runner/run/run_suite.h"
 
 namespace compat::run {
 

@@ -1,16 +1,38 @@
 // Runs a suite: loads it, prepares its environment, plans, executes, stores and reports.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runner/archive/results.h"
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
-#include "runner/run/run_request.h"
 
 namespace compat::run {
+
+// The options of a run. Settings that all commands share are in config/settings.h.
+struct RunRequest {
+    std::string suite;
+    std::vector<std::string> targets;
+    std::string keyword;
+    std::vector<std::string> env;  // "K=V"
+    bool dry_run = false;
+    int verbosity = 0;
+    std::int64_t maxfail = 0;  // 0: never
+    bool flaky_fails = false;
+    std::vector<std::string> fail_on;  // marks that make the run fail
+    std::string order;                 // empty: longest first
+    std::string shard;                 // "2/5"; empty: all
+    int repeat = 1;                    // runs, one after the other
+    std::string repeat_of;             // the first of them; empty: this run
+    // Stored even if it selected no test: other runs are compared with it.
+    bool keep_empty = false;
+    bool discovery_printed = false;  // by the caller, or by the first of several runs
+    bool options_checked = false;    // those for pytest, by the first of several runs
+};
 
 struct RunResult {
     ExitCode code = ExitCode::ok;

@@ -133,7 +133,8 @@ void bind_default_device(py::module_& module) {
         [](const std::string& type, const std::vector<py::object>& functions) {
             std::vector<PyObject*> borrowed;
             for (const auto& function : functions) borrowed.push_back(function.ptr());
-            return set_default_device(c10::Device(type).type(), std::move(borrowed));
+            return set_default_device(c10::Device(type).type(), std::move(borrowed),
+                                      [] { return Recorder::instance().line_is_for_the_host(); });
         },
         py::arg("type"), py::arg("functions"));
 }

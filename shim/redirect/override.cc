@@ -12,6 +12,7 @@
 #include "record/frame.h"
 #include "record/recorder.h"
 #include "redirect/state.h"
+#include "runtime/python_functions.h"
 #include "runtime/torch_symbols.h"
 
 namespace compat::shim {
@@ -142,9 +143,7 @@ struct OneCall {
     }
     static void install(PyObject* function) {
         if (original) return;
-        PyMethodDef* method = reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
-        original = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(std::exchange(
-            method->ml_meth, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&call)))));
+        original = exchange_method(function, &call);
     }
 };
 
@@ -152,12 +151,6 @@ template <template <std::size_t> class Replacement, std::size_t... N>
 void install_each(const std::vector<PyObject*>& objects, std::index_sequence<N...>) {
     TORCH_CHECK(objects.size() <= sizeof...(N), "more objects than replacements for them");
     ((N < objects.size() ? Replacement<N>::install(objects[N]) : void()), ...);
-}
-
-bool takes_keywords(PyObject* function) {
-    return PyCFunction_Check(function) &&
-           (PyCFunction_GET_FLAGS(function) & (METH_VARARGS | METH_KEYWORDS)) ==
-               (METH_VARARGS | METH_KEYWORDS);
 }
 
 }  // namespace

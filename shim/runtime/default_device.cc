@@ -7,23 +7,22 @@
 #include <array>
 #include <cstddef>
 
-#include "record/recorder.h"
 #include "runtime/imports.h"
+#include "runtime/python_functions.h"
 #include "runtime/torch_symbols.h"
 
 namespace compat::shim {
 namespace {
 
 c10::DeviceType default_type = c10::kCPU;
+bool (*stays_on_host)() = nullptr;
 
 // Without an index: the type's current device.
 c10::Device target() { return {default_type, -1}; }
 
 // torch::tensors::get_default_device: asked by each call from Python that has a parameter `device`
 // and no value for it.
-c10::Device default_device() {
-    return Recorder::instance().line_is_for_the_host() ? c10::Device(c10::kCPU) : target();
-}
+c10::Device default_device() { return stays_on_host() ? c10::Device(c10::kCPU) : target(); }
 
 // Adds `device=` to a call that has none. One class for each function, because a function of a
 // method table has no state of its own.
@@ -37,8 +36,7 @@ struct OnDefault {
     }
     static PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
         // A mode of the program, as `with torch.device(…)`, comes first and then calls again.
-        if (names_device(kwargs) || at::impl::torch_function_mode_enabled() ||
-            Recorder::instance().line_is_for_the_host())
+        if (names_device(kwargs) || at::impl::torch_function_mode_enabled() || stays_on_host())
             return original(self, args, kwargs);
         PyObject* named = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
         PyObject* device = THPDevice_New(target());
@@ -49,12 +47,7 @@ struct OnDefault {
         Py_XDECREF(named);
         return result;
     }
-    static void install(PyObject* function) {
-        PyMethodDef* method = reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
-        original =
-            reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(method->ml_meth));
-        method->ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&call));
-    }
+    static void install(PyObject* function) { original = exchange_method(function, &call); }
 };
 
 template <std::size_t... N>
@@ -63,18 +56,13 @@ void install_each(const std::vector<PyObject*>& functions, std::index_sequence<N
     ((N < functions.size() ? OnDefault<N>::install(functions[N]) : void()), ...);
 }
 
-bool takes_keywords(PyObject* function) {
-    return PyCFunction_Check(function) &&
-           (PyCFunction_GET_FLAGS(function) & (METH_VARARGS | METH_KEYWORDS)) ==
-               (METH_VARARGS | METH_KEYWORDS);
-}
-
 }  // namespace
 
-bool set_default_device(c10::DeviceType type, std::vector<PyObject*> functions) {
+bool set_default_device(c10::DeviceType type, std::vector<PyObject*> functions, bool (*stays)()) {
     const std::array imports{
         Import{kTorchSymbols.default_device, reinterpret_cast<void*>(&default_device)}};
     default_type = type;
+    stays_on_host = stays;
     if (replace_imports(imports).front() == 0) return false;
     std::erase_if(functions, [](PyObject* function) { return !takes_keywords(function); });
     install_each(functions, std::make_index_sequence<12>());

@@ -13,10 +13,11 @@
 namespace compat::shim {
 
 // From here on, in every thread. `functions`: C functions of torch whose result is on their data's
-// device unless the keyword `device` names another. With the GIL held, once for each process.
-// False: no library of this torch imports torch::tensors::get_default_device, and nothing was
-// changed.
+// device unless the keyword `device` names another. `stays`: whether the calling line's tensors
+// stay on the host; called with the GIL held. Once for each process, with the GIL held. False: no
+// library of this torch imports torch::tensors::get_default_device, and nothing was changed.
 [[nodiscard]] COMPAT_EXPORT bool set_default_device(c10::DeviceType type,
-                                                    std::vector<PyObject*> functions);
+                                                    std::vector<PyObject*> functions,
+                                                    bool (*stays)());
 
 }  // namespace compat::shim

@@ -28,7 +28,8 @@ DeviceEvent event_from(const json& line) {
             .from = string_at(line, "from"),
             .to = string_at(line, "to"),
             .location = location_at(line),
-            .count = integer_at(line, "count", 1)};
+            .count = integer_at(line, "count", 1),
+            .message = string_at(line, "message")};
 }
 }  // namespace
 

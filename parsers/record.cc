@@ -49,12 +49,30 @@ std::string CaseRecord::why() const {
     return sub == subcases.end() ? reason : sub->failure->key_line();
 }
 
+namespace {
+
+// TorchScript repeats its own traceback before the error: "…\n    return x.eigh()\n ~~~ <--- HERE\n
+// RuntimeError: …".
+std::string_view without_torchscript(std::string_view message) {
+    constexpr std::string_view kBegins =
+        "The following operation failed in the TorchScript interpreter.";
+    constexpr std::string_view kHere = "<--- HERE\n";
+    if (!message.starts_with(kBegins)) return message;
+    const size_t here = message.rfind(kHere);
+    if (here == std::string_view::npos) return message;
+    const std::string_view error = message.substr(here + kHere.size());
+    return trimmed(error).empty() ? message : error;
+}
+
+}  // namespace
+
 std::string Failure::first_line() const {
+    const std::string_view said = without_torchscript(message);
     std::string_view first;
-    for (Lines lines(message); lines.next();)
+    for (Lines lines(said); lines.next();)
         if (first = trimmed(lines.line()); !first.empty()) break;
     if (first.empty()) return type;
-    if (type.empty()) return std::string(first);
+    if (type.empty() || first.starts_with(type + ": ")) return std::string(first);
     return type + ": " + std::string(first);
 }
 

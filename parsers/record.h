@@ -157,6 +157,8 @@ struct DeviceEvent {
     std::string to;     // device given: "cpu"
     Location location;  // innermost frame outside torch's package
     std::int64_t count = 0;
+    // "TypeError: Cannot convert …", of a refusal that was not raised (keep going); else empty.
+    std::string message{};
 
     friend bool operator==(const DeviceEvent&, const DeviceEvent&) = default;
 };

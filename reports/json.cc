@@ -136,6 +136,7 @@ Json run(const RunView& r) {
             {"device", r.device},
             {"simulated", or_null(r.simulated)},
             {"fallback", r.fallback},
+            {"keep_going", r.keep_going},
             {"commit", or_null(r.commit)},
             {"dirty", r.dirty},
             {"torch", or_null(r.torch)},
@@ -157,8 +158,15 @@ Json totals(const Totals& t) {
 }
 
 Json redirection(const RedirectionView& r) {
-    return {{"kind", r.kind},  {"op", r.op},     {"from", r.from},        {"to", r.to},
-            {"file", r.file},  {"line", r.line}, {"url", or_null(r.url)}, {"count", r.count},
+    return {{"kind", r.kind},
+            {"op", r.op},
+            {"from", r.from},
+            {"to", r.to},
+            {"message", or_null(r.message)},
+            {"file", r.file},
+            {"line", r.line},
+            {"url", or_null(r.url)},
+            {"count", r.count},
             {"tests", r.tests}};
 }
 

@@ -97,6 +97,14 @@ std::string unused_device(const ReportModel& model) {
     return text;
 }
 
+std::string no_verdict(const RunView& run) {
+    if (!run.keep_going) return {};
+    return fmt::format(
+        "\n**Not a verdict.** Where the device {} refuses, this run wrote it down, computed on the "
+        "CPU and went on (`--keep-going`): a test that passes here may fail on the device.\n",
+        code(device_words(run)));
+}
+
 std::string totals_words(const ReportModel& model) {
     const Totals& totals = model.totals;
     std::string head = row("modules", "tests");
@@ -286,7 +294,7 @@ class MarkdownReport : public Renderer {
         not_run_.intro = "| tests | reason |\n|---:|---|\n";
         skips_.intro = "| tests | reason | for example |\n|---:|---|---|\n";
         slowest_.intro = "| time | test |\n|---:|---|\n";
-        page_.head = headline(model) + unused_device(model);
+        page_.head = headline(model) + unused_device(model) + no_verdict(model.run);
         totals_.intro = totals_words(model);
         how_it_passed_.intro = how_it_passed(model);
         add_mismatches(model);
@@ -294,6 +302,7 @@ class MarkdownReport : public Renderer {
         add_gaps(model);
         add_load_failures(model);
         add_redirections(model);
+        add_refusals(model);
         for (const LeakedView& p : model.leaked_processes)
             page_.add(leaked_,
                       {fmt::format("- {}: process {}, {}{}\n", code(p.module), p.pid,
@@ -412,6 +421,19 @@ class MarkdownReport : public Renderer {
                                       "\n"});
     }
 
+    void add_refusals(const ReportModel& model) {
+        refusals_.intro = "| tests | calls | what the device says | where |\n|---:|---:|---|---|\n";
+        std::vector<const RedirectionView*> refusals;
+        for (const RedirectionView& r : model.redirections)
+            if (!r.message.empty()) refusals.push_back(&r);
+        std::stable_sort(refusals.begin(), refusals.end(),
+                         [](const auto* a, const auto* b) { return a->tests > b->tests; });
+        for (const RedirectionView* r : refusals)
+            page_.add(refusals_, {row(r->tests, r->count, code(r->message, kLongestCell),
+                                      linked_code(place(r->file, r->line), r->url)) +
+                                  "\n"});
+    }
+
     void add_slow(const CaseView& test) {
         const auto at = std::find_if(
             slow_tests_.begin(), slow_tests_.end(),
@@ -459,6 +481,8 @@ class MarkdownReport : public Renderer {
     // In the order of the page. The numbers rank items and details: the lowest is dropped first.
     Section& mismatches_ = page_.open("Accounting does not close", "mismatches", {.items = 100});
     Section& totals_ = page_.open("Totals");
+    Section& refusals_ =
+        page_.open("What the device refused", "refusals that were not raised", {.items = 91});
     Section& clusters_ = page_.open("Failures by cause", "causes of failures", {.items = 88});
     Section& gaps_ = page_.open("Gaps that this run met", "gaps", {.items = 86});
     Section& failing_ = page_.open("Tests that need attention", "tests that need attention",

@@ -188,6 +188,7 @@ class ModelBuilder::Impl {
         const auto marks = analysis::marks_of(record);
         const auto used_accelerator = analysis::used_accelerator(record);
         const auto redirected = first_redirections(record);
+        auto refused = refusals_not_raised(record);
         view.cases.reserve(record.cases.size());
         for (size_t i = 0; i < record.cases.size(); ++i) {
             CaseView test = case_view(record.cases[i], start, module.path);
@@ -199,6 +200,8 @@ class ModelBuilder::Impl {
                     fmt::format("{}:{}", links_.shown(at->second.file), at->second.line);
                 test.redirected_url = links_.resolve(at->second);
             }
+            if (const auto of_test = refused.find(test.id); of_test != refused.end())
+                test.refusals = std::move(of_test->second);
             if (!module.attempts.empty()) {
                 const analysis::Verdict& verdict = verdicts.tests[i];
                 test.attempts = attempt_views(module, verdict);
@@ -228,8 +231,8 @@ class ModelBuilder::Impl {
     }
 
   private:
-    using SiteKey =
-        std::tuple<std::string, std::string, std::string, std::string, std::string, int>;
+    using SiteKey = std::tuple<std::string, std::string, std::string, std::string, std::string,
+                               std::string, int>;
     struct Site {
         std::int64_t count = 0;
         std::int64_t tests = 0;
@@ -278,6 +281,7 @@ class ModelBuilder::Impl {
         view.device = info.device;
         view.simulated = info.simulated;
         view.fallback = info.fallback;
+        view.keep_going = info.keep_going;
         view.commit = info.commit;
         view.dirty = info.dirty;
         view.torch = info.torch;
@@ -426,12 +430,28 @@ class ModelBuilder::Impl {
         return lines;
     }
 
+    // By test.
+    std::unordered_map<std::string_view, std::vector<RefusalView>> refusals_not_raised(
+        const ModuleRecord& record) {
+        std::unordered_map<std::string_view, std::vector<RefusalView>> refusals;
+        for (const parsers::DeviceEvent& event : record.device_events) {
+            if (event.message.empty()) continue;
+            RefusalView& refusal = refusals[event.test].emplace_back();
+            refusal.message = event.message;
+            if (event.location.file.empty()) continue;
+            refusal.place =
+                fmt::format("{}:{}", links_.shown(event.location.file), event.location.line);
+            if (links_.in_suite(event.location.file)) refusal.url = links_.resolve(event.location);
+        }
+        return refusals;
+    }
+
     // A test belongs to one module, so modules can be counted one at a time.
     void collect_sites(const ModuleRecord& record) {
         std::set<std::pair<const Site*, std::string_view>> seen;
         for (const parsers::DeviceEvent& event : record.device_events) {
-            Site& site = sites_[{event.kind, event.op, event.from, event.to, event.location.file,
-                                 event.location.line}];
+            Site& site = sites_[{event.kind, event.op, event.from, event.to, event.message,
+                                 event.location.file, event.location.line}];
             site.count += event.count;
             if (!event.test.empty()) site.tests += seen.emplace(&site, event.test).second;
         }
@@ -468,7 +488,8 @@ class ModelBuilder::Impl {
     void add_redirections() {
         for (const auto& [key, site] : sites_) {
             RedirectionView& view = model_.redirections.emplace_back();
-            std::tie(view.kind, view.op, view.from, view.to, view.file, view.line) = key;
+            std::tie(view.kind, view.op, view.from, view.to, view.message, view.file, view.line) =
+                key;
             if (links_.in_suite(view.file)) {
                 links_.count({view.file, view.line});
                 view.url = links_.resolve({view.file, view.line});

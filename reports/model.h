@@ -75,6 +75,12 @@ struct Reproduce {
 };
 
 // A test with its verdict: the state of its last attempt.
+// What a simulated device refused in a run that keeps going.
+struct RefusalView {
+    std::string message;     // class and text, "TypeError: Cannot convert …"
+    std::string place, url;  // "file:line" that called; may be empty
+};
+
 struct CaseView {
     std::string id;
     parsers::State state = parsers::State::not_run;
@@ -90,6 +96,7 @@ struct CaseView {
     bool used_accelerator = false;   // in any state (analysis::used_accelerator)
     // "file:line" of its first request that got another device; only if needs_attention(state).
     std::string redirected_at, redirected_url;
+    std::vector<RefusalView> refusals;  // one for each message and place
     std::string log;  // of the attempt that decided; empty unless it needs attention
     std::string log_url;
     std::vector<AttemptView> attempts;  // only if there were several
@@ -151,7 +158,8 @@ struct RedirectionView {
     std::string op;
     std::string from;
     std::string to;
-    std::string file;  // as FrameView::file
+    std::string message;  // of a refusal that was not raised; else empty
+    std::string file;     // as FrameView::file
     int line = 0;
     std::string url;
     std::int64_t count = 0;
@@ -203,6 +211,7 @@ struct RunView {
     std::string device;
     std::optional<std::string> simulated;
     bool fallback = true;
+    bool keep_going = false;  // refusals were written down and not raised: no verdict
     std::string commit;
     bool dirty = false;
     std::string torch;

@@ -38,6 +38,7 @@ void fields_of_run(Info& info, Field field) {
     field("device", info.device);
     field("simulated", info.simulated);
     field("fallback", info.fallback);
+    field("keep_going", info.keep_going);
     field("commit", info.commit);
     field("dirty", info.dirty);
     field("remote", info.remote);
@@ -152,7 +153,10 @@ void apply_line(const Json& line, RunRecord& into) {
     WallTime time;
     JsonReader{line}("time_ms", time);
     if (event == "run") {
-        fields_of_run(into.info, JsonReader{line});
+        // As in job_of: what older runners did not know of a run.
+        fields_of_run(into.info, [&](const char* key, auto& value) {
+            if (line.contains(key)) JsonReader{line}(key, value);
+        });
         into.begun = time;
     } else if (event == "planned") {
         for (const Json& path : line.at("modules")) add_module(path.get<std::string>(), into);

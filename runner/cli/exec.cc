@@ -104,6 +104,7 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     child.simulate = settings->simulated();
     child.device_memory = settings->text(Setting::device_memory);
     child.default_device = settings->on(Setting::default_device);
+    child.keep_going = settings->on(Setting::keep_going);
     child.fallback = settings->on(Setting::fallback);
     child.threads = 0;  // the program decides how many processes share the cores
     child.inherited = run::inherited_environment();
@@ -167,17 +168,18 @@ Expected<fs::path> open_record(const std::string& name) {
 // Sums the events of each place while it reads: memory grows with the places, not with the file.
 parsers::DevicesResult read_record(const fs::path& record) {
     if (record.empty()) return {};
-    using Place = std::tuple<std::string, std::string, std::string, std::string, std::string, int>;
+    using Place = std::tuple<std::string, std::string, std::string, std::string, std::string,
+                             std::string, int>;
     std::map<Place, std::int64_t> counts;
     auto result = parsers::parse_devices(
         archive::lines_of(record, std::numeric_limits<std::uint64_t>::max()),
         [&](const parsers::DeviceEvent& event) {
-            counts[{event.kind, event.op, event.from, event.to, event.location.file,
+            counts[{event.kind, event.op, event.from, event.to, event.message, event.location.file,
                     event.location.line}] += event.count;
         });
     for (const auto& [place, count] : counts) {
-        const auto& [kind, op, from, to, file, line] = place;
-        result.events.push_back({"", kind, op, from, to, {file, line}, count});
+        const auto& [kind, op, from, to, message, file, line] = place;
+        result.events.push_back({"", kind, op, from, to, {file, line}, count, message});
     }
     return result;
 }
@@ -297,7 +299,8 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
 Command exec_command() {
     return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
-             Setting::default_device, Setting::device_memory, Setting::fallback, Setting::python},
+             Setting::default_device, Setting::device_memory, Setting::keep_going,
+             Setting::fallback, Setting::python},
             "Put the runner's options before the program. The exit status is the program's.\n"
             "Examples:\n"
             "  runner exec -- python train.py --epochs 1\n"

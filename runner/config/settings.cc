@@ -133,6 +133,10 @@ Expected<void> Settings::settle_redirection() {
                 "leave the policy out", policy.origin);
         policy.text = "none";
     }
+    const Value& keep_going = values_.at(Setting::keep_going);
+    if (keep_going.text == "on" && simulated().empty())
+        return fail(ErrorKind::usage, "only a simulated device can keep going where it refuses",
+                    "add --simulate mps or --simulate cuda", keep_going.origin);
     if (policy.text == "none" && simulated().empty())
         return fail(ErrorKind::usage, "without a simulated device there is nothing but redirection",
                     "use --shim off to run without it", policy.origin);

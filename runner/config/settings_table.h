@@ -26,6 +26,7 @@ enum class Setting {
     masquerade,
     simulate,
     default_device,
+    keep_going,
     device_memory,
     fallback,
     python,
@@ -69,7 +70,7 @@ inline constexpr int kMostJobs = 4096;
 inline constexpr int kMostRetries = 10;  // as suite.schema.json
 
 // clang-format off
-inline constexpr std::array<SettingRow, 23> kSettings{{
+inline constexpr std::array<SettingRow, 24> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -106,6 +107,9 @@ inline constexpr std::array<SettingRow, 23> kSettings{{
     {Setting::default_device, "default device", Type::on_off, "on|off", 0, 0, "off", "",
      "--default-device", "COMPAT_DEFAULT_DEVICE", "device.default_device", "default_device",
      "make tensors for which the code names no device on the accelerator"},
+    {Setting::keep_going, "keep going", Type::on_off, "on|off", 0, 0, "off", "",
+     "--keep-going", "COMPAT_KEEP_GOING", "", "keep_going",
+     "where the simulated device refuses, write it down, compute on the CPU and go on"},
     {Setting::device_memory, "device memory", Type::size, "", 0, 0, "",
      "a share of what the host can spare",
      "--device-memory", "COMPAT_DEVICE_MEMORY", "", "device_memory",

@@ -88,6 +88,14 @@ std::string accounting_words(const reports::ReportModel& model) {
                        counted(model.modules_without_result, "module"));
 }
 
+// Of a run that keeps going.
+std::int64_t refusals_of(const reports::ReportModel& model) {
+    std::int64_t count = 0;
+    for (const auto& site : model.redirections)
+        if (!site.message.empty()) count += site.count;
+    return count;
+}
+
 }  // namespace
 
 void print_closing(const reports::ReportModel& model, const fs::path& report) {
@@ -122,6 +130,13 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
         for (const auto& way : reports::kWaysToUseTheDevice)
             print("    {:<27} {}\n", way.option, way.words);
         print("\n");
+    }
+    if (model.run.keep_going) {
+        const auto places = std::count_if(model.redirections.begin(), model.redirections.end(),
+                                          [](const auto& site) { return !site.message.empty(); });
+        print("no verdict: {} at {}, each computed on the CPU; {}\n",
+              counted(refusals_of(model), "refusal"), counted(places, "place"),
+              "a test that passes here may fail on the device");
     }
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));

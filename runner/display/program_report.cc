@@ -35,13 +35,15 @@ struct Section {
     std::string_view noun, nouns;
     std::string_view did;  // "24 requests redirected at 5 places"
     std::vector<std::string_view> kinds;
-    bool devices;  // whether its events have a requested and an actual device
+    bool devices = false;     // whether its events have a requested and an actual device
+    bool not_raised = false;  // of the refusals, those that were not raised
 };
-const std::array<Section, 4> kSections{{
+const std::array<Section, 5> kSections{{
     {"request", "requests", "redirected", {"redirect", "fold", "override"}, true},
-    {"call", "calls", "fell back to the CPU", {"fallback"}, false},
-    {"call", "calls", "refused", {"refusal"}, false},
-    {"call", "calls", "answered without effect", {"stub"}, false},
+    {"call", "calls", "fell back to the CPU", {"fallback"}},
+    {"call", "calls", "refused", {"refusal"}},
+    {"call", "calls", "refused, and computed on the CPU (--keep-going)", {"refusal"}, false, true},
+    {"call", "calls", "answered without effect", {"stub"}},
 }};
 
 std::string shown_file(const std::string& file, const fs::path& cwd) {
@@ -54,7 +56,17 @@ std::string place(const parsers::Location& location, const fs::path& cwd) {
     return fmt::format("{}:{}", shown_file(location.file, cwd), location.line);
 }
 
+// Its first line, as far as it says what is refused.
+std::string shortened(std::string_view message) {
+    constexpr size_t kLongest = 120;
+    message = message.substr(0, message.find('\n'));
+    if (message.size() <= kLongest) return std::string(message);
+    return std::string(message.substr(0, message.rfind(' ', kLongest))) + " …";
+}
+
 Words cells_of(const Section& section, const parsers::DeviceEvent& event, const fs::path& cwd) {
+    if (section.not_raised)
+        return {printable(place(event.location, cwd)), shortened(printable(event.message))};
     if (!section.devices) return {printable(event.op), printable(place(event.location, cwd))};
     return {printable(event.kind), printable(event.op),
             printable(fmt::format("{} -> {}", event.from, event.to)),
@@ -67,7 +79,8 @@ std::vector<Site> sites_of(const Section& section, std::span<const parsers::Devi
     std::map<Words, std::int64_t> counts;
     for (const auto& event : events)
         if (std::find(section.kinds.begin(), section.kinds.end(), event.kind) !=
-            section.kinds.end())
+                section.kinds.end() &&
+            section.not_raised == !event.message.empty())
             counts[cells_of(section, event, cwd)] += event.count;
     std::vector<Site> sites;
     for (const auto& [cells, count] : counts) sites.push_back({cells, count});

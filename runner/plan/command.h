@@ -28,6 +28,7 @@ struct ChildSettings {
     std::string device_memory;    // of each simulated device, "8G"; empty: a share of the host's
     int processes = 1;            // that run at once and share the host's memory
     bool default_device = false;  // tensors without a device are made on the accelerator
+    bool keep_going = false;      // refusals of the simulated device are written down, not raised
     bool fallback = true;
     int threads = 1;           // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
     std::string keyword;       // -k EXPR; empty: none

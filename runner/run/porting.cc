@@ -1,14 +1,15 @@
-#include "reports/porting.h"
+#include "reports/porting/porting.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "reports/gaps.h"
 #include "reports/links.h"
 #include "reports/markdown.h"
-#include "reports/porting_pages.h"
+#include "reports/porting/pages.h"
 #include "runner/archive/results.h"
 #include "runner/archive/shards.h"
 #include "runner/base/files.h"
@@ -84,7 +85,14 @@ Expected<config::Invocation> prepared(const PortingRequest& request,
 
 struct Columns {
     PerColumn<ColumnRun> runs;
-    std::optional<Error> error;  // after which no further column ran
+    std::vector<std::string> kept_going{};  // ids of runs
+    std::optional<Error> error;             // after which no further column ran
+
+    [[nodiscard]] bool is_whole() const {
+        return std::all_of(runs.begin(), runs.end(), [](const ColumnRun& run) {
+            return !run.id.empty() && run.why_missing.empty();
+        });
+    }
 };
 
 Columns run_columns(const PortingRequest& request, const config::Invocation& invocation) {
@@ -113,6 +121,25 @@ Columns run_columns(const PortingRequest& request, const config::Invocation& inv
     return columns;
 }
 
+std::string link_to_report(const fs::path& folder, const fs::path& out) {
+    const fs::path report = (folder / "report.md").lexically_normal();
+    return reports::percent_encoded(report.lexically_relative(out).string());
+}
+
+Expected<void> read_keep_going(const store::Store& store, const fs::path& results,
+                               const fs::path& out, const std::string& id,
+                               reports::PortingBuilder& builder) {
+    const auto run = store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path folder = results / run->info.folder;
+    reports::ModelBuilder model(*run, {folder, out});
+    builder.begin_keep_going(model.run(), link_to_report(folder, out));
+    return store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+        builder.add_keep_going(model.view(std::move(module)));
+        return {};
+    });
+}
+
 // Holds one stored module at a time.
 Expected<void> read_column(const store::Store& store, const fs::path& results, const fs::path& out,
                            Column column, const std::string& id, reports::PortingBuilder& builder) {
@@ -133,8 +160,7 @@ Expected<void> read_column(const store::Store& store, const fs::path& results, c
     whole.gaps = std::move(*gaps);
     const auto hits = store::GapLog(store).hits(id);
     if (!hits) return tl::unexpected(hits.error());
-    const fs::path report = (folder / "report.md").lexically_normal();
-    builder.end(whole, *hits, reports::percent_encoded(report.lexically_relative(out).string()));
+    builder.end(whole, *hits, link_to_report(folder, out));
     return {};
 }
 
@@ -193,9 +219,8 @@ void print_table(const PortingView& view, const fs::path& page) {
         print("not alike, {}\n", printable(reports::input_difference_words(input)));
     print("{}\n", reports::verdict_words(view));
     if (!view.causes.empty() && is_to_fix(view.causes.front()))
-        print("first: {} ({}; unblocks {} at most)\n", printable(view.causes.front().title),
-              judgement_words(view.causes.front()),
-              counted(view.causes.front().unblocked_tests, "test"));
+        print("first: {} ({}; unblocks {})\n", printable(view.causes.front().title),
+              judgement_words(view.causes.front()), reports::unblocked_words(view.causes.front()));
     print("page: {}\n", page.string());
 }
 
@@ -219,10 +244,15 @@ ExitCode code_of(const PortingView& view) {
     return worst(codes);
 }
 
-Expected<ExitCode> compare(const PerColumn<ColumnRun>& runs, const store::Store& store,
-                           const fs::path& results, const std::string& folder) {
+struct Comparison {
+    PortingView view;
+    fs::path out;
+};
+
+Expected<Comparison> compared(const Columns& columns, const store::Store& store,
+                              const fs::path& results, const std::string& folder) {
     std::string suite, series;
-    for (const ColumnRun& column : runs) {
+    for (const ColumnRun& column : columns.runs) {
         if (column.id.empty()) continue;
         const auto run = store.load_run(column.id);
         if (!run) return tl::unexpected(run.error());
@@ -233,30 +263,87 @@ Expected<ExitCode> compare(const PerColumn<ColumnRun>& runs, const store::Store&
     const fs::path out = folder.empty() ? results / "porting" / id : fs::absolute(folder);
     reports::PortingBuilder builder(id, suite);
     for (const ColumnRow& row : kColumns) {
-        const ColumnRun& column = runs[static_cast<size_t>(row.column)];
+        const ColumnRun& column = columns.runs[static_cast<size_t>(row.column)];
         if (!column.why_missing.empty()) builder.note_missing(row.column, column.why_missing);
         if (column.id.empty()) continue;
         if (auto read = read_column(store, results, out, row.column, column.id, builder); !read)
             return tl::unexpected(read.error());
     }
-    const PortingView view = builder.finish();
+    for (const std::string& kept : columns.kept_going)
+        if (auto read = read_keep_going(store, results, out, kept, builder); !read)
+            return tl::unexpected(read.error());
+    return Comparison{builder.finish(), out};
+}
+
+Expected<ExitCode> show(const Expected<Comparison>& comparison) {
+    if (!comparison) return tl::unexpected(comparison.error());
+    const auto& [view, out] = *comparison;
     return write_pages(view, out).map([&] {
         print_table(view, out / reports::kPortingPage);
         return code_of(view);
     });
 }
 
+// The tests that break on the device for a reason that the person who ports can mend.
+std::vector<std::string> broken_tests(const PortingView& view, std::string_view simulated) {
+    std::set<std::string> ids;
+    for (const reports::PortedTest& test : view.tests)
+        for (const reports::Difference& difference : test.differences) {
+            const ColumnRow& column = reports::row_of(difference.column);
+            if (!test.pseudo && !difference.id.empty() && column.simulated == simulated &&
+                column.column != Column::cuda_on_mps && is_to_fix(view.causes[difference.cause]))
+                ids.insert(difference.id);
+        }
+    return {ids.begin(), ids.end()};
+}
+
+// Runs the broken tests again where the device refuses nothing, to see what is behind.
+Expected<void> run_keep_going(const PortingRequest& request, const config::Invocation& invocation,
+                              const PortingView& view, Columns& columns) {
+    for (const std::string_view simulated : {"cuda", "mps"}) {
+        const ColumnRow& column =
+            reports::row_of(simulated == "cuda" ? Column::cuda : Column::mps_strict);
+        RunRequest own = request_of(request.run);
+        own.targets = broken_tests(view, simulated);
+        if (own.targets.empty()) continue;
+        own.keyword.clear();
+        own.options_checked = true;
+        if (request.run.verbosity >= 0)
+            print("\n{} simulated, {} again: what is behind the first refusal\n", simulated,
+                  counted(static_cast<std::int64_t>(own.targets.size()), "broken test"));
+        config::Invocation flags = invocation_of(invocation, column);
+        flags.flags[Setting::keep_going] = "on";
+        flags.flags[Setting::retries] = "0";
+        const auto result = run_once(own, flags);
+        if (!result) return tl::unexpected(result.error());
+        if (!result->id.empty()) columns.kept_going.push_back(result->id);
+        if (result->code == ExitCode::interrupted) break;
+    }
+    return {};
+}
+
 // The named runs by column.
-Expected<PerColumn<ColumnRun>> find_runs(const store::Store& store, const fs::path& results,
-                                         const std::vector<std::string>& names) {
-    PerColumn<ColumnRun> runs;
-    for (ColumnRun& column : runs) column.why_missing = "not among the runs that are compared";
+Expected<Columns> find_runs(const store::Store& store, const fs::path& results,
+                            const std::vector<std::string>& names) {
+    Columns columns;
+    for (ColumnRun& column : columns.runs)
+        column.why_missing = "not among the runs that are compared";
     std::string suite;
     for (const std::string& name : names) {
         const auto id = archive::find_run(store, results, name);
         if (!id) return tl::unexpected(id.error());
         const auto run = store.load_run(*id);
         if (!run) return tl::unexpected(run.error());
+        const auto unfit = [&] {
+            return fail(ErrorKind::usage, fmt::format("{} does not fit the other runs", *id),
+                        "name one run of each kind, all of one suite");
+        };
+        if (!suite.empty() && suite != run->info.suite) return unfit();
+        suite = run->info.suite;
+        if (run->info.keep_going) {
+            columns.kept_going.push_back(*id);
+            continue;
+        }
         const auto column = reports::column_of(reports::ModelBuilder(*run, {}).run());
         if (!column)
             return fail(
@@ -264,14 +351,11 @@ Expected<PerColumn<ColumnRun>> find_runs(const store::Store& store, const fs::pa
                 "plain CPU has --shim off, the others --simulate cuda, --simulate mps "
                 "--policy none with fallback on and off, and --simulate mps --policy missing "
                 "--fallback off");
-        ColumnRun& place = runs[static_cast<size_t>(*column)];
-        if (!place.id.empty() || (!suite.empty() && suite != run->info.suite))
-            return fail(ErrorKind::usage, fmt::format("{} does not fit the other runs", *id),
-                        "name one run of each kind, all of one suite");
-        suite = run->info.suite;
+        ColumnRun& place = columns.runs[static_cast<size_t>(*column)];
+        if (!place.id.empty()) return unfit();
         place = {*id, {}};
     }
-    return runs;
+    return columns;
 }
 
 }  // namespace
@@ -283,21 +367,27 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
         const auto store =
             store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
         if (!store) return tl::unexpected(store.error());
-        return find_runs(*store, *results, request.runs)
-            .and_then([&](const PerColumn<ColumnRun>& runs) {
-                return compare(runs, *store, *results, request.out);
-            });
+        return find_runs(*store, *results, request.runs).and_then([&](const Columns& runs) {
+            return show(compared(runs, *store, *results, request.out));
+        });
     }
     const auto ready = prepared(request, invocation);
     if (!ready) return tl::unexpected(ready.error());
-    const Columns columns = run_columns(request, *ready);
+    Columns columns = run_columns(request, *ready);
     if (columns.error && columns.runs.front().id.empty()) return tl::unexpected(*columns.error);
     const auto results = config::results_folder(invocation_of(*ready, row_of(Column::mps)))
                              .and_then(archive::existing_results);
     if (!results) return tl::unexpected(results.error());
     const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());
-    const auto code = compare(columns.runs, *store, *results, request.out);
+    auto comparison = compared(columns, *store, *results, request.out);
+    if (comparison && columns.is_whole()) {
+        if (auto ran = run_keep_going(request, *ready, comparison->view, columns); !ran)
+            columns.error = ran.error();
+        if (!columns.kept_going.empty())
+            comparison = compared(columns, *store, *results, request.out);
+    }
+    const auto code = show(comparison);
     if (columns.error) return tl::unexpected(*columns.error);
     return code;
 }

@@ -97,6 +97,7 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
     child.device_memory = ready.settings.text(Setting::device_memory);
     child.processes = ready.settings.jobs();
     child.default_device = ready.settings.on(Setting::default_device);
+    child.keep_going = ready.settings.on(Setting::keep_going);
     child.fallback = ready.settings.on(Setting::fallback);
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();

@@ -67,6 +67,12 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
     return words;
 }
 
+// Runs that keep going are not compared with others, whose failures they do not have.
+std::string series_of(const Ready& ready) {
+    const std::string& name = ready.settings.text(Setting::name);
+    return ready.child.keep_going ? name + "-keep-going" : name;
+}
+
 store::RunInfo run_info(const RunRequest& request, const config::Invocation& invocation,
                         const Ready& ready, const archive::RunFolder& run) {
     const auto& prepared = ready.prepared;
@@ -74,7 +80,7 @@ store::RunInfo run_info(const RunRequest& request, const config::Invocation& inv
     store::RunInfo info;
     info.id = run.id;
     info.suite = ready.suite.name;
-    info.series = ready.settings.text(Setting::name);
+    info.series = series_of(ready);
     info.started = run.started;
     info.framework = name_of(ready.suite.framework);
     info.shim = !prepared.shim_library.empty();
@@ -83,6 +89,7 @@ store::RunInfo run_info(const RunRequest& request, const config::Invocation& inv
     info.device = prepared.accelerator;
     if (!ready.child.simulate.empty()) info.simulated = ready.child.simulate;
     info.fallback = ready.child.fallback;
+    info.keep_going = ready.child.keep_going;
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;
     info.remote = prepared.source.remote;
@@ -217,7 +224,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
             return tl::unexpected(accepted.error());
 
     run.started = clock.wall();
-    run.id = make_run_id(ready->settings.text(Setting::name), run.started, std::random_device{}());
+    run.id = make_run_id(series_of(*ready), run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
     execution.plan = {ready->suite.name,
                       ready->child.root.string(),

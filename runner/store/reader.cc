@@ -40,7 +40,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
             SELECT run.name, suite.name, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of
+                folder_format, shard, plan, repeat_of, keep_going
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -73,6 +73,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.folder_format = static_cast<int>(row.integer(23));
     info.shard = row.text(24);
     info.plan = row.text(25);
+    info.keep_going = row.flag(27);
     info.repeat_of = row.text(26);
     return info;
 }
@@ -213,7 +214,7 @@ class ModuleReader {
             WHERE attempt = ?
             ORDER BY failure.id)sql")),
           device_events_(database.prepare(R"sql(
-            SELECT case_id, site.kind, op, asked, given, file, line, count
+            SELECT case_id, site.kind, op, asked, given, file, line, count, message
             FROM device_event
             JOIN site ON site.id = device_event.site
             LEFT JOIN test ON test.id = device_event.test
@@ -306,7 +307,8 @@ class ModuleReader {
                                           row.text(3),
                                           row.text(4),
                                           {row.text(5), static_cast<int>(row.integer(6))},
-                                          row.integer(7)});
+                                          row.integer(7),
+                                          row.text(8)});
         });
         each(kernels_, attempt, [&](const Statement& row) {
             into.kernels.push_back({row.text(0), row.text(1), row.integer(2)});

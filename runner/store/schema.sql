@@ -51,7 +51,8 @@ CREATE TABLE run (
     xpassed INTEGER NOT NULL DEFAULT 0,
     crashed INTEGER NOT NULL DEFAULT 0,
     timed_out INTEGER NOT NULL DEFAULT 0,
-    not_run INTEGER NOT NULL DEFAULT 0);
+    not_run INTEGER NOT NULL DEFAULT 0,
+    keep_going INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 
@@ -178,8 +179,8 @@ CREATE TABLE device_event (
     attempt  INTEGER NOT NULL REFERENCES attempt ON DELETE CASCADE,
     test     INTEGER REFERENCES test,            -- null: outside any test
     site     INTEGER NOT NULL REFERENCES site,
-    count    INTEGER NOT NULL
-);
+    count    INTEGER NOT NULL,
+    message TEXT NOT NULL DEFAULT '');
 CREATE INDEX device_event_by_attempt ON device_event (attempt);
 
 CREATE TABLE kernel_count (                      -- what a test ran on which device

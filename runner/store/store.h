@@ -41,6 +41,7 @@ struct RunInfo {
     std::string device;                    // the accelerator in use, "cpu" where there is none
     std::optional<std::string> simulated;  // "mps", "cuda"
     bool fallback = true;
+    bool keep_going = false;  // what the simulated device refuses is written down and not raised
     std::string commit;      // of the suite's source; empty: not from git
     bool dirty = false;      // the source differs from `commit`
     std::string remote;      // git remote of the suite's source; empty: none

@@ -226,11 +226,12 @@ class JobWriter {
 
     void add_device_events(const parsers::ModuleRecord& record) {
         Statement event_row = database_.prepare(
-            "INSERT INTO device_event (attempt, test, site, count) VALUES (?, ?, ?, ?)");
+            "INSERT INTO device_event (attempt, test, site, count, message) "
+            "VALUES (?, ?, ?, ?, ?)");
         for (const parsers::DeviceEvent& event : record.device_events) {
             const auto site = sites_.id(event.location.file, event.location.line, event.op,
                                         event.kind, event.from, event.to);
-            event_row.bind_all(attempt_, test_id(event.test), site, event.count);
+            event_row.bind_all(attempt_, test_id(event.test), site, event.count, event.message);
             event_row.run();
         }
         Statement kernel_row = database_.prepare(
@@ -323,15 +324,15 @@ void write_run(Database& database, const RunInfo& info) {
             INSERT INTO run (name, suite, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of)
+                folder_format, shard, plan, repeat_of, keep_going)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?, ?))sql");
+                ?, ?, ?, ?, ?))sql");
     add.bind_all(info.id, suite, info.series, ms(info.started), info.framework, info.shim,
                  info.policy, info.masquerade, info.device, info.simulated, info.fallback,
                  info.commit, info.dirty, info.remote, info.torch, info.root, info.links_base,
                  info.python, to_column(env), to_column(info.argv), to_column(info.rerun_argv),
                  info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
-                 info.repeat_of);
+                 info.repeat_of, info.keep_going);
     add.run();
 }
 

@@ -36,9 +36,13 @@ Enum named(const std::array<std::string_view, N>& names, std::string_view name) 
     throw py::value_error("unknown word: " + std::string(name));
 }
 
-void note(const std::string& kind, const std::string& symbol) {
+void note(const std::string& kind, const std::string& symbol, const std::string& message) {
     auto& recorder = Recorder::instance();
-    recorder.note({recorder.op_id(symbol), named<EventKind>(kEventKinds, kind), {}, {}});
+    recorder.note({recorder.op_id(symbol),
+                   named<EventKind>(kEventKinds, kind),
+                   {},
+                   {},
+                   message.empty() ? kNoName : recorder.op_id(message)});
 }
 
 using Callers = std::vector<std::pair<std::string, std::string>>;
@@ -66,14 +70,15 @@ void bind_record(py::module_& module) {
         "set_passing_on",
         [](const Callers& callers) { Recorder::instance().set_passing_on(callers_of(callers)); },
         py::arg("callers"));
-    module.def("note", &note, py::arg("kind"), py::arg("symbol"));
+    module.def("note", &note, py::arg("kind"), py::arg("symbol"), py::arg("message") = "");
 
-    // (kind, op, from, to, file, line, count); an empty string means none.
+    // An empty string means none.
     py::class_<SiteRow>(module, "SiteRow")
         .def_readonly("kind", &SiteRow::kind)
         .def_readonly("op", &SiteRow::op)
         .def_readonly("from_", &SiteRow::from)
         .def_readonly("to", &SiteRow::to)
+        .def_readonly("message", &SiteRow::message)
         .def_readonly("file", &SiteRow::file)
         .def_readonly("line", &SiteRow::line)
         .def_readonly("count", &SiteRow::count);

@@ -74,8 +74,9 @@ std::size_t packed(const std::optional<c10::Device>& device) {
 
 std::size_t Recorder::SiteKeyHash::operator()(const SiteKey& key) const noexcept {
     std::size_t hash = static_cast<std::size_t>(key.last_instruction);
-    for (const std::size_t part : {std::size_t{key.event.op}, std::size_t(key.event.kind),
-                                   packed(key.event.from), packed(key.event.to)})
+    for (const std::size_t part :
+         {std::size_t{key.event.op}, std::size_t(key.event.kind), packed(key.event.from),
+          packed(key.event.to), std::size_t{key.event.message}})
         hash = hash * 1'000'003 + part;
     return hash;
 }
@@ -244,7 +245,9 @@ void Recorder::settle(CodeSites& code, Rows& into) {
 }
 
 Recorder::RowKey Recorder::row_key(const Event& event, const std::string& file, int line) {
-    return {file, line, event.op, event.kind, device_name(event.from), device_name(event.to)};
+    return {
+        file,         line, event.op, event.kind, device_name(event.from), device_name(event.to),
+        event.message};
 }
 
 std::vector<SiteRow> Recorder::rows() {
@@ -296,8 +299,9 @@ std::vector<SiteRow> Recorder::listed(const Rows& rows) const {
     std::vector<SiteRow> result;
     result.reserve(rows.size());
     for (const auto& [key, count] : rows) {
-        const auto& [file, line, op, kind, from, to] = key;
-        result.push_back({std::string(name_of(kind)), op_names_[op], from, to, file, line, count});
+        const auto& [file, line, op, kind, from, to, message] = key;
+        result.push_back({std::string(name_of(kind)), op_names_[op], from, to,
+                          message == kNoName ? "" : op_names_[message], file, line, count});
     }
     return result;
 }

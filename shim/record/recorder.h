@@ -11,6 +11,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -35,21 +36,24 @@ inline constexpr std::array<std::string_view, 6> kEventKinds{"redirect", "fold",
 
 enum class LogLevel { debug, info, warning, error };
 
-// Index into the names of ops and symbols, from Recorder::op_id.
+// Index into the names of ops and symbols, and texts of refusals, from Recorder::op_id.
 using OpId = std::uint32_t;
+
+inline constexpr OpId kNoName = std::numeric_limits<OpId>::max();
 
 struct Event {
     OpId op = 0;
     EventKind kind = EventKind::redirect;
     std::optional<c10::Device> from;
     std::optional<c10::Device> to;
+    OpId message = kNoName;  // of a refusal that was not raised
 
     friend bool operator==(const Event&, const Event&) = default;
 };
 
 // One line of the record; `file` is empty if no Python line called.
 struct SiteRow {
-    std::string kind, op, from, to, file;
+    std::string kind, op, from, to, message, file;
     int line = 0;
     std::uint64_t count = 0;
 };
@@ -126,7 +130,7 @@ class COMPAT_EXPORT Recorder {
         std::string file;
         std::unordered_map<SiteKey, Site, SiteKeyHash> sites;
     };
-    using RowKey = std::tuple<std::string, int, OpId, EventKind, std::string, std::string>;
+    using RowKey = std::tuple<std::string, int, OpId, EventKind, std::string, std::string, OpId>;
     using Rows = std::map<RowKey, std::uint64_t>;
 
     Recorder() = default;

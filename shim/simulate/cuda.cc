@@ -1,13 +1,16 @@
 // The simulated CUDA devices.
 #include <c10/util/Exception.h>
+#include <torch/library.h>
 
 #include <cstdlib>
 
 #include "runtime/hooks.h"
 #include "simulate/accelerator.h"
 #include "simulate/generator.h"
+#include "simulate/kernel.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"
+#include "simulate/note.h"
 #include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
@@ -76,7 +79,12 @@ class Cuda final : public Accelerator {
         add_cuda_kernels(dense);
         add_int4_kernels(dense);
     }
-    void add_fallback() const override { add_collectives(); }
+    void add_fallback() const override {
+        add_collectives();
+        if (!keeps_going()) return;  // the dispatcher has an error of its own
+        auto* any = new torch::Library(torch::Library::IMPL, "_", keys().dense, __FILE__, __LINE__);
+        any->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_call>());
+    }
     void install_hooks() const override {
         replace_hooks<SimulatedHooks>(at::detail::getCUDAHooks());
         install_pinned(c10::kCUDA);

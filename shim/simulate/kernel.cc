@@ -22,6 +22,7 @@
 #include "simulate/generator.h"
 #include "simulate/kernels/zero_division.h"
 #include "simulate/memory.h"
+#include "simulate/note.h"
 #include "simulate/tensors_of.h"
 
 namespace compat::shim::simulate {
@@ -321,14 +322,6 @@ void put(const c10::OperatorName& name, c10::DispatchKey key, c10::KernelFunctio
         name, key, std::move(kernel), std::nullopt, nullptr, "compat_shim simulate"));
 }
 
-// The beginning of the dispatcher's text for an op without a kernel.
-void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack*) {
-    TORCH_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.operator_name(),
-                                "' with arguments from the '",
-                                c10::toString(accelerator().keys().dense),
-                                "' backend. The simulated device has no kernel for it.");
-}
-
 }  // namespace
 
 Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
@@ -343,7 +336,7 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     count_kernel();
     Call call(op, *stack, arguments_);
     rules_.check(op, call.values());
-    call.check(row_);
+    go_on_past(op, [&] { call.check(row_); });
     call.choose_results_device();
     call.to_cpu(&rules_);
     call.run(seeded_, row_.key == accelerator().keys().dense, divides_);
@@ -383,6 +376,17 @@ void withdraw_other_kernels(std::span<const Operator> operators, const Accelerat
             if (op->hasKernelForDispatchKey(key) && !ours.contains({name, key}))
                 put(name, key, c10::KernelFunction::makeFromBoxedFunction<&refuse_call>());
     }
+}
+
+// The beginning of the dispatcher's text for an op without a kernel.
+void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    go_on_past(op, [&] {
+        TORCH_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.operator_name(),
+                                    "' with arguments from the '",
+                                    c10::toString(accelerator().keys().dense),
+                                    "' backend. The simulated device has no kernel for it.");
+    });
+    run_on_cpu(op, stack);
 }
 
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

@@ -43,6 +43,9 @@ void register_operators(std::span<const Operator> operators);
 // and are not in the table raise NotImplementedError. Such a kernel would run on host memory.
 void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys);
 
+// Raises NotImplementedError; computes on the CPU in a process that keeps going.
+void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
 // Names of torch.distributed's ops; none where this torch has no such package.
 [[nodiscard]] std::vector<c10::OperatorName> collectives();
 

@@ -16,6 +16,7 @@
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
 #include "simulate/mps.h"
+#include "simulate/note.h"
 
 namespace py = pybind11;
 
@@ -56,6 +57,7 @@ PYBIND11_MODULE(_compat_simulate, module) {
         py::arg("memory"));
     module.def(
         "simulate_cuda", [](int devices) { install(cuda(), devices); }, py::arg("devices"));
+    module.def("keep_going", &keep_going);
     module.def("simulated", []() -> py::object {
         if (!installed()) return py::none();
         return py::str(c10::DeviceTypeName(installed()->type(), true));

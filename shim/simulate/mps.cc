@@ -58,8 +58,7 @@ bool is_mapped(c10::ScalarType dtype) noexcept {
 
 // Counted under the dtype's name as in the refusal.
 void refuse_double() {
-    note(EventKind::refusal, "float64");
-    TORCH_CHECK_TYPE(false, kNoDouble);
+    simulate::refuse("float64", [] { TORCH_CHECK_TYPE(false, kNoDouble); });
 }
 
 MpsAnswers answers;
@@ -72,8 +71,7 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     run_on_cpu(op, stack);
 }
 
-void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
-    note(EventKind::refusal, op);
+void throw_not_implemented(const c10::OperatorHandle& op) {
     TORCH_CHECK_NOT_IMPLEMENTED(
         false, "The operator '", op.schema().operator_name(),
         "' is not currently implemented for the MPS device. If you want this op to be considered "
@@ -83,6 +81,11 @@ void refuse(const c10::OperatorHandle& op, torch::jit::Stack*) {
         ". As a temporary fix, you can set the environment variable "
         "`PYTORCH_ENABLE_MPS_FALLBACK=1` to use the CPU as a fallback for this op. WARNING: this "
         "will be slower than running natively on MPS.");
+}
+
+void refuse(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    simulate::refuse(c10::toString(op.operator_name()), [&] { throw_not_implemented(op); });
+    run_on_cpu(op, stack);
 }
 
 // The device has only its default stream; to callers, events are numbers.
@@ -202,11 +205,12 @@ class Mps final : public Accelerator {
 
     bool has_dtype(c10::ScalarType dtype) const noexcept override { return is_mapped(dtype); }
     void check_dtype(c10::ScalarType dtype) const override {
-        if (dtype == c10::ScalarType::Double) refuse_double();
+        if (dtype == c10::ScalarType::Double) return refuse_double();
         if (is_mapped(dtype)) return;
-        note(EventKind::refusal, c10::toString(dtype));
-        TORCH_CHECK_TYPE(false, "Trying to convert ", dtype,
-                         " to the MPS backend but it does not have support for that dtype.");
+        simulate::refuse(c10::toString(dtype), [&] {
+            TORCH_CHECK_TYPE(false, "Trying to convert ", dtype,
+                             " to the MPS backend but it does not have support for that dtype.");
+        });
     }
     void check_empty(c10::ScalarType dtype, std::size_t dimensions) const override {
         if (dtype == c10::ScalarType::Double) refuse_double();
@@ -216,8 +220,10 @@ class Mps final : public Accelerator {
     // kernel.
     void check_argument(c10::ScalarType dtype) const override {
         if (is_mapped(dtype)) return;
-        note(EventKind::refusal, c10::toString(dtype));
-        TORCH_CHECK(false, "Undefined type ", dtype);
+        // Only where its refusal was not raised is there such a tensor.
+        if (dtype == c10::ScalarType::Double && keeps_going()) return;
+        simulate::refuse(c10::toString(dtype),
+                         [&] { TORCH_CHECK(false, "Undefined type ", dtype); });
     }
     void check_result(std::size_t dimensions) const override {
         TORCH_CHECK(dimensions <= kMaxDimensions,

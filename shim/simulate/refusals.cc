@@ -103,10 +103,11 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
             if (rule->kernel && tensor->numel() == 0) continue;
         }
         if (rule->condition && !rule->condition(op.schema(), values)) continue;
-        note(EventKind::refusal, op);
         const std::string text = filled(*rule, op.schema(), values, tensor);
-        if (rule->dispatch) TORCH_CHECK_NOT_IMPLEMENTED(false, text);
-        TORCH_CHECK(false, text);
+        return refuse(c10::toString(op.operator_name()), [&] {
+            if (rule->dispatch) TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+            TORCH_CHECK(false, text);
+        });
     }
 }
 

@@ -9,7 +9,7 @@
 #include "parsers/foreign.h"
 #include "parsers/record.h"
 #include "policy/policy.h"
-#include "reports/porting.h"
+#include "reports/porting/porting.h"
 #include "runner/analysis/agreement.h"
 #include "runner/analysis/judgement.h"
 #include "runner/base/attempt.h"

@@ -100,7 +100,7 @@ def test_other_errors_of_pytest_are_not_blamed_on_the_options(runner, project, p
     assert result.code == 1 and ": UsageError: " in result.out, result.out + result.err
 
 
-@pytest.mark.parametrize("words, starts", [(["run", "--shim", "off", "--repeat", "2"], 1 + 2), (["porting"], 1 + 4)])
+@pytest.mark.parametrize("words, starts", [(["run", "--shim", "off", "--repeat", "2"], 1 + 2), (["porting"], 1 + 5)])
 def test_options_are_checked_once_before_several_runs(runner, project, python, words, starts):
     folder = project({**modules("", 1), "conftest.py": "print('one more', file=open('starts', 'a'))\n"})
     result = runner(*words, folder, "--python", python, "--framework", "pytest", "--", "--strict-markers")

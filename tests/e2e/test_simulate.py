@@ -87,9 +87,10 @@ def test_cuda_code_runs_on_a_simulated_mac(runner, python, suite):
             assert {"redirected", "device"} <= set(tests["test_asserts_the_device"]["marks"])
 
 
-@pytest.mark.parametrize("words, device", [([], "cuda:0"), (["--masquerade", "off"], "mps:0"), (["--policy", "none"], "mps:0")])
-def test_a_program_runs_on_a_simulated_mac(runner, python, tmp_path, words, device):
-    (tmp_path / "program.py").write_text("import torch\nprint(torch.eye(2, device='mps').sum())\n")
+@pytest.mark.parametrize("words, asked, device", [
+    ([], "cuda", "cuda:0"), (["--masquerade", "off"], "cuda", "mps:0"), (["--policy", "none"], "mps", "mps:0")])
+def test_a_program_runs_on_a_simulated_mac(runner, python, tmp_path, words, asked, device):
+    (tmp_path / "program.py").write_text(f"import torch\nprint(torch.eye(2, device='{asked}').sum())\n")
     ran = runner("exec", "--simulate", "mps", *words, "--", python, "program.py")
     assert ran.code == 0 and f"tensor(2., device='{device}')" in ran.out
     assert "mps (simulated)" in ran.err

@@ -34,6 +34,8 @@ def prepare(native):
     if _settings.simulate:
         state.simulator = library.beside(common, "_compat_simulate")
         _simulated = simulated_devices.device(common, state.simulator, _settings)
+        if _settings.keep_going:
+            state.simulator.keep_going()
         _simulated.prepare(native, version.git_version)
     if _settings.redirects:
         state.redirection = library.beside(common, "_compat_redirect")
@@ -59,7 +61,7 @@ def _finish(torch):
     _check_backend(torch)
     if _simulated:
         _simulated.finish(torch)
-        simulated_devices.finish(torch, state.simulator)
+        simulated_devices.finish(torch, state.simulator, state.library, _settings.keep_going)
     if _redirection:
         _redirection.finish(torch)
     if _settings.default_target:
@@ -134,8 +136,12 @@ def _run_again(module_name):
 
 
 def _internal_prefixes(version):
-    """Files whose lines are never the caller: torch's, ours, and code without a file."""
-    folders = (os.path.dirname(version.__file__), os.path.dirname(__file__))
+    """Files whose lines are never the caller: torch's, ours, the test framework's (which prints and
+    compares the tests' tensors), and code without a file."""
+    torch_folder = os.path.dirname(version.__file__)
+    beside = (os.path.join(os.path.dirname(torch_folder), name) for name in ("_pytest", "pluggy"))
+    unittest = os.path.join(os.path.dirname(os.__file__), "unittest")
+    folders = (torch_folder, os.path.dirname(__file__), *beside, unittest)
     return [folder + os.sep for folder in folders] + ["<frozen ", "<eval_with_key>", "<torch_"]
 
 
@@ -150,6 +156,7 @@ def _session(torch):
         "simulated": _settings.simulate,
         "masquerade": _settings.masquerade,
         **({"default_device": _settings.default_target} if _settings.default_target else {}),
+        **({"keep_going": True} if _settings.keep_going else {}),
         **({"missing": patching.missing} if patching.missing else {}),
     }
 

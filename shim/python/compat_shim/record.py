@@ -135,6 +135,7 @@ def _row(row):
         "op": row.op,
         "from": row.from_ or None,
         "to": row.to or None,
+        **({"message": _text(row.message)} if row.message else {}),
         "file": _text(row.file) or None,
         "line": row.line,
         "count": row.count,

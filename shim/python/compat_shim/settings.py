@@ -28,6 +28,7 @@ class Settings(NamedTuple):
     masquerade: bool
     summary: bool
     default_device: bool
+    keep_going: bool
 
     @property
     def redirects(self):
@@ -94,6 +95,8 @@ def read(found_host, environ=os.environ):
         == "on",
         summary=_word(environ, "TORCHDEVICE_SUMMARY", SWITCH, "on") == "on",
         default_device=_word(environ, "TORCHDEVICE_DEFAULT_DEVICE", SWITCH, "off") == "on",
+        keep_going=simulate is not None
+        and _word(environ, "TORCHDEVICE_KEEP_GOING", SWITCH, "off") == "on",
     )
 
 

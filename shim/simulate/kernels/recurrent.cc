@@ -55,8 +55,9 @@ bool fits(const Tensor& input, at::TensorList hidden, at::TensorList params, int
 // aten/src/ATen/native/mps/operations/RnnOps.mm
 void refuse_projections(at::TensorList hidden) {
     if (!is_projected(hidden)) return;
-    note(EventKind::refusal, "aten::_lstm_mps");
-    TORCH_CHECK(false, "LSTM with projections is not currently supported with MPS.");
+    refuse("aten::_lstm_mps", [] {
+        TORCH_CHECK(false, "LSTM with projections is not currently supported with MPS.");
+    });
 }
 
 // `params`: for each layer and direction, weights of input and hidden state, and their biases.

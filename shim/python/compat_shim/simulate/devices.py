@@ -16,9 +16,11 @@ def device(library, simulator, settings):
     return _KINDS[settings.simulate](library, simulator, settings)
 
 
-def finish(torch, simulator):
+def finish(torch, simulator, library, keep_going):
     """What is the same for every device, when torch is complete."""
     _storages(torch, simulator.simulated())
+    if keep_going:
+        _numpy(library, simulator.simulated())
     importing.after("torch._inductor.graph", lambda module: _refuse_lowering(module, simulator))
     # Registered first, so that it runs last, after the program's own exit handlers.
     atexit.register(simulator.wait_for_autograd)
@@ -43,6 +45,24 @@ def _storages(torch, simulated):
         return __new__
 
     patching.patch("torch.UntypedStorage", "__new__", with_device)
+
+
+def _numpy(library, simulated):
+    """Write down that NumPy cannot read the device's memory, and let it read a copy."""
+
+    def of_a_copy(numpy):
+        def to_numpy(self, *args, **kwargs):
+            if self.device.type != simulated:
+                return numpy(self, *args, **kwargs)
+            try:
+                return numpy(self, *args, **kwargs)
+            except TypeError as error:
+                library.note("refusal", "torch.Tensor.numpy", f"TypeError: {error}")
+                return numpy(self.cpu(), *args, **kwargs)
+
+        return to_numpy
+
+    patching.patch("torch.Tensor", "numpy", of_a_copy)
 
 
 def _refuse_lowering(module, simulator):

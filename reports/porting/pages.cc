@@ -1,4 +1,4 @@
-#include "reports/porting_pages.h"
+#include "reports/porting/pages.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t kLongestLine = 200;
 constexpr size_t kLongestInput = 1000;
-constexpr size_t kFirstCauses = 5;  // at the top of the page
+// Causes to fix in the table at the top of the page, and below it folded.
+constexpr std::ptrdiff_t kFirstCauses = 10, kFoldedCauses = 90;
 
 std::string counted(std::int64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -32,6 +33,31 @@ std::string advice_of(const CauseOfDifferences& cause) {
     if (!cause.issue.empty())
         text += fmt::format("{}{}", text.empty() ? "" : "; ", linked_code("upstream", cause.issue));
     return text;
+}
+
+std::string behind_words(const CauseOfDifferences& cause) {
+    std::vector<std::string> parts;
+    for (const ObstacleBehind& obstacle : cause.behind)
+        parts.push_back(fmt::format("{} ({})", code(obstacle.title, kLongestLine),
+                                    counted(obstacle.tests, "test")));
+    return parts.empty() ? "" : fmt::format("; behind it: {}", fmt::join(parts, ", "));
+}
+
+std::string judged_words(const CauseOfDifferences& cause) {
+    return fmt::format("{}{}", judgement_words(cause),
+                       breaks_alike(cause) ? ", on CUDA and MPS alike" : "");
+}
+
+// The runs that say what else stands in a test's way.
+std::string kept_going_words(const PortingView& view) {
+    std::vector<std::string> runs;
+    for (const KeptGoingRun& kept : view.kept_going)
+        runs.push_back(
+            fmt::format("[{} *simulated*]({})", kept.run.simulated.value_or(""), kept.report_url));
+    if (runs.empty()) return {};
+    return fmt::format(
+        "\nWhat else stands in a test's way, the runs that keep going show (`--keep-going`): {}.\n",
+        fmt::join(runs, ", "));
 }
 
 std::string place_of(const BreakingPlace& place) {
@@ -93,6 +119,7 @@ std::string missing_columns(const PortingView& view) {
     std::vector<std::string> runs;
     for (const ColumnRow& row : kColumns)
         runs.push_back(view.at(row.column).run ? view.at(row.column).run->id : "RUN");
+    for (const KeptGoingRun& kept : view.kept_going) runs.push_back(kept.run.id);
     return fmt::format("\n**Not all columns are here:**\n\n{}\nThen compare again: {}\n", text,
                        code(fmt::format("runner porting --runs {}", fmt::join(runs, ","))));
 }
@@ -168,24 +195,33 @@ std::string table_of_columns(const PortingView& view) {
     return text;
 }
 
-std::string first_causes(const PortingView& view) {
-    std::string text;
-    const auto all = std::count_if(view.causes.begin(), view.causes.end(), is_to_fix);
-    const auto shown = std::min<std::ptrdiff_t>(all, kFirstCauses);
-    for (std::ptrdiff_t i = 0; i < shown; ++i) {  // the causes to fix come first
+// The causes from one index to another, which come first in the view.
+std::string table_of_causes(const PortingView& view, std::ptrdiff_t from, std::ptrdiff_t to) {
+    std::string text =
+        "| | unblocks | tests | what | where | judged | what to do |\n"
+        "|---:|---:|---|---|---|---|---|\n";
+    for (std::ptrdiff_t i = from; i < to; ++i) {
         const CauseOfDifferences& cause = view.causes[static_cast<size_t>(i)];
-        text += row(i + 1, cause.unblocked_tests, per_column(cause.counts), title_of(cause),
-                    cause.places.empty() ? "" : place_of(cause.places.front()),
-                    judgement_words(cause), advice_of(cause)) +
+        text += row(i + 1, unblocked_words(cause), per_column(cause.counts), title_of(cause),
+                    cause.places.empty() ? "" : place_of(cause.places.front()), judged_words(cause),
+                    advice_of(cause)) +
                 "\n";
     }
-    if (text.empty()) return text;
-    return fmt::format(
-        "\n## What to fix first\n\n| | tests unblocked, at most | tests | what | where | judged | "
-        "what "
-        "to do |\n|---:|---:|---|---|---|---|---|\n{}{}\nA test is unblocked if no other cause "
-        "is known for it. On MPS without fallback, the run with fallback shows the other causes.\n",
-        text, all > shown ? fmt::format("\n{} more below.\n", all - shown) : "");
+    return text;
+}
+
+std::string first_causes(const PortingView& view) {
+    const auto all = std::count_if(view.causes.begin(), view.causes.end(), is_to_fix);
+    if (all == 0) return {};
+    const auto shown = std::min(all, kFirstCauses), folded = std::min(all, kFoldedCauses);
+    std::string text = "\n## What to fix first\n\n" + table_of_causes(view, 0, shown) +
+                       "\nA cause unblocks the tests that pass once it is fixed. What breaks on "
+                       "CUDA and MPS alike "
+                       "is the code's own error and comes first.\n";
+    if (folded > shown)
+        text += fmt::format("\n<details><summary>{} more</summary>\n\n{}\n</details>\n",
+                            all - shown, table_of_causes(view, shown, folded));
+    return text + kept_going_words(view);
 }
 
 // "passed on CPU, CUDA; errored on MPS"
@@ -229,10 +265,10 @@ Item section_of(const PortingView& view, size_t index) {
     const CauseOfDifferences& cause = view.causes[index];
     Item item;
     item.text = fmt::format("### {}\n\n", title_of(cause));
-    if (!cause.judgement.empty()) item.text += fmt::format("Judged: {}. ", judgement_words(cause));
+    if (!cause.judgement.empty()) item.text += fmt::format("Judged: {}. ", judged_words(cause));
     item.text += fmt::format("{}: {}.", counted(cause.tests, "test"), per_column(cause.counts));
     if (cause.group == Group::loss)
-        item.text += fmt::format(" Unblocked if fixed alone: at most {}.", cause.unblocked_tests);
+        item.text += fmt::format(" Unblocks {}{}.", unblocked_words(cause), behind_words(cause));
     if (!cause.diagnosis.empty())
         item.text +=
             fmt::format(" Cause {} ({})", code(cause.diagnosis), cause_means(cause.diagnosis));

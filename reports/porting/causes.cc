@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <re2/re2.h>
 
 #include <algorithm>
 #include <tuple>
 
-#include "reports/porting_parts.h"
+#include "reports/porting/parts.h"
 #include "runner/analysis/gaps.h"
 
 namespace compat::reports {
@@ -19,13 +18,6 @@ constexpr auto kCondition = analysis::words_of(analysis::Judgement::suite_condit
 
 std::string with_reason(std::string_view words, const std::string& reason) {
     return reason.empty() ? std::string(words) : fmt::format("{}: {}", words, reason);
-}
-
-// One mistake is one cause on every device.
-std::string without_device(std::string signature) {
-    static const RE2 device(R"((?i)\b(cuda|mps)(:(\d+|N))?\b)", RE2::Latin1);
-    RE2::GlobalReplace(&signature, device, "device");
-    return signature;
 }
 
 Group group_of(const UngroupedDifference& difference) {
@@ -55,24 +47,17 @@ const analysis::JudgementWords* judgement_of(const CauseOfDifferences& cause) {
     return at == analysis::kJudgements.end() ? nullptr : &*at;
 }
 
-// Whether the test meets another obstacle in the run with fallback.
-bool has_further_obstacle(const PortingView& view, const PortedTest& test, size_t cause,
-                          const FallbacksOfTests& fallbacks) {
-    for (const Difference& on : test.differences)
-        if (on.column == Column::mps && view.causes[on.cause].group == Group::loss &&
-            on.causes != std::vector<size_t>{cause})
-            return true;
-    const auto fell_back = fallbacks.find(test.id);
-    return fell_back != fallbacks.end() &&
-           std::any_of(fell_back->second.begin(), fell_back->second.end(), [&](const auto& symbol) {
-               return symbol != view.causes[cause].gap->symbol;
-           });
-}
-
 }  // namespace
 
 bool is_operator(const CauseOfDifferences& cause) {
     return cause.gap && cause.gap->kind == GapKind::op_unsupported;
+}
+
+bool breaks_alike(const CauseOfDifferences& cause) {
+    std::set<std::string_view> devices;
+    for (const ColumnRow& row : kColumns)
+        if (cause.counts[index_of(row.column)] > 0) devices.insert(row.simulated);
+    return devices.size() > 1;
 }
 
 bool is_to_fix(const CauseOfDifferences& cause) {
@@ -83,6 +68,13 @@ bool is_to_fix(const CauseOfDifferences& cause) {
 std::string_view judgement_words(const CauseOfDifferences& cause) {
     const auto* const words = judgement_of(cause);
     return words ? words->words : std::string_view{};
+}
+
+std::string unblocked_words(const CauseOfDifferences& cause) {
+    const std::int64_t least = cause.unblocked_tests, most = least + cause.perhaps_unblocked_tests;
+    const std::string tests = fmt::format("{} test{}", most, most == 1 ? "" : "s");
+    if (most == least) return tests;
+    return least == 0 ? "up to " + tests : fmt::format("{} to {}", least, tests);
 }
 
 std::string input_difference_words(const InputDifference& input) {
@@ -155,8 +147,8 @@ size_t Causes::cause_of_loss(const FailureFacts& failure) {
     if (rule.grouping == by_rule) detail = failure.rule;
     if (rule.grouping == by_place)
         detail = failure.gap ? fmt::format("{} {}", name_of(failure.gap->kind), failure.gap->symbol)
-                             : fmt::format("{} {} {}", without_device(failure.signature),
-                                           failure.place, fmt::join(failure.refused, " "));
+                             : fmt::format("{} {} {}", text_of_mistake(failure), failure.function,
+                                           fmt::join(failure.refused, " "));
     const auto row = &rule - analysis::judgement_rules().data();
     return find_or_add(fmt::format("{}\n{}\n{}", name_of(Group::loss), row, detail),
                        [&](CauseOfDifferences& cause) {
@@ -235,31 +227,13 @@ std::vector<size_t> Causes::causes_of(const UngroupedDifference& difference) {
         true)};
 }
 
-void count_unblocked(PortingView& view, const FallbacksOfTests& fallbacks) {
-    for (const PortedTest& test : view.tests) {
-        const auto cpu = test.states[index_of(Column::cpu)];
-        if (test.pseudo) continue;
-        const bool breaks_on_cpu = cpu && kind_of(*cpu) == StateKind::broken;
-        std::set<size_t> counted;
-        for (const Difference& difference : test.differences) {
-            CauseOfDifferences& cause = view.causes[difference.cause];
-            if (cause.group != Group::loss || difference.causes.size() > 1) continue;
-            if (breaks_on_cpu && difference.change != Change::lost) continue;
-            if (difference.column == Column::mps_strict && is_operator(cause) &&
-                has_further_obstacle(view, test, difference.cause, fallbacks))
-                continue;
-            ++cause.unblocked[index_of(difference.column)];
-            cause.unblocked_tests += counted.insert(difference.cause).second;
-        }
-    }
-}
-
 void rank_causes(PortingView& view) {
     std::vector<size_t> order(view.causes.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto key = [&](size_t i) {
         const CauseOfDifferences& cause = view.causes[i];
-        return std::tuple(cause.group, !is_to_fix(cause), -cause.unblocked_tests, -cause.tests);
+        return std::tuple(cause.group, !is_to_fix(cause), !breaks_alike(cause),
+                          -cause.unblocked_tests, -cause.tests);
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return key(a) < key(b); });

@@ -1,11 +1,11 @@
-#include "reports/porting.h"
+#include "reports/porting/porting.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
 
-#include "reports/porting_parts.h"
+#include "reports/porting/parts.h"
 #include "runner/analysis/device_ids.h"
 #include "runner/analysis/gaps.h"
 
@@ -34,105 +34,13 @@ size_t baseline_of(const Comparison& compared, size_t test, Column column) {
     return compared.state(test, kNeedsDevice) ? kNeedsDevice : index_of(Column::cpu);
 }
 
-// The rule of the diagnosis for a device that is not there (rules.json).
-bool needs_a_device(const ResultDetails& details) {
-    return !details.failures.empty() &&
-           std::all_of(details.failures.begin(), details.failures.end(),
-                       [](const FailureFacts& failure) { return failure.rule == "no-device"; });
-}
-
-// A test may break by the same thing in several places: it counts once.
-void add_once(std::vector<FailureFacts>& list, FailureFacts failure) {
-    const auto equal = [&](const FailureFacts& known) {
-        return known.gap == failure.gap && known.rule == failure.rule &&
-               (failure.gap ||
-                (known.signature == failure.signature && known.place == failure.place));
-    };
-    if (std::none_of(list.begin(), list.end(), equal)) list.push_back(std::move(failure));
-}
-
-const FrameView* innermost_in_suite(const FailureView& failure) {
-    const auto frame = std::find_if(failure.frames.rbegin(), failure.frames.rend(),
-                                    [](const FrameView& f) { return f.in_suite; });
-    return frame == failure.frames.rend() ? nullptr : &*frame;
-}
-
-std::string place_words(const FrameView& frame) {
-    return fmt::format("{}:{}", frame.file, frame.line);
-}
-
-void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const RunView& run) {
-    const std::string device = run.simulated.value_or(run.device);
-    FailureFacts facts;
-    facts.evidence = {parsers::cause_of(view.cause).value_or(parsers::Cause::unknown), view.rule,
-                      std::nullopt, device};
-    facts.cause = view.cause;
-    facts.error_class = view.error_class;
-    facts.rule = view.rule;
-    facts.signature = view.signature;
-    facts.key_line = view.key_line;
-    if (const auto* frame = innermost_in_suite(view)) facts.place = place_words(*frame);
-    parsers::Failure failure;
-    failure.type = view.type;
-    failure.message = view.message;
-    const auto gaps = analysis::gaps_in(failure, {device, run.simulated.has_value()});
-    for (const GapHit& hit : gaps) {
-        facts.gap = hit.key;
-        facts.evidence.gap = hit.key.kind;
-        facts.evidence.device = hit.key.device;
-        add_once(list, facts);
-    }
-    if (gaps.empty()) add_once(list, std::move(facts));
-}
-
-// For a test that broke and has no failure, as after a crash.
-FailureFacts facts_of_state(const CaseView& test) {
-    FailureFacts facts;
-    if (test.state == State::crashed) facts.evidence.cause = parsers::Cause::crash;
-    if (test.state == State::timed_out) facts.evidence.cause = parsers::Cause::timeout;
-    facts.cause = name_of(facts.evidence.cause);
-    facts.signature = facts.key_line = test.reason;
-    return facts;
-}
-
-ResultDetails details_of(const CaseView& test, const RunView& run) {
-    ResultDetails details;
-    details.key_line = test.reason;
-    details.redirected_at = test.redirected_at;
-    details.redirected_url = test.redirected_url;
-    if (kind_of(test.state) != StateKind::broken) return details;
-    if (test.reproduce) details.reproduce = test.reproduce->runner;
-    const auto add = [&](const FailureView& failure, const auto& self) -> void {
-        if (details.failures.empty()) {
-            details.key_line = failure.key_line;
-            if (const auto* frame = innermost_in_suite(failure)) {
-                details.place = place_words(*frame);
-                details.place_url = frame->url;
-            }
-        }
-        add_failure(details.failures, failure, run);
-        for (const FailureView& also : failure.also) self(also, self);
-    };
-    if (test.failure) add(*test.failure, add);
-    for (const SubtestView& sub : test.subtests)
-        if (sub.failure && needs_attention(sub.state)) add(*sub.failure, add);
-    if (details.failures.empty()) details.failures.push_back(facts_of_state(test));
-    return details;
-}
-
-bool is_refused_by_device(const ResultDetails& details, const RunView& run) {
-    return std::any_of(
-        details.failures.begin(), details.failures.end(), [&](const FailureFacts& failure) {
-            return failure.gap && run.simulated && failure.gap->device == *run.simulated;
-        });
-}
-
 }  // namespace
 
 std::optional<Column> column_of(const RunView& run) {
     for (const ColumnRow& row : kColumns) {
         const bool matches = run.shim == row.shim && run.simulated.value_or("") == row.simulated &&
-                             run.policy == row.policy && run.device == "cpu" && !run.imported;
+                             run.policy == row.policy && run.device == "cpu" && !run.imported &&
+                             !run.keep_going;
         // Fallback exists only on MPS.
         if (matches && (row.simulated != "mps" || run.fallback == row.fallback)) return row.column;
     }
@@ -189,6 +97,16 @@ class PortingBuilder::Impl {
         add_refusals(hits);
     }
 
+    void begin_keep_going(const RunView& run, std::string report_url) {
+        view_.kept_going.push_back({run, std::move(report_url)});
+        column_ = run.simulated == "cuda" ? Column::cuda : Column::mps;
+    }
+
+    void add_keep_going(const ModuleView& module) {
+        for (const CaseView& test : module.cases)
+            kept_going_.add(view_.kept_going.back().run, common_id(test.id), test);
+    }
+
     void note_missing(Column column, std::string why) {
         view_.columns[index_of(column)].why_missing = std::move(why);
     }
@@ -207,7 +125,7 @@ class PortingBuilder::Impl {
                          });
         compare_inputs();
         group_by_cause();
-        count_unblocked(view_, fallbacks_of_tests_);
+        count_unblocked(view_, differences_, kept_going_);
         rank_causes(view_);
         for (const ColumnRow& row : kColumns) check(row.column);
         count_dependents_of_fallback();
@@ -391,6 +309,7 @@ class PortingBuilder::Impl {
                 difference.place = std::move(from.details.place);
                 difference.place_url = std::move(from.details.place_url);
                 difference.reproduce = std::move(from.details.reproduce);
+                difference.id = std::move(from.details.id);
                 CauseOfDifferences& cause = causes.list()[difference.cause];
                 ++cause.counts[index_of(from.column)];
                 ++view_.columns[index_of(from.column)].groups[static_cast<size_t>(cause.group)];
@@ -449,7 +368,7 @@ class PortingBuilder::Impl {
             fallback.advice =
                 logged == gaps_.end() ? analysis::facts_of(hit.key).action : logged->second.action;
             const std::string id = common_id(hit.test);
-            if (id.empty() || !fallbacks_of_tests_[id].insert(hit.key.symbol).second) continue;
+            if (id.empty() || !tests_of_fallbacks_.emplace(hit.key.symbol, id).second) continue;
             ++fallback.tests;
             if (!fallback.example.empty()) continue;
             fallback.example = id;
@@ -499,7 +418,8 @@ class PortingBuilder::Impl {
     std::vector<UngroupedDifference> differences_;
     std::map<GapKey, GapView> gaps_;
     std::map<std::string, FallbackView> fallbacks_;
-    FallbacksOfTests fallbacks_of_tests_;
+    std::set<std::pair<std::string, std::string>> tests_of_fallbacks_;
+    KeptGoing kept_going_;
 };
 
 PortingBuilder::PortingBuilder(std::string id, std::string suite)
@@ -513,6 +433,10 @@ void PortingBuilder::end(const ReportModel& model, const std::vector<GapHit>& hi
                          std::string report_url) {
     impl_->end(model, hits, std::move(report_url));
 }
+void PortingBuilder::begin_keep_going(const RunView& run, std::string report_url) {
+    impl_->begin_keep_going(run, std::move(report_url));
+}
+void PortingBuilder::add_keep_going(const ModuleView& module) { impl_->add_keep_going(module); }
 void PortingBuilder::note_missing(Column column, std::string why) {
     impl_->note_missing(column, std::move(why));
 }

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/porting_pages.h"
+#include "reports/porting/pages.h"
 #include "runner/base/names.h"
 
 namespace compat::reports {
@@ -57,6 +57,9 @@ Json cause(const CauseOfDifferences& c) {
     Json places = Json::array();
     for (const BreakingPlace& p : c.places)
         places.push_back({{"place", p.place}, {"url", null_if_empty(p.url)}, {"tests", p.tests}});
+    Json behind = Json::array();
+    for (const ObstacleBehind& o : c.behind)
+        behind.push_back({{"title", o.title}, {"tests", o.tests}});
     return {{"group", name_of(c.group)},
             {"judgement", null_if_empty(c.judgement)},
             {"title", c.title},
@@ -69,8 +72,12 @@ Json cause(const CauseOfDifferences& c) {
             {"places", std::move(places)},
             {"tests", c.tests},
             {"counts", by_column(c.counts)},
+            {"breaks_alike", breaks_alike(c)},
             {"unblocked_tests", c.unblocked_tests},
-            {"unblocked", by_column(c.unblocked)}};
+            {"unblocked", by_column(c.unblocked)},
+            {"perhaps_unblocked_tests", c.perhaps_unblocked_tests},
+            {"perhaps_unblocked", by_column(c.perhaps_unblocked)},
+            {"behind", std::move(behind)}};
 }
 
 Json difference(const Difference& d) {
@@ -121,6 +128,7 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"torch", any == view.columns.end() ? Json(nullptr) : null_if_empty(any->run->torch)},
         {"compared", view.compared},
         {"columns", Json::array()},
+        {"kept_going", Json::array()},
         {"unlike", Json::array()},
         {"accounting", {{"closed", view.accounting.closed}, {"mismatches", Json::array()}}},
         {"causes", Json::array()},
@@ -128,6 +136,10 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"fallbacks", Json::array()},
         {"tests", Json::array()}};
     for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
+    for (const KeptGoingRun& kept : view.kept_going)
+        out["kept_going"].push_back({{"simulated", kept.run.simulated.value_or("")},
+                                     {"run", kept.run.id},
+                                     {"report", kept.report_url}});
     for (const InputDifference& input : view.input_differences) {
         Json values = Json::object();
         for (const ColumnRow& row : kColumns)

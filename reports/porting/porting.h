@@ -76,6 +76,7 @@ struct Difference {
     std::string place{};                // "file:line" of the suite's innermost frame; may be empty
     std::string place_url{};
     std::string reproduce{};  // the runner's command line; empty: it did not break
+    std::string id{};         // of the test in the column's run
 };
 
 // A test with at least one difference.
@@ -96,6 +97,12 @@ struct BreakingPlace {
     std::int64_t tests = 0;
 };
 
+// What tests meet next, once their first failure is mended.
+struct ObstacleBehind {
+    std::string title;
+    std::int64_t tests = 0;
+};
+
 struct CauseOfDifferences {
     Group group = Group::loss;
     std::string judgement;  // name in analysis::kJudgements; empty: no loss
@@ -107,11 +114,13 @@ struct CauseOfDifferences {
     std::string equivalent, issue;     // of the gap
     PerColumn<std::int64_t> counts{};  // differences
     std::int64_t tests = 0;            // distinct
-    // Tests that have no other known cause in the column; `unblocked_tests`: in any column.
-    PerColumn<std::int64_t> unblocked{};
-    std::int64_t unblocked_tests = 0;
-    std::vector<BreakingPlace> places;  // of most tests first, kExamples at most
-    std::vector<std::size_t> examples;  // indices in PortingView::tests, kExamples at most
+    // Tests that pass in the column once this is fixed, as the run that keeps going shows; and
+    // those that may, because nothing says what they meet next. `…_tests`: in any column.
+    PerColumn<std::int64_t> unblocked{}, perhaps_unblocked{};
+    std::int64_t unblocked_tests = 0, perhaps_unblocked_tests = 0;
+    std::vector<ObstacleBehind> behind;  // of most tests first, kExamples at most
+    std::vector<BreakingPlace> places;   // of most tests first, kExamples at most
+    std::vector<std::size_t> examples;   // indices in PortingView::tests, kExamples at most
 };
 inline constexpr std::size_t kExamples = 3;
 
@@ -125,6 +134,8 @@ struct FallbackView {
     std::string example{}, url{};  // a test that depends on it, else one that called it
 };
 
+// Whether it breaks on several devices: an error of the code's own.
+[[nodiscard]] bool breaks_alike(const CauseOfDifferences& cause);
 // Whether it is work for the person who ports the code.
 [[nodiscard]] bool is_to_fix(const CauseOfDifferences& cause);
 [[nodiscard]] std::string_view judgement_words(const CauseOfDifferences& cause);
@@ -154,11 +165,19 @@ struct InputDifference {
     PerColumn<std::string> values;  // empty: no run, or not known
 };
 
+// A run of broken tests that keeps going where the device refuses: no column, it shows what else
+// stands in a test's way.
+struct KeptGoingRun {
+    RunView run;
+    std::string report_url;
+};
+
 struct PortingView {
     std::string id;
     std::string suite;
     PerColumn<PortingColumn> columns;
     std::vector<InputDifference> input_differences;
+    std::vector<KeptGoingRun> kept_going;
     bool compared = false;  // there are runs of plain CPU and of another column
     Accounting accounting;
     std::vector<CauseOfDifferences> causes;  // by group; then what to fix first
@@ -170,6 +189,9 @@ struct PortingView {
         return columns[static_cast<size_t>(column)];
     }
 };
+
+// "3 tests"; "3 to 5 tests" or "up to 5 tests", if nothing says what the others meet next.
+[[nodiscard]] std::string unblocked_words(const CauseOfDifferences& cause);
 
 // "commit: `a` on CPU; `b` on CUDA, MPS"
 [[nodiscard]] std::string input_difference_words(const InputDifference& input);
@@ -189,6 +211,9 @@ class PortingBuilder {
     void add(const ModuleView& module);
     // `hits`: the run's gap hits (store::GapLog::hits). `model` has its gaps.
     void end(const ReportModel& model, const std::vector<GapHit>& hits, std::string report_url);
+    // A run that keeps going, after all columns.
+    void begin_keep_going(const RunView& run, std::string report_url);
+    void add_keep_going(const ModuleView& module);
     // The column has no run, or no complete one.
     void note_missing(Column column, std::string why);
     [[nodiscard]] PortingView finish();

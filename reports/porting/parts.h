@@ -1,5 +1,5 @@
 // Types shared by the comparison of columns (porting.cc) and the grouping of differences by cause
-// (porting_causes.cc). Private to them.
+// (causes.cc). Private to them.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "reports/porting.h"
-#include "runner/analysis/judgement.h"
+#include "reports/porting/facts.h"
+#include "reports/porting/porting.h"
 
 namespace compat::reports {
 
@@ -22,23 +22,6 @@ using analysis::StateKind;
 [[nodiscard]] constexpr std::size_t index_of(Column column) {
     return static_cast<std::size_t>(column);
 }
-
-// The facts of one failure that decide its cause.
-struct FailureFacts {
-    analysis::Evidence evidence;
-    std::optional<GapKey> gap;
-    std::string cause, error_class, rule, signature, key_line;
-    std::string place;                // "file:line" of the suite's innermost frame; may be empty
-    std::set<std::string> refused{};  // symbols that the device refused earlier in the test
-};
-
-// The details of a test's result in one column.
-struct ResultDetails {
-    std::vector<FailureFacts> failures{};  // empty: it did not break
-    std::string key_line{};                // or the reason
-    std::string place{}, place_url{}, reproduce{};
-    std::string redirected_at{}, redirected_url{};  // CaseView's
-};
 
 // A difference without its causes.
 struct UngroupedDifference {
@@ -74,12 +57,25 @@ class Causes {
     std::unordered_map<std::string, std::size_t> index_;
 };
 
-// Operators that fell back to the CPU, by test.
-using FallbacksOfTests = std::map<std::string, std::set<std::string>>;
+// The runs that keep going, by simulated device and test.
+class KeptGoing {
+  public:
+    struct OfTest {
+        parsers::State state = parsers::State::not_run;
+        std::vector<FailureFacts> refusals{}, failures{};
+    };
+    // `id`: the comparison's.
+    void add(const RunView& run, const std::string& id, const CaseView& test);
+    [[nodiscard]] const OfTest* find(std::string_view device, const std::string& id) const;
 
-// A test is unblocked by its only cause. If that is an operator that MPS lacks, the run with
-// fallback shows what else the test would meet.
-void count_unblocked(PortingView& view, const FallbacksOfTests& fallbacks);
+  private:
+    std::map<std::pair<std::string, std::string>, OfTest> tests_;
+};
+
+// Counts how many tests each cause unblocks, and what is behind it. `differences`: those of the
+// view's tests, in their order.
+void count_unblocked(PortingView& view, const std::vector<UngroupedDifference>& differences,
+                     const KeptGoing& kept_going);
 
 // Sorts the causes into the order of PortingView::causes.
 void rank_causes(PortingView& view);

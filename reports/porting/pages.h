@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "reports/porting.h"
+#include "reports/porting/porting.h"
 #include "reports/renderer.h"
 
 namespace compat::reports {

@@ -1,0 +1,162 @@
+// What tests meet once their first failure is mended.
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "reports/porting/parts.h"
+#include "runner/analysis/gaps.h"
+
+namespace compat::reports {
+
+namespace {
+
+using Obstacles = std::vector<FailureFacts>;
+
+bool is_among(const FailureFacts& obstacle, const Obstacles& list) {
+    return std::any_of(list.begin(), list.end(), [&](const FailureFacts& other) {
+        return is_same_obstacle(obstacle, other);
+    });
+}
+
+void add_obstacle(Obstacles& list, const FailureFacts& obstacle) {
+    if (!is_among(obstacle, list)) list.push_back(obstacle);
+}
+
+// With fallback, an operator that MPS lacks runs on the CPU.
+bool is_met_in(Column column, const FailureFacts& refusal) {
+    return column != Column::mps || !refusal.gap || refusal.gap->kind != GapKind::op_unsupported;
+}
+
+// Empty: nothing says it.
+std::optional<Obstacles> after(const UngroupedDifference& difference,
+                               const KeptGoing::OfTest& kept) {
+    const Obstacles& first = difference.details.failures;
+    Obstacles obstacles;
+    for (const FailureFacts& refusal : kept.refusals)
+        if (is_met_in(difference.column, refusal) && !is_among(refusal, first))
+            add_obstacle(obstacles, refusal);
+    const StateKind kind = kind_of(kept.state);
+    if (kind == StateKind::idle) return std::nullopt;
+    if (kind == StateKind::good) return obstacles;
+    for (const FailureFacts& failure : kept.failures) {
+        if (is_among(failure, first))
+            return std::nullopt;  // no refusal: it ends the test there, too
+        add_obstacle(obstacles, failure);
+    }
+    return obstacles;
+}
+
+class Counter {
+  public:
+    Counter(PortingView& view, const std::vector<UngroupedDifference>& differences,
+            const KeptGoing& kept_going)
+        : view_(view), differences_(differences), kept_going_(kept_going) {}
+
+    void count() {
+        for (const PortedTest& test : view_.tests) {
+            first_ = next_;
+            next_ += test.differences.size();
+            if (!test.pseudo) count(test);
+        }
+    }
+
+  private:
+    // Of one cause, over the columns of one test.
+    struct Outcome {
+        bool unblocked = false, perhaps = false;
+        Obstacles behind{};
+    };
+
+    void count(const PortedTest& test) {
+        const auto cpu = test.states[index_of(Column::cpu)];
+        const bool breaks_on_cpu = cpu && kind_of(*cpu) == StateKind::broken;
+        std::map<size_t, Outcome> outcomes;
+        for (size_t i = 0; i < test.differences.size(); ++i) {
+            const Difference& difference = test.differences[i];
+            CauseOfDifferences& cause = view_.causes[difference.cause];
+            if (cause.group != Group::loss || difference.causes.size() > 1) continue;
+            if (breaks_on_cpu && difference.change != Change::lost) continue;
+            Outcome& outcome = outcomes[difference.cause];
+            const auto beyond = beyond_of(test, differences_[first_ + i]);
+            const size_t column = index_of(difference.column);
+            if (!beyond) {
+                ++cause.perhaps_unblocked[column];
+                outcome.perhaps = true;
+            } else if (beyond->empty()) {
+                ++cause.unblocked[column];
+                outcome.unblocked = true;
+            } else {
+                for (const FailureFacts& obstacle : *beyond) add_obstacle(outcome.behind, obstacle);
+            }
+        }
+        for (const auto& [at, outcome] : outcomes) add(outcome, view_.causes[at]);
+    }
+
+    [[nodiscard]] std::optional<Obstacles> beyond_of(const PortedTest& test,
+                                                     const UngroupedDifference& difference) const {
+        const ColumnRow& column = row_of(difference.column);
+        // Tests take another way there than in the run that keeps going.
+        if (column.column == Column::cuda_on_mps) return std::nullopt;
+        if (column.simulated == "mps" && needs_a_device(difference.details))
+            return where_cuda_is_sent_to_mps(test);
+        const auto* const kept = kept_going_.find(column.simulated, test.id);
+        return kept ? after(difference, *kept) : std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<Obstacles> where_cuda_is_sent_to_mps(const PortedTest& test) const {
+        const auto state = test.states[index_of(Column::cuda_on_mps)];
+        if (state && kind_of(*state) == StateKind::good) return Obstacles{};
+        for (size_t i = 0; i < test.differences.size(); ++i)
+            if (test.differences[i].column == Column::cuda_on_mps &&
+                !differences_[first_ + i].details.failures.empty())
+                return differences_[first_ + i].details.failures;
+        return std::nullopt;
+    }
+
+    static void add(const Outcome& outcome, CauseOfDifferences& cause) {
+        cause.unblocked_tests += outcome.unblocked;
+        cause.perhaps_unblocked_tests += !outcome.unblocked && outcome.perhaps;
+        if (outcome.unblocked || outcome.perhaps) return;
+        for (const FailureFacts& obstacle : outcome.behind) {
+            const std::string title =
+                obstacle.gap ? analysis::facts_of(*obstacle.gap).description : obstacle.key_line;
+            const auto known = std::find_if(cause.behind.begin(), cause.behind.end(),
+                                            [&](const auto& at) { return at.title == title; });
+            if (known == cause.behind.end())
+                cause.behind.push_back({title, 1});
+            else
+                ++known->tests;
+        }
+    }
+
+    PortingView& view_;
+    const std::vector<UngroupedDifference>& differences_;
+    const KeptGoing& kept_going_;
+    size_t first_ = 0, next_ = 0;  // of a test's differences
+};
+
+}  // namespace
+
+void KeptGoing::add(const RunView& run, const std::string& id, const CaseView& test) {
+    OfTest kept{test.state, {}, details_of(test, run).failures};
+    for (const RefusalView& refusal : test.refusals)
+        kept.refusals.push_back(facts_of_refusal(refusal, run));
+    tests_.insert_or_assign({run.simulated.value_or(""), id}, std::move(kept));
+}
+
+const KeptGoing::OfTest* KeptGoing::find(std::string_view device, const std::string& id) const {
+    const auto at = tests_.find({std::string(device), id});
+    return at == tests_.end() ? nullptr : &at->second;
+}
+
+void count_unblocked(PortingView& view, const std::vector<UngroupedDifference>& differences,
+                     const KeptGoing& kept_going) {
+    Counter(view, differences, kept_going).count();
+    for (CauseOfDifferences& cause : view.causes) {
+        std::stable_sort(cause.behind.begin(), cause.behind.end(),
+                         [](const auto& a, const auto& b) { return a.tests > b.tests; });
+        if (cause.behind.size() > kExamples) cause.behind.resize(kExamples);
+    }
+}
+
+}  // namespace compat::reports

@@ -1,0 +1,190 @@
+#include "reports/porting/facts.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+
+#include "parsers/diagnose.h"
+#include "parsers/embedded_traceback.h"
+#include "parsers/place.h"
+#include "parsers/signature.h"
+#include "runner/analysis/gaps.h"
+
+namespace compat::reports {
+
+using parsers::State;
+
+namespace {
+
+// A test may break by the same thing in several places: it counts once.
+void add_once(std::vector<FailureFacts>& list, FailureFacts failure) {
+    const auto equal = [&](const FailureFacts& known) {
+        return known.gap == failure.gap && known.rule == failure.rule &&
+               (failure.gap ||
+                (known.signature == failure.signature && known.place == failure.place));
+    };
+    if (std::none_of(list.begin(), list.end(), equal)) list.push_back(std::move(failure));
+}
+
+const FrameView* innermost_in_suite(const FailureView& failure) {
+    const auto frame = std::find_if(failure.frames.rbegin(), failure.frames.rend(),
+                                    [](const FrameView& f) { return f.in_suite; });
+    return frame == failure.frames.rend() ? nullptr : &*frame;
+}
+
+std::string place_words(const FrameView& frame) {
+    return fmt::format("{}:{}", frame.file, frame.line);
+}
+
+std::string function_words(const std::string& file, const std::string& function) {
+    return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), function);
+}
+
+// Of another process, the function in which it broke: the test saw only that it ended.
+std::string function_of(const FailureView& failure) {
+    const auto inner = parsers::embedded_traceback(failure.message);
+    if (inner &&
+        (inner->type + ": " + inner->message).find(failure.key_line) != std::string::npos) {
+        const auto frame = std::find_if(inner->frames.rbegin(), inner->frames.rend(), [](auto& f) {
+            return parsers::place_of(f.file).owner == parsers::Owner::suite;
+        });
+        if (frame != inner->frames.rend()) return function_words(frame->file, frame->function);
+    }
+    const auto* frame = innermost_in_suite(failure);
+    return frame ? function_words(frame->file, frame->function) : std::string();
+}
+
+// Each gap that the text names is one failure's facts.
+void add_with_gaps(std::vector<FailureFacts>& list, FailureFacts facts,
+                   const parsers::Failure& failure, const RunView& run) {
+    const std::string device = run.simulated.value_or(run.device);
+    const auto gaps = analysis::gaps_in(failure, {device, run.simulated.has_value()});
+    for (const GapHit& hit : gaps) {
+        facts.gap = hit.key;
+        facts.evidence.gap = hit.key.kind;
+        facts.evidence.device = hit.key.device;
+        add_once(list, facts);
+    }
+    if (gaps.empty()) add_once(list, std::move(facts));
+}
+
+// "assert False" says nothing: what pytest says beside it does, or else where it stands.
+std::string telling_line(const FailureView& failure, const FailureFacts& facts) {
+    static const RE2 silent(
+        R"((?:[\w.]*(?:Error|Exception|Failed|Failure)(?:: )?)?)"
+        R"((?:assert (?:not )?(?:False|True|None)|(?:False|True) is not (?:false|true))?\s*)",
+        RE2::Latin1);
+    static const RE2 beside(R"(\+ +(where|and) (.+))", RE2::Latin1);
+    static const RE2 next(R"(:[ \t]*\n+\s*(\S[^\n]*))", RE2::Latin1);
+    std::string word, text;
+    if (RE2::FullMatch(failure.key_line, silent)) {
+        if (RE2::PartialMatch(failure.message, beside, &word, &text))
+            return fmt::format("{}, {} {}", failure.key_line, word, text);
+        if (!facts.function.empty()) return "an assertion fails in " + facts.function;
+    }
+    if (failure.key_line.ends_with(':') && RE2::PartialMatch(failure.message, next, &text))
+        return fmt::format("{} {}", failure.key_line, text);
+    return failure.key_line;
+}
+
+void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const RunView& run) {
+    FailureFacts facts;
+    facts.evidence = {parsers::cause_of(view.cause).value_or(parsers::Cause::unknown), view.rule,
+                      std::nullopt, run.simulated.value_or(run.device)};
+    facts.cause = view.cause;
+    facts.error_class = view.error_class;
+    facts.rule = view.rule;
+    facts.signature = view.signature;
+    facts.key_line = view.key_line;
+    if (const auto* frame = innermost_in_suite(view)) facts.place = place_words(*frame);
+    facts.function = function_of(view);
+    facts.key_line = telling_line(view, facts);
+    parsers::Failure failure;
+    failure.type = view.type;
+    failure.message = view.message;
+    add_with_gaps(list, std::move(facts), failure, run);
+}
+
+// For a test that broke and has no failure, as after a crash.
+FailureFacts facts_of_state(const CaseView& test) {
+    FailureFacts facts;
+    if (test.state == State::crashed) facts.evidence.cause = parsers::Cause::crash;
+    if (test.state == State::timed_out) facts.evidence.cause = parsers::Cause::timeout;
+    facts.cause = name_of(facts.evidence.cause);
+    facts.signature = facts.key_line = test.reason;
+    return facts;
+}
+
+}  // namespace
+
+std::string text_of_mistake(const FailureFacts& failure) {
+    static const RE2 device(R"((?i)\b(cuda|mps)(:(\d+|#))?\b)", RE2::Latin1);
+    std::string text = parsers::masked(failure.key_line);
+    RE2::GlobalReplace(&text, device, "device");
+    return text;
+}
+
+bool is_same_obstacle(const FailureFacts& a, const FailureFacts& b) {
+    if (a.gap || b.gap) return a.gap == b.gap;
+    return text_of_mistake(a) == text_of_mistake(b);
+}
+
+FailureFacts facts_of_refusal(const RefusalView& refusal, const RunView& run) {
+    constexpr std::string_view kAfterType = ": ";
+    parsers::Failure failure;
+    const size_t colon = refusal.message.find(kAfterType);
+    failure.type = refusal.message.substr(0, colon);
+    failure.message = refusal.message.substr(colon + kAfterType.size());
+    const parsers::Diagnosis why = parsers::Rules::shipped().diagnose(failure, State::errored);
+    FailureFacts facts;
+    facts.evidence = {why.cause, why.rule, std::nullopt, run.simulated.value_or(run.device)};
+    facts.cause = name_of(why.cause);
+    facts.rule = why.rule;
+    facts.key_line = why.key_line;
+    facts.place = refusal.place;
+    std::vector<FailureFacts> list;
+    add_with_gaps(list, std::move(facts), failure, run);
+    return list.front();
+}
+
+ResultDetails details_of(const CaseView& test, const RunView& run) {
+    ResultDetails details;
+    details.id = test.id;
+    details.key_line = test.reason;
+    details.redirected_at = test.redirected_at;
+    details.redirected_url = test.redirected_url;
+    if (kind_of(test.state) != analysis::StateKind::broken) return details;
+    if (test.reproduce) details.reproduce = test.reproduce->runner;
+    const auto add = [&](const FailureView& failure, const auto& self) -> void {
+        if (details.failures.empty()) {
+            details.key_line = failure.key_line;
+            if (const auto* frame = innermost_in_suite(failure)) {
+                details.place = place_words(*frame);
+                details.place_url = frame->url;
+            }
+        }
+        add_failure(details.failures, failure, run);
+        for (const FailureView& also : failure.also) self(also, self);
+    };
+    if (test.failure) add(*test.failure, add);
+    for (const SubtestView& sub : test.subtests)
+        if (sub.failure && needs_attention(sub.state)) add(*sub.failure, add);
+    if (details.failures.empty()) details.failures.push_back(facts_of_state(test));
+    return details;
+}
+
+bool needs_a_device(const ResultDetails& details) {
+    return !details.failures.empty() &&
+           std::all_of(details.failures.begin(), details.failures.end(),
+                       [](const FailureFacts& failure) { return failure.rule == "no-device"; });
+}
+
+bool is_refused_by_device(const ResultDetails& details, const RunView& run) {
+    return std::any_of(
+        details.failures.begin(), details.failures.end(), [&](const FailureFacts& failure) {
+            return failure.gap && run.simulated && failure.gap->device == *run.simulated;
+        });
+}
+
+}  // namespace compat::reports

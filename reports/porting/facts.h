@@ -1,0 +1,49 @@
+// What is known of a test's result in one column, as far as it decides the cause of a difference.
+// Not for the causes themselves (parts.h).
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reports/model.h"
+#include "runner/analysis/judgement.h"
+#include "runner/base/gap.h"
+
+namespace compat::reports {
+
+// The facts of one failure, or of one refusal that was not raised.
+struct FailureFacts {
+    analysis::Evidence evidence;
+    std::optional<GapKey> gap;
+    std::string cause, error_class, rule, signature, key_line;
+    std::string place;                // "file:line" of the suite's innermost frame; may be empty
+    std::string function;             // "file.py:function" of it; may be empty
+    std::set<std::string> refused{};  // symbols that the device refused earlier in the test
+};
+
+// The text of a failure without what differs between devices and runs: one mistake has one,
+// wherever it shows.
+[[nodiscard]] std::string text_of_mistake(const FailureFacts& failure);
+
+// Whether both are one obstacle: one gap, or one text.
+[[nodiscard]] bool is_same_obstacle(const FailureFacts& a, const FailureFacts& b);
+
+// The details of a test's result in one column.
+struct ResultDetails {
+    std::vector<FailureFacts> failures{};  // empty: it did not break
+    std::string key_line{};                // or the reason
+    std::string place{}, place_url{}, reproduce{};
+    std::string id{};                               // in its own run
+    std::string redirected_at{}, redirected_url{};  // CaseView's
+};
+
+[[nodiscard]] ResultDetails details_of(const CaseView& test, const RunView& run);
+[[nodiscard]] FailureFacts facts_of_refusal(const RefusalView& refusal, const RunView& run);
+
+// Whether a device is missing, and nothing else is known to be wrong (rule of rules.json).
+[[nodiscard]] bool needs_a_device(const ResultDetails& details);
+[[nodiscard]] bool is_refused_by_device(const ResultDetails& details, const RunView& run);
+
+}  // namespace compat::reports

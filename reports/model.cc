@@ -189,6 +189,7 @@ class ModelBuilder::Impl {
         const auto used_accelerator = analysis::used_accelerator(record);
         const auto redirected = first_redirections(record);
         auto refused = refusals_not_raised(record);
+        view.refusals = std::move(refused[""]);
         view.cases.reserve(record.cases.size());
         for (size_t i = 0; i < record.cases.size(); ++i) {
             CaseView test = case_view(record.cases[i], start, module.path);

@@ -119,6 +119,7 @@ struct ModuleView : AttemptCost {  // of all attempts
     std::optional<std::int64_t> last_known_cases;  // if this run does not know them
     std::vector<std::string> diagnostics;
     std::vector<CaseView> cases;
+    std::vector<RefusalView> refusals;  // outside its tests, as CaseView::refusals
     StateCounts states{};
     std::optional<Reproduce> reproduce;  // if the module did not end in order
 

@@ -95,12 +95,23 @@ class Counter {
     [[nodiscard]] std::optional<Obstacles> beyond_of(const PortedTest& test,
                                                      const UngroupedDifference& difference) const {
         const ColumnRow& column = row_of(difference.column);
-        // Tests take another way there than in the run that keeps going.
-        if (column.column == Column::cuda_on_mps) return std::nullopt;
+        if (column.column == Column::cuda_on_mps && !breaks_on_a_mac_too(test, difference))
+            return std::nullopt;  // it takes another way than in the run that keeps going
         if (column.simulated == "mps" && needs_a_device(difference.details))
             return where_cuda_is_sent_to_mps(test);
         const auto* const kept = kept_going_.find(column.simulated, test.id);
         return kept ? after(difference, *kept) : std::nullopt;
+    }
+
+    [[nodiscard]] bool breaks_on_a_mac_too(const PortedTest& test,
+                                           const UngroupedDifference& difference) const {
+        for (size_t i = 0; i < test.differences.size(); ++i)
+            if (test.differences[i].column == Column::mps_strict)
+                return std::equal(
+                    difference.details.failures.begin(), difference.details.failures.end(),
+                    differences_[first_ + i].details.failures.begin(),
+                    differences_[first_ + i].details.failures.end(), is_same_obstacle);
+        return false;
     }
 
     [[nodiscard]] std::optional<Obstacles> where_cuda_is_sent_to_mps(const PortedTest& test) const {
@@ -137,10 +148,12 @@ class Counter {
 
 }  // namespace
 
-void KeptGoing::add(const RunView& run, const std::string& id, const CaseView& test) {
+void KeptGoing::add(const RunView& run, const std::string& id, const CaseView& test,
+                    const std::vector<RefusalView>& of_module) {
     OfTest kept{test.state, {}, details_of(test, run).failures};
-    for (const RefusalView& refusal : test.refusals)
-        kept.refusals.push_back(facts_of_refusal(refusal, run));
+    for (const auto* const list : {&of_module, &test.refusals})
+        for (const RefusalView& refusal : *list)
+            kept.refusals.push_back(facts_of_refusal(refusal, run));
     tests_.insert_or_assign({run.simulated.value_or(""), id}, std::move(kept));
 }
 

@@ -64,8 +64,9 @@ class KeptGoing {
         parsers::State state = parsers::State::not_run;
         std::vector<FailureFacts> refusals{}, failures{};
     };
-    // `id`: the comparison's.
-    void add(const RunView& run, const std::string& id, const CaseView& test);
+    // `id`: the comparison's. `of_module`: what was refused while its module was loaded.
+    void add(const RunView& run, const std::string& id, const CaseView& test,
+             const std::vector<RefusalView>& of_module);
     [[nodiscard]] const OfTest* find(std::string_view device, const std::string& id) const;
 
   private:

@@ -104,7 +104,7 @@ class PortingBuilder::Impl {
 
     void add_keep_going(const ModuleView& module) {
         for (const CaseView& test : module.cases)
-            kept_going_.add(view_.kept_going.back().run, common_id(test.id), test);
+            kept_going_.add(view_.kept_going.back().run, common_id(test.id), test, module.refusals);
     }
 
     void note_missing(Column column, std::string why) {

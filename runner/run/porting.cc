@@ -290,9 +290,10 @@ std::vector<std::string> broken_tests(const PortingView& view, std::string_view 
     for (const reports::PortedTest& test : view.tests)
         for (const reports::Difference& difference : test.differences) {
             const ColumnRow& column = reports::row_of(difference.column);
-            if (!test.pseudo && !difference.id.empty() && column.simulated == simulated &&
+            // A module that cannot be loaded runs whole.
+            if (!difference.id.empty() && column.simulated == simulated &&
                 column.column != Column::cuda_on_mps && is_to_fix(view.causes[difference.cause]))
-                ids.insert(difference.id);
+                ids.insert(test.pseudo ? test.module : difference.id);
         }
     return {ids.begin(), ids.end()};
 }

@@ -13,6 +13,8 @@
 
 #include "simulate/accelerator.h"
 #include "simulate/memory.h"
+#include "simulate/note.h"
+#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -88,6 +90,7 @@ at::Tensor CpuAliases::to_cpu(const at::Tensor& tensor) {
     if (!tensor.defined() || !is_ours(tensor)) return tensor;
     if (has_members(tensor))
         return rebuild(tensor, kHostDevice, [&](const at::Tensor& each) { return to_cpu(each); });
+    given_ |= bit(tensor.scalar_type());
     return dense_over(alias_of(tensor.storage()), /*on_device=*/false, tensor);
 }
 
@@ -95,7 +98,9 @@ at::Tensor CpuAliases::to_device(const at::Tensor& tensor) {
     if (!tensor.defined() || is_ours(tensor) || tensor.is_meta()) return tensor;
     if (has_members(tensor))
         return rebuild(tensor, results_, [&](const at::Tensor& each) { return to_device(each); });
-    accelerator().check_dtype(tensor.scalar_type());
+    // In a process that keeps going, only where such a tensor comes from others.
+    if (!keeps_going() || (given_ & bit(tensor.scalar_type())) == 0)
+        accelerator().check_dtype(tensor.scalar_type());
     const c10::Storage& host = tensor.storage();
     for (const Alias& alias : aliases_)
         if (alias.host.unsafeGetStorageImpl() == host.unsafeGetStorageImpl())

@@ -6,6 +6,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <cstdint>
+
 namespace compat::shim::simulate {
 
 class CpuAliases {
@@ -43,6 +45,7 @@ class CpuAliases {
 
     c10::SmallVector<Alias, 8> aliases_;
     c10::Device results_;
+    std::uint64_t given_ = 0;  // bits of the dtypes that went to the CPU
     bool rebuilt_ = false;
 };
 

@@ -107,7 +107,7 @@ def pages(out):
     """The page that a command wrote, and its JSON file, checked against the schema."""
     page = pathlib.Path(re.search(r"^page: (.+)$", out, re.M)[1])
     written = json.loads(page.with_name("porting.json").read_text())
-    jsonschema.validate(written, json.loads((ROOT / "reports/porting/porting.schema.json").read_text()))
+    jsonschema.validate(written, json.loads((ROOT / "reports/porting.schema.json").read_text()))
     return page, written
 
 
@@ -129,15 +129,20 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     assert columns["mps"]["broken_alike"] == 1, "test_broken_anyway is no difference"
     assert columns["cuda"]["exercised"] == 8, "all that name DEVICE"
 
-    # Fix float64 first: test_double, the module and test_eigh_then_double (with fallback) need it.
-    first = written["causes"][0]
-    assert (first["gap"]["symbol"], first["unblocked_tests"]) == ("float64", 3)
+    # What breaks on CUDA, too, comes first; then float64: test_double, the module and
+    # test_eigh_then_double (with fallback) need it.
+    assert [c["judgement"] for c in written["causes"] if c["group"] == "loss" and c["breaks_alike"]] == ["device_handling", "device_asserted"]
+    first = written["causes"][2]
+    assert (first["gap"]["symbol"], first["unblocked_tests"], first["perhaps_unblocked_tests"]) == ("float64", 3, 0)
     (eigh,) = [c for c in written["causes"] if c["gap"] and "eigh" in c["gap"]["symbol"]]
-    assert (eigh["tests"], eigh["unblocked_tests"]) == (2, 1), "test_eigh_then_double would break by float64"
+    assert (eigh["tests"], eigh["unblocked_tests"], eigh["perhaps_unblocked_tests"]) == (2, 1, 0), (
+        "test_eigh_then_double breaks by float64")
+    assert [(b["title"], b["tests"]) for b in eigh["behind"]] == [("float64 on mps: this dtype is not supported", 1)]
+    assert [kept["simulated"] for kept in written["kept_going"]] == ["cuda", "mps"]
     (fallback,) = written["fallbacks"]
     assert (fallback["symbol"], fallback["depend"], fallback["tests"]) == (eigh["gap"]["symbol"], 1, 2)
     text = page.read_text()
-    assert "float64" in text[text.index("## What to fix first"):].splitlines()[4]
+    assert "float64" in text[text.index("## What to fix first"):].splitlines()[6]
     assert text.count("*simulated*") >= 3
 
     # Links lead to existing files.
@@ -150,7 +155,8 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     report = json.loads((tmp_path / "results/runs" / columns["mps_strict"]["run"] / "report.json").read_text())
     (broken,) = [t for m in report["modules"] for t in m["cases"] if t["id"].endswith("::test_eigh")]
     assert "--policy none --simulate mps --fallback off" in broken["reproduce"]["runner"]
-    ids = ",".join(reversed([column["run"] for column in columns.values()]))
+    runs = [column["run"] for column in columns.values()] + [kept["run"] for kept in written["kept_going"]]
+    ids = ",".join(reversed(runs))
     again = runner("porting", "--runs", ids, "--out", tmp_path / "results/porting/again")
     assert again.code == 1
     _, same = pages(again.out)

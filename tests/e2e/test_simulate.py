@@ -1,6 +1,7 @@
 """Tests `--simulate` with a real torch: a suite and a program on a simulated MPS device, the report
 and the gap log. tests/shim/test_simulate_*.py test the device itself."""
 import json
+import re
 import sys
 
 import pytest
@@ -94,6 +95,29 @@ def test_a_program_runs_on_a_simulated_mac(runner, python, tmp_path, words, aske
     ran = runner("exec", "--simulate", "mps", *words, "--", python, "program.py")
     assert ran.code == 0 and f"tensor(2., device='{device}')" in ran.out
     assert "mps (simulated)" in ran.err
+
+
+def test_a_program_keeps_going_and_all_refusals_are_listed(runner, python, tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import torch\nx = torch.eye(2, device='mps')\nx.to(torch.float64)\nx + torch.ones(2)\nprint('done')\n")
+    ran = runner("exec", "--simulate", "mps", "--keep-going", "--", python, "program.py")
+    assert ran.code == 0 and "done" in ran.out
+    assert "2 calls refused, and computed on the CPU (--keep-going) at 2 places" in ran.err
+    assert re.search(r"1  program\.py:3  TypeError: Cannot convert a MPS Tensor to float64", ran.err)
+    assert re.search(r"1  program\.py:4  RuntimeError: Expected all tensors to be on the same device", ran.err)
+    ran = runner("exec", "--keep-going", "--", python, "program.py")
+    assert ran.code == 2 and "add --simulate mps or --simulate cuda" in ran.err
+
+
+def test_a_run_that_keeps_going_is_a_series_of_its_own_and_no_verdict(runner, python, suite, tmp_path):
+    ran = runner("run", suite, "--python", python, "--simulate", "mps", "--keep-going")
+    assert "no verdict: " in ran.out and "-keep-going_" in ran.out, ran.out + ran.err
+    report = json.loads((ran.folder / "report.json").read_text())
+    assert report["run"]["keep_going"] and report["run"]["series"].endswith("-keep-going")
+    assert any(r["message"] for r in report["redirections"])
+    text = (ran.folder / "report.md").read_text()
+    assert "**Not a verdict.**" in text and "## What the device refused" in text
+    assert report["gaps"] == [] and "no gaps match" in runner("gaps", "list").out
 
 
 def test_refusals_and_fallbacks_of_a_program_are_listed(runner, python, tmp_path):

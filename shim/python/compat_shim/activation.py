@@ -61,7 +61,9 @@ def _finish(torch):
     _check_backend(torch)
     if _simulated:
         _simulated.finish(torch)
-        simulated_devices.finish(torch, state.simulator, state.library, _settings.keep_going)
+        simulated_devices.finish(torch, state.simulator)
+        if _settings.keep_going:
+            simulated_devices.let_numpy_read(state.library, state.simulator.simulated())
     if _redirection:
         _redirection.finish(torch)
     if _settings.default_target:

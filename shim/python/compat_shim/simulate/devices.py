@@ -16,11 +16,9 @@ def device(library, simulator, settings):
     return _KINDS[settings.simulate](library, simulator, settings)
 
 
-def finish(torch, simulator, library, keep_going):
+def finish(torch, simulator):
     """What is the same for every device, when torch is complete."""
     _storages(torch, simulator.simulated())
-    if keep_going:
-        _numpy(library, simulator.simulated())
     importing.after("torch._inductor.graph", lambda module: _refuse_lowering(module, simulator))
     # Registered first, so that it runs last, after the program's own exit handlers.
     atexit.register(simulator.wait_for_autograd)
@@ -47,8 +45,9 @@ def _storages(torch, simulated):
     patching.patch("torch.UntypedStorage", "__new__", with_device)
 
 
-def _numpy(library, simulated):
-    """Write down that NumPy cannot read the device's memory, and let it read a copy."""
+def let_numpy_read(library, simulated):
+    """Where a process keeps going: write down that NumPy cannot read the device's memory, and let it
+    read a copy."""
 
     def of_a_copy(numpy):
         def to_numpy(self, *args, **kwargs):

@@ -1,5 +1,6 @@
 #include "parsers/attempt.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -50,16 +51,37 @@ void diagnose_by_subtests(CaseRecord& test) {
         }
 }
 
+template <class Visit>
+void each_failure(ModuleRecord& record, Visit visit) {
+    for (CaseRecord& test : record.cases) {
+        if (test.failure) visit(*test.failure, test.state);
+        for (Failure& failure : test.also) visit(failure, test.state);
+        for (SubCase& sub : test.subcases)
+            if (sub.failure) visit(*sub.failure, sub.state);
+    }
+}
+
+// Where the shim neither redirects CUDA nor simulates it, torch itself lacks CUDA's symbols: there
+// is no such device, and the shim has no defect.
+void acquit_the_shim(ModuleRecord& record) {
+    constexpr std::string_view kSymbol = "cuda-symbol-of-torch", kNoDevice = "no-device";
+    if (record.shim && (record.shim->mode != "none" || record.shim->simulated == "cuda")) return;
+    const std::vector<Rule>& rules = Rules::shipped().all();
+    const auto rule =
+        std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == kNoDevice; });
+    each_failure(record, [&](Failure& failure, State) {
+        if (failure.diagnosis->rule != kSymbol) return;
+        failure.diagnosis->rule = rule->id;
+        failure.diagnosis->cause = rule->cause;
+        failure.diagnosis->error_class = rule->error_class;
+    });
+}
+
 }  // namespace
 
 void diagnose(ModuleRecord& record) {
-    for (CaseRecord& test : record.cases) {
-        if (test.failure) diagnose(*test.failure, test.state);
-        for (Failure& failure : test.also) diagnose(failure, test.state);
-        for (SubCase& sub : test.subcases)
-            if (sub.failure) diagnose(*sub.failure, sub.state);
-        diagnose_by_subtests(test);
-    }
+    each_failure(record, [](Failure& failure, State state) { diagnose(failure, state); });
+    for (CaseRecord& test : record.cases) diagnose_by_subtests(test);
 }
 
 ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
@@ -87,6 +109,7 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     record.kernels = std::move(devices.kernels);
     append(record.diagnostics, std::move(devices.diagnostics));
     diagnose(record);
+    acquit_the_shim(record);
     return record;
 }
 

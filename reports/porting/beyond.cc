@@ -94,12 +94,12 @@ class Counter {
 
     [[nodiscard]] std::optional<Obstacles> beyond_of(const PortedTest& test,
                                                      const UngroupedDifference& difference) const {
-        const ColumnRow& column = row_of(difference.column);
-        if (column.column == Column::cuda_on_mps && !breaks_on_a_mac_too(test, difference))
-            return std::nullopt;  // it takes another way than in the run that keeps going
-        if (column.simulated == "mps" && needs_a_device(difference.details))
+        const Column column = difference.column;
+        if (row_of(column).simulated == "mps" && needs_a_device(difference.details))
             return where_cuda_is_sent_to_mps(test);
-        const auto* const kept = kept_going_.find(column.simulated, test.id);
+        const auto* kept = kept_going_.find(column, test.id);
+        if (!kept && column == Column::cuda_on_mps && breaks_on_a_mac_too(test, difference))
+            kept = kept_going_.find(Column::mps_strict, test.id);
         return kept ? after(difference, *kept) : std::nullopt;
     }
 
@@ -148,17 +148,17 @@ class Counter {
 
 }  // namespace
 
-void KeptGoing::add(const RunView& run, const std::string& id, const CaseView& test,
+void KeptGoing::add(const KeptGoingRun& run, const std::string& id, const CaseView& test,
                     const std::vector<RefusalView>& of_module) {
-    OfTest kept{test.state, {}, details_of(test, run).failures};
+    OfTest kept{test.state, {}, details_of(test, run.run).failures};
     for (const auto* const list : {&of_module, &test.refusals})
         for (const RefusalView& refusal : *list)
-            kept.refusals.push_back(facts_of_refusal(refusal, run));
-    tests_.insert_or_assign({run.simulated.value_or(""), id}, std::move(kept));
+            kept.refusals.push_back(facts_of_refusal(refusal, run.run));
+    tests_.insert_or_assign({run.column, id}, std::move(kept));
 }
 
-const KeptGoing::OfTest* KeptGoing::find(std::string_view device, const std::string& id) const {
-    const auto at = tests_.find({std::string(device), id});
+const KeptGoing::OfTest* KeptGoing::find(Column column, const std::string& id) const {
+    const auto at = tests_.find({column == Column::mps ? Column::mps_strict : column, id});
     return at == tests_.end() ? nullptr : &at->second;
 }
 

@@ -65,6 +65,8 @@ bool is_to_fix(const CauseOfDifferences& cause) {
     return cause.group == Group::loss && words && words->to_fix;
 }
 
+bool asks_for_absent_device(const CauseOfDifferences& cause) { return cause.rule == kNoDeviceRule; }
+
 std::string_view judgement_words(const CauseOfDifferences& cause) {
     const auto* const words = judgement_of(cause);
     return words ? words->words : std::string_view{};
@@ -173,7 +175,12 @@ void Causes::describe_gap(CauseOfDifferences& cause, const GapKey& key) const {
     const GapFacts facts = analysis::facts_of(key);
     const auto at = gaps_.find(key);
     const GapView* const logged = at == gaps_.end() ? nullptr : &at->second;
-    if (!cause.trusted_title) cause.title = logged ? logged->description : facts.description;
+    const bool of_simulation =
+        cause.judgement == analysis::words_of(analysis::Judgement::simulator).name;
+    if (of_simulation && key.device != "cpu")
+        cause.title = fmt::format("{} is not simulated on {}", key.symbol, key.device);
+    else if (!cause.trusted_title)
+        cause.title = logged ? logged->description : facts.description;
     if (cause.advice.empty()) cause.advice = logged ? logged->action : facts.action;
     if (!logged) return;
     cause.equivalent = logged->equivalent;
@@ -232,8 +239,9 @@ void rank_causes(PortingView& view) {
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto key = [&](size_t i) {
         const CauseOfDifferences& cause = view.causes[i];
+        // A request for a device that is not there ends a test before anything else can.
         return std::tuple(cause.group, !is_to_fix(cause), !breaks_alike(cause),
-                          -cause.unblocked_tests, -cause.tests);
+                          !asks_for_absent_device(cause), -cause.unblocked_tests, -cause.tests);
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return key(a) < key(b); });

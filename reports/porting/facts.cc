@@ -103,6 +103,7 @@ void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const
     parsers::Failure failure;
     failure.type = view.type;
     failure.message = view.message;
+    failure.diagnosis = {.cause = facts.evidence.cause, .rule = facts.rule};
     add_with_gaps(list, std::move(facts), failure, run);
 }
 
@@ -177,7 +178,7 @@ ResultDetails details_of(const CaseView& test, const RunView& run) {
 bool needs_a_device(const ResultDetails& details) {
     return !details.failures.empty() &&
            std::all_of(details.failures.begin(), details.failures.end(),
-                       [](const FailureFacts& failure) { return failure.rule == "no-device"; });
+                       [](const FailureFacts& failure) { return failure.rule == kNoDeviceRule; });
 }
 
 bool is_refused_by_device(const ResultDetails& details, const RunView& run) {

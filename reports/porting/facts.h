@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/model.h"
@@ -42,7 +43,10 @@ struct ResultDetails {
 [[nodiscard]] ResultDetails details_of(const CaseView& test, const RunView& run);
 [[nodiscard]] FailureFacts facts_of_refusal(const RefusalView& refusal, const RunView& run);
 
-// Whether a device is missing, and nothing else is known to be wrong (rule of rules.json).
+// The rule of rules.json for a device that is not there.
+inline constexpr std::string_view kNoDeviceRule = "no-device";
+
+// Whether a device is missing, and nothing else is known to be wrong.
 [[nodiscard]] bool needs_a_device(const ResultDetails& details);
 [[nodiscard]] bool is_refused_by_device(const ResultDetails& details, const RunView& run);
 

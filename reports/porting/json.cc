@@ -137,7 +137,8 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"tests", Json::array()}};
     for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
     for (const KeptGoingRun& kept : view.kept_going)
-        out["kept_going"].push_back({{"simulated", kept.run.simulated.value_or("")},
+        out["kept_going"].push_back({{"column", row_of(kept.column).name},
+                                     {"simulated", kept.run.simulated.value_or("")},
                                      {"run", kept.run.id},
                                      {"report", kept.report_url}});
     for (const InputDifference& input : view.input_differences) {

@@ -53,7 +53,7 @@ std::string kept_going_words(const PortingView& view) {
     std::vector<std::string> runs;
     for (const KeptGoingRun& kept : view.kept_going)
         runs.push_back(
-            fmt::format("[{} *simulated*]({})", kept.run.simulated.value_or(""), kept.report_url));
+            fmt::format("[{}]({})", row_of(kept.column).brief, kept.report_url));
     if (runs.empty()) return {};
     return fmt::format(
         "\nWhat else stands in a test's way, the runs that keep going show (`--keep-going`): {}.\n",

@@ -57,7 +57,7 @@ class Causes {
     std::unordered_map<std::string, std::size_t> index_;
 };
 
-// The runs that keep going, by simulated device and test.
+// The runs that keep going, by column (of a bare Mac: mps_strict) and test.
 class KeptGoing {
   public:
     struct OfTest {
@@ -65,12 +65,12 @@ class KeptGoing {
         std::vector<FailureFacts> refusals{}, failures{};
     };
     // `id`: the comparison's. `of_module`: what was refused while its module was loaded.
-    void add(const RunView& run, const std::string& id, const CaseView& test,
+    void add(const KeptGoingRun& run, const std::string& id, const CaseView& test,
              const std::vector<RefusalView>& of_module);
-    [[nodiscard]] const OfTest* find(std::string_view device, const std::string& id) const;
+    [[nodiscard]] const OfTest* find(Column column, const std::string& id) const;
 
   private:
-    std::map<std::pair<std::string, std::string>, OfTest> tests_;
+    std::map<std::pair<Column, std::string>, OfTest> tests_;
 };
 
 // Counts how many tests each cause unblocks, and what is behind it. `differences`: those of the

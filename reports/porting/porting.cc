@@ -98,13 +98,15 @@ class PortingBuilder::Impl {
     }
 
     void begin_keep_going(const RunView& run, std::string report_url) {
-        view_.kept_going.push_back({run, std::move(report_url)});
-        column_ = run.simulated == "cuda" ? Column::cuda : Column::mps;
+        column_ = run.simulated == "cuda"     ? Column::cuda
+                  : run.policy == "missing" ? Column::cuda_on_mps
+                                            : Column::mps_strict;
+        view_.kept_going.push_back({run, column_, std::move(report_url)});
     }
 
     void add_keep_going(const ModuleView& module) {
         for (const CaseView& test : module.cases)
-            kept_going_.add(view_.kept_going.back().run, common_id(test.id), test, module.refusals);
+            kept_going_.add(view_.kept_going.back(), common_id(test.id), test, module.refusals);
     }
 
     void note_missing(Column column, std::string why) {
@@ -230,6 +232,7 @@ class PortingBuilder::Impl {
             difference.column = column;
             difference.change = Change::missing;
         }
+        const auto on_cuda = failures_on(Column::cuda);
         for (UngroupedDifference& difference : differences_) {
             if (difference.column != column) continue;
             difference.cpu = state(difference.test, Column::cpu);
@@ -239,7 +242,8 @@ class PortingBuilder::Impl {
             if (const auto line = cpu_key_lines_.find(difference.test);
                 line != cpu_key_lines_.end())
                 difference.cpu_key_line = line->second;
-            if (column == Column::cuda_on_mps && is_good_on_a_mac(difference.test))
+            if (column == Column::cuda_on_mps && is_good_on_a_mac(difference.test) &&
+                !breaks_alike(on_cuda, difference))
                 blame_redirection(difference.details);
             if (difference.here && *difference.here != State::not_run) continue;
             const std::string module(compared_.test(difference.test).module);
@@ -255,6 +259,25 @@ class PortingBuilder::Impl {
         const Column mac = has_run(Column::mps_strict) ? Column::mps_strict : Column::mps;
         const auto there = state(test, mac);
         return there && kind_of(*there) == StateKind::good;
+    }
+
+    using FailuresOfTests = std::unordered_map<size_t, const std::vector<FailureFacts>*>;
+
+    [[nodiscard]] FailuresOfTests failures_on(Column column) const {
+        FailuresOfTests failures;
+        for (const UngroupedDifference& difference : differences_)
+            if (difference.column == column)
+                failures.emplace(difference.test, &difference.details.failures);
+        return failures;
+    }
+
+    // By the same errors, which are then the code's own and not those of redirection.
+    static bool breaks_alike(const FailuresOfTests& failures, const UngroupedDifference& here) {
+        const auto there = failures.find(here.test);
+        return there != failures.end() && !there->second->empty() &&
+               std::equal(there->second->begin(), there->second->end(),
+                          here.details.failures.begin(), here.details.failures.end(),
+                          is_same_obstacle);
     }
 
     static void blame_redirection(ResultDetails& details) {

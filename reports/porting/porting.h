@@ -138,6 +138,8 @@ struct FallbackView {
 [[nodiscard]] bool breaks_alike(const CauseOfDifferences& cause);
 // Whether it is work for the person who ports the code.
 [[nodiscard]] bool is_to_fix(const CauseOfDifferences& cause);
+// Whether the code names a device that is not there.
+[[nodiscard]] bool asks_for_absent_device(const CauseOfDifferences& cause);
 [[nodiscard]] std::string_view judgement_words(const CauseOfDifferences& cause);
 
 struct PortingColumn {
@@ -169,6 +171,7 @@ struct InputDifference {
 // stands in a test's way.
 struct KeptGoingRun {
     RunView run;
+    Column column;  // whose broken tests it ran; of a bare Mac: mps_strict
     std::string report_url;
 };
 

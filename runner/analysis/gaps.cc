@@ -155,7 +155,9 @@ std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
         const bool found = row->pattern.NumberOfCapturingGroups() > 1
                                ? RE2::PartialMatch(message, row->pattern, &symbol, &on)
                                : RE2::PartialMatch(message, row->pattern, &symbol);
-        if (!found) continue;
+        if (!found || (row->text->kind == GapKind::shim_defect && failure.diagnosis &&
+                       failure.diagnosis->cause != parsers::Cause::shim_defect))
+            continue;
         if (row->text->of_kernel) on = device_of_kernel(symbol, target);
         add(fmt::format(fmt::runtime(row->text->symbol), symbol), row->text->kind, on);
     }

@@ -284,16 +284,29 @@ Expected<ExitCode> show(const Expected<Comparison>& comparison) {
     });
 }
 
-// The tests that break on the device for a reason that the person who ports can mend.
-std::vector<std::string> broken_tests(const PortingView& view, std::string_view simulated) {
+bool breaks_by(const reports::PortedTest& test, Column column, size_t cause) {
+    return std::any_of(test.differences.begin(), test.differences.end(), [&](const auto& other) {
+        return other.column == column && other.cause == cause;
+    });
+}
+
+// The tests that break on the column's device for a reason that the person who ports can mend, and
+// that a run without refusals gets past: a request for a device that is not there ends it again.
+// What a bare Mac and CUDA code on it meet alike is asked of the bare Mac alone.
+std::vector<std::string> broken_tests(const PortingView& view, const ColumnRow& column) {
     std::set<std::string> ids;
     for (const reports::PortedTest& test : view.tests)
         for (const reports::Difference& difference : test.differences) {
-            const ColumnRow& column = reports::row_of(difference.column);
+            const ColumnRow& at = reports::row_of(difference.column);
+            const reports::CauseOfDifferences& cause = view.causes[difference.cause];
+            if (difference.id.empty() || at.simulated != column.simulated ||
+                at.policy != column.policy || !is_to_fix(cause) || asks_for_absent_device(cause))
+                continue;
+            if (column.column == Column::cuda_on_mps &&
+                breaks_by(test, Column::mps_strict, difference.cause))
+                continue;
             // A module that cannot be loaded runs whole.
-            if (!difference.id.empty() && column.simulated == simulated &&
-                column.column != Column::cuda_on_mps && is_to_fix(view.causes[difference.cause]))
-                ids.insert(test.pseudo ? test.module : difference.id);
+            ids.insert(test.pseudo ? test.module : difference.id);
         }
     return {ids.begin(), ids.end()};
 }
@@ -301,16 +314,16 @@ std::vector<std::string> broken_tests(const PortingView& view, std::string_view 
 // Runs the broken tests again where the device refuses nothing, to see what is behind.
 Expected<void> run_keep_going(const PortingRequest& request, const config::Invocation& invocation,
                               const PortingView& view, Columns& columns) {
-    for (const std::string_view simulated : {"cuda", "mps"}) {
-        const ColumnRow& column =
-            reports::row_of(simulated == "cuda" ? Column::cuda : Column::mps_strict);
+    for (const Column way : {Column::cuda, Column::mps_strict, Column::cuda_on_mps}) {
+        const ColumnRow& column = reports::row_of(way);
         RunRequest own = request_of(request.run);
-        own.targets = broken_tests(view, simulated);
+        own.targets = broken_tests(view, column);
         if (own.targets.empty()) continue;
         own.keyword.clear();
         own.options_checked = true;
         if (request.run.verbosity >= 0)
-            print("\n{} simulated, {} again: what is behind the first refusal\n", simulated,
+            print("\n{}: {} again, to see what is behind the first refusal\n",
+                  without_emphasis(column.words),
                   counted(static_cast<std::int64_t>(own.targets.size()), "broken test"));
         config::Invocation flags = invocation_of(invocation, column);
         flags.flags[Setting::keep_going] = "on";

@@ -682,5 +682,33 @@ TEST(Closing, TheHarnessesIsBelievedBeforeTheLogs) {
     EXPECT_EQ(read_attempt({events(""), log, ""}, "unittest", "m.py", kExit0).closing->ran, 9);
 }
 
+// The shim answers for CUDA's symbols only where it redirects CUDA or simulates it.
+TEST(Attempt, ASymbolOfCudaIsTheShimsOnlyIfItAnswersForCuda) {
+    const std::string events =
+        numbered(0, "session", R"(,"format":1,"framework":"unittest")") + numbered(1, "collected", with_id("m.py::a")) + numbered(2, "ready") +
+        numbered(3, "start", with_id("m.py::a")) +
+        numbered(4, "end",
+                 with_id("m.py::a", R"(,"state":"errored","failure":{"type":"AttributeError",)"
+                                    R"("message":"module 'torch._C' has no attribute )"
+                                    R"('_cuda_setDevice'"})"));
+    const auto rule_with = [&](std::string_view mode, std::string_view simulated) {
+        const std::string devices =
+            mode.empty() ? ""
+                         : fmt::format(R"({{"event":"session","format":1,"shim":"0","torch":"2",)"
+                                       R"("host":"cpu","mode":"{}","simulated":{},)"
+                                       R"("masquerade":false,"pid":7}})"
+                                       "\n",
+                                       mode, simulated);
+        const ModuleRecord record =
+            read_attempt({events, "", devices}, "unittest", "m.py", kExit0);
+        return record.cases.at(0).failure->diagnosis->rule;
+    };
+    EXPECT_EQ(rule_with("", ""), "no-device");
+    EXPECT_EQ(rule_with("none", R"("mps")"), "no-device");
+    EXPECT_EQ(rule_with("missing", "null"), "cuda-symbol-of-torch");
+    EXPECT_EQ(rule_with("missing", R"("mps")"), "cuda-symbol-of-torch");
+    EXPECT_EQ(rule_with("none", R"("cuda")"), "cuda-symbol-of-torch");
+}
+
 }  // namespace
 }  // namespace compat::parsers

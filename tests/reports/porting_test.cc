@@ -582,6 +582,72 @@ TEST(Porting, FailuresOfRedirectionAloneAreNoneOfTheDevice) {
     EXPECT_EQ(std::count_if(view.causes.begin(), view.causes.end(), is_to_fix), 1);
 }
 
+// A bare Mac does not take the way that breaks; CUDA does, and breaks as well.
+TEST(Porting, WhatBreaksOnCudaTooIsTheCodesOwn) {
+    const auto mixed = [](const std::string& device) {
+        return failure("RuntimeError",
+                       "Expected all tensors to be on the same device, but found at least two "
+                       "devices, " + device + ":0 and cpu!");
+    };
+    const Tests good{test("mixes", State::passed), test("other", State::passed)};
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, good);
+    put(builder, Column::cuda,
+        {test("mixes", State::errored, mixed("cuda")),
+         test("other", State::errored, failure("ValueError", "no such card"))});
+    put(builder, Column::mps_strict, good);
+    put(builder, Column::cuda_on_mps,
+        {test("mixes", State::errored, mixed("mps")), test("other", State::errored, mixed("mps"))});
+    const PortingView view = builder.finish();
+    const auto judgement = [&](const char* name) {
+        return view.causes[find(view, name).differences.back().cause].judgement;
+    };
+    EXPECT_EQ(judgement("mixes"), "device_handling");
+    EXPECT_EQ(judgement("other"), "redirection") << "another error on CUDA";
+    EXPECT_TRUE(breaks_alike(view.causes[find(view, "mixes").differences[0].cause]));
+}
+
+// A bare Mac ends at the request for CUDA. Where it is sent to MPS, more can be seen.
+TEST(Porting, CudaCodeSentToMpsKeepsGoingOnItsOwn) {
+    const auto absent = failure("AssertionError", "Torch not compiled with CUDA enabled");
+    const auto eigh = failure("NotImplementedError", kEigh);
+    const Tests on_host{test("a", State::errored, absent)};
+    CaseView kept = test("a", State::passed);
+    kept.refusals = {{std::string("NotImplementedError: ") + kEigh, "m.py:1", ""},
+                     {std::string("TypeError: ") + kDouble, "m.py:2", ""}};
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, on_host);
+    put(builder, Column::cuda, {test("a", State::passed)});
+    put(builder, Column::mps_strict, on_host);
+    put(builder, Column::cuda_on_mps, {test("a", State::errored, eigh)});
+    RunView run = run_of(Column::cuda_on_mps);
+    run.keep_going = true;
+    builder.begin_keep_going(run, "../report.md");
+    ModuleView module;
+    module.cases = {kept};
+    builder.add_keep_going(module);
+    const PortingView view = builder.finish();
+    const PortedTest& a = find(view, "a");
+    const auto& lacks = view.causes[a.differences.back().cause];
+    ASSERT_TRUE(lacks.gap);
+    EXPECT_EQ(unblocked_words(lacks), "0 tests");
+    ASSERT_THAT(lacks.behind, SizeIs(1));
+    EXPECT_EQ(lacks.behind[0].title, "float64 on mps: this dtype is not supported");
+    EXPECT_EQ(view.kept_going[0].column, Column::cuda_on_mps);
+}
+
+TEST(Porting, WhatOnlyAGpuHasIsSaidToBeNotSimulated) {
+    const PortingView view = compared(
+        {skipped("t", "no CUDA")},
+        {test("t", State::errored,
+              failure("NotImplementedError", "torch.cuda.CUDAGraph is not available on this device: "
+                                             "ops run as they are called [symbol: torch.cuda.CUDAGraph]"))},
+        {skipped("t", "no CUDA")}, {skipped("t", "no CUDA")});
+    const auto& cause = view.causes[find(view, "t").differences[0].cause];
+    EXPECT_EQ(cause.judgement, "simulator");
+    EXPECT_EQ(cause.title, "torch.cuda.CUDAGraph is not simulated on cuda");
+}
+
 // It never ran on plain CPU, so that breaking there says nothing.
 TEST(Porting, ATestThatAsksForADeviceAndBreaksOnItIsNotAlike) {
     const auto absent = [] {
@@ -791,8 +857,9 @@ TEST_F(Pages, LinkTheRunsThatKeepGoing) {
     kept.refusals = {{std::string("TypeError: ") + kDouble, "m.py:2", ""}};
     const Tests good{test("t", State::passed)}, bad{test("t", State::errored, doubled)};
     view = compared(good, good, bad, bad, {}, {kept});
-    EXPECT_THAT(markdown(), HasSubstr("[mps *simulated*](../report.md)"));
+    EXPECT_THAT(markdown(), HasSubstr("[MPS without fallback](../report.md)"));
     EXPECT_EQ(file()["kept_going"][0]["run"], "alpha-keep-going");
+    EXPECT_EQ(file()["kept_going"][0]["column"], "mps_strict");
 }
 
 TEST_F(Pages, AShortPageKeepsTheFirstCauses) {

@@ -190,14 +190,21 @@ bool Recorder::called_for_the_host() noexcept {
     }
 }
 
-bool Recorder::called_by_the_user() {
-    OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
-    for (; frame; frame.reset(PyFrame_GetBack(frame.get()))) {
-        const CodeSites* code = sites_of(code_of(frame.get()));
-        if (!code || !code->internal) return code != nullptr;
-        if (!code->passes_on) return false;
+bool Recorder::called_by_the_user() noexcept {
+    if (!Py_IsInitialized() || !PyGILState_GetThisThreadState()) return false;
+    try {
+        const HoldGil gil;
+        const KeepError keep;
+        OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
+        for (; frame; frame.reset(PyFrame_GetBack(frame.get()))) {
+            const CodeSites* code = sites_of(code_of(frame.get()));
+            if (!code || !code->internal) return code != nullptr;
+            if (!code->passes_on) return false;
+        }
+        return false;
+    } catch (const std::bad_alloc&) {
+        return false;
     }
-    return false;
 }
 
 bool Recorder::line_is_for_the_host() {

@@ -78,9 +78,9 @@ class COMPAT_EXPORT Recorder {
     // Code inside torch that passes on the device which it is given. Called like
     // `set_host_callers`.
     void set_passing_on(std::vector<Caller> callers) { passing_on_ = std::move(callers); }
-    // With the GIL held: whether the innermost Python line is the user's, or of code that passes on
-    // what the user's line gave it.
-    [[nodiscard]] bool called_by_the_user();
+    // Whether the innermost Python line is the user's, or of code that passes on what the user's
+    // line gave it. From any thread, with or without the GIL.
+    [[nodiscard]] bool called_by_the_user() noexcept;
     // With the GIL held: whether the innermost Python line is one of these callers.
     [[nodiscard]] bool line_is_for_the_host();
 

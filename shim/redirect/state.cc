@@ -38,7 +38,7 @@ const Settings& settings() noexcept { return current; }
 namespace {
 
 void note_if_users() noexcept {
-    if (!is_host_named() && PyGILState_Check() && Recorder::instance().called_by_the_user())
+    if (!is_host_named() && Recorder::instance().called_by_the_user())
         host_named.store(true, std::memory_order_relaxed);
 }
 

@@ -78,6 +78,9 @@ def test_without_the_masquerade_a_tensor_reports_mps(on_mps):
         'nn.Linear(2, 2).to("mps")',
         'nn.Linear(2, 2).to("mps:0")',
         'torch.set_default_device("mps")',
+        "torch.zeros(1, device=torch.accelerator.current_accelerator())",
+        "torch.zeros(1).to(torch.accelerator.current_accelerator())",
+        "nn.Linear(2, 2).to(torch.accelerator.current_accelerator())",
     ],
 )
 def test_to_code_that_names_mps_tensors_answer_as_they_are(line, on_mps):

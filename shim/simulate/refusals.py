@@ -127,6 +127,13 @@ def computed(rules, functions):
                         )
 
 
+def metal_kernels(rules):
+    for section in rules.get("metal", ()):
+        for kernel, ops in section["kernels"].items():
+            for op in ops:
+                yield op, f'    {{"{op}", {quoted(kernel.replace("{op}", op))}}},'
+
+
 def table(kind, name, rows):
     yield f"constexpr std::array<{kind}, {len(rows)}> {name}{{{{"
     # Stable: of an op's rules the first that is met decides.
@@ -146,11 +153,19 @@ def main():
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
     lines += table("Refusal", refused, list(refusals(rules, functions)))
     lines += table("Computed", replaced, list(computed(rules, functions)))
+    looked_up = list(metal_kernels(rules))
+    if looked_up:
+        lines += table("MetalKernel", f"k_{device}_metal_kernels", looked_up)
     lines += ["}  // namespace", ""]
     lines += [
         f"std::span<const Refusal> {device}_refusals() noexcept {{ return {refused}; }}",
         f"std::span<const Computed> {device}_computed() noexcept {{ return {replaced}; }}",
     ]
+    if looked_up:
+        lines.append(
+            f"std::span<const MetalKernel> {device}_metal_kernels() noexcept "
+            f"{{ return k_{device}_metal_kernels; }}"
+        )
     lines += ["", "}  // namespace compat::shim::simulate", ""]
     with open(output, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))

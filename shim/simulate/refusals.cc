@@ -34,6 +34,12 @@ std::string_view metal_type(c10::ScalarType dtype) {
             return "uchar";
         case c10::ScalarType::Bool:
             return "bool";
+        case c10::ScalarType::UInt16:
+            return "ushort";
+        case c10::ScalarType::UInt32:
+            return "uint";
+        case c10::ScalarType::UInt64:
+            return "ulong";
         case c10::ScalarType::ComplexHalf:
             return "half2";
         case c10::ScalarType::ComplexFloat:

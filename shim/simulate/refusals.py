@@ -21,6 +21,9 @@ SCALAR_TYPES = {
     "int16": "Short",
     "int32": "Int",
     "int64": "Long",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
     "float16": "Half",
     "float32": "Float",
     "float64": "Double",
@@ -128,10 +131,11 @@ def computed(rules, functions):
 
 
 def metal_kernels(rules):
+    version = target()
     for section in rules.get("metal", ()):
-        for kernel, ops in section["kernels"].items():
-            for op in ops:
-                yield op, f'    {{"{op}", {quoted(kernel.replace("{op}", op))}}},'
+        for rule in section["rules"]:
+            for op in rule["ops"] if holds(rule, version) else ():
+                yield op, f'    {{"{op}", {quoted(rule["kernel"].replace("{op}", op))}}},'
 
 
 def table(kind, name, rows):

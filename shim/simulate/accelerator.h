@@ -47,6 +47,7 @@ struct Operator {
 
 struct Refusal;
 struct Computed;
+struct MetalKernel;
 
 class Accelerator {
   public:
@@ -71,6 +72,7 @@ class Accelerator {
     // What its kernels refuse, and dtypes that they compute and the CPU may not (refusals.h).
     [[nodiscard]] virtual std::span<const Refusal> refusals() const noexcept;
     [[nodiscard]] virtual std::span<const Computed> computed() const noexcept;
+    [[nodiscard]] virtual std::span<const MetalKernel> metal_kernels() const noexcept;
     // Throw upstream's error if the accelerator has no such tensors.
     virtual void check_dtype(c10::ScalarType) const {}
     virtual void check_empty(c10::ScalarType, std::size_t) const {}
@@ -79,6 +81,8 @@ class Accelerator {
     // Throw upstream's error if no kernel takes such an argument, or returns such a new tensor.
     virtual void check_argument(c10::ScalarType) const {}
     virtual void check_result(std::size_t /*dimensions*/) const {}
+    // Throws upstream's error if a tensor of the device cannot be copied to this one of the host.
+    virtual void check_host_copy(const at::Tensor& /*to*/, const at::Tensor& /*from*/) const {}
     // Dtypes of its tensors, as torch.accelerator.get_device_capability() lists them.
     [[nodiscard]] virtual bool has_dtype(c10::ScalarType) const noexcept { return true; }
     // Bytes: requested, available on a device, and used on it.

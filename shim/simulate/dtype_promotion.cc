@@ -113,11 +113,14 @@ bool names_the_cpu(const c10::Error& error) {
            (text.ends_with(kOnCpu) && text.find("dtype") != std::string_view::npos);
 }
 
-void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error) {
+void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error, Values values,
+                       c10::ArrayRef<at::Tensor> given) {
     const std::string device = c10::DeviceTypeName(accelerator().type(), /*lower_case=*/true);
     std::string text = error.what_without_backtrace();
     if (const auto end = text.find(kNotImplemented);
         text.starts_with('"') && end != std::string::npos) {
+        std::string_view dtype = std::string_view(text).substr(end + kNotImplemented.size());
+        refuse_missing_kernel(op, values, given, dtype.substr(0, dtype.find('\'')));
         std::string name = op.schema().name().substr(std::string_view("aten::").size());
         if (name.ends_with('_')) name.pop_back();
         text.replace(1, end - 1, name + "_" + device);

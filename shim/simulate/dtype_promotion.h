@@ -32,8 +32,10 @@ struct DtypePromotion {
 [[nodiscard]] bool names_the_cpu(const c10::Error& error);
 
 // Throws `error` again as most of the accelerator's kernels name themselves: `"add_stub" not
-// implemented for 'UInt16'` becomes "add_cuda".
-[[noreturn]] void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error);
+// implemented for 'UInt16'` becomes "add_cuda"; or as refuse_missing_kernel. `given` are the call's
+// tensors on the device.
+[[noreturn]] void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error,
+                                    Values values, c10::ArrayRef<at::Tensor> given);
 
 // Runs `op` on `arguments` (CPU tensors), those of the narrow dtype promoted; converts results and
 // outputs back. Leaves the results on `stack`, without the arguments.

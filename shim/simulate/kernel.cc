@@ -248,7 +248,10 @@ void Call::run(bool seeded, bool dense, bool divides) {
         run_on_aliases(seeded, dense, divides);
     } catch (const c10::Error& error) {
         if (results_.is_cpu() || !names_the_cpu(error)) throw;
-        rethrow_as_device(op_, error);
+        c10::SmallVector<at::Tensor, 6> given;
+        for (const Given& each : given_) given.push_back(each.tensor);
+        const bool kept = stack_.size() >= base_ + arguments_.size();
+        rethrow_as_device(op_, error, kept ? values() : Values(), given);
     }
 }
 

@@ -7,9 +7,11 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <unordered_map>
@@ -202,6 +204,9 @@ class Mps final : public Accelerator {
     std::span<const Operator> operators() const noexcept override { return mps_operators(); }
     std::span<const Refusal> refusals() const noexcept override { return mps_refusals(); }
     std::span<const Computed> computed() const noexcept override { return mps_computed(); }
+    std::span<const MetalKernel> metal_kernels() const noexcept override {
+        return mps_metal_kernels();
+    }
 
     bool has_dtype(c10::ScalarType dtype) const noexcept override { return is_mapped(dtype); }
     void check_dtype(c10::ScalarType dtype) const override {
@@ -229,6 +234,25 @@ class Mps final : public Accelerator {
         TORCH_CHECK(dimensions <= kMaxDimensions,
                     "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ",
                     dimensions, ".");
+    }
+    // copy_from_mps_ of Copy.mm. Of another dtype with larger elements, it makes a copy on the
+    // device first; from 2.14 it does not, and writes nothing for float64. What is copied with
+    // equal strides is written where it goes.
+    void check_host_copy(const at::Tensor& to, const at::Tensor& from) const override {
+        constexpr std::uintptr_t kAlignment = 4;
+        constexpr bool kCastsOnDevice = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 14;
+        if (to.layout() != at::kStrided || from.layout() != at::kStrided || from.numel() == 0) return;
+        if (kCastsOnDevice && to.scalar_type() == c10::ScalarType::Double &&
+            from.element_size() < to.element_size())
+            refuse_double();
+        if (reinterpret_cast<std::uintptr_t>(to.const_data_ptr()) % kAlignment == 0 ||
+            to.strides() != from.expand_as(to).strides())
+            return;
+        simulate::refuse("aten::copy_", [] {
+            TORCH_CHECK(false, "destOffset % 4 == 0 INTERNAL ASSERT FAILED at ",
+                        "\"aten/src/ATen/native/mps/operations/Copy.mm\", please report a bug to "
+                        "PyTorch. Unaligned blit request");
+        });
     }
     void refuse_index(int index) const override {
         TORCH_CHECK(false, "Expected a MPS device with index 0, but got mps:", index);

@@ -85,6 +85,7 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool) {
     // In a process that keeps going, the refusal of such a tensor was written down before.
     if (ours && self.scalar_type() != source.scalar_type() && !keeps_going())
         accelerator().check_dtype(self.scalar_type());
+    if (!ours) accelerator().check_host_copy(self, source);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     CpuAliases aliases(ours ? self.device() : source.device());
     Tensor to = aliases.to_cpu(self);

@@ -34,6 +34,12 @@ std::string_view metal_type(c10::ScalarType dtype) {
             return "uchar";
         case c10::ScalarType::Bool:
             return "bool";
+        case c10::ScalarType::UInt16:
+            return "ushort";
+        case c10::ScalarType::UInt32:
+            return "uint";
+        case c10::ScalarType::UInt64:
+            return "ulong";
         case c10::ScalarType::ComplexHalf:
             return "half2";
         case c10::ScalarType::ComplexFloat:
@@ -77,6 +83,8 @@ std::span<const Refusal> Accelerator::refusals() const noexcept { return {}; }
 
 std::span<const Computed> Accelerator::computed() const noexcept { return {}; }
 
+std::span<const MetalKernel> Accelerator::metal_kernels() const noexcept { return {}; }
+
 Rules::Rules(std::span<const Refusal> refusals, std::span<const Computed> computed,
              std::string_view op, const c10::FunctionSchema& schema) {
     for (const Refusal& rule : std::ranges::equal_range(refusals, op, {}, &Refusal::op)) {
@@ -109,6 +117,32 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
             TORCH_CHECK(false, text);
         });
     }
+}
+
+void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
+                           c10::ArrayRef<at::Tensor> given, std::string_view dtype) {
+    std::string_view name = op.schema().name();
+    name.remove_prefix(std::string_view("aten::").size());
+    if (name.ends_with('_')) name.remove_suffix(1);
+    const auto found =
+        std::ranges::equal_range(accelerator().metal_kernels(), name, {}, &MetalKernel::op);
+    const auto named_so = [&](const at::Tensor& tensor) {
+        return c10::toString(tensor.scalar_type()) == dtype;
+    };
+    const auto tensor = std::ranges::find_if(given, named_so);
+    if (found.empty() || tensor == given.end()) return;
+    const bool dense = std::ranges::all_of(given, [&](const at::Tensor& each) {
+        return each.is_contiguous() && each.sizes() == given[0].sizes();
+    });
+    std::string kernel(found.front().name);
+    replace_all(kernel, "{metal}", metal_type(tensor->scalar_type()));
+    replace_all(kernel, "{layout}", dense ? "dense" : "strided");
+    if (const c10::IValue* dim = named(op.schema(), values, "dim"); dim && dim->isInt())
+        replace_all(kernel, "{axis}",
+                    dim->toInt() == -1 || dim->toInt() == tensor->dim() - 1 ? "innermost" : "outer");
+    const c10::IValue* narrow = named(op.schema(), values, "out_int32");
+    replace_all(kernel, "{index}", narrow && narrow->toBool() ? "int" : "long");
+    TORCH_CHECK(false, "Failed to create function state object for: ", kernel);
 }
 
 void check_rules(const c10::OperatorHandle& op, Values values) {
@@ -188,6 +222,19 @@ bool distances_one_by_one(const c10::FunctionSchema& schema, Values values) {
     return !(chosen == kProduct || (chosen == 0 && many));
 }
 
+// addbmm_or_baddbmm_out_mps_impl (LinearAlgebra.mm) makes an MPSGraph placeholder of each operand.
+// addbmm alone looks before whether there are no batches.
+bool empty_batches(const c10::FunctionSchema& schema, Values values) {
+    const c10::IValue *one = named(schema, values, "batch1"),
+                      *other = named(schema, values, "batch2");
+    return one->toTensor().numel() == 0 || other->toTensor().numel() == 0;
+}
+
+bool empty_matrices(const c10::FunctionSchema& schema, Values values) {
+    return empty_batches(schema, values) &&
+           named(schema, values, "batch1")->toTensor().size(0) != 0;
+}
+
 // The kernel writes in place: into `out`, or into `self` where there is none.
 bool extreme_into_strided(const c10::FunctionSchema& schema, Values values) {
     const c10::IValue* out = named(schema, values, "out");
@@ -208,6 +255,10 @@ bool grows_unevenly(const c10::FunctionSchema& schema, Values values) {
 
 bool half_to_float(const c10::FunctionSchema& schema, Values values) {
     return is(schema, values, "half_to_float", true);
+}
+
+bool mat2_of_another_dtype(const c10::FunctionSchema& schema, Values values) {
+    return differs(schema, values, "mat2");
 }
 
 bool no_pivot(const c10::FunctionSchema& schema, Values values) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/ScalarType.h>
 #include <c10/util/SmallVector.h>
@@ -45,8 +46,16 @@ struct Computed {
     std::string_view keep;
 };
 
+// The Metal kernel that an op looks up by its arguments' dtypes, for the text of a dtype that the
+// CPU's kernel lacks as well. {metal} is that dtype, {layout} dense or strided, {axis} innermost or
+// outer, {index} the dtype of the result's indices.
+struct MetalKernel {
+    std::string_view op, name;  // the op without overload
+};
+
 [[nodiscard]] std::span<const Refusal> mps_refusals() noexcept;
 [[nodiscard]] std::span<const Computed> mps_computed() noexcept;
+[[nodiscard]] std::span<const MetalKernel> mps_metal_kernels() noexcept;
 [[nodiscard]] std::span<const Refusal> cuda_refusals() noexcept;
 [[nodiscard]] std::span<const Computed> cuda_computed() noexcept;
 
@@ -73,6 +82,11 @@ class Rules {
     std::span<const Computed> computed_;
 };
 
+// MetalShaderLibrary's error for a dtype, if the op looks its kernel up; nothing otherwise. `given`
+// are the call's tensors on the device.
+void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
+                           c10::ArrayRef<at::Tensor> given, std::string_view dtype);
+
 // For kernels that are not the boxed one: finds the op's rules at each call.
 void check_rules(const c10::OperatorHandle& op, Values values);
 
@@ -81,10 +95,13 @@ namespace conditions {
 bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 bool bool_exponent(const c10::FunctionSchema& schema, Values values);
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values);
+bool empty_batches(const c10::FunctionSchema& schema, Values values);
+bool empty_matrices(const c10::FunctionSchema& schema, Values values);
 bool extreme_into_strided(const c10::FunctionSchema& schema, Values values);
 bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values);
 bool grows_unevenly(const c10::FunctionSchema& schema, Values values);
 bool half_to_float(const c10::FunctionSchema& schema, Values values);
+bool mat2_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 bool no_pivot(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_extreme(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_mean(const c10::FunctionSchema& schema, Values values);

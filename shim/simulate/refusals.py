@@ -21,6 +21,9 @@ SCALAR_TYPES = {
     "int16": "Short",
     "int32": "Int",
     "int64": "Long",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
     "float16": "Half",
     "float32": "Float",
     "float64": "Double",
@@ -127,6 +130,14 @@ def computed(rules, functions):
                         )
 
 
+def metal_kernels(rules):
+    version = target()
+    for section in rules.get("metal", ()):
+        for rule in section["rules"]:
+            for op in rule["ops"] if holds(rule, version) else ():
+                yield op, f'    {{"{op}", {quoted(rule["kernel"].replace("{op}", op))}}},'
+
+
 def table(kind, name, rows):
     yield f"constexpr std::array<{kind}, {len(rows)}> {name}{{{{"
     # Stable: of an op's rules the first that is met decides.
@@ -146,11 +157,19 @@ def main():
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
     lines += table("Refusal", refused, list(refusals(rules, functions)))
     lines += table("Computed", replaced, list(computed(rules, functions)))
+    looked_up = list(metal_kernels(rules))
+    if looked_up:
+        lines += table("MetalKernel", f"k_{device}_metal_kernels", looked_up)
     lines += ["}  // namespace", ""]
     lines += [
         f"std::span<const Refusal> {device}_refusals() noexcept {{ return {refused}; }}",
         f"std::span<const Computed> {device}_computed() noexcept {{ return {replaced}; }}",
     ]
+    if looked_up:
+        lines.append(
+            f"std::span<const MetalKernel> {device}_metal_kernels() noexcept "
+            f"{{ return k_{device}_metal_kernels; }}"
+        )
     lines += ["", "}  // namespace compat::shim::simulate", ""]
     with open(output, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))

@@ -58,6 +58,7 @@ constexpr std::array kTables{
     PageTable{"docs/reference/shim.md", "shim variables", shim_variables},
     PageTable{"docs/reference/simulated-devices.md", "refusals", refusals},
     PageTable{"docs/reference/simulated-devices.md", "promoted dtypes", promoted_dtypes},
+    PageTable{"docs/reference/simulated-devices.md", "metal kernels", metal_kernels},
     PageTable{"docs/reference/store-schema.md", "views", database_views},
     PageTable{"docs/reference/store-schema.md", "tables", database_tables},
     PageTable{"docs/reference/store-schema.md", "indices", database_indices},

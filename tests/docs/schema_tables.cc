@@ -84,7 +84,8 @@ std::string dtype_words(const ordered_json& dtypes) {
     static const std::map<std::string, std::string> kGroups{
         {"integral", "integers, bool"},
         {"narrow_integral", "bool, and integers other than int64"},
-        {"half", "float16, bfloat16"}};
+        {"half", "float16, bfloat16"},
+        {"unsigned", "uint16, uint32, uint64"}};
     std::vector<std::string> words;
     for (const auto& dtype : dtypes) {
         const auto name = dtype.get<std::string>();
@@ -193,6 +194,16 @@ Rows promoted_dtypes() {
         for (const auto& rule : section["rules"])
             rows.push_back({file_of(section), joined_codes(rule["ops"]),
                             dtype_words(rule["dtypes"]), version_words(rule)});
+    return rows;
+}
+
+Rows metal_kernels() {
+    Rows rows;
+    const auto all = rules();
+    for (const auto& section : all["metal"])
+        for (const auto& rule : section["rules"])
+            rows.push_back({file_of(section), joined_codes(rule["ops"]),
+                            code(rule["kernel"].get<std::string>()), version_words(rule)});
     return rows;
 }
 

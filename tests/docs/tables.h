@@ -52,6 +52,7 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows database_versions();
 [[nodiscard]] Rows refusals();
 [[nodiscard]] Rows promoted_dtypes();
+[[nodiscard]] Rows metal_kernels();
 [[nodiscard]] Rows scan_groups();
 [[nodiscard]] Rows cuda_replacements();
 [[nodiscard]] Rows cuda_only();

@@ -43,6 +43,9 @@ torch.cholesky_inverse(t(c64, 2, 2))
 t(bool_, 2, 2) @ t(bool_, 2, 2)
 torch.addmm(t(bool_, 2, 2), t(bool_, 2, 2), t(bool_, 2, 2))
 torch.bmm(t(bool_, 1, 2, 2), t(bool_, 1, 2, 2))
+torch.bmm(t(f32, 1, 2, 2), t(i64, 1, 2, 2))
+torch.baddbmm(t(f32, 2, 0, 1), t(f32, 2, 0, 3), t(f32, 2, 3, 1))
+torch.addbmm(t(f32, 2, 1), t(f16, 2, 2, 0), t(f16, 2, 0, 1))
 torch.baddbmm(t(bool_, 1, 2, 2), t(bool_, 1, 2, 2), t(bool_, 1, 2, 2))
 torch.addbmm(t(bool_, 2, 2), t(bool_, 1, 2, 2), t(bool_, 1, 2, 2))
 F.linear(t(i64, 1, 2), t(i64, 3, 2))
@@ -106,7 +109,22 @@ F.interpolate(t(c64, 1, 1, 2), scale_factor=2, mode="nearest")
 F.interpolate(t(c64, 1, 1, 2), scale_factor=2, mode="nearest-exact")
 F.interpolate(t(c64, 1, 1, 2, 2), scale_factor=2, mode="nearest-exact")
 F.smooth_l1_loss(t(i64, 2), t(i64, 2))
+t(u16, 2) * t(u16, 2)
+t(u16, 2) / t(u16, 2)
+torch.copysign(t(u16, 2), t(u16, 2))
+torch.atan2(t(u16, 2), t(u16, 2))
+torch.xlogy(t(u16, 2), t(u16, 2))
+t(u16, 2) & t(u16, 2)
+t(u16, 2) | t(u16, 2)
+t(u16, 2) ^ t(u16, 2)
+t(u16, 2) == t(u16, 2)
+t(u16, 2) != t(u16, 2)
 """.strip().splitlines()
+# Functions of TensorIterator, whose kernels MPS has for no unsigned dtype but uint8.
+UNSIGNED = """
+acos asin atan cos cosh erf erfc erfinv exp exp2 expm1 i0 log log10 log1p log2 rsqrt sigmoid sin sinc sinh sqrt tan tanh reciprocal digamma lgamma
+""".split()
+CALLS += [f"t(u16, 2).{name}()" for name in UNSIGNED]
 
 # Those that only other versions refuse.
 OTHERS = """
@@ -146,7 +164,7 @@ SETUP = """
 import json, torch
 from torch.nn import functional as F
 f32, f16, bf16, c64, bool_ = torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.bool
-u8, i32, i64 = torch.uint8, torch.int32, torch.int64
+u8, u16, i32, i64 = torch.uint8, torch.uint16, torch.int32, torch.int64
 def t(dtype, *sizes): return torch.ones(sizes, dtype=dtype, device="mps")
 def z(dtype, *sizes): return torch.zeros(sizes, dtype=dtype, device="mps")
 """
@@ -299,6 +317,7 @@ answers = {
     "linspace": torch.linspace(0, 1, 3, dtype=bool_, device="mps"),
     "loss": F.nll_loss(on([[1, 2], [3, 4]], i32), on([1, 0])),
     "threshold": F.threshold(on([True, False]), 0, 1),
+    "product": torch.addcmul(on([False, False]), on([True, False]), on([True, True])),
 }
 print(json.dumps({name: [str(each.dtype), each.device.type, each.tolist()] for name, each in answers.items()}))
 """
@@ -322,6 +341,7 @@ print(json.dumps({name: [str(each.dtype), each.device.type, each.tolist()] for n
         "linspace": (*boolean, [False, True, True]),
         "loss": (*whole, -2),
         "threshold": (*boolean, [True, True]),
+        "product": (*boolean, [True, False]),
     }
     assert {name: tuple(each) for name, each in ran.answer.items()} == {
         name: each for name, each in expected.items() if name not in refused
@@ -340,3 +360,61 @@ print(json.dumps([kept, str(turned.dtype), turned.cpu().to(c64).real.tolist(), s
     )
     assert ran.answer == [[0.0, 2.0], "torch.complex32", [1.0, 1.0], "torch.complex32"]
     assert "discards the imaginary part" not in ran.stderr
+
+
+def test_a_dtype_that_no_kernel_has_is_refused_as_metal_names_the_kernel(on_mps):
+    kernels = {
+        "t(c64, 2).cummax(0)": "cummax_innermost_float2",
+        "t(c64, 2, 2).cummin(0)": "cummin_outer_float2",
+        "torch.logaddexp2(t(c64, 3, 1), t(c64, 2))": "logaddexp2_strided_float2_float2",
+        "torch.linalg.cross(t(bool_, 3), t(bool_, 3))": "cross_dense_bool",
+        "torch.bucketize(t(c64, 2), t(c64, 2), out_int32=True)": "searchsorted_float2_int",
+        "t(torch.uint32, 2) + t(torch.uint32, 2)": "add_dense_uint_uint",
+    }
+    ran = on_mps(
+        f"""
+answers = []
+for call in {list(kernels)!r}:
+    try:
+        eval(call)
+        answers.append(None)
+    except RuntimeError as error:
+        answers.append(str(error))
+print(json.dumps(answers))
+"""
+    )
+    assert ran.answer == [MISSING + kernel for kernel in kernels.values()]
+
+
+def test_copies_to_the_host_are_refused_as_a_mac_does(on_mps):
+    version = importlib.metadata.version("torch")
+    ran = on_mps(
+        """
+answers = {}
+def copied(name, target, source):
+    try:
+        target.copy_(source)
+        answers[name] = target.tolist()
+    except Exception as error:
+        answers[name] = [type(error).__name__, str(error).split(": ")[-1].split(". ")[-1]]
+def host(dtype): return torch.zeros(6, dtype=dtype)
+copied("float64", host(torch.float64), t(f32, 6))
+copied("float64 of int64", host(torch.float64), t(i64, 6))
+copied("unaligned", host(bool_)[1:4], t(bool_, 3))
+copied("aligned", host(bool_)[4:6], t(bool_, 2))
+copied("strided", host(bool_)[1::2], t(bool_, 3))
+copied("nothing", host(bool_)[1:1], t(bool_, 0))
+print(json.dumps(answers))
+"""
+    )
+    expected = {
+        "float64": ["TypeError", "Please use float32 instead."],
+        "float64 of int64": [1.0] * 6,
+        "unaligned": ["RuntimeError", "Unaligned blit request"],
+        "aligned": [True] * 2,
+        "strided": [True] * 3,
+        "nothing": [],
+    }
+    if minor(version) >= 14:
+        expected["float64"] = [1.0] * 6
+    assert ran.answer == expected

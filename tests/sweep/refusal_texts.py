@@ -7,6 +7,7 @@ Prints, for each wheel:
 - rules whose `since` and `until` disagree with it: it lacks the text or the kernels, it has kernels
   for all dtypes that the rule refuses, or a function that has the op's name loads the text in a
   version without the rule, or no longer does in one with it;
+- ops whose Metal kernel has another name than the list `metal` says;
 - the ops that MPSFallback.mm registers, for ALWAYS_ON_CPU of operators.py;
 - with --new, texts of MPS's functions that neither a rule nor the wheel before has.
 
@@ -34,7 +35,7 @@ COMPOSED = re.compile(
 )
 # Metal's names of dtypes, in the names of kernels.
 METAL = {"bool": "bool", "uint8": "uchar", "int8": "char", "int16": "short", "int32": "int",
-         "int64": "long", "float16": "half", "bfloat16": "bfloat", "float32": "float",
+         "int64": "long", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "float16": "half", "bfloat16": "bfloat", "float32": "float",
          "complex64": "float2", "complex32": "half2"}
 REDUCES = ("prod", "mean", "amin", "amax")
 # What a text that refuses a dtype says.
@@ -70,6 +71,19 @@ def lacks_kernels(rule, kernels):
                 if kernel(rule, dtype, reduce) not in kernels:
                     return True
     return False
+
+
+def metal_kernels(version):
+    """(op, pattern) of each name of a kernel that an op looks up, with any dtypes."""
+    dtype = "(?:" + "|".join(METAL.values()) + ")"
+    words = {"{metal}": dtype, "{index}": dtype, "{layout}": "dense", "{axis}": "innermost"}
+    for section in RULES["metal"]:
+        for rule in section["rules"]:
+            for op in rule["ops"] if in_range(rule, version) else ():
+                pattern = rule["kernel"].replace("{op}", op)
+                for word, meaning in words.items():
+                    pattern = pattern.replace(word, meaning)
+                yield op, re.compile(pattern)
 
 
 def all_rules():
@@ -109,6 +123,10 @@ def compare(version, library, before):
         if what:
             differ += 1
             print(f"{version}: {what}: {rule['ops']} {rule.get('text') or rule['kernel']}")
+    for op, pattern in metal_kernels(version):
+        if not any(map(pattern.fullmatch, kernels)):
+            differ += 1
+            print(f"{version}: no kernel {pattern.pattern} for {op}")
     return differ
 
 

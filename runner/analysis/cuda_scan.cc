@@ -11,7 +11,7 @@ namespace compat::analysis {
 
 namespace {
 
-constexpr int kCudaScanFormat = 1;
+constexpr int kCudaScanFormat = 2;
 
 std::string text_or_empty(const nlohmann::json& object, const char* key) {
     return object.at(key).is_string() ? object[key].get<std::string>() : "";

@@ -117,8 +117,10 @@ def patch_of(path, old, new):
 
 
 def replace(path, data):
-    """Writes a file in one step, with its old permissions."""
+    """Writes a file in one step, with its old permissions. A link stays one."""
     path = os.path.realpath(path)
+    if not os.stat(path).st_mode & 0o222:
+        raise PermissionError("it is read-only")
     handle, beside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".runner-scan-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -154,7 +156,12 @@ def main(form, *words):
     def skip(file, line, reason):
         skipped.append({"file": os.path.normpath(file), "line": line, "reason": str(reason)})
 
+    roots = [os.path.realpath(path) for path in options.paths]
     for path in sources.python_files(options.paths, skip):
+        real = os.path.realpath(path)
+        if os.path.islink(path) and not any(os.path.commonpath([real, root]) == root for root in roots):
+            skip(path, 0, "left as it is: a link to a file outside the paths")
+            continue
         try:
             with open(path, "rb") as file:
                 data = file.read()

@@ -294,9 +294,11 @@ class Verification {
 
     // A few tests of each failure, the fastest.
     std::set<TestKey> examples_of(const std::vector<TestKey>& broken) {
-        std::map<std::pair<size_t, std::string>, std::vector<TestKey>> by_failure;
+        std::map<std::string, std::vector<TestKey>> by_failure;
+        std::set<std::pair<std::string, std::string>> seen;  // one column of a test is enough
         for (const TestKey& test : broken)
-            by_failure[{std::get<0>(test), last_failure_[test].key_line}].push_back(test);
+            if (seen.emplace(std::get<1>(test), std::get<2>(test)).second)
+                by_failure[last_failure_[test].key_line].push_back(test);
         std::set<TestKey> examples;
         for (auto& [failure, tests] : by_failure) {
             std::stable_sort(tests.begin(), tests.end(), [&](const auto& a, const auto& b) {

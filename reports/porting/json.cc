@@ -114,6 +114,42 @@ Json fallback(const FallbackView& f) {
             {"url", null_if_empty(f.url)}};
 }
 
+Json cuda_use(const CudaUseView& u) {
+    return {{"place", u.place},
+            {"url", null_if_empty(u.url)},
+            {"symbol", u.symbol},
+            {"source", u.source},
+            {"write", null_if_empty(u.write)},
+            {"ran", analysis::kRanNames[static_cast<size_t>(u.ran)]},
+            {"count", u.count}};
+}
+
+Json cuda_uses(const CudaUses& uses) {
+    if (!uses.unknown.empty()) return {{"unknown", uses.unknown}};
+    if (uses.root.empty()) return nullptr;
+    Json out{{"unknown", nullptr},
+             {"root", uses.root},
+             {"files", uses.files},
+             {"unread", uses.unread},
+             {"places", uses.places},
+             {"to_change", uses.to_change},
+             {"suppressed", uses.suppressed},
+             {"has_record", uses.has_record},
+             {"groups", Json::array()}};
+    for (const CudaUseGroup& group : uses.groups) {
+        Json one{{"action", group.action}, {"title", group.title}, {"changes", group.changes},
+                 {"places", group.places}};
+        for (size_t i = 0; i < group.by_ran.size(); ++i)
+            one[std::string(analysis::kRanNames[i])] = group.by_ran[i];
+        one["categories"] = Json::object();
+        for (const auto& [name, places] : group.categories) one["categories"][name] = places;
+        one["first"] = Json::array();
+        for (const CudaUseView& use : group.first) one["first"].push_back(cuda_use(use));
+        out["groups"].push_back(std::move(one));
+    }
+    return out;
+}
+
 }  // namespace
 
 void porting_json(const PortingView& view, const Sink& sink) {
@@ -127,6 +163,7 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"commit", any == view.columns.end() ? Json(nullptr) : null_if_empty(any->run->commit)},
         {"torch", any == view.columns.end() ? Json(nullptr) : null_if_empty(any->run->torch)},
         {"compared", view.compared},
+        {"cuda_uses", cuda_uses(view.cuda_uses)},
         {"columns", Json::array()},
         {"kept_going", Json::array()},
         {"unlike", Json::array()},

@@ -336,7 +336,8 @@ constexpr SectionRow kSections[] = {
 void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sink) {
     Document page(max_bytes);
     page.head = headline(view) + missing_columns(view) + input_differences(view) +
-                unused_accelerators(view) + "\n" + table_of_columns(view) + first_causes(view);
+                unused_accelerators(view) +
+                cuda_uses_markdown(view.cuda_uses) + "\n" + table_of_columns(view) + first_causes(view);
     Section& mismatches = page.open("Accounting does not close", "mismatches", {.items = 100});
     for (const AccountingMismatch& m : view.accounting.mismatches)
         page.add(mismatches, {fmt::format("- {}: {}\n", m.module, code(m.message))});

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reports/model.h"
+#include "reports/porting/cuda_uses.h"
 #include "runner/analysis/comparison.h"
 #include "runner/base/gap.h"
 
@@ -186,6 +187,7 @@ struct PortingView {
     std::vector<CauseOfDifferences> causes;  // by group; then what to fix first
     std::vector<PortedTest> tests;
     std::vector<FallbackView> fallbacks;   // those that most tests depend on first
+    CudaUses cuda_uses;                    // of the suite's own code; no root: nobody asked
     std::int64_t decided_by_fallback = 0;  // tests whose state differs with and without it
 
     [[nodiscard]] const PortingColumn& at(Column column) const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace compat::analysis {
 
 namespace {
 
-constexpr int kCudaScanFormat = 1;
+constexpr int kCudaScanFormat = 2;
 
 std::string text_or_empty(const nlohmann::json& object, const char* key) {
     return object.at(key).is_string() ? object[key].get<std::string>() : "";
@@ -93,6 +94,27 @@ const ScanAction& action_of(const CudaScan& scan, const CudaSite& site) {
         std::find_if(scan.actions.begin(), scan.actions.end(),
                      [&](const ScanAction& action) { return action.name == site.action; });
     return found == scan.actions.end() ? scan.actions.back() : *found;
+}
+
+std::vector<ScanGroup> groups_of(const CudaScan& scan) {
+    std::map<std::string, std::size_t> rank;
+    for (const std::string& category : scan.categories) rank.emplace(category, rank.size());
+    std::vector<ScanGroup> groups;
+    for (const ScanAction& action : scan.actions) {
+        ScanGroup group{&action, {}, {}};
+        for (const CudaSite& site : scan.sites)
+            if (!site.suppressed && site.action == action.name) {
+                group.sites.push_back(&site);
+                ++group.by_ran[static_cast<std::size_t>(site.ran)];
+            }
+        std::stable_sort(group.sites.begin(), group.sites.end(),
+                         [&](const CudaSite* a, const CudaSite* b) {
+                             return std::pair(rank[a->category], b->ran) <
+                                    std::pair(rank[b->category], a->ran);
+                         });
+        if (!group.sites.empty()) groups.push_back(std::move(group));
+    }
+    return groups;
 }
 
 bool is_to_change(const CudaScan& scan, const CudaSite& site) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -77,6 +78,17 @@ struct CudaScan {
 void limit_to_torch(CudaScan& scan, std::string_view version);
 
 [[nodiscard]] const ScanAction& action_of(const CudaScan& scan, const CudaSite& site);
+
+// The sites with one action that are not suppressed.
+struct ScanGroup {
+    const ScanAction* action = nullptr;
+    std::vector<const CudaSite*> sites;  // by category in the scan's order; of each, what ran first
+    std::array<std::int64_t, kRanNames.size()> by_ran{};
+
+    [[nodiscard]] std::int64_t count(Ran ran) const { return by_ran[static_cast<std::size_t>(ran)]; }
+};
+// In the order of the actions, without empty ones. `scan` has to outlive them.
+[[nodiscard]] std::vector<ScanGroup> groups_of(const CudaScan& scan);
 
 // A site that is not suppressed and has an action that changes code.
 [[nodiscard]] bool is_to_change(const CudaScan& scan, const CudaSite& site);

@@ -20,10 +20,12 @@
 #include "runner/cli/help_format.h"
 #include "runner/display/output.h"
 #include "runner/display/program_report.h"
+#include "runner/display/scan_report.h"
 #include "runner/exec/attached.h"
 #include "runner/prepare/program.h"
 #include "runner/prepare/share.h"
 #include "runner/run/fingerprint.h"
+#include "runner/run/scan/scan_program.h"
 #include "runner/run/variables.h"
 
 namespace compat::cli {
@@ -234,7 +236,12 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
         run.took = clock.steady() - begun;
         run.unwatched = program->unwatched;
         run.python = program->python;
-        print(stderr, "{}", display::program_report(run, read_record(run.record)));
+        const auto record = read_record(run.record);
+        if (record.with_torch > 0)
+            if (const auto scan =
+                    run::scan_program({request.words, run.cwd, program->python}, record))
+                run.scan = display::scan_words(*scan);
+        print(stderr, "{}", display::program_report(run, record));
     }
     return status_of(*end);
 }

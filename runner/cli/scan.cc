@@ -3,13 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
-#include <map>
-#include <optional>
-#include <tuple>
+#include <chrono>
 
-#include "runner/analysis/scan_record.h"
-#include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/scan_fix.h"
@@ -17,7 +12,8 @@
 #include "runner/display/scan_json.h"
 #include "runner/display/scan_report.h"
 #include "runner/prepare/share.h"
-#include "runner/prepare/tool.h"
+#include "runner/run/scan/scan_sources.h"
+#include "suites/units.h"
 
 namespace compat::cli {
 
@@ -37,23 +33,24 @@ struct ScanRequest {
     bool check = false;
     bool fix = false;
     bool write = false;
+    bool verify = false;
+    std::string project;  // a folder; empty: the one above the paths
+    std::chrono::milliseconds limit = std::chrono::minutes(30);
+
+    [[nodiscard]] FixRequest fix_request() const {
+        return {paths, torch, patch, write, project, limit};
+    }
 };
 
 // The Python that reads the sources, and the version of torch that replacements are for.
-struct Scanner {
-    std::string python;
-    std::string torch;
-};
-
-Expected<Scanner> scanner_for(const ScanRequest& request, const config::Invocation& invocation,
-                              const prepare::Share& share) {
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    const std::string given = settings->text(Setting::python);
-    if (given.empty()) return Scanner{settings->text(Setting::base_python), request.torch};
+Expected<run::Sources> sources_of(const ScanRequest& request, const config::Settings& settings,
+                                  const prepare::Share& share) {
+    const std::string given = settings.text(Setting::python);
+    if (given.empty())
+        return run::Sources{request.paths, settings.text(Setting::base_python), request.torch};
     return prepare::probe(given, share).map([&](const prepare::Environment& environment) {
-        return Scanner{environment.python,
-                       request.torch.empty() ? environment.torch_version : request.torch};
+        return run::Sources{request.paths, environment.python,
+                            request.torch.empty() ? environment.torch_version : request.torch};
     });
 }
 
@@ -75,99 +72,28 @@ Expected<void> check_request(const ScanRequest& request) {
     return {};
 }
 
-Expected<analysis::CudaScan> scan_paths(const ScanRequest& request, const Scanner& scanner,
-                                        const prepare::Share& share) {
-    prepare::Tool tool{{scanner.python, "-I", (share.harness / "scan").string()}};
-    tool.argv.insert(tool.argv.end(), request.paths.begin(), request.paths.end());
-    const auto output = prepare::output_of(tool);
-    if (!output) return tl::unexpected(output.error());
-    auto scan = analysis::parse_cuda_scan(*output);
-    if (!scan) return scan;
-    if (scan->files == 0 && scan->unread.empty())
-        return fail(ErrorKind::usage, "scan: there are no Python files under these paths",
-                    "hidden folders, virtual environments and __pycache__ are skipped");
-    if (!scanner.torch.empty()) analysis::limit_to_torch(*scan, scanner.torch);
-    return scan;
-}
-
-fs::path canonical(const fs::path& path) {
-    std::error_code error;
-    auto real = fs::weakly_canonical(fs::absolute(path, error), error);
-    return error ? path : real;
-}
-
-// Names files as a scan of `paths` does; nothing for a file outside them.
-class ScannedNames {
-  public:
-    ScannedNames(const std::vector<std::string>& paths, const analysis::CudaScan& scan) {
-        for (const std::string& path : paths) folders_.emplace_back(canonical(path), path);
-        for (const auto& site : scan.sites) names_.emplace(canonical(site.file), site.file);
-    }
-    std::optional<std::string> of(const std::string& file) {
-        const fs::path real = canonical(file);
-        if (const auto known = names_.find(real); known != names_.end()) return known->second;
-        for (const auto& [folder, given] : folders_) {
-            const fs::path below = real.lexically_relative(folder);
-            if (below.empty() || *below.begin() == "..") continue;
-            const auto name = below == "." ? fs::path(given) : fs::path(given) / below;
-            return names_.emplace(real, name.lexically_normal().string()).first->second;
-        }
-        return std::nullopt;
-    }
-
-  private:
-    std::vector<std::pair<fs::path, std::string>> folders_;
-    std::map<fs::path, std::string> names_;
-};
-
-// Adds the events of the records that are in scanned files.
-Expected<void> add_records(const ScanRequest& request, analysis::CudaScan& scan) {
-    ScannedNames names(request.paths, scan);
-    using Line = std::tuple<std::string, int, std::string, std::string, std::string, std::string>;
-    std::map<Line, std::int64_t> counts;
-    bool redirected = true;
-    for (const std::string& record : request.records) {
-        const auto read = parsers::parse_devices(
-            archive::lines_of(record, std::numeric_limits<std::uint64_t>::max()),
-            [&](const parsers::DeviceEvent& event) {
-                const auto name = names.of(event.location.file);
-                if (event.location.file.empty() || !name) return;
-                counts[{*name, event.location.line, event.kind, event.op, event.from, event.to}] +=
-                    event.count;
-            });
-        if (!read.shim)
-            return fail(ErrorKind::usage, "scan: this file is not a device record",
-                        "`runner exec --record FILE` writes one", record);
-        // A host or a simulation with CUDA redirects nothing.
-        redirected = redirected && !read.shim->torch.empty() && read.shim->mode != "none" &&
-                     read.shim->host != "cuda" && read.shim->simulated != "cuda";
-    }
-    std::vector<analysis::RanEvent> events;
-    for (const auto& [line, count] : counts) {
-        const auto& [file, number, kind, op, from, to] = line;
-        events.push_back({file, number, kind, op, from, to, count});
-    }
-    analysis::add_record(scan, events, redirected);
-    return {};
-}
-
-Expected<ExitCode> scan_sources(const ScanRequest& request, const config::Invocation& invocation) {
+Expected<ExitCode> scan_or_fix(const ScanRequest& request, const config::Invocation& invocation) {
     if (const auto ok = check_request(request); !ok) return tl::unexpected(ok.error());
     const auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
-    const auto scanner = scanner_for(request, invocation, *share);
-    if (!scanner) return tl::unexpected(scanner.error());
+    if (request.verify) return verify_and_fix(request.fix_request(), invocation, *share);
+    const auto settings = config::Settings::resolve(invocation, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    const auto sources = sources_of(request, *settings, *share);
+    if (!sources) return tl::unexpected(sources.error());
     if (request.fix) {
-        const auto settings = config::Settings::resolve(invocation, nullptr);
-        if (!settings) return tl::unexpected(settings.error());
-        return fix_sources({request.paths, scanner->torch, request.patch, request.write}, *settings,
-                           *share);
+        FixRequest fix = request.fix_request();
+        fix.torch = sources->torch;
+        return fix_sources(fix, *settings, *share);
     }
-    auto scan = scan_paths(request, *scanner, *share);
+    auto scan = run::scan_sources(*sources, *share);
     if (!scan) return tl::unexpected(scan.error());
-    if (!request.records.empty())
-        if (const auto added = add_records(request, *scan); !added)
-            return tl::unexpected(added.error());
+    if (!request.records.empty()) {
+        run::RecordsOfScan records(request.paths, *scan);
+        for (const std::string& record : request.records)
+            if (const auto read = records.read(record); !read) return tl::unexpected(read.error());
+        records.mark(*scan);
+    }
     if (!request.json.empty())
         if (const auto written =
                 write_file(fs::absolute(request.json), display::cuda_scan_json(*scan));
@@ -198,6 +124,25 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
     app.add_flag("--write", request->write, "with --fix: change the files")
         ->needs(fix)
         ->excludes(patch);
+    auto* verify =
+        app.add_flag("--verify", request->verify,
+                     "with --fix: keep what leaves the project's tests as they are, in a copy")
+            ->needs(fix);
+    app.add_option("--project", request->project,
+                   "with --verify: the folder with the tests [the one above the PATHs]")
+        ->type_name("DIR")
+        ->needs(verify);
+    app.add_option_function<std::string>(
+           "--limit",
+           [request](const std::string& text) {
+               const auto limit = suites::parse_duration(text);
+               if (!limit)
+                   throw CLI::ValidationError("--limit", text + " is not a duration, such as 30m");
+               request->limit = *limit;
+           },
+           "with --verify: time to find what breaks tests [30m]")
+        ->type_name("TIME")
+        ->needs(verify);
     app.add_option("--json", request->json, "also write all sites to FILE")->type_name("FILE");
     app.add_option("--record", request->records,
                    "mark what ran by a record of `runner exec --record`; repeatable")
@@ -207,7 +152,7 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
     app.add_option("--torch", request->torch,
                    "offer only what this version of torch has [that of --python, else any]")
         ->type_name("VERSION");
-    return exits_with_code([request, &invocation] { return scan_sources(*request, invocation); });
+    return exits_with_code([request, &invocation] { return scan_or_fix(*request, invocation); });
 }
 
 }  // namespace
@@ -215,7 +160,8 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
 Command scan_command() {
     return {"list what Python code uses CUDA for, and what to write instead",
             {Setting::python},
-            "Reads the sources and runs nothing; only --fix --write changes them. The comment\n"
+            "Reads the sources and runs nothing; --verify runs the tests, in a copy. Only\n"
+            "--fix --write changes the sources. The comment\n"
             "`# noqa: CUDA001` in the line of a site suppresses it.\n"
             "Examples:\n"
             "  runner scan src train.py\n"
@@ -223,6 +169,7 @@ Command scan_command() {
             "  runner exec --record train.jsonl -- python train.py\n"
             "  runner scan . --record train.jsonl\n"
             "  runner scan . --fix --python .venv/bin/python --patch neutral.patch\n"
+            "  runner scan . --fix --verify --write\n"
             "  runner scan . --check",
             add_scan};
 }

@@ -2,67 +2,78 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "runner/base/files.h"
 #include "runner/base/text.h"
+#include "runner/display/columns.h"
 #include "runner/display/output.h"
-#include "runner/prepare/tool.h"
+#include "runner/run/scan/fix_sources.h"
+#include "runner/run/scan/verify_fixes.h"
 
 namespace compat::cli {
 
 namespace fs = std::filesystem;
-using config::Setting;
 using display::print;
+using run::Fixed;
+using run::Replacement;
+using run::Verified;
 
 namespace {
 
-constexpr int kFixFormat = 1;  // runner/harness/scan/__main__.py
+// Tests that are named for each dropped replacement.
+constexpr size_t kTestsNamed = 3;
 
-struct Fixed {
-    std::string patch;
-    long files = 0;
-    long changes = 0;
-    bool own_cuda = false;
-    std::vector<std::string> skipped;  // "file:line: reason"
-};
+void say(std::string_view line) { print(stderr, "runner: {}\n", printable(line)); }
 
-Expected<Fixed> parse_fixed(const std::string& output) {
-    try {
-        const auto json = nlohmann::json::parse(output);
-        if (json.at("format") != kFixFormat)
-            return fail(ErrorKind::environment,
-                        "the patch is of a format that this runner does not know");
-        Fixed fixed{json.at("patch"),
-                    static_cast<long>(json.at("files").size()),
-                    json.at("changes"),
-                    json.at("own_cuda"),
-                    {}};
-        for (const auto& file : json.at("skipped")) {
-            const int line = file.at("line");
-            fixed.skipped.push_back(fmt::format("{}{}: {}", file.at("file").get<std::string>(),
-                                                line > 0 ? fmt::format(":{}", line) : "",
-                                                file.at("reason").get<std::string>()));
-        }
-        return fixed;
-    } catch (const nlohmann::json::exception& error) {
-        return fail(ErrorKind::environment,
-                    fmt::format("the program that makes the patch printed something else: {}",
-                                error.what()));
-    }
+std::string replacement_words(const Replacement& change) {
+    return fmt::format("{}:{}  {} -> {}", change.file, change.line, change.symbol, change.write);
 }
 
-void print_summary(const FixRequest& request, const Fixed& fixed) {
-    for (const std::string& line : fixed.skipped)
-        print(stderr, "runner: skipped {}\n", printable(line));
+Expected<void> put_patch(const FixRequest& request, const std::string& patch) {
+    if (!request.patch.empty()) return write_file(fs::absolute(request.patch), patch);
+    if (!request.write) display::put(stdout, patch);
+    return {};
+}
+
+void print_notes(const Fixed& fixed) {
+    for (const std::string& line : fixed.skipped) say("skipped " + line);
     if (fixed.own_cuda)
-        print(stderr,
-              "runner: no .cuda() is replaced: a class of this code has a .cuda() of its own\n");
-    print(stderr, "runner: {} in {}{}\n", counted(fixed.changes, "change"),
-          counted(fixed.files, "file"),
-          request.write            ? ", written"
-          : !request.patch.empty() ? fmt::format("; patch: {}", printable(request.patch))
-                                   : "; nothing is written: --write does, or `git apply`");
+        say("no .cuda() is replaced: a class of this code has a .cuda() of its own");
+}
+
+std::string outcome_words(const FixRequest& request, const Fixed& fixed) {
+    return fmt::format("{} in {}{}", counted(static_cast<long>(fixed.changes.size()), "change"),
+                       counted(fixed.files(), "file"),
+                       request.write            ? ", written"
+                       : !request.patch.empty() ? fmt::format("; patch: {}", request.patch)
+                                                : "; nothing is written: --write does, or `git "
+                                                  "apply`");
+}
+
+void print_dropped(const run::DroppedReplacement& dropped) {
+    say("dropped " + replacement_words(dropped.change));
+    for (size_t i = 0; i < std::min(kTestsNamed, dropped.broken.size()); ++i) {
+        const run::BrokenTest& test = dropped.broken[i];
+        print(stderr, "    breaks {} ({}, {})\n", printable(test.id), test.column, test.state);
+        if (!test.key_line.empty())
+            print(stderr, "        {}{}\n",
+                  test.place.empty() ? "" : printable(test.place) + ": ",
+                  display::cut_to(printable(test.key_line), 160));
+    }
+    if (dropped.broken.size() > kTestsNamed)
+        print(stderr, "    … and {} more\n",
+              counted(static_cast<long>(dropped.broken.size() - kTestsNamed), "test"));
+}
+
+void print_verified(const Verified& verified) {
+    for (const auto& dropped : verified.dropped) print_dropped(dropped);
+    for (const Replacement& change : verified.undecided)
+        say("left out, there was no time to verify it: " + replacement_words(change));
+    for (const std::string& test : verified.unsteady)
+        say(fmt::format("{} failed, and passed again with the same replacements: not counted", test));
+    for (const std::string& file : verified.not_loaded)
+        say(fmt::format("no test imports {}: its replacements are not tested", file));
 }
 
 }  // namespace
@@ -72,28 +83,49 @@ Expected<ExitCode> fix_sources(const FixRequest& request, const config::Settings
     if (request.torch.empty())
         return fail(ErrorKind::usage, "scan --fix: the version of torch is unknown",
                     "name the code's environment with --python, or a version with --torch");
-    const auto say = display::say_to(stderr);
-    prepare::Options options;
-    options.base_python = settings.text(Setting::base_python);
-    const prepare::Cache cache(settings.text(Setting::cache));
-    const fs::path scanner = share.harness / "scan";
-    const auto python =
-        prepare::tool_python("scan", scanner / "requirements.txt", options, cache,
-                             [&](std::string_view line) { say(fmt::format("runner: {}", line)); });
-    if (!python) return tl::unexpected(python.error());
-    prepare::Tool tool{{python->string(), "-I", scanner.string(), "--fix", request.torch}};
-    if (request.write) tool.argv.emplace_back("--write");
-    tool.argv.insert(tool.argv.end(), request.paths.begin(), request.paths.end());
-    const auto fixed = prepare::output_of(tool).and_then(parse_fixed);
+    const auto fixed = run::Fixer::create(settings, share, say).and_then([&](const auto& fixer) {
+        return fixer.fix(request.paths, {request.torch, request.write});
+    });
     if (!fixed) return tl::unexpected(fixed.error());
-    if (!request.patch.empty()) {
-        if (const auto written = write_file(fs::absolute(request.patch), fixed->patch); !written)
-            return tl::unexpected(written.error());
-    } else if (!request.write) {
-        print("{}", fixed->patch);
-    }
-    print_summary(request, *fixed);
+    if (const auto put = put_patch(request, fixed->patch); !put)
+        return tl::unexpected(put.error());
+    print_notes(*fixed);
+    say(outcome_words(request, *fixed));
     return ExitCode::ok;
+}
+
+Expected<ExitCode> verify_and_fix(const FixRequest& request, const config::Invocation& invocation,
+                                  const prepare::Share& share) {
+    const auto settings = config::Settings::resolve(invocation, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    const auto project =
+        run::find_tested_project(request.project, request.paths, invocation, say);
+    if (!project) return tl::unexpected(project.error());
+    const std::string torch = request.torch.empty() ? project->torch : request.torch;
+    const auto fixer = run::Fixer::create(*settings, share, say);
+    if (!fixer) return tl::unexpected(fixer.error());
+    const auto verified = run::verify_fixes(*project, request.paths, torch, request.limit, *fixer,
+                                            invocation, say);
+    if (!verified) return tl::unexpected(verified.error());
+    if (verified->interrupted) {
+        say("interrupted: nothing is written");
+        return ExitCode::interrupted;
+    }
+    const auto fixed = fixer->fix(request.paths, {torch, request.write, &verified->kept});
+    if (!fixed) return tl::unexpected(fixed.error());
+    if (const auto put = put_patch(request, fixed->patch); !put)
+        return tl::unexpected(put.error());
+    print_notes(*fixed);
+    print_verified(*verified);
+    std::string words;
+    for (const auto& column : verified->columns)
+        words += fmt::format("{}{} of {} on {}", words.empty() ? "" : ", ", column.passed,
+                             counted(column.tests, "test"), column.words);
+    if (!words.empty()) say("passed before, and with the changes: " + words);
+    say(fmt::format("{}; {} dropped, {} not verified", outcome_words(request, *fixed),
+                    verified->dropped.size(), verified->undecided.size()));
+    const bool whole = verified->dropped.empty() && verified->undecided.empty();
+    return whole ? ExitCode::ok : ExitCode::unexpected_results;
 }
 
 }  // namespace compat::cli

@@ -9,13 +9,21 @@ namespace compat::display {
 namespace {
 int first_error = 0;
 bool stdout_is_for_programs = false;
+int muted = 0;
 }  // namespace
 
-std::FILE* people() { return stdout_is_for_programs ? stderr : stdout; }
+std::FILE* people() {
+    if (muted > 0) return nullptr;
+    return stdout_is_for_programs ? stderr : stdout;
+}
+
+Muted::Muted() { ++muted; }
+Muted::~Muted() { --muted; }
 
 void keep_stdout_for_programs() { stdout_is_for_programs = true; }
 
 void put(std::FILE* file, std::string_view text) {
+    if (!file) return;
     const bool written =
         std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
     if (!written && file == stdout && errno != EPIPE && first_error == 0) first_error = errno;

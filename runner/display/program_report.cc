@@ -191,11 +191,13 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
         say("a process killed by a signal loses the events that it had not written yet");
     for (const auto& diagnostic : recorded.diagnostics)
         say(fmt::format("record, byte {}: {}", diagnostic.offset, diagnostic.message));
+    if (!run.scan.empty()) say(run.scan);
     if (!run.record.empty()) {
         say("record: " + run.record.string());
         if (recorded.with_torch > 0)
-            say(fmt::format("`runner scan . --record {}` lists what else names CUDA",
-                            shell_quoted(run.record.string())));
+            say(fmt::format("`runner scan . --record {}` lists {}",
+                            shell_quoted(run.record.string()),
+                            run.scan.empty() ? "what else names CUDA" : "them, and what to write"));
     }
     return text;
 }

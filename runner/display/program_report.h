@@ -19,6 +19,7 @@ struct ProgramRun {
     std::string python;            // the interpreter whose torch the shim was built for
     std::filesystem::path cwd;     // files below it are shown relative to it
     std::filesystem::path record;  // empty: none
+    std::string scan;              // what its sources use CUDA for (scan_words); empty: unknown
 };
 
 // Lines begin with "runner: ", rows of tables with blanks. `recorded` is the parsed record, which

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <vector>
@@ -48,24 +49,6 @@ std::string ran_column(const CudaScan& scan, const CudaSite& site) {
             break;
     }
     return fmt::format("{:<11}", "-");
-}
-
-// A group's sites by category, in the scan's order of both. With a record: what ran comes first.
-std::vector<const CudaSite*> sites_of(const CudaScan& scan, const std::string& action) {
-    std::vector<const CudaSite*> sites;
-    for (const std::string& category : scan.categories)
-        for (const CudaSite& site : scan.sites)
-            if (!site.suppressed && site.action == action && site.category == category)
-                sites.push_back(&site);
-    std::map<std::string, size_t> rank;
-    for (const std::string& category : scan.categories) rank.emplace(category, rank.size());
-    std::stable_sort(sites.begin(), sites.end(), [&](const CudaSite* a, const CudaSite* b) {
-        const auto key = [&](const CudaSite* s) {
-            return std::pair(rank[s->category], -static_cast<int>(s->ran));
-        };
-        return key(a) < key(b);
-    });
-    return sites;
 }
 
 std::string rows_of(const CudaScan& scan, const std::vector<const CudaSite*>& sites, size_t shown) {
@@ -145,11 +128,10 @@ std::string record_line(const CudaScan& scan) {
 
 std::string scan_report(const CudaScan& scan, bool all) {
     std::string text;
-    for (const auto& action : scan.actions) {
-        const auto sites = sites_of(scan, action.name);
-        if (sites.empty()) continue;
-        text += fmt::format("{}: {} ({})\n", action.title,
-                            counted(static_cast<long>(sites.size()), "site"), action.what);
+    for (const analysis::ScanGroup& group : analysis::groups_of(scan)) {
+        const auto& sites = group.sites;
+        text += fmt::format("{}: {} ({})\n", group.action->title,
+                            counted(static_cast<long>(sites.size()), "site"), group.action->what);
         text += rows_of(scan, sites, all ? sites.size() : std::min(sites.size(), kScanRows)) + "\n";
     }
     text += found_lines(scan, all);
@@ -168,6 +150,33 @@ std::string scan_report(const CudaScan& scan, bool all) {
     if (!scan.unread.empty()) text += fmt::format(", {} not scanned", scan.unread.size());
     text += "\n";
     return scan.has_record ? text + record_line(scan) : text;
+}
+
+std::string scan_words(const CudaScan& scan) {
+    std::set<std::string> files;
+    for (const CudaSite& site : scan.sites) files.insert(site.file);
+    if (scan.sites.empty()) return {};
+    std::string groups;
+    std::array<std::int64_t, analysis::kRanNames.size()> ran{};
+    long places = 0;
+    for (const analysis::ScanGroup& group : analysis::groups_of(scan)) {
+        groups += fmt::format("{}{} {}", groups.empty() ? "" : ", ", group.sites.size(),
+                              group.action->title);
+        places += static_cast<long>(group.sites.size());
+        for (size_t i = 0; i < ran.size(); ++i) ran[i] += group.by_ran[i];
+    }
+    const auto of = [&](analysis::Ran what) { return ran[static_cast<size_t>(what)]; };
+    std::string text = fmt::format("{} in {} {} CUDA", counted(places, "place"),
+                                   counted(static_cast<long>(files.size()), "file"),
+                                   places == 1 ? "names" : "name");
+    if (!groups.empty()) text += ": " + groups;
+    if (scan.has_record)
+        text += fmt::format("; {} ran, {}{} did not, {} unknown", of(analysis::Ran::yes),
+                            of(analysis::Ran::refused) > 0
+                                ? fmt::format("{} refused, ", of(analysis::Ran::refused))
+                                : "",
+                            of(analysis::Ran::no), of(analysis::Ran::unknown));
+    return text;
 }
 
 }  // namespace compat::display

@@ -19,6 +19,7 @@
 #include "runner/run/porting.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
+#include "runner/run/scan/scan_suite.h"
 #include "runner/run/variables.h"
 #include "runner/store/gaps.h"
 
@@ -176,8 +177,28 @@ Expected<void> write_pages(const PortingView& view, const fs::path& out) {
     return page->commit().and_then([&] { return file->commit(); });
 }
 
+// The counts, and the first place to change of each group.
+void print_cuda_uses(const reports::CudaUses& uses) {
+    print("CUDA in its code: {}\n", printable(reports::cuda_uses_words(uses)));
+    for (const reports::CudaUseGroup& group : uses.groups) {
+        using enum analysis::Ran;
+        print("    {}: {}{}\n", group.title, group.places,
+              uses.has_record ? fmt::format(" ({} ran, {} refused, {} did not, {} unknown)",
+                                            group.count(yes), group.count(refused),
+                                            group.count(no), group.count(unknown))
+                              : "");
+        if (!group.first.empty())
+            print("        {}  {}{}\n", printable(group.first.front().place),
+                  printable(group.first.front().symbol),
+                  group.first.front().write.empty()
+                      ? ""
+                      : "  -> " + printable(group.first.front().write));
+    }
+}
+
 void print_table(const PortingView& view, const fs::path& page) {
     print("\n{}: on simulated devices against plain CPU\n", printable(view.suite));
+    print_cuda_uses(view.cuda_uses);
     constexpr std::string_view kRow =
         "{:<33} {:>6} {:>6} {:>7} {:>7} {:>11} {:>7} {:>11} {:>11}  {}{}\n";
     display::put(display::people(),
@@ -275,9 +296,23 @@ Expected<Comparison> compared(const Columns& columns, const store::Store& store,
     return Comparison{builder.finish(), out};
 }
 
-Expected<ExitCode> show(const Expected<Comparison>& comparison) {
+// Its records say what ran; any other run has the sources, too.
+std::string run_to_scan(const Columns& columns) {
+    const std::string& redirecting =
+        columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
+    if (!redirecting.empty()) return redirecting;
+    for (const ColumnRun& run : columns.runs)
+        if (!run.id.empty()) return run.id;
+    return {};
+}
+
+Expected<ExitCode> show(Expected<Comparison> comparison, const Columns& columns,
+                        const store::Store& store, const fs::path& results) {
     if (!comparison) return tl::unexpected(comparison.error());
-    const auto& [view, out] = *comparison;
+    auto& [view, out] = *comparison;
+    const std::string id = run_to_scan(columns);
+    const bool marks = id == columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
+    view.cuda_uses = scan_suite(store, results, id, marks, out);
     return write_pages(view, out).map([&] {
         print_table(view, out / reports::kPortingPage);
         return code_of(view);
@@ -382,7 +417,7 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
             store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
         if (!store) return tl::unexpected(store.error());
         return find_runs(*store, *results, request.runs).and_then([&](const Columns& runs) {
-            return show(compared(runs, *store, *results, request.out));
+            return show(compared(runs, *store, *results, request.out), runs, *store, *results);
         });
     }
     const auto ready = prepared(request, invocation);
@@ -401,7 +436,7 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
         if (!columns.kept_going.empty())
             comparison = compared(columns, *store, *results, request.out);
     }
-    const auto code = show(comparison);
+    const auto code = show(std::move(comparison), columns, *store, *results);
     if (columns.error) return tl::unexpected(*columns.error);
     return code;
 }

@@ -49,7 +49,7 @@ def test_check_is_for_ci(runner, tmp_path):
     assert runner("scan", "a.py", "--check").code == 0
     (tmp_path / "a.py").write_text(NEUTRAL + "x.cuda()\n")
     assert runner("scan", "a.py", "--check").code == 1 and runner("scan", "a.py").code == 0
-    (tmp_path / "a.py").write_text("def\n")
+    (tmp_path / "a.py").write_text("def cuda\n")
     assert runner("scan", "a.py", "--check").code == 1, "what cannot be parsed may name CUDA"
 
 
@@ -115,6 +115,8 @@ def test_a_record_marks_what_ran(runner, python, tmp_path):
     (tmp_path / "src/program.py").write_text(PROGRAM)
     ran = runner("exec", "--python", python, "--record", "r.jsonl", "--", "python", "program.py", cwd=tmp_path / "src")
     assert ran.code == 0 and "`runner scan . --record " in ran.err.splitlines()[-1], ran.err
+    assert "runner: 6 places in 1 file name CUDA: " in ran.err and "; 2 ran, 1 refused, 1 did not, 2 unknown\n" in ran.err
+    assert "CUDA" not in runner("exec", "-q", "--python", python, "--", "python", "src/program.py").err
     out = runner("scan", "src", "--record", "src/r.jsonl", "--json", "scan.json", "--all")
     assert out.code == 0, out.err
     scan = json.loads((tmp_path / "scan.json").read_text())
@@ -185,6 +187,36 @@ def test_fix_changes_only_what_fits(runner, python, tmp_path):
     assert ran.stdout.strip() == "(device(type='cpu'), tensor([1., 1., 1.]), tensor([0., 0., 0.], dtype=torch.float64), 0)"
 
 
+def test_fix_keeps_each_other_byte(runner, tmp_path):
+    """The replacement of one expression, in files of every kind."""
+    old, new = b"torch.cuda.device_count", b"torch.accelerator.device_count"
+    files = {
+        "bom.py": b"\xef\xbb\xbfimport torch\nn = torch.cuda.device_count()\n",
+        "crlf.py": b"import torch\r\nif 1:\r\n\tn = torch.cuda.device_count()  \r\n\r\n",
+        "mixed.py": b"import torch\r\nn = (1,\n     torch.cuda.device_count())\r\n",
+        "no_end.py": b"import torch; n = \\\n  torch.cuda.device_count ( )",
+        "form_feed.py": b"import torch\n\x0c\nn = torch.cuda.device_count()\n",
+        "utf8.py": "import torch\nπ = '✓', torch.cuda.device_count(), 'é'  # π\n".encode(),
+        "decorator.py": b"import torch\n@f( torch.cuda.device_count() , )\nclass A : pass\n",
+        "typed.py": b"import torch\ndef f(a,  # type: int\n      b=torch.cuda.device_count()):\n    # type: (...) -> int\n    x = []  # type: ignore\n",
+        "strings.py": b"import torch\nx = f'{a !r:>{w}}' 'b', rb\"c\" , torch.cuda.device_count(), f\"\"\"{\n1}\"\"\"\n",
+        "blank.py": b"import torch\n\n\nasync def f( *, a ) :\n  return  a if torch.cuda.device_count() else[ 1 ,]\n\t\n",
+    }
+    (tmp_path / "src").mkdir()
+    for name, data in files.items():
+        (tmp_path / "src" / name).write_bytes(data)
+    (tmp_path / "outside.py").write_bytes(files["bom.py"])
+    (tmp_path / "src/link.py").symlink_to("../outside.py")
+    (tmp_path / "src/read_only.py").write_bytes(files["bom.py"])
+    (tmp_path / "src/read_only.py").chmod(0o444)
+    (tmp_path / "src/z_inside.py").symlink_to("bom.py")
+    out = runner("scan", "src", "--fix", "--torch", "2.13", "--write")
+    assert {name: (tmp_path / "src" / name).read_bytes() for name in files} == {name: data.replace(old, new) for name, data in files.items()}, out.err
+    assert (tmp_path / "outside.py").read_bytes() == (tmp_path / "src/read_only.py").read_bytes() == files["bom.py"]
+    assert "skipped src/link.py: left as it is: a link" in out.err and "skipped src/read_only.py: left as it is: it is read-only" in out.err
+    assert (tmp_path / "src/z_inside.py").is_symlink() and f"{len(files)} changes in {len(files)} files, written" in out.err
+
+
 def test_fix_leaves_what_may_be_something_else(runner, tmp_path):
     code = {
         "suppressed.py": "import torch\ntorch.cuda.synchronize()  # noqa: CUDA001\n",
@@ -210,6 +242,67 @@ def test_fix_leaves_what_may_be_something_else(runner, tmp_path):
     assert "1 change in 1 file" in old.err and "+torch.accelerator.synchronize()" in old.out
     unknown = runner("scan", "other.py", "--fix")
     assert unknown.code == 2 and "--torch" in unknown.err
+
+
+VERIFIED = {
+    "pyproject.toml": "[project]\nname = 'verified'\nversion = '1'\n",
+    "src/verified/__init__.py": "",
+    "src/verified/devices.py": "import torch\n\n\ndef count():\n    return torch.cuda.device_count()\n",
+    "src/verified/a_move.py": "import torch\n\n\ndef move(x):\n    return x.to('cuda')\n",
+    "src/verified/a_untested.py": "import torch\n\ntorch.cuda.synchronize()\n",
+    # The replacement of the second asks another function.
+    "tests/test_verified.py": """
+import unittest
+from unittest import mock
+
+import torch
+from verified import a_move, devices
+
+
+class TestVerified(unittest.TestCase):
+    @unittest.skipUnless(torch.cuda.is_available(), "needs CUDA")
+    def test_move(self):
+        self.assertTrue(a_move.move(torch.ones(2)).is_cuda)
+
+    def test_count(self):
+        with mock.patch("torch.cuda.device_count", return_value=3), mock.patch("torch.accelerator.device_count", return_value=4):
+            self.assertEqual(devices.count(), 3)
+""",
+}
+
+
+def test_verify_keeps_what_breaks_no_test(runner, python, tmp_path):
+    project = tmp_path / "project"
+    for name, text in VERIFIED.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    before = {path.relative_to(project): path.stat().st_mtime_ns for path in project.rglob("*")}
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    out = runner("scan", "project/src", "--fix", "--verify", "--python", python, "--patch", "p.patch", env={"TMPDIR": str(temporary)})
+    assert out.code == 1, out.out + out.err
+    assert out.out == "", "stdout is for the patch"
+    assert {path.relative_to(project): path.stat().st_mtime_ns for path in project.rglob("*")} == before
+    assert list(temporary.iterdir()) == [] and not (tmp_path / "results").exists()
+    assert "dropped src/verified/devices.py:5  torch.cuda.device_count -> torch.accelerator.device_count()\n" \
+           "    breaks tests/test_verified.py::TestVerified::test_count (plain CPU, failed)\n" \
+           "        tests/test_verified.py:16: AssertionError: 4 != 3\n" in out.err and out.err.count("breaks ") == 2, out.err
+    assert "no test imports src/verified/a_untested.py" in out.err
+    assert "passed before, and with the changes: 1 of 2 tests on plain CPU, 2 of 2 tests on simulated CUDA" in out.err
+    assert "2 changes in 2 files; patch: p.patch; 1 dropped, 0 not verified" in out.err
+    patch = (tmp_path / "p.patch").read_text()
+    assert "project/src/verified/a_move.py" in patch and "project/src/verified/a_untested.py" in patch and "devices.py" not in patch
+
+
+def test_verify_needs_a_project_with_tests(runner, python, tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    none = runner("scan", "src", "--fix", "--verify", "--python", python)
+    assert none.code == 2 and "no test module" in none.err and none.err.count("\n") <= 3, none.err
+    (tmp_path / "other").mkdir()
+    elsewhere = runner("scan", "src", "--fix", "--verify", "--project", "other", "--python", python)
+    assert elsewhere.code == 2 and "this path is not in the project" in elsewhere.err
+    assert runner("scan", "src", "--verify").code == 2 and runner("scan", "src", "--fix", "--verify", "--limit", "soon").code == 2
 
 
 def test_names_of_files_cannot_control_the_terminal(runner, tmp_path):

@@ -105,6 +105,16 @@ def test_names_are_resolved_through_imports(python, tmp_path, code, found):
     ("args.cuda", None, None),
     ("self.get_device()", None, None),
     ("x.get_device(0)", None, None),
+    ("kwargs.get('device', 'cuda')", "device strings", "review"),
+    ("options.get('cuda')", "branches on the device", "keep"),
+    ("@register('cuda')\ndef f(): pass", "branches on the device", "keep"),
+    ("@parametrize('device', ['cpu', 'cuda'])\ndef f(): pass", "device strings", "review"),
+    ("lib.impl('op', f, 'CUDA')", "branches on the device", "keep"),
+    ("print('CUDA')", None, None),
+    ("torch._C._cuda_isInBadFork()", "other names of torch.cuda", "branch"),
+    ("torch.compile(f, backend='cudagraphs')", "graphs", "none"),
+    ("log('cudagraphs')", None, None),
+    ("os.environ['CUDACXX']", "environment variables", "keep"),
     ("'cuda'", None, None),
     ("'cuda' if torch.cuda.is_available() else 'cpu'", "is_available", "replace"),
     ("'cuda' if torch.cuda.is_available() and not args.cpu else 'cpu'", "is_available", "replace"),
@@ -146,8 +156,9 @@ def test_every_file_is_scanned_or_named(python, tmp_path):
         (tmp_path / folder / "x.py").write_text("x.cuda()\n")
     (tmp_path / "venv/pyvenv.cfg").touch()
     (tmp_path / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\n'\xe9'; x.cuda()\n")
-    (tmp_path / "not_utf8.py").write_bytes(b"x = '\xe9'\n")
-    (tmp_path / "null.py").write_bytes(b"x = 1\0\n")
+    (tmp_path / "not_utf8.py").write_bytes(b"cuda = '\xe9'\n")
+    (tmp_path / "null.py").write_bytes(b"cuda = 1\0\n")
+    (tmp_path / "no_word.py").write_bytes(b"def\n")
     (tmp_path / "deep.py").write_text("x = " + "(" * 5000 + "cuda" + ")" * 5000 + "\n")
     (tmp_path / "gone.py").symlink_to("nowhere.py")
     (tmp_path / "again.py").symlink_to("a/b/x.py")
@@ -158,7 +169,7 @@ def test_every_file_is_scanned_or_named(python, tmp_path):
         ("again.py", 1, 1), ("crlf.py", 2, 1), ("latin.py", 2, 6), ("script", 1, 1)] or \
         [s["file"] for s in out["sites"]] == ["a/b/x.py", "crlf.py", "latin.py", "script"]
     assert sorted(u["file"] for u in out["unread"]) == ["deep.py", "gone.py", "not_utf8.py", "null.py"]
-    assert all(u["reason"] for u in out["unread"]) and out["files"] == 8
+    assert all(u["reason"] for u in out["unread"]) and out["files"] == 9
 
 
 def test_a_package_that_is_scanned_is_the_codes_own(python, tmp_path):
@@ -168,6 +179,13 @@ def test_a_package_that_is_scanned_is_the_codes_own(python, tmp_path):
     assert [s["symbol"] for s in scan(python, tmp_path, ".")["sites"]] == ["triton"]
     (tmp_path / "use.py").write_text("import apex\n")
     assert [s["symbol"] for s in scan(python, tmp_path, "use.py")["sites"]] == ["apex"]
+
+
+def test_get_device_may_be_the_codes_own(python, tmp_path):
+    (tmp_path / "node.py").write_text("class Node:\n    def get_device(self):\n        return self.device\n")
+    (tmp_path / "use.py").write_text("def f(node):\n    return node.get_device(), node.cuda()\n")
+    assert [s["symbol"] for s in scan(python, tmp_path, ".")["sites"]] == [".cuda()"]
+    assert [s["symbol"] for s in scan(python, tmp_path, "use.py")["sites"]] == [".get_device()", ".cuda()"]
 
 
 # The table.

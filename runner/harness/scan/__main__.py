@@ -1,7 +1,7 @@
 """Lists the sites in Python files that name CUDA, as one JSON object on stdout.
 
     python scan PATH...
-    python scan --fix VERSION [--write] PATH...     needs LibCST (fix.py)
+    python scan --fix VERSION [--write] [--only FILE] PATH...   needs LibCST (fix.py)
 
 `runner scan` runs this folder with any Python from 3.9 on. It reads files and imports none of them; it
 writes nothing but its output. The Python decides which syntax is understood.
@@ -19,7 +19,7 @@ import sources
 import table
 
 # Of both outputs.
-FORMAT = 1
+FORMAT = 2
 
 
 def text_of(data):
@@ -28,17 +28,21 @@ def text_of(data):
     return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()
 
 
-def scan_file(path, uses, own_packages, report):
-    """The sites of a file; what keeps it from being read goes to report(file, line, reason)."""
+def read(path, report):
     try:
         with open(path, "rb") as file:
-            data = file.read()
-        tree = ast.parse(data, path)
-        found = sites.find(text_of(data), tree, uses, own_packages) if uses.words.search(data) else []
-    except SyntaxError as error:  # also an encoding that is unknown or not the file's
-        report(path, error.lineno or 0, error.msg)
+            return file.read()
     except OSError as error:
         report(path, 0, error.strerror)
+        return b""
+
+
+def scan_file(path, data, uses, own_packages, own_names, report):
+    """The sites of a file; what keeps it from being read goes to report(file, line, reason)."""
+    try:
+        found = sites.find(text_of(data), ast.parse(data, path), uses, own_packages, own_names)
+    except SyntaxError as error:  # also an encoding that is unknown or not the file's
+        report(path, error.lineno or 0, error.msg)
     except (ValueError, RecursionError, MemoryError) as error:
         report(path, 0, "its expressions are nested too deeply" if not isinstance(error, ValueError) else str(error))
     else:
@@ -58,7 +62,13 @@ def main(paths):
     files = list(sources.python_files(paths, report))
     # torch's own sources are scanned as users of torch.
     own_packages = {sources.own_package(path) for path in files} - {None, "torch"}
-    found = [site for path in files for site in scan_file(path, uses, own_packages, report)]
+    own_names, to_scan = set(), []
+    for path in files:
+        data = read(path, report)
+        own_names |= sites.own_names_of(data)
+        if uses.words.search(data):  # most files have no word of the table, and need not be parsed
+            to_scan.append((path, data))
+    found = [site for path, data in to_scan for site in scan_file(path, data, uses, own_packages, own_names, report)]
     output = {
         "format": FORMAT, "python": "%d.%d.%d" % sys.version_info[:3], "code": uses.code, "files": len(files), "unread": unread,
         "actions": uses.data["actions"], "categories": uses.categories, "sites": found,

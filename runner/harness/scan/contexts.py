@@ -7,8 +7,10 @@ import re
 DEVICE = re.compile(r"cuda(:\d+)?\Z")
 COMPUTED = re.compile(r"cuda:?(%d|%s|%i|\{\w*\})\Z|cuda:\Z")
 NCCL = re.compile(r"(.*[,:])?nccl\Z")
-VARIABLE = re.compile(r"(CUDA|CUBLAS|CUDNN|NCCL|TORCH_NCCL|TORCH_CUDA|PYTORCH_CUDA|PYTORCH_NVML)_[A-Z0-9_]+\Z|PYTORCH_NO_CUDA_MEMORY_CACHING\Z")
+VARIABLE = re.compile(r"(CUDA|CUBLAS|CUDNN|NCCL|TORCH_NCCL|TORCH_CUDA|PYTORCH_CUDA|PYTORCH_NVML)_[A-Z0-9_]+\Z|CUDACXX\Z|CUDAHOSTCXX\Z|PYTORCH_NO_CUDA_MEMORY_CACHING\Z")
 SOURCE = re.compile(r"\S+\.cuh?\Z")
+GRAPHS = "cudagraphs"  # a backend of torch.compile
+KERNEL = "CUDA"        # a dispatch key, for which torch.library takes a kernel
 SYMBOL = re.compile(r"torch\.(cuda|backends\.cudnn)(\.\w+)+\Z")
 
 # Functions whose strings are text or the names of attributes.
@@ -51,8 +53,9 @@ def computed(node, parents):
 
 
 def called(call):
-    """The last name of what is called."""
-    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+    """The last name of what is called; "": it is no call, or has none."""
+    function = getattr(call, "func", None)
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def words_around(call):
@@ -64,7 +67,7 @@ def _in_call(call, argument, position, parents, resolve):
     name, dotted = called(call), resolve(call.func) or ""
     if argument in TEXT_KEYWORDS:
         return ""
-    if name in COMPARING and not argument:
+    if name in COMPARING and not argument and not (name == "get" and position == 1):
         return "compared"
     if name.startswith("assert") and name not in TEXT_CALLS:
         return "asserted"
@@ -100,6 +103,8 @@ def use_of(node, parents, resolve):
         if isinstance(node, ast.Call):
             if isinstance(parents.get(node), ast.Raise):
                 return ""
+            if child in node.args and isinstance(child, ast.Constant) and node in getattr(parents.get(node), "decorator_list", ()):
+                return "compared"  # what is decorated is registered for CUDA
             return _in_call(node, None, node.args.index(child) if child in node.args else None, parents, resolve)
         if isinstance(node, ast.Compare):
             return "asserted" if isinstance(parents.get(node), ast.Assert) else "compared"

@@ -1,11 +1,13 @@
 """Writes the replacements that fit by themselves, for `runner scan --fix`: as a patch, or into the files.
 
-    python scan --fix VERSION [--write] PATH...
+    python scan --fix VERSION [--write] [--only FILE] PATH...
 
-VERSION is the torch that the code runs with. LibCST changes the expressions of the sites and keeps every
-other byte. A file is changed as a whole or not at all: the result has to parse, and each change has to be
-found. Not here: what a site is (sites.py), and which replacement it has (cuda_uses.json).
+VERSION is the torch that the code runs with. FILE limits it to some sites: lines "REAL PATH:PLACE", with
+the places that it prints. LibCST changes the expressions of the sites and keeps every other byte. A file is changed as a
+whole or not at all: the result has to parse, and each change has to be found. Not here: what a site is
+(sites.py), and which replacement it has (cuda_uses.json).
 """
+import argparse
 import ast
 import json
 import os
@@ -74,19 +76,23 @@ class Rewriter(cst.CSTTransformer):
             args=[cst.Arg(cst.parse_expression(source), comma=comma), *updated_node.args])
 
 
-def edits_of(finder, text, marked, torch, without):
-    """(number of sites, {(kind, span): new source})."""
+def edits_of(finder, text, marked, torch, without, wanted):
+    """(sites that are changed, {(kind, span): new source}). A site's place is where its node ends, which no
+    other site's does. wanted(place): whether to change it."""
     lines = text.removeprefix("\ufeff").split("\n")
-    found, count = {}, 0
-    for site in finder.sites:
+    edits, changed = {}, []
+    for site in sorted(finder.sites, key=lambda one: (one.node.lineno, one.node.col_offset)):
         if not site.fix or site.fix in without or sites.is_suppressed(site, finder, marked):
             continue
         if site.use.fix_torch and release(torch) < release(site.use.fix_torch):
             continue
-        count += 1
+        place = "%d:%d" % span(site.node, lines)[1]
+        if not wanted(place):
+            continue
+        changed.append({"place": place, "line": site.node.lineno, "symbol": site.symbol, "write": site.write})
         for kind, node, source in sites.edits(site):
-            found[kind, span(node, lines)] = source
-    return count, found
+            edits[kind, span(node, lines)] = source
+    return changed, edits
 
 
 def rewrite(data, edits):
@@ -111,8 +117,10 @@ def patch_of(path, old, new):
 
 
 def replace(path, data):
-    """Writes a file in one step, with its old permissions."""
+    """Writes a file in one step, with its old permissions. A link stays one."""
     path = os.path.realpath(path)
+    if not os.stat(path).st_mode & 0o222:
+        raise PermissionError("it is read-only")
     handle, beside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".runner-scan-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -124,18 +132,36 @@ def replace(path, data):
         raise
 
 
-def main(form, torch, *paths):
+def options_of(words):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("torch")
+    parser.add_argument("paths", nargs="+")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only")
+    return parser.parse_args(words)
+
+
+def main(form, *words):
     import warnings
     warnings.simplefilter("ignore")
     sys.setrecursionlimit(20000)
-    write = paths[0] == "--write"
+    options = options_of(words)
+    only = None
+    if options.only:
+        with open(options.only, encoding="utf-8", errors="surrogateescape") as file:
+            only = set(file.read().splitlines())
     uses = table.load()
     skipped, read = [], []
 
     def skip(file, line, reason):
         skipped.append({"file": os.path.normpath(file), "line": line, "reason": str(reason)})
 
-    for path in sources.python_files(paths[1:] if write else paths, skip):
+    roots = [os.path.realpath(path) for path in options.paths]
+    for path in sources.python_files(options.paths, skip):
+        real = os.path.realpath(path)
+        if os.path.islink(path) and not any(os.path.commonpath([real, root]) == root for root in roots):
+            skip(path, 0, "left as it is: a link to a file outside the paths")
+            continue
         try:
             with open(path, "rb") as file:
                 data = file.read()
@@ -148,22 +174,22 @@ def main(form, torch, *paths):
     # `batch.cuda()` may be the method of a class of the project's own.
     own = {method for _, _, finder in read for _, method in finder.own_methods}
     without = {"method"} if "cuda" in own else set()
-    patch, files, changes = [], [], 0
+    patch, changes = [], []
     for path, data, finder in read:
+        real = os.path.realpath(path)
         try:
             text = data.decode("utf-8")
-            count, edits = edits_of(finder, text, sites.suppressed_lines(text, uses.code), torch, without)
+            changed, edits = edits_of(finder, text, sites.suppressed_lines(text, uses.code), options.torch, without,
+                                      lambda place: only is None or f"{real}:{place}" in only)
             if not edits:
                 continue
             new = rewrite(data, edits)
-            if write:
+            if options.write:
                 replace(path, new)
         except (OSError, ValueError, IndexError, SyntaxError, RecursionError, cst.ParserSyntaxError) as error:
             skip(path, 0, f"left as it is: {error}")
             continue
         patch += patch_of(path, data, new)
-        files.append(path)
-        changes += count
-    output = {"format": form, "patch": "".join(patch), "files": files, "changes": changes, "skipped": skipped,
-              "own_cuda": bool(without)}
+        changes += [{"file": path, "real": real, **change} for change in changed]
+    output = {"format": form, "patch": "".join(patch), "changes": changes, "skipped": skipped, "own_cuda": bool(without)}
     sys.stdout.write(json.dumps(output) + "\n")

@@ -37,8 +37,9 @@ class Site:
 
 
 class Finder(ast.NodeVisitor):
-    def __init__(self, tree, table, own_packages=()):
+    def __init__(self, tree, table, own_packages=(), own_names=()):
         self.table = table
+        self.own_names = own_names  # methods that classes of the scanned code have: .get_device() may be theirs
         self.own_packages = own_packages  # that are scanned: their imports name nothing else
         self.sites = []
         self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
@@ -283,7 +284,7 @@ class Finder(ast.NodeVisitor):
                 self.add(node, self.table.get("factory", "cuda"), ".cuda()")
             else:
                 self.add(node, self.table.get("method", "cuda"), ".cuda()", None if node.args or "device" in given else "method")
-        elif name == "get_device" and not node.args and not given and getattr(receiver, "id", "") not in ("self", "cls"):
+        elif name == "get_device" and name not in self.own_names and not node.args and not given and getattr(receiver, "id", "") not in ("self", "cls"):
             self.add(node, self.table.get("method", name), ".get_device()")
         elif name == "pin_memory" and len(node.args) <= 1:
             self.add(node, self.table.get("method", name), ".pin_memory()")
@@ -310,6 +311,10 @@ class Finder(ast.NodeVisitor):
             used = contexts.use_of(node, self.parents, self.resolve)
             if used:
                 self.add(node, self.table.get("string", used if used in ("compared", "asserted") else "nccl"), text)
+        elif text == contexts.GRAPHS and contexts.use_of(node, self.parents, self.resolve) == "device":
+            self.add(node, self.table.get("string", "graphs"), text)
+        elif text == contexts.KERNEL and called(self.parents.get(node)) in ("impl", "Library", "register_kernel"):
+            self.add(node, self.table.get("string", "compared"), text)
         elif contexts.VARIABLE.match(text):
             self.add(node, self.table.get("string", "environment"), text)
         elif contexts.SYMBOL.match(text) and isinstance(self.parents.get(node), ast.Call):
@@ -375,8 +380,13 @@ def suppressed_lines(text, code):
     return lines
 
 
-def finder_of(tree, table, own_packages=()):
-    finder = Finder(tree, table, own_packages)
+def own_names_of(data):
+    """Methods without arguments, called like a tensor's, that classes in these bytes define."""
+    return {"get_device"} if re.search(rb"^\s+def get_device\(self\s*,?\s*\)", data, re.MULTILINE) else set()
+
+
+def finder_of(tree, table, own_packages=(), own_names=()):
+    finder = Finder(tree, table, own_packages, own_names)
     finder.visit(tree)
     return finder
 
@@ -390,9 +400,9 @@ def is_suppressed(site, finder, marked):
     return any(number in marked for number in range(site.node.lineno, last + 1))
 
 
-def find(text, tree, table, own_packages=()):
+def find(text, tree, table, own_packages=(), own_names=()):
     """The sites in the order of the file, as objects for JSON."""
-    finder = finder_of(tree, table, own_packages)
+    finder = finder_of(tree, table, own_packages, own_names)
     lines = text.splitlines()
     marked = suppressed_lines(text, table.code)
     found = []

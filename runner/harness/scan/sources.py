@@ -2,11 +2,12 @@
 import os
 
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
+MARKS = ("pyvenv.cfg", "runner.db")  # a virtual environment; the runner's results, with copies of sources
 
 
 def is_skipped(folder, name):
     path = os.path.join(folder, name)
-    return name.startswith(".") or name in SKIPPED or os.path.exists(os.path.join(path, "pyvenv.cfg"))
+    return name.startswith(".") or name in SKIPPED or any(os.path.exists(os.path.join(path, file)) for file in MARKS)
 
 
 def own_package(path):

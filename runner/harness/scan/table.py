@@ -57,6 +57,8 @@ class Table:
         tail = dotted.rpartition(".")[2]
         if dotted.startswith("torch.cuda.") and dotted.count(".") == 2 and tail.endswith(("Tensor", "Storage")):
             return self.get("tensor_type"), dotted
+        if dotted.startswith("torch._C._cuda"):
+            return self.get("name", "torch._C._cuda*"), dotted
         prefix = dotted
         while prefix:
             use = self.get("name", prefix) or self.get("name", prefix.rpartition(".")[0] + ".*")

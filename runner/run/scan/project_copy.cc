@@ -1,0 +1,128 @@
+#include "runner/run/scan/project_copy.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<std::string_view, 11> kNotCopied{
+    ".git",          ".hg",         ".svn", ".tox", ".nox",        ".mypy_cache",
+    ".pytest_cache", ".ruff_cache", ".eggs", "__pycache__", "node_modules"};
+
+bool is_left_out(const fs::path& folder, const std::vector<fs::path>& without) {
+    std::error_code error;
+    return std::find(kNotCopied.begin(), kNotCopied.end(), folder.filename().string()) !=
+               kNotCopied.end() ||
+           std::find(without.begin(), without.end(), folder) != without.end() ||
+           fs::exists(folder / "pyvenv.cfg", error);
+}
+
+tl::unexpected<Error> cannot_copy(const fs::path& path, const std::error_code& error) {
+    return fail(ErrorKind::io, fmt::format("cannot copy the project: {}", error.message()), {},
+                path.string());
+}
+
+class Copying {
+  public:
+    Copying(const fs::path& from, const fs::path& to, const std::vector<fs::path>& without)
+        : from_(from), to_(to), without_(without) {}
+
+    Expected<CopiedFiles> copy() {
+        std::error_code error;
+        fs::create_directories(to_, error);
+        if (error) return cannot_copy(to_, error);
+        fs::recursive_directory_iterator entry(from_, error), end;
+        if (error) return cannot_copy(from_, error);
+        for (; entry != end; entry.increment(error)) {
+            if (error) break;
+            if (const auto copied = copy_entry(entry); !copied)
+                return tl::unexpected(copied.error());
+        }
+        if (error) return cannot_copy(from_, error);
+        return copied_;
+    }
+
+  private:
+    Expected<void> copy_entry(fs::recursive_directory_iterator& entry) {
+        const fs::path& path = entry->path();
+        const fs::path copy = to_ / path.lexically_relative(from_);
+        std::error_code error;
+        const auto status = entry->symlink_status(error);
+        if (error) return cannot_copy(path, error);
+        if (fs::is_symlink(status)) return copy_link(path, copy);
+        if (fs::is_directory(status)) {
+            if (is_left_out(path, without_)) {
+                entry.disable_recursion_pending();
+                return {};
+            }
+            fs::create_directory(copy, path, error);
+            // A folder that nobody may write would keep its files from being copied.
+            if (!error) fs::permissions(copy, fs::perms::owner_all, fs::perm_options::add, error);
+        } else if (fs::is_regular_file(status)) {
+            ++copied_.files;
+            copied_.bytes += fs::file_size(path, error);
+            if (copied_.bytes > kMaxCopyBytes)
+                return fail(ErrorKind::usage,
+                            fmt::format("the project has more than {} GiB to copy",
+                                        kMaxCopyBytes >> 30),
+                            "name a smaller folder that has the tests with --project",
+                            from_.string());
+            if (!error) fs::copy_file(path, copy, error);
+            if (!error) fs::permissions(copy, fs::perms::owner_write, fs::perm_options::add, error);
+        }
+        if (error) return cannot_copy(path, error);
+        return {};
+    }
+
+    Expected<void> copy_link(const fs::path& path, const fs::path& copy) const {
+        std::error_code error;
+        const fs::path target = fs::read_symlink(path, error);
+        if (error) return cannot_copy(path, error);
+        const fs::path whole = (path.parent_path() / target).lexically_normal();
+        const fs::path inside = whole.lexically_relative(from_);
+        const bool leads_out = inside.empty() || *inside.begin() == "..";
+        fs::create_symlink(leads_out ? whole : to_ / inside, copy, error);
+        if (error) return cannot_copy(path, error);
+        return {};
+    }
+
+    const fs::path &from_, &to_;
+    const std::vector<fs::path>& without_;
+    CopiedFiles copied_;
+};
+
+}  // namespace
+
+Expected<CopiedFiles> copy_project(const fs::path& from, const fs::path& to,
+                                   const std::vector<fs::path>& without) {
+    return Copying(from, to, without).copy();
+}
+
+Expected<TemporaryFolder> TemporaryFolder::create() {
+    std::error_code error;
+    std::string pattern = (fs::temp_directory_path(error) / "runner-verify-XXXXXX").string();
+    if (error || !::mkdtemp(pattern.data()))
+        return fail(ErrorKind::io, "cannot make a temporary folder",
+                    "set TMPDIR to a folder that can be written", pattern);
+    const fs::path real = fs::canonical(pattern, error);
+    return TemporaryFolder(error ? fs::path(pattern) : real);
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})) {}
+
+TemporaryFolder::~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+}
+
+}  // namespace compat::run

@@ -167,8 +167,9 @@ Expected<std::vector<std::string>> missing_in_torch(const Environment& environme
 import json
 try:
     import TorchDevice, torch
-    from compat_shim import patching
-    answer = sorted(patching.missing)
+    from compat_shim import default_device, patching, state
+    off = default_device.apply(torch, state.library, "cpu")  # a setting that is off here
+    answer = sorted(patching.missing + off)
 except Exception as error:
     answer = str(error)
 print(json.dumps(answer))
@@ -181,7 +182,8 @@ print(json.dumps(answer))
                     {"COMPAT_SHIM_LIBRARY", shim_library.string()},
                     {"TORCHDEVICE_MODE", "missing"},
                     {"TORCHDEVICE_SUMMARY", "off"}},
-                   {"TORCHDEVICE_HOST", "TORCHDEVICE_RECORD", "TORCHDEVICE_SIMULATE"},
+                   {"TORCHDEVICE_DEFAULT_DEVICE", "TORCHDEVICE_HOST", "TORCHDEVICE_RECORD",
+                    "TORCHDEVICE_SIMULATE"},
                    kLimit});
     if (!output) return tl::unexpected(output.error());
     // Only the last line: what torch loads may print before it.

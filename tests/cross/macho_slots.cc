@@ -91,7 +91,8 @@ int main(int count, char** arguments) {
         const std::string path = arguments[i];
         const auto name = path.substr(path.rfind('/') + 1);
         for (const auto symbol : {kWithLibcxx.device_parser, kWithLibcxx.device_printer,
-                                  kWithLibcxx.out_check, kWithLibcxx.default_generator}) {
+                                  kWithLibcxx.out_check, kWithLibcxx.default_generator,
+                                  kWithLibcxx.default_device}) {
             std::printf("%s %.*s", name.c_str(), static_cast<int>(symbol.size()), symbol.data());
             compat::shim::macho::each_slot(
                 image.header, image.slide, [&](std::string_view found, std::uintptr_t slot) {

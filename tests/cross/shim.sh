@@ -21,7 +21,7 @@ tag=$(ask '"%d.%d" % sys.version_info[:2]')
 download() {
     local platform=macosx_14_0_arm64
     case $1 in 2.[0-9].* | 2.1[01].*) platform=macosx_11_0_arm64 ;; esac
-    PIP_CONSTRAINT='' PIP_CONFIG_FILE='' "$COMPAT_ZIG_PYTHON" -m pip download -q --disable-pip-version-check \
+    PIP_CONSTRAINT=/dev/null "$COMPAT_ZIG_PYTHON" -m pip download -q --disable-pip-version-check \
         --no-deps --platform $platform --python-version "$tag" --only-binary :all: -d "$PLACE/wheels" "torch==$1"
 }
 

@@ -61,11 +61,12 @@ def test_the_slots_of_the_replaced_functions_are_found(built, tmp_path):
     assert slots == EXPECTED
 
 
-# torch's Python calls all of them in other libraries. The last one is also called by the library that
-# defines it, whose kernels use no slot.
+# torch's Python calls these in other libraries. The last but one is also called by the library that
+# defines it, whose kernels use no slot; the last one by that library alone.
 EXPECTED = {
     "DeviceC1": {"torch_python": 1, "torch_cpu": 1, "c10": 0},
     "Device3str": {"torch_python": 1, "torch_cpu": 1, "c10": 0},
     "check_out_type_matches": {"torch_python": 1, "torch_cpu": 0, "c10": 0},
     "getDefaultCPUGenerator": {"torch_python": 1, "torch_cpu": 0, "c10": 0},
+    "get_default_device": {"torch_python": 0, "torch_cpu": 0, "c10": 0},
 }

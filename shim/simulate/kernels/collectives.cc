@@ -34,12 +34,13 @@ void add_collectives() {
     for (const c10::OperatorName& name : ops)
         distributed->impl(c10::toString(name).c_str(),
                           torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>());
-    // Newer versions of torch have one for every device.
-    if (c10d::TimerRegistry()->Has(accelerator().type())) return;
-    c10d::TimerRegistry()->Register(accelerator().type(),
-                                    [](c10::Device device) -> std::unique_ptr<c10d::Timer> {
-                                        return std::make_unique<Timer>(device);
-                                    });
+    // A build with CUDA has one, which asks the driver.
+    c10d::TimerRegistry()->Register(
+        accelerator().type(),
+        [](c10::Device device) -> std::unique_ptr<c10d::Timer> {
+            return std::make_unique<Timer>(device);
+        },
+        c10::REGISTRY_PREFERRED);
 }
 
 }  // namespace compat::shim::simulate

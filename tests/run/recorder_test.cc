@@ -21,7 +21,7 @@ using enum AttemptKind;
 
 using Tests = std::map<std::string, State>;  // by name
 
-Assignment first(size_t module) { return {module, 1, whole, {}}; }
+Assignment first(size_t module) { return {module, 1, whole, {}, true}; }
 
 class RecorderTest : public testing::Test {
   protected:

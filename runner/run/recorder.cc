@@ -226,10 +226,12 @@ Step Recorder::decide(size_t module) {
     const plan::AttemptLimits limits = limits_now();
     auto next = plan::next_attempt(history(module, Deferring::confirmable_by_others), limits);
     if (next) {
-        const bool repeats_fork = next->kind == AttemptKind::again && was_only_forked(module);
-        const bool may_fork = repeats_fork && confirms_once() && others_may_confirm(module);
-        const bool confirms = repeats_fork && !may_fork && settings_.limits.maxfail == 0;
-        if (confirms) claim(module, next->only);
+        const bool repeats_forks = next->kind == AttemptKind::again && was_only_forked(module);
+        const bool may_fork = repeats_forks && confirms_once() && others_may_confirm(module);
+        const bool confirms = settings_.limits.maxfail == 0 && !may_fork &&
+                              (repeats_forks || confirms_rest(module, *next));
+        // A later one may come before or after the choice.
+        if (confirms && repeats_forks) claim(module, next->only);
         Assignment assignment = assign(module, std::move(*next), may_fork);
         assignment.confirms = confirms;
         return {std::move(assignment), {}};
@@ -238,6 +240,13 @@ Step Recorder::decide(size_t module) {
         return {{}, close(module)};
     waiting_.insert(module);
     return {};
+}
+
+// Whether it repeats only what failed in the module's fork, after other attempts.
+bool Recorder::confirms_rest(size_t module, const plan::AttemptRequest& request) const {
+    const auto jobs = open_.find(module);
+    return request.kind == AttemptKind::again && settings_.limits.retries == 0 &&
+           jobs != open_.end() && jobs->second.front().record.forked;
 }
 
 void Recorder::claim(size_t module, const std::vector<std::string>& ids) {

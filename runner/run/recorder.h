@@ -119,6 +119,7 @@ class Recorder {
     [[nodiscard]] std::vector<Step> choose_confirmations(const std::vector<size_t>& waiting,
                                                          const plan::Confirmations& known,
                                                          const std::set<std::string>& claimed);
+    [[nodiscard]] bool confirms_rest(size_t module, const plan::AttemptRequest& request) const;
     void claim(size_t module, const std::vector<std::string>& ids);
     [[nodiscard]] plan::UnconfirmedModule unconfirmed(size_t module) const;
     void add_result(size_t module);

@@ -92,7 +92,7 @@ class RecorderTest : public testing::Test {
                                 const Tests& tests, ProcessEnd end = ProcessEnd::exited(1),
                                 bool forked = true) {
         exec::JobFinished finished;
-        finished.forked = assignment.number == 1 && forked;
+        finished.forked = assignment.may_fork && forked;
         const bool good = std::all_of(tests.begin(), tests.end(), [](const auto& test) {
             return test.second == State::passed;
         });
@@ -248,6 +248,90 @@ TEST_F(RecorderTest, AFreshFirstAttemptConfirmsEqualFailuresOfForks) {
     ASSERT_TRUE(all_ran[1].done);
     EXPECT_EQ(states(*all_ran[1].done), "x=errored y=passed ");
     EXPECT_EQ(all_ran[1].done->attempts, 1);
+}
+
+TEST_F(RecorderTest, FailuresThatOthersMayConfirmAreRetriedInForks) {
+    auto r = confirming_once({20, /*retries=*/1, 0});
+    std::vector<Assignment> retries;
+    for (size_t module = 0; module < 3; ++module) {
+        const Step step = ended(r, first(module), kFails);
+        ASSERT_TRUE(step.next);
+        EXPECT_EQ(step.next->kind, again);
+        EXPECT_TRUE(step.next->may_fork);
+        EXPECT_FALSE(step.next->confirms);
+        retries.push_back(*step.next);
+    }
+    const Step flaky = ended(r, retries[2], {{"x", State::passed}});
+    ASSERT_TRUE(flaky.next) << "forks that differ";
+    EXPECT_EQ(flaky.next->kind, whole);
+    EXPECT_FALSE(flaky.next->may_fork);
+    EXPECT_TRUE(waits(ended(r, retries[1], {{"x", State::errored}})));
+    const auto retried = all_steps(r, retries[0], {{"x", State::errored}});
+    ASSERT_EQ(retried.size(), 2u);
+    EXPECT_TRUE(waits(retried[0]));
+    ASSERT_TRUE(retried[1].next) << "every fork has ended";
+    EXPECT_EQ(retried[1].next->module, 0u);
+    EXPECT_EQ(retried[1].next->number, 3);
+    EXPECT_FALSE(retried[1].next->may_fork);
+    const Step passed = ended(r, *flaky.next, kPasses);
+    ASSERT_TRUE(passed.done);
+    EXPECT_TRUE(passed.done->verdicts.tests[0].flaky);
+    EXPECT_FALSE(passed.done->verdicts.tests[0].fork_sensitive);
+    const auto confirmed = all_steps(r, *retried[1].next, {{"x", State::errored}});
+    ASSERT_EQ(confirmed.size(), 2u);
+    for (const Step& step : confirmed) ASSERT_TRUE(step.done);
+    EXPECT_EQ(confirmed[0].done->attempts, 3);
+    EXPECT_EQ(confirmed[1].done->attempts, 2) << "believed";
+}
+
+TEST_F(RecorderTest, WithRetriesAModuleConfirmsInItsRetryWhatOthersCannot) {
+    message = "database is locked";
+    auto r = confirming_once({20, /*retries=*/1, 0});
+    const Step step = ended(r, first(0), kFails);
+    ASSERT_TRUE(step.next);
+    EXPECT_EQ(step.next->kind, again);
+    EXPECT_FALSE(step.next->may_fork);
+    EXPECT_TRUE(ended(r, *step.next, {{"x", State::errored}}).done);
+}
+
+// What a fresh process of one run has shown is not shown again in the command's next run.
+TEST_F(RecorderTest, AnEarlierRunsFreshProcessesConfirm) {
+    message = "database is locked";
+    Recorder::Settings settings{Framework::unittest, {}, false, false};
+    {
+        auto before = recorder(settings);
+        (void)before.resume_module(0, {});
+        (void)before.begin();
+        const Step own = ended(before, first(0), kFails);
+        ASSERT_TRUE(own.next);
+        EXPECT_TRUE(ended(before, *own.next, {{"x", State::errored}}).done);
+        settings.evidence = before.evidence();
+    }
+    ASSERT_TRUE(store.delete_run("r"));
+    store::RunInfo info;
+    info.id = info.suite = info.series = "r";
+    ASSERT_TRUE(store.begin_run(info));
+    for (const bool confirm_all : {false, true}) {
+        settings.confirm_all = confirm_all;
+        auto r = recorder(settings);
+        for (size_t module = 0; module < 3; ++module) (void)r.resume_module(module, {});
+        (void)r.begin();
+        EXPECT_EQ(ended(r, first(0), kFails).done.has_value(), !confirm_all);
+        EXPECT_TRUE(ended(r, first(1), kFails).next) << "that test is another one";
+        message = "another file is locked";
+        EXPECT_TRUE(ended(r, first(2), kFails).next);
+        message = "database is locked";
+    }
+}
+
+TEST_F(RecorderTest, ARunThatGivesNoVerdictsConfirmsNothing) {
+    message = "database is locked";
+    Recorder::Settings settings{Framework::unittest, {}, false, false};
+    settings.gives_verdicts = false;
+    auto r = recorder(settings);
+    (void)r.resume_module(0, {});
+    (void)r.begin();
+    EXPECT_TRUE(ended(r, first(0), kFails).done);
 }
 
 class AttemptsBeforeTheChoice : public RecorderTest, public testing::WithParamInterface<bool> {};

@@ -47,7 +47,7 @@ TEST(LoadSuite, ReadsEveryKey) {
     EXPECT_EQ(suite->requirements, "requirements.txt");
     EXPECT_THAT(suite->env, ElementsAre(Pair("Z", "1"), Pair("A", "2"), Pair("M", "")));
     EXPECT_THAT(suite->system_packages, ElementsAre("tesseract-ocr"));
-    EXPECT_THAT(suite->preload, Optional(ElementsAre("torch", "a.b")));
+    EXPECT_THAT(suite->preload, testing::Optional(ElementsAre("torch", "a.b")));
     EXPECT_EQ(suite->setting_texts.at("warm"), "off");
     EXPECT_EQ(suite->setting_texts.at("device.fallback_enabled"), "off");
     EXPECT_EQ(suite->setting_texts.at("limits.module_timeout"), "1h30m");

@@ -18,9 +18,11 @@ import sys
 import sysconfig
 from importlib.machinery import PathFinder, all_suffixes
 
-MODULES_READ = 200  # of a large project, evenly spaced
-# Only files with these words are read in addition.
+MODULES_READ = 100  # of a large project, evenly spaced
+FILES_BYTES = 1 << 20  # parsed of the project's other files, half a second
+# Files with these words are parsed in addition.
 _SETS_VARIABLES = re.compile(rb"\benviron\b|\b(put|unset|set|del)env\b")
+_SUFFIXES = all_suffixes()
 _CHANGING = {"setdefault", "update", "pop", "popitem", "clear", "__setitem__"}
 
 
@@ -35,7 +37,8 @@ class Project:
         self.packages = [os.path.realpath(path) for path in _site_packages()]
         self.path = [path for path in sys.path if path and os.path.isdir(path)]
         self.own_path = [self.root] + [path for path in self.path if self.is_own(path)]
-        self.steps, self.specs = {}, {}
+        self.steps, self.specs, self.listed = {}, {}, {}
+        self.bytes_left = FILES_BYTES
 
     def is_own(self, path):
         path = os.path.realpath(path)
@@ -55,12 +58,32 @@ class Project:
             self.specs[top] = found
         return self.specs[top]
 
-    def steps_of(self, file):
+    def file_of(self, folder, name):
+        """The file of the module `name` in `folder`; empty: there is none."""
+        package = os.path.join(folder, name)
+        if "__init__.py" in self.list(package):
+            return os.path.join(package, "__init__.py")
+        names = self.list(folder)
+        return next((package + suffix for suffix in _SUFFIXES if name + suffix in names), "")
+
+    def list(self, folder):
+        if folder not in self.listed:
+            try:
+                self.listed[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self.listed[folder] = frozenset()
+        return self.listed[folder]
+
+    def steps_of(self, file, always=False):
         """What executing a file does, in order: Import, or the line that sets an environment variable."""
         if file not in self.steps:
             try:
-                with open(file, "rb") as text:
-                    tree = ast.parse(text.read(), file)
+                with open(file, "rb") as opened:
+                    text = opened.read()
+                if not always and not _SETS_VARIABLES.search(text):
+                    self.bytes_left -= len(text)
+                    text = text if self.bytes_left >= 0 else b""
+                tree = ast.parse(text, file)
             except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
                 tree = ast.Module([], [])
             self.steps[file] = list(_steps(tree.body))
@@ -82,12 +105,12 @@ class Walk:
         self.late = {}       # those that are first imported after a variable was set → where
         self.set_at = None   # "file:line" at which the first variable was set
 
-    def file(self, file, folders):
+    def file(self, file, folders, always=False):
         """`folders`: searched for own modules, as sys.path is."""
         if file in self.seen:
             return
         self.seen.add(file)
-        for step in self.project.steps_of(file):
+        for step in self.project.steps_of(file, always):
             if isinstance(step, Import):
                 self.imported(step, file, folders)
             elif self.set_at is None:
@@ -102,7 +125,7 @@ class Walk:
             self.own(base, parts, step.members, folders)
             return
         for folder in folders:
-            if _file_of(folder, parts[0]):
+            if self.project.file_of(folder, parts[0]):
                 self.own(folder, parts, step.members, folders)
                 return
         inside = self.project.installed(parts[0])
@@ -113,7 +136,7 @@ class Walk:
         for n in range(1, len(parts) + 1):
             self.add(".".join(parts[:n]))
         for member in step.members:
-            if any(_file_of(os.path.join(place, *parts[1:]), member) for place in inside):
+            if any(self.project.file_of(os.path.join(place, *parts[1:]), member) for place in inside):
                 self.add("%s.%s" % (step.name, member))
 
     def add(self, name):
@@ -124,12 +147,12 @@ class Walk:
 
     def own(self, folder, parts, members, folders):
         for part in parts:
-            file = _file_of(folder, part)
+            file = self.project.file_of(folder, part)
             folder = os.path.join(folder, part)
             if file:
                 self.file(file, folders)
         for member in members:
-            file = _file_of(folder, member)
+            file = self.project.file_of(folder, member)
             if file:
                 self.file(file, folders)
 
@@ -141,17 +164,6 @@ def _site_packages():
 
 def _under(path, folder):
     return path == folder or path.startswith(folder + os.sep)
-
-
-def _file_of(folder, name):
-    """The file of the module `name` in `folder`; empty: there is none."""
-    package = os.path.join(folder, name, "__init__.py")
-    if os.path.isfile(package):
-        return package
-    for suffix in all_suffixes():
-        if os.path.isfile(os.path.join(folder, name + suffix)):
-            return os.path.join(folder, name + suffix)
-    return ""
 
 
 def _steps(body):
@@ -198,12 +210,12 @@ def walk_module(project, module, framework):
         for folder in parents:
             conftest = os.path.join(folder, "conftest.py")
             if os.path.isfile(conftest):
-                walk.file(conftest, folders)
+                walk.file(conftest, folders, always=True)
     for folder in parents[1:]:
         package = os.path.join(folder, "__init__.py")
         if os.path.isfile(package):
             walk.file(package, folders)
-    walk.file(file, folders)
+    walk.file(file, folders, always=True)
     return walk
 
 

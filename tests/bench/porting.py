@@ -7,8 +7,8 @@ run of the runner with `pytest MODULE` one after the other.
 PROJECT is tests/bench/cuda_project (6 modules, 43 tests) by default and has no suite.json. All sides
 use OMP_NUM_THREADS=1 and take turns in each round, so that other load meets all of them. Prints wall and CPU
 times, where they go, and the ratios. Exits with 1 if the median ratio of porting is above the bound:
-of wall time on an idle machine, else of CPU time, which on two cores is an upper limit of it. The
-runner is $COMPAT_RUNNER or build/release/bin/runner.
+of wall time on an idle machine, else of CPU time. The runner is $COMPAT_RUNNER or
+build/release/bin/runner.
 """
 import argparse
 import os

@@ -107,7 +107,7 @@ Suite suite_of(const ordered_json& at) {
         suite.device_env.emplace_back(name, value.get<std::string>());
     read(device, "options", suite.device_options);
     read(at, "system_packages", suite.system_packages);
-    read(at, "preload", suite.preload);
+    if (at.contains("preload")) read(at, "preload", suite.preload.emplace());
 
     const ordered_json& limits = section(at, "limits");
     read(limits, "log_bytes", suite.limits.log_bytes);

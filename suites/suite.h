@@ -63,7 +63,8 @@ struct Suite {
     std::vector<std::pair<std::string, std::string>> device_env;  // in the order of the file
     std::vector<std::string> device_options;                      // for pytest
     std::vector<std::string> system_packages;
-    std::vector<std::string> preload;
+    // What warm start imports; not given: what most modules import.
+    std::optional<std::vector<std::string>> preload;
     Limits limits;
     std::vector<Group> groups;
     std::string links_base;  // "https://…/blob/{commit}/{path}#L{line}"; empty: none

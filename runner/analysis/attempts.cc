@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 namespace compat::analysis {
@@ -57,11 +58,17 @@ Verdict marked(const std::vector<Attempt>& attempts, Row row) {
     Verdict verdict;
     const bool good = row_of(attempts, row.decisive).state == State::passed;
     const bool broken = needs_attention(row_of(attempts, row.decisive).state);
+    std::array<bool, 2> in_forks{};  // whether it was good in one, whether it broke in one
+    for (const CaseAttempt& at : row.attempts)
+        if (const State state = row_of(attempts, at).state;
+            state != State::not_run && attempts[at.attempt].record->forked)
+            in_forks[needs_attention(state)] = true;
+    const bool forks_differ = in_forks[0] && in_forks[1];
     for (const CaseAttempt& at : row.attempts) {
         const State state = row_of(attempts, at).state;
         const bool forked = attempts[at.attempt].record->forked;
         if (state == State::not_run || at.attempt == row.decisive.attempt) continue;
-        if (forked && !attempts[row.decisive.attempt].record->forked) {
+        if (forked && !forks_differ && !attempts[row.decisive.attempt].record->forked) {
             verdict.fork_sensitive = verdict.fork_sensitive || needs_attention(state) != broken;
         } else {
             verdict.flaky = verdict.flaky || (good && needs_attention(state));

@@ -55,13 +55,31 @@ bool misses_network(const Failure& failure) {
            RE2::PartialMatch(failure.message.substr(0, 4096), pattern);
 }
 
+// A device refuses an operator or a dtype in every process alike. The texts are the device's own.
+bool is_refusal(const Failure& failure) {
+    return failure.diagnosis && failure.diagnosis->confidence == parsers::Confidence::high &&
+           (failure.diagnosis->cause == Cause::op_missing ||
+            failure.diagnosis->cause == Cause::dtype_limit);
+}
+
+bool is_equal_everywhere(const Failure& failure) {
+    return misses_network(failure) || is_refusal(failure);
+}
+
+// Without the function that raised it, where that says nothing.
+std::string shared_signature(const Failure& failure) {
+    if (misses_network(failure)) return std::string(name_of(Cause::hub));
+    if (is_refusal(failure)) return failure.signature.substr(0, failure.signature.rfind(" @ "));
+    return failure.signature;
+}
+
 bool needs_own_confirmation(const Failure& failure, std::string_view module) {
     if (failure.signature.empty() || !failure.diagnosis) return true;
     if (std::find(kCausesOfForks.begin(), kCausesOfForks.end(), failure.diagnosis->cause) !=
         kCausesOfForks.end())
         return true;
     const parsers::Frame* frame = parsers::signature_frame(failure);
-    if (!frame || (is_in(frame->file, module) && !misses_network(failure))) return true;
+    if (!frame || (is_in(frame->file, module) && !is_equal_everywhere(failure))) return true;
     // Signatures use only the beginning of a long message, too.
     return RE2::PartialMatch(failure.type + ": " + failure.message.substr(0, 4096),
                              words_of_forks()) ||
@@ -82,9 +100,7 @@ void each_failure(const CaseRecord& test, Visit visit) {
 
 std::set<std::string> signatures_of(const CaseRecord& test) {
     std::set<std::string> all;
-    each_failure(test, [&](const Failure& failure) {
-        all.insert(misses_network(failure) ? std::string(name_of(Cause::hub)) : failure.signature);
-    });
+    each_failure(test, [&](const Failure& failure) { all.insert(shared_signature(failure)); });
     return all;
 }
 

@@ -71,12 +71,19 @@ void set_up_child(int runner, std::string_view run) {
     restore_ignored_signals();
 }
 
+tl::unexpected<Error> cannot_start(const Job& job, const std::string& why) {
+    return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
+}
+
+void kill_and_reap(int pid) {
+    ::kill(-pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+}
+
 }  // namespace
 
 Expected<int> spawn(const Job& job, int output, int inherited) {
-    const auto cannot = [&](const std::string& why) {
-        return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
-    };
+    const auto cannot = [&](const std::string& why) { return cannot_start(job, why); };
     const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null.valid()) return cannot(std::strerror(errno));
     std::error_code error;
@@ -117,28 +124,39 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start(const Job& job,
 Expected<std::unique_ptr<Child>> PosixLauncher::start_with(
     const Spawn& spawn_process, const Job& job, bool forked,
     std::function<void(ChildResult)> on_end) {
-    const auto cannot = [&](const std::string& why) {
-        return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
-    };
     auto process = std::make_shared<ChildProcess>(io_, processes_, job, forked, std::move(on_end));
     if (process->log_error()) return tl::unexpected(*process->log_error());
 
     int ends[2];
-    if (!open_pipe(ends)) return cannot(std::strerror(errno));
+    if (!open_pipe(ends)) return cannot_start(job, std::strerror(errno));
     Fd read_end(ends[0]), write_end(ends[1]);
     const auto pid = spawn_process(write_end.get());
     if (!pid) return tl::unexpected(pid.error());
     if (*pid == 0) return nullptr;
-    processes_.table().tag_leader(
-        *pid, run_of(job.id));  // a forked process has inherited the zygote's tag
+    return watch(std::move(process), *pid, std::move(read_end), job);
+}
 
-    auto exit = watch_exit(io_, *pid);
-    if (!exit) {
-        ::kill(-*pid, SIGKILL);
-        ::waitpid(*pid, nullptr, 0);
-        return cannot(exit.error().message);
+Expected<std::unique_ptr<Child>> PosixLauncher::adopt(int pid, Fd output, const Job& job,
+                                                      bool forked,
+                                                      std::function<void(ChildResult)> on_end) {
+    auto process = std::make_shared<ChildProcess>(io_, processes_, job, forked, std::move(on_end));
+    if (const auto error = process->log_error()) {
+        kill_and_reap(pid);
+        return tl::unexpected(*error);
     }
-    process->watch(*pid, std::move(read_end), std::move(*exit));
+    return watch(std::move(process), pid, std::move(output), job);
+}
+
+Expected<std::unique_ptr<Child>> PosixLauncher::watch(std::shared_ptr<ChildProcess> process,
+                                                      int pid, Fd output, const Job& job) {
+    processes_.table().tag_leader(
+        pid, run_of(job.id));  // a forked process has inherited the zygote's tag
+    auto exit = watch_exit(io_, pid);
+    if (!exit) {
+        kill_and_reap(pid);
+        return cannot_start(job, exit.error().message);
+    }
+    process->watch(pid, std::move(output), std::move(*exit));
     return std::make_unique<PosixChild>(std::move(process));
 }
 

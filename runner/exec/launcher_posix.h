@@ -5,10 +5,13 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "runner/exec/fd.h"
 #include "runner/exec/launcher.h"
 #include "runner/exec/processes.h"
 
 namespace compat::exec {
+
+class ChildProcess;
 
 // Runs the job's argv in a session of its own and returns the pid; 0: the system has no process or
 // memory to spare now. The child inherits the descriptor `inherited` as number kInheritedFd; -1:
@@ -26,10 +29,18 @@ class PosixLauncher final : public Launcher {
     using Spawn = std::function<Expected<int>(int output)>;
     [[nodiscard]] Expected<std::unique_ptr<Child>> start_with(
         const Spawn& spawn, const Job& job, bool forked, std::function<void(ChildResult)> on_end);
+    // Takes charge of a child of ours that leads a session and has begun; `output` is the read end
+    // of its pipe. On an error it is killed.
+    [[nodiscard]] Expected<std::unique_ptr<Child>> adopt(int pid, Fd output, const Job& job,
+                                                         bool forked,
+                                                         std::function<void(ChildResult)> on_end);
     void scan() { processes_.scan(); }
     [[nodiscard]] Processes& processes() { return processes_; }
 
   private:
+    [[nodiscard]] Expected<std::unique_ptr<Child>> watch(std::shared_ptr<ChildProcess> process,
+                                                         int pid, Fd output, const Job& job);
+
     boost::asio::io_context& io_;
     Processes processes_;
 };

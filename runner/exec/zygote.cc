@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
@@ -79,6 +80,28 @@ std::string last_line(const std::filesystem::path& log) {
 
 }  // namespace
 
+std::shared_ptr<EarlyZygote> EarlyZygote::start(Job job) {
+    int sockets[2], pipe[2];
+    if (!open_message_sockets(sockets)) return nullptr;
+    std::shared_ptr<EarlyZygote> early(new EarlyZygote);
+    early->socket_ = Fd(sockets[0]);
+    const Fd its_socket(sockets[1]);
+    if (!open_pipe(pipe)) return nullptr;
+    early->output_ = Fd(pipe[0]);
+    const Fd its_output(pipe[1]);
+    const auto pid = spawn(job, its_output.get(), its_socket.get());
+    if (!pid || *pid == 0) return nullptr;
+    early->pid_ = *pid;
+    early->job_ = std::move(job);
+    return early;
+}
+
+EarlyZygote::~EarlyZygote() {
+    if (pid_ <= 0) return;
+    ::kill(-pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+}
+
 ZygoteLauncher::ZygoteLauncher(asio::io_context& io, PosixLauncher& launcher, Notify notify)
     : io_(io), launcher_(launcher), notify_(std::move(notify)), socket_(io), import_timer_(io) {}
 
@@ -88,16 +111,15 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> on_ready) {
     zygote_ = std::move(zygote);
     zygote_.job.helper = true;
     on_ready_ = std::move(on_ready);
-    int ends[2];
-    if (!open_message_sockets(ends)) return give_up(std::strerror(errno));
-    Fd ours(ends[0]);
-    const Fd theirs(ends[1]);
+    auto& early = zygote_.early;
+    if (!early) early = EarlyZygote::start(zygote_.job);
+    if (!early) return give_up("no process or memory available");
+    Fd ours = std::move(early->socket_);
     launcher_.processes().expect(zygote_.job.id);
-    auto child = launcher_.start_with(
-        [&](int output) { return spawn(zygote_.job, output, theirs.get()); }, zygote_.job, false,
-        [this](const ChildResult& ended) { on_exit(ended); });
-    if (!child || !*child)
-        return give_up(child ? "no process or memory available" : to_line(child.error()));
+    auto child =
+        launcher_.adopt(std::exchange(early->pid_, 0), std::move(early->output_), zygote_.job,
+                        false, [this](const ChildResult& ended) { on_exit(ended); });
+    if (!child) return give_up(to_line(child.error()));
     child_ = std::move(*child);
     socket_.assign(ours.release());
     when_readable(socket_, [this] { on_message(); });

@@ -22,11 +22,32 @@
 
 namespace compat::exec {
 
+// A zygote that imports before the run that will use it begins. Ends with its last owner, if no run
+// has taken it.
+class EarlyZygote {
+  public:
+    // Null: the system has no process, memory or descriptor to spare.
+    [[nodiscard]] static std::shared_ptr<EarlyZygote> start(Job job);
+    ~EarlyZygote();
+    EarlyZygote(const EarlyZygote&) = delete;
+    EarlyZygote& operator=(const EarlyZygote&) = delete;
+    [[nodiscard]] const Job& job() const { return job_; }
+
+  private:
+    friend class ZygoteLauncher;
+    EarlyZygote() = default;
+    Job job_;
+    Fd socket_;  // our end
+    Fd output_;  // the read end of its pipe
+    int pid_ = 0;
+};
+
 struct Zygote {
     // Its end of the socket is descriptor kInheritedFd. Jobs share its command line up to a point
     // and differ in variables of their own. Its COMPAT_JOB is at least as long as that of any job:
     // a forked process overwrites it in place.
     Job job;
+    std::shared_ptr<EarlyZygote> early{};  // which runs this job; empty: start it
     Milliseconds import_timeout{300'000};
     Milliseconds answer_timeout{10'000};  // a fork takes milliseconds; the event loop waits
 };

@@ -144,14 +144,14 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
 }
 
 std::vector<std::string> zygote_argv(const suites::Suite& suite, const ChildSettings& settings,
-                                     int socket) {
+                                     int socket, const std::vector<std::string>& preload) {
     std::vector<std::string> argv{settings.python.string(),
                                   settings.harness.string(),
                                   "--zygote",
                                   std::to_string(socket),
                                   std::string(name_of(suite.framework)),
                                   settings.root.string()};
-    argv.insert(argv.end(), suite.preload.begin(), suite.preload.end());
+    argv.insert(argv.end(), preload.begin(), preload.end());
     return argv;
 }
 

@@ -58,9 +58,10 @@ struct ChildCommand {
                                          const Job& job, const AttemptPaths& paths);
 
 // The command line of the zygote (warm start): a child's, without the arguments for a module.
-// `socket` is the descriptor on which it receives requests.
+// `socket` is the descriptor on which it receives requests; it imports `preload` first.
 [[nodiscard]] std::vector<std::string> zygote_argv(const suites::Suite& suite,
-                                                   const ChildSettings& settings, int socket);
+                                                   const ChildSettings& settings, int socket,
+                                                   const std::vector<std::string>& preload);
 
 // The environment of a user's program (`runner exec`): a child's without a suite, sorted by name.
 // Without `python` in the settings, PATH is unchanged. With an empty `record` nothing is recorded.

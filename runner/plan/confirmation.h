@@ -4,6 +4,7 @@
 // (runner/analysis/forked_failures.h), the other attempts at a module (retry_policy.h).
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,6 +40,13 @@ class Confirmations {
   private:
     std::set<std::string> confirmed_;
     std::set<std::string> refuted_;
+};
+
+// What the fresh processes of one command's runs have shown: a later run of the same tests on
+// another device need not show it again.
+struct Evidence {
+    Confirmations confirmations;
+    std::map<std::string, std::set<std::string>> failures;  // by test: signatures
 };
 
 }  // namespace compat::plan

@@ -87,7 +87,7 @@ class Jobs {
         job.attempt = assignment.number;
         job.test_timeout = ready_.settings.test_timeout();
         job.memory_bytes = ready_.suite.limits.memory_bytes;
-        job.warm = assignment.number == 1;
+        job.warm = assignment.may_fork;
         job.last = assignment.confirms;
         assignments_.push_back(std::move(assignment));
         return job;
@@ -271,7 +271,8 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
     Recorder recorder(
         store, execution.run.id, execution.run.folder,
         {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails,
-         ready.settings.text(Setting::confirm) == "all", execution.plan.fail_on},
+         ready.settings.text(Setting::confirm) == "all", execution.plan.fail_on,
+         !ready.child.keep_going, execution.shared->evidence},
         execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: a later tick stores what a busy database refuses.
@@ -280,11 +281,18 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
     auto first = first_jobs(jobs, recorder, display, store, execution);
     if (!first) return tl::unexpected(first.error());
     choose_fresh_jobs(*first, execution.past, ready.settings.jobs());
-    auto zygote = zygote_for(ready, execution.run, jobs.common_env(), *first);
+    SharedByRuns& shared = *execution.shared;
+    const bool is_first = !shared.preload;
+    auto zygote = zygote_for(ready, execution.run, jobs.common_env(), *first,
+                             execution.plan.modules, shared);
+    if (is_first && shared.preload && !shared.preload->words.empty())
+        display.say(printable(shared.preload->words));
+    if (zygote && shared.start_next) shared.start_next(*shared.preload);
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
     for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);
     display.finish();
+    execution.shared->evidence = recorder.evidence();
     return close_run(store, ready, execution, clock, since, finished, recorder);
 }
 

@@ -2,6 +2,7 @@
 // preparing (ready.h), making a new run (run_suite.cc) or loading an interrupted one (resume.cc).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "runner/archive/run_folder.h"
 #include "runner/base/exit_code.h"
 #include "runner/run/ready.h"
+#include "runner/run/warm.h"
 #include "runner/store/store.h"
 
 namespace compat::run {
@@ -23,6 +25,7 @@ struct Execution {
     double seconds_before = 0;
     bool keep_empty = true;  // store it even if it selected no test
     std::string shard;       // "2/5"; empty: the run is whole
+    std::shared_ptr<SharedByRuns> shared = std::make_shared<SharedByRuns>();
 };
 
 struct ExecutionResult {

@@ -57,8 +57,9 @@ config::Invocation invocation_of(const config::Invocation& invocation, const Col
     return own;
 }
 
-RunRequest request_of(const RunRequest& request) {
+RunRequest request_of(const RunRequest& request, std::shared_ptr<SharedByRuns> shared) {
     RunRequest own = request;
+    own.shared = std::move(shared);
     own.keep_empty = true;
     own.discovery_printed = true;
     return own;
@@ -68,7 +69,7 @@ RunRequest request_of(const RunRequest& request) {
 // are spent. By default a failed test is retried, so that a flaky test is not taken for a
 // difference.
 Expected<config::Invocation> prepared(const PortingRequest& request,
-                                      const config::Invocation& invocation) {
+                                      const config::Invocation& invocation, SharedByRuns& shared) {
     const auto say = [&](std::string_view line) {
         if (request.run.verbosity >= 0) print("{}\n", printable(line));
     };
@@ -78,10 +79,24 @@ Expected<config::Invocation> prepared(const PortingRequest& request,
     if (!ready) return tl::unexpected(ready.error());
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
+    shared.prepared = ready->prepared;
     config::Invocation with_retries = invocation;
     if (ready->settings[Setting::retries].source == config::Source::fallback)
         with_retries.flags[Setting::retries] = "1";
     return with_retries;
+}
+
+// Lets the zygote of a run import while the run before it uses its own. Where anything is wrong with
+// that run, it says so itself.
+void start_early(const RunRequest& request, const config::Invocation& invocation,
+                 const Preload& preload, SharedByRuns& shared) {
+    const auto silent = [](std::string_view) {};
+    auto ready = open_suite(request.suite, invocation, silent);
+    auto from_user = parse_variables(request.env);
+    if (!ready || !from_user || ready->settings.jobs() < 2) return;
+    ready->child.from_user = std::move(*from_user);
+    if (make_ready(*ready, Need::children, silent, shared.prepared))
+        shared.zygote = early_zygote(*ready, series_of(*ready), preload);
 }
 
 struct Columns {
@@ -96,7 +111,8 @@ struct Columns {
     }
 };
 
-Columns run_columns(const PortingRequest& request, const config::Invocation& invocation) {
+Columns run_columns(const PortingRequest& request, const config::Invocation& invocation,
+                    const std::shared_ptr<SharedByRuns>& shared) {
     Columns columns;
     std::string stopped;
     for (size_t i = 0; i < kColumns.size(); ++i) {
@@ -108,8 +124,14 @@ Columns run_columns(const PortingRequest& request, const config::Invocation& inv
         if (request.run.verbosity >= 0)
             print("{}{} ({} of {})\n", i == 0 ? "" : "\n", without_emphasis(kColumns[i].words),
                   i + 1, kColumns.size());
-        RunRequest own = request_of(request.run);
+        RunRequest own = request_of(request.run, shared);
         own.options_checked = i > 0;
+        shared->start_next = nullptr;
+        if (i + 1 < kColumns.size())
+            shared->start_next = [&, next = invocation_of(invocation, kColumns[i + 1])](
+                                     const Preload& preload) {
+                start_early(request.run, next, preload, *shared);
+            };
         const auto result = run_once(own, invocation_of(invocation, kColumns[i]));
         if (!result) {
             columns.error = result.error();
@@ -348,10 +370,11 @@ std::vector<std::string> broken_tests(const PortingView& view, const ColumnRow& 
 
 // Runs the broken tests again where the device refuses nothing, to see what is behind.
 Expected<void> run_keep_going(const PortingRequest& request, const config::Invocation& invocation,
-                              const PortingView& view, Columns& columns) {
+                              const PortingView& view, const std::shared_ptr<SharedByRuns>& shared,
+                              Columns& columns) {
     for (const Column way : {Column::cuda, Column::mps_strict, Column::cuda_on_mps}) {
         const ColumnRow& column = reports::row_of(way);
-        RunRequest own = request_of(request.run);
+        RunRequest own = request_of(request.run, shared);
         own.targets = broken_tests(view, column);
         if (own.targets.empty()) continue;
         own.keyword.clear();
@@ -420,9 +443,10 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
             return show(compared(runs, *store, *results, request.out), runs, *store, *results);
         });
     }
-    const auto ready = prepared(request, invocation);
+    const auto shared = std::make_shared<SharedByRuns>();
+    const auto ready = prepared(request, invocation, *shared);
     if (!ready) return tl::unexpected(ready.error());
-    Columns columns = run_columns(request, *ready);
+    Columns columns = run_columns(request, *ready, shared);
     if (columns.error && columns.runs.front().id.empty()) return tl::unexpected(*columns.error);
     const auto results = config::results_folder(invocation_of(*ready, row_of(Column::mps)))
                              .and_then(archive::existing_results);
@@ -431,7 +455,7 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
     if (!store) return tl::unexpected(store.error());
     auto comparison = compared(columns, *store, *results, request.out);
     if (comparison && columns.is_whole()) {
-        if (auto ran = run_keep_going(request, *ready, comparison->view, columns); !ran)
+        if (auto ran = run_keep_going(request, *ready, comparison->view, shared, columns); !ran)
             columns.error = ran.error();
         if (!columns.kept_going.empty())
             comparison = compared(columns, *store, *results, request.out);

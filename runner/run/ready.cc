@@ -76,13 +76,16 @@ Expected<void> check_simulation(const Ready& ready) {
 
 }  // namespace
 
-Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say) {
+Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
+                          const std::optional<prepare::Prepared>& known) {
     prepare::Options options = prepare_options(ready.settings);
     options.source_only = need == Need::modules;
     const prepare::Cache cache(ready.settings.text(Setting::cache));
-    auto prepared = prepare::prepare(ready.suite, options, ready.share, cache, say);
+    auto prepared = known ? Expected<prepare::Prepared>(*known)
+                          : prepare::prepare(ready.suite, options, ready.share, cache, say);
     if (!prepared) return tl::unexpected(prepared.error());
     ready.prepared = std::move(*prepared);
+    if (!options.shim) ready.prepared.shim_library.clear();
 
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     auto& child = ready.child;

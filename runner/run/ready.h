@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,10 @@ struct Ready {
 // children: also the environment and the shim, to start processes.
 enum class Need { modules, children };
 
-// Fetches and builds what is missing; `say` prints each slow step.
-[[nodiscard]] Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say);
+// Fetches and builds what is missing; `say` prints each slow step. `known`: of another run of the
+// same suite and environment, with the shim.
+[[nodiscard]] Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
+                                        const std::optional<prepare::Prepared>& known = {});
 
 // Plans the modules found under the source's root.
 [[nodiscard]] Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,

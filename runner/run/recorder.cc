@@ -39,29 +39,6 @@ bool failed_in_fork(const parsers::CaseRecord& test, const ModuleRecord& record)
     return record.forked && !test.pseudo && fate_of(test.state, record) == plan::Fate::bad;
 }
 
-// Whether other modules may confirm all that failed in a module's forked process. A fresh process
-// that the module needs anyway runs them all.
-bool others_may_confirm(const ModuleRecord& record) {
-    return std::none_of(record.cases.begin(), record.cases.end(), [&](const auto& test) {
-        return failed_in_fork(test, record) && analysis::needs_own_confirmation(test, record.path);
-    });
-}
-
-plan::Attempt to_planner_attempt(const store::JobResult& job, bool defer) {
-    const ModuleRecord& record = job.record;
-    plan::Attempt attempt;
-    attempt.kind = job.kind;
-    attempt.forked = record.forked;
-    attempt.stopped = record.outcome == ModuleOutcome::interrupted ||
-                      record.outcome == ModuleOutcome::spawn_failed;
-    attempt.known = record.ready && record.outcome != ModuleOutcome::load_error;
-    attempt.asked = job.only;
-    for (const auto& test : record.cases)
-        attempt.rows.push_back({test.id, fate_of(test.state, record), test.pseudo,
-                                defer && failed_in_fork(test, record)});
-    return attempt;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream rest(text);
@@ -76,8 +53,9 @@ Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Se
     : store_(store),
       run_(std::move(run)),
       folder_(std::move(run_folder)),
-      settings_(settings),
-      modules_(std::move(modules)) {}
+      settings_(std::move(settings)),
+      modules_(std::move(modules)),
+      confirmations_(settings_.evidence.confirmations) {}
 
 ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
     // A file that is not there is one that the child never wrote: the parsers say what that means.
@@ -131,9 +109,64 @@ plan::AttemptLimits Recorder::limits_now() const {
     return limits;
 }
 
-// Where all that failed runs again, or the run stops at a number of failures, nothing is saved.
+// Where the run stops at a number of failures, nothing is saved.
 bool Recorder::confirms_once() const {
-    return !settings_.confirm_all && settings_.limits.retries == 0 && settings_.limits.maxfail == 0;
+    return !settings_.confirm_all && settings_.limits.maxfail == 0;
+}
+
+// Whether a fresh process has had the same failures of the test, in an earlier run.
+bool Recorder::is_proven(const parsers::CaseRecord& test) const {
+    if (!settings_.gives_verdicts) return true;
+    const auto known = settings_.evidence.failures.find(test.id);
+    if (settings_.confirm_all || known == settings_.evidence.failures.end()) return false;
+    const auto signatures = analysis::signatures_of(test);
+    return !signatures.empty() && !signatures.contains("") &&
+           std::includes(known->second.begin(), known->second.end(), signatures.begin(),
+                         signatures.end());
+}
+
+// Whether other modules may confirm all that failed in a module's forked processes. A fresh process
+// that the module needs anyway runs them all.
+bool Recorder::others_may_confirm(size_t module) const {
+    const auto& jobs = open_.at(module);
+    return std::none_of(jobs.begin(), jobs.end(), [&](const store::JobResult& job) {
+        return std::any_of(job.record.cases.begin(), job.record.cases.end(), [&](const auto& test) {
+            return failed_in_fork(test, job.record) && !is_proven(test) &&
+                   analysis::needs_own_confirmation(test, job.record.path);
+        });
+    });
+}
+
+bool Recorder::was_only_forked(size_t module) const {
+    const auto jobs = open_.find(module);
+    return jobs != open_.end() &&
+           std::all_of(jobs->second.begin(), jobs->second.end(),
+                       [](const store::JobResult& job) { return job.record.forked; });
+}
+
+// The signatures of the tests that failed in forks.
+std::map<std::string_view, std::set<std::string>> Recorder::forked_failures(size_t module) const {
+    std::map<std::string_view, std::set<std::string>> failures;
+    for (const auto& job : open_.at(module))
+        for (const auto& test : job.record.cases)
+            if (failed_in_fork(test, job.record))
+                failures[test.id].merge(analysis::signatures_of(test));
+    return failures;
+}
+
+plan::Attempt Recorder::to_planner_attempt(const store::JobResult& job, bool defer) const {
+    const ModuleRecord& record = job.record;
+    plan::Attempt attempt;
+    attempt.kind = job.kind;
+    attempt.forked = record.forked;
+    attempt.stopped = record.outcome == ModuleOutcome::interrupted ||
+                      record.outcome == ModuleOutcome::spawn_failed;
+    attempt.known = record.ready && record.outcome != ModuleOutcome::load_error;
+    attempt.asked = job.only;
+    for (const auto& test : record.cases)
+        attempt.rows.push_back({test.id, fate_of(test.state, record), test.pseudo,
+                                failed_in_fork(test, record) && (defer || is_proven(test))});
+    return attempt;
 }
 
 std::vector<plan::Attempt> Recorder::history(size_t module, Deferring deferring) const {
@@ -141,7 +174,7 @@ std::vector<plan::Attempt> Recorder::history(size_t module, Deferring deferring)
     const auto jobs = open_.find(module);
     if (jobs == open_.end()) return attempts;
     const bool defer = deferring == Deferring::confirmable_by_others && confirms_once() &&
-                       others_may_confirm(jobs->second.front().record);
+                       others_may_confirm(module);
     std::transform(jobs->second.begin(), jobs->second.end(), std::back_inserter(attempts),
                    [&](const store::JobResult& job) { return to_planner_attempt(job, defer); });
     return attempts;
@@ -153,7 +186,11 @@ void Recorder::add_result(size_t module) {
     const auto& jobs = open_.at(module);
     const ModuleRecord& first = jobs.front().record;
     const ModuleRecord& fresh = jobs.back().record;
-    if (!confirms_once() || fresh.forked) return;
+    if (fresh.forked) return;
+    for (const auto& test : fresh.cases)
+        if (!test.pseudo && fate_of(test.state, fresh) == plan::Fate::bad)
+            settings_.evidence.failures[test.id].merge(analysis::signatures_of(test));
+    if (!confirms_once()) return;
     if (!first.forked) {
         if (jobs.size() > 1) return;
         for (const auto& test : fresh.cases) {
@@ -163,17 +200,14 @@ void Recorder::add_result(size_t module) {
         }
         return;
     }
-    std::map<std::string_view, const parsers::CaseRecord*> failed;
-    for (const auto& test : first.cases)
-        if (failed_in_fork(test, first)) failed.emplace(test.id, &test);
+    const auto failed = forked_failures(module);
     for (const auto& test : fresh.cases)
         if (const auto before = failed.find(test.id);
             before != failed.end() && test.state != parsers::State::not_run)
-            confirmations_.add_result(analysis::signatures_of(*before->second),
-                                      analysis::signatures_of(test));
+            confirmations_.add_result(before->second, analysis::signatures_of(test));
 }
 
-Assignment Recorder::assign(size_t module, plan::AttemptRequest request) {
+Assignment Recorder::assign(size_t module, plan::AttemptRequest request, bool may_fork) {
     Assignment assignment;
     assignment.module = module;
     const auto jobs = open_.find(module);
@@ -181,9 +215,10 @@ Assignment Recorder::assign(size_t module, plan::AttemptRequest request) {
     assignment.kind = request.kind;
     assignment.only =
         request.kind == AttemptKind::whole ? modules_[module].only : std::move(request.only);
+    assignment.may_fork = may_fork || assignment.number == 1;
     ++under_way_;
-    first_under_way_ += assignment.number == 1;
-    if (assignment.number > 1) repeated_.insert(module);
+    forks_under_way_ += assignment.may_fork;
+    if (!assignment.may_fork) repeated_.insert(module);
     return assignment;
 }
 
@@ -191,10 +226,13 @@ Step Recorder::decide(size_t module) {
     const plan::AttemptLimits limits = limits_now();
     auto next = plan::next_attempt(history(module, Deferring::confirmable_by_others), limits);
     if (next) {
-        const bool confirms = is_confirmation(module, *next);
+        const bool repeats_forks = next->kind == AttemptKind::again && was_only_forked(module);
+        const bool may_fork = repeats_forks && confirms_once() && others_may_confirm(module);
+        const bool confirms = settings_.limits.maxfail == 0 && !may_fork &&
+                              (repeats_forks || confirms_rest(module, *next));
         // A later one may come before or after the choice.
-        if (confirms && open_.at(module).size() == 1) claim(module, next->only);
-        Assignment assignment = assign(module, std::move(*next));
+        if (confirms && repeats_forks) claim(module, next->only);
+        Assignment assignment = assign(module, std::move(*next), may_fork);
         assignment.confirms = confirms;
         return {std::move(assignment), {}};
     }
@@ -204,32 +242,29 @@ Step Recorder::decide(size_t module) {
     return {};
 }
 
-// Whether it repeats, in a fresh process, only what failed in the module's fork.
-bool Recorder::is_confirmation(size_t module, const plan::AttemptRequest& request) const {
+// Whether it repeats only what failed in the module's fork, after other attempts.
+bool Recorder::confirms_rest(size_t module, const plan::AttemptRequest& request) const {
     const auto jobs = open_.find(module);
     return request.kind == AttemptKind::again && settings_.limits.retries == 0 &&
-           settings_.limits.maxfail == 0 && jobs != open_.end() &&
-           jobs->second.front().record.forked;
+           jobs != open_.end() && jobs->second.front().record.forked;
 }
 
 void Recorder::claim(size_t module, const std::vector<std::string>& ids) {
-    const std::set<std::string_view> confirming(ids.begin(), ids.end());
-    for (const auto& test : open_.at(module).front().record.cases)
-        if (confirming.contains(test.id)) claimed_.merge(analysis::signatures_of(test));
+    auto failures = forked_failures(module);
+    for (const std::string& id : ids) claimed_.merge(failures[id]);
 }
 
 plan::UnconfirmedModule Recorder::unconfirmed(size_t module) const {
     plan::UnconfirmedModule made{modules_[module].path, {}};
     const auto request = plan::next_attempt(history(module, Deferring::nothing), limits_now());
-    const std::set<std::string_view> ids(request->only.begin(), request->only.end());
-    for (const auto& test : open_.at(module).front().record.cases)
-        if (ids.contains(test.id))
-            made.failures.push_back({test.id, analysis::signatures_of(test)});
+    auto failures = forked_failures(module);
+    for (const std::string& id : request->only)
+        made.failures.push_back({id, std::move(failures[id])});
     return made;
 }
 
 std::vector<Step> Recorder::assign_confirmations() {
-    if (first_under_way_ > 0 || fatal_error_) return {};
+    if (forks_under_way_ > 0 || fatal_error_) return {};
     if (!std::exchange(has_chosen_, true)) {
         std::vector<size_t> once;  // others wait or not depending on when their repeats ended
         std::set_difference(waiting_.begin(), waiting_.end(), repeated_.begin(), repeated_.end(),
@@ -256,7 +291,7 @@ std::vector<Step> Recorder::choose_confirmations(const std::vector<size_t>& wait
     for (size_t i = 0; i < waiting.size(); ++i) {
         if (chosen[i].empty()) continue;
         waiting_.erase(waiting[i]);
-        Assignment assignment = assign(waiting[i], {AttemptKind::again, std::move(chosen[i])});
+        Assignment assignment = assign(waiting[i], {AttemptKind::again, std::move(chosen[i])}, false);
         assignment.confirms = true;
         steps.push_back({std::move(assignment), {}});
     }
@@ -329,7 +364,7 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
         fatal_error_ = finished.infrastructure_error;
     save(module, std::move(result));
     --under_way_;
-    first_under_way_ -= assignment.number == 1;
+    forks_under_way_ -= assignment.may_fork;
     const bool ours = finished.end.kind == ProcessEnd::Kind::stopped ||
                       finished.end.kind == ProcessEnd::Kind::spawn_failed;
     std::vector<Step> steps;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsers/record.h"
@@ -29,6 +30,8 @@ struct Assignment {
     int number = 1;     // counts from 1
     AttemptKind kind = AttemptKind::whole;
     std::vector<std::string> only;  // ids; of a whole attempt, the module's own
+    // A first attempt, or a retry of failures that other modules may confirm.
+    bool may_fork = false;
     // Repeats in a fresh process what failed in a fork. It imports everything again and can wait.
     bool confirms = false;
 };
@@ -48,6 +51,9 @@ class Recorder {
         bool flaky_fails = false;
         bool confirm_all = true;             // by its own module each failure of a forked process
         std::vector<std::string> fail_on{};  // marks that make the run fail
+        // A run that keeps going judges no test, so that nothing needs a fresh process.
+        bool gives_verdicts = true;
+        plan::Evidence evidence{};  // of earlier runs of the same command
     };
     Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
              Settings settings, std::vector<archive::PlannedModule> modules);
@@ -88,6 +94,8 @@ class Recorder {
         return mismatches_;
     }
     [[nodiscard]] const std::optional<Error>& fatal_error() const { return fatal_error_; }
+    // That it was given, and what its own fresh processes have shown.
+    [[nodiscard]] plan::Evidence evidence() const { return {confirmations_, settings_.evidence.failures}; }
 
   private:
     [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,
@@ -96,16 +104,22 @@ class Recorder {
     [[nodiscard]] std::vector<plan::Attempt> history(size_t module, Deferring deferring) const;
     [[nodiscard]] plan::AttemptLimits limits_now() const;
     [[nodiscard]] bool confirms_once() const;
-    [[nodiscard]] Assignment assign(size_t module, plan::AttemptRequest request);
+    [[nodiscard]] bool is_proven(const parsers::CaseRecord& test) const;
+    [[nodiscard]] bool others_may_confirm(size_t module) const;
+    [[nodiscard]] bool was_only_forked(size_t module) const;
+    [[nodiscard]] std::map<std::string_view, std::set<std::string>> forked_failures(
+        size_t module) const;
+    [[nodiscard]] plan::Attempt to_planner_attempt(const store::JobResult& job, bool defer) const;
+    [[nodiscard]] Assignment assign(size_t module, plan::AttemptRequest request, bool may_fork);
     [[nodiscard]] Step decide(size_t module);
     // The steps of waiting modules. The choice does not depend on which module ended first: it is
-    // made when every module has had its first attempt, for those that have had no other, and from
+    // made when every module has had its forks, for those that have had no other attempt, and from
     // then on when no attempt is under way.
     [[nodiscard]] std::vector<Step> assign_confirmations();
     [[nodiscard]] std::vector<Step> choose_confirmations(const std::vector<size_t>& waiting,
                                                          const plan::Confirmations& known,
                                                          const std::set<std::string>& claimed);
-    [[nodiscard]] bool is_confirmation(size_t module, const plan::AttemptRequest& request) const;
+    [[nodiscard]] bool confirms_rest(size_t module, const plan::AttemptRequest& request) const;
     void claim(size_t module, const std::vector<std::string>& ids);
     [[nodiscard]] plan::UnconfirmedModule unconfirmed(size_t module) const;
     void add_result(size_t module);
@@ -122,8 +136,8 @@ class Recorder {
     std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
     std::set<size_t> waiting_;                              // those of them that others may confirm
     std::int64_t under_way_ = 0;        // attempts that were asked for and have not ended
-    std::int64_t first_under_way_ = 0;  // those of them that are their module's first
-    std::set<size_t> repeated_;         // modules with a later attempt in this sitting
+    std::int64_t forks_under_way_ = 0;  // those of them that may be forks
+    std::set<size_t> repeated_;         // modules with another attempt in this sitting
     bool has_chosen_ = false;           // which modules confirm what others share
     std::set<std::string> claimed_;     // signatures that second attempts confirm for themselves
     plan::Confirmations confirmations_;

@@ -67,11 +67,15 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
     return words;
 }
 
+}  // namespace
+
 // Runs that keep going are not compared with others, whose failures they do not have.
 std::string series_of(const Ready& ready) {
     const std::string& name = ready.settings.text(Setting::name);
     return ready.child.keep_going ? name + "-keep-going" : name;
 }
+
+namespace {
 
 store::RunInfo run_info(const RunRequest& request, const config::Invocation& invocation,
                         const Ready& ready, const archive::RunFolder& run) {
@@ -205,13 +209,14 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
             .map([](const plan::Plan& plan) { return print_dry_run(plan), RunResult{}; });
 
     Execution execution;
+    if (request.shared) execution.shared = request.shared;
     archive::RunFolder& run = execution.run;
     run.results = fs::absolute(ready->settings.text(Setting::results));
     const bool is_shard = !request.shard.empty();
     auto store =
         is_shard ? archive::open_shard_results(run.results) : archive::open_results(run.results);
     if (!store) return tl::unexpected(store.error());
-    if (auto made = make_ready(*ready, Need::children, say); !made)
+    if (auto made = make_ready(*ready, Need::children, say, execution.shared->prepared); !made)
         return tl::unexpected(made.error());
     store::SuitePast past = is_shard
                                 ? past_of_shard(run.results, ready->suite.name, execution.notes)

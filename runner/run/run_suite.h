@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
+#include "runner/run/warm.h"
 
 namespace compat::run {
 
@@ -32,6 +34,7 @@ struct RunRequest {
     bool keep_empty = false;
     bool discovery_printed = false;  // by the caller, or by the first of several runs
     bool options_checked = false;    // those for pytest, by the first of several runs
+    std::shared_ptr<SharedByRuns> shared{};  // by several runs; empty: this run has its own
 };
 
 struct RunResult {
@@ -42,6 +45,9 @@ struct RunResult {
 // Ignores `repeat`.
 [[nodiscard]] Expected<RunResult> run_once(const RunRequest& request,
                                            const config::Invocation& invocation);
+
+// Of the run's id: the settings' name, or another for a run that keeps going.
+[[nodiscard]] std::string series_of(const Ready& ready);
 
 [[nodiscard]] Expected<ExitCode> run_suite(const RunRequest& request,
                                            const config::Invocation& invocation);

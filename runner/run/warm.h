@@ -2,25 +2,51 @@
 // the failures of forked modules (runner/plan).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runner/archive/run_folder.h"
 #include "runner/exec/zygote.h"
+#include "runner/plan/confirmation.h"
 #include "runner/run/ready.h"
 #include "runner/store/store.h"
 
 namespace compat::run {
 
-// The zygote of a run that begins with these jobs: nothing where warm start is off, where the suite
-// names nothing to import, where its framework does not run in Python, where a forked process cannot
-// become our child, and for a fork alone, which would only wait for it. `common` is what the run's children share of their environment; the log
-// lies in the run's folder.
-[[nodiscard]] std::optional<exec::Zygote> zygote_for(const Ready& ready,
-                                                     const archive::RunFolder& run,
-                                                     std::shared_ptr<const exec::Variables> common,
-                                                     const std::vector<exec::Job>& first);
+// What is imported once.
+struct Preload {
+    std::vector<std::string> names;
+    std::string words;  // for people: the packages and why, if the suite does not name them
+};
+
+// What several runs of one command share: one suite, one environment, other devices.
+struct SharedByRuns {
+    std::optional<prepare::Prepared> prepared;
+    std::optional<Preload> preload;  // of the first run
+    plan::Evidence evidence;
+    std::shared_ptr<exec::EarlyZygote> zygote;  // of the next run
+    // Called when a run has its own zygote: starts that of the next one, on a core that would be
+    // idle.
+    std::function<void(const Preload&)> start_next;
+};
+
+// The zygote of a run that begins with these jobs: nothing where warm start is off, where there is
+// nothing to import, where the framework does not run in Python, where a forked process cannot
+// become our child, and for a fork alone, which would only wait for it. It imports what the suite
+// names, or else what most of `modules` import. `common` is what the run's children share of their
+// environment; the log lies in the run's folder.
+[[nodiscard]] std::optional<exec::Zygote> zygote_for(
+    const Ready& ready, const archive::RunFolder& run, std::shared_ptr<const exec::Variables> common,
+    const std::vector<exec::Job>& first, const std::vector<archive::PlannedModule>& modules,
+    SharedByRuns& shared);
+
+// Starts the zygote of a run that has not begun.
+[[nodiscard]] std::shared_ptr<exec::EarlyZygote> early_zygote(const Ready& ready,
+                                                              const std::string& series,
+                                                              const Preload& preload);
 
 // Makes jobs fresh (not `warm`): modules that needed a fresh process before, and new ones on cores
 // that would be idle while the zygote imports.

@@ -43,6 +43,20 @@ TEST(ForkedFailures, AnErrorOfSharedCodeMayBeConfirmedByAnyModule) {
         test_with(failure("ModuleNotFoundError", "No module named 'PIL'")), kModule));
 }
 
+TEST(ForkedFailures, EqualRefusalsOfADeviceAreOneWhereverTheyAreRaised) {
+    const std::string text =
+        "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support "
+        "float64. Please use float32 instead.";
+    const auto own = test_with(failure("TypeError", text, "/src/tests/test_a.py"));
+    EXPECT_FALSE(needs_own_confirmation(own, kModule));
+    EXPECT_EQ(signatures_of(own),
+              signatures_of(test_with(failure("TypeError", text, "/src/library/model.py"))));
+    EXPECT_NE(signatures_of(own), signatures_of(test_with(failure(
+                                      "TypeError", "no such dtype", "/src/tests/test_a.py"))));
+    EXPECT_TRUE(needs_own_confirmation(
+        test_with(failure("TypeError", "no such dtype", "/src/tests/test_a.py")), kModule));
+}
+
 TEST(ForkedFailures, FailuresThatAForkMayCauseNeedTheirOwnModule) {
     const Failure causes[] = {
         failure("RuntimeError",

@@ -120,6 +120,36 @@ def test_a_fork_records_the_same_devices_as_a_fresh_process(runner, python, suit
     assert [e for e in ran["on"] if e["event"] != "device"] == [e for e in ran["off"] if e["event"] != "device"]
 
 
+IMPORTS_TORCH = "import json, torch\n\ndef test_a():\n    assert torch.ones(2).sum() == 2\n"
+
+
+def test_a_project_without_a_suite_forks_from_what_most_modules_import(runner, python, tmp_path):
+    tests = tmp_path / "project/tests"
+    tests.mkdir(parents=True)
+    for name in "abc":
+        (tests / f"test_{name}.py").write_text(IMPORTS_TORCH)
+    (tests / "test_c.py").write_text("import sys\n\ndef test_own():\n    assert 'torch' not in sys.modules\n")
+    ran = runner("project", "--python", python, "--shim", "off")
+    assert ran.code == 0, ran.out + ran.err
+    assert "warm start: imports once what most modules import: torch (2 of 3 modules)\n" in ran.out
+    assert attempts(ran.results) == {
+        "tests/test_a.py": [(1, "whole", 1)], "tests/test_b.py": [(1, "whole", 1)],
+        "tests/test_c.py": [(1, "whole", 1), (2, "again", 0), (3, "whole", 0)]}, "the fork's failure is none of the test's"
+
+    (tests / "conftest.py").write_text("import os\nos.environ['OMP_NUM_THREADS'] = '2'\n")
+    ran = runner("project", "--python", python, "--shim", "off")
+    assert ran.code == 0, ran.out + ran.err
+    assert "warm start: tests/conftest.py:2 sets an environment variable before torch is imported" in ran.out
+    assert attempts(ran.results) == {f"tests/test_{m}.py": [(1, "whole", 0)] for m in "abc"}
+
+    (tests / "conftest.py").unlink()
+    suite = {"format": 1, "name": "p", "framework": "pytest", "preload": []}
+    (tmp_path / "project/suite.json").write_text(json.dumps(suite))
+    ran = runner("project", "--python", python, "--shim", "off")
+    assert ran.code == 0 and "warm start" not in ran.out, ran.out + ran.err
+    assert attempts(ran.results) == {f"tests/test_{m}.py": [(1, "whole", 0)] for m in "abc"}
+
+
 def test_a_failure_only_in_a_fork_is_discarded(runner, python, suite):
     folder = suite({"test_lazy": LAZY, "test_passes": PASSES, "test_too": PASSES}, library="")
     ran = runner(folder, "--python", python, "--shim", "off")

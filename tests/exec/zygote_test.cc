@@ -86,6 +86,32 @@ TEST_F(ZygoteTest, LeavesNoZombieAfterARun) {
     }
 }
 
+TEST_F(ZygoteTest, MayImportBeforeItsRun) {
+    // More output than a pipe holds: the run takes it.
+    preload("print('x' * 100_000)\n");
+    zygote.early = EarlyZygote::start(zygote.job);
+    ASSERT_TRUE(zygote.early);
+    module("prints", "print(os.getppid())");
+    module("passes", "pass");
+    run_warm();
+    EXPECT_THAT(notes, IsEmpty());
+    for (const auto& [index, done] : finished) {
+        EXPECT_TRUE(done.forked);
+        EXPECT_EQ(how(index), "exit code 0");
+    }
+    EXPECT_EQ(read_file(zygote.job.log).value_or("").size(), 100'001u);
+    EXPECT_TRUE(the_zygote_ends());
+}
+
+TEST_F(ZygoteTest, EndsIfNoRunTakesIt) {
+    preload("import time; time.sleep(600)\n");
+    zygote.early = EarlyZygote::start(zygote.job);
+    ASSERT_TRUE(zygote.early);
+    ASSERT_TRUE(wait_until([this] { return pid_of_the_zygote() > 0; }));
+    zygote.early.reset();
+    EXPECT_EQ(pid_of_the_zygote(), 0);
+}
+
 TEST_F(ZygoteTest, ReportsTheEndOfTheForkedProcessItself) {
     module("passes", "pass");
     module("exits", "os._exit(3)");

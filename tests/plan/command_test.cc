@@ -59,8 +59,7 @@ TEST_F(CommandTest, ArgvNeedsNoShell) {
 }
 
 TEST_F(CommandTest, ZygoteAndChildShareTheBeginningOfArgv) {
-    suite.preload = {"torch", "a.b"};
-    EXPECT_THAT(zygote_argv(suite, settings, 3),
+    EXPECT_THAT(zygote_argv(suite, settings, 3, {"torch", "a.b"}),
                 ElementsAre("/env/bin/python", "/share/harness/main.py", "--zygote", "3", "pytest",
                             "/root dir", "torch", "a.b"));
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "runner/archive/run_record.h"
@@ -21,7 +22,7 @@ using enum AttemptKind;
 
 using Tests = std::map<std::string, State>;  // by name
 
-Assignment first(size_t module) { return {module, 1, whole, {}}; }
+Assignment first(size_t module) { return {module, 1, whole, {}, true}; }
 
 class RecorderTest : public testing::Test {
   protected:
@@ -92,7 +93,7 @@ class RecorderTest : public testing::Test {
                                 const Tests& tests, ProcessEnd end = ProcessEnd::exited(1),
                                 bool forked = true) {
         exec::JobFinished finished;
-        finished.forked = assignment.number == 1 && forked;
+        finished.forked = assignment.may_fork && forked;
         const bool good = std::all_of(tests.begin(), tests.end(), [](const auto& test) {
             return test.second == State::passed;
         });
@@ -250,6 +251,95 @@ TEST_F(RecorderTest, AFreshFirstAttemptConfirmsEqualFailuresOfForks) {
     EXPECT_EQ(all_ran[1].done->attempts, 1);
 }
 
+TEST_F(RecorderTest, FailuresThatOthersMayConfirmAreRetriedInForks) {
+    messages = {{"z", "no such model"}};
+    auto r = confirming_once({20, /*retries=*/1, 0});
+    std::vector<Assignment> retries;
+    for (size_t module = 0; module < 3; ++module) {
+        const Step step =
+            ended(r, first(module), module < 2 ? kFails : Tests{{"z", State::errored}});
+        ASSERT_TRUE(step.next);
+        EXPECT_EQ(step.next->kind, again);
+        EXPECT_TRUE(step.next->may_fork);
+        EXPECT_FALSE(step.next->confirms);
+        retries.push_back(*step.next);
+    }
+    const Step flaky = ended(r, retries[2], {{"z", State::passed}});
+    ASSERT_TRUE(flaky.next) << "forks that differ";
+    EXPECT_EQ(flaky.next->kind, whole);
+    EXPECT_FALSE(flaky.next->may_fork);
+    EXPECT_TRUE(waits(ended(r, retries[1], {{"x", State::errored}})));
+    const auto retried = all_steps(r, retries[0], {{"x", State::errored}});
+    ASSERT_EQ(retried.size(), 2u);
+    EXPECT_TRUE(waits(retried[0]));
+    ASSERT_TRUE(retried[1].next) << "every fork has ended";
+    EXPECT_EQ(retried[1].next->module, 0u);
+    EXPECT_EQ(retried[1].next->number, 3);
+    EXPECT_FALSE(retried[1].next->may_fork);
+    const Step passed = ended(r, *flaky.next, {{"z", State::passed}});
+    ASSERT_TRUE(passed.done);
+    EXPECT_TRUE(passed.done->verdicts.tests[0].flaky);
+    EXPECT_FALSE(passed.done->verdicts.tests[0].fork_sensitive);
+    const auto confirmed = all_steps(r, *retried[1].next, {{"x", State::errored}});
+    ASSERT_EQ(confirmed.size(), 2u);
+    for (const Step& step : confirmed) ASSERT_TRUE(step.done);
+    EXPECT_EQ(confirmed[0].done->attempts, 3);
+    EXPECT_EQ(confirmed[1].done->attempts, 2) << "believed";
+}
+
+TEST_F(RecorderTest, WithRetriesAModuleConfirmsInItsRetryWhatOthersCannot) {
+    message = "database is locked";
+    auto r = confirming_once({20, /*retries=*/1, 0});
+    const Step step = ended(r, first(0), kFails);
+    ASSERT_TRUE(step.next);
+    EXPECT_EQ(step.next->kind, again);
+    EXPECT_FALSE(step.next->may_fork);
+    EXPECT_TRUE(ended(r, *step.next, {{"x", State::errored}}).done);
+}
+
+// What a fresh process of one run has shown is not shown again in the command's next run.
+TEST_F(RecorderTest, AnEarlierRunsFreshProcessesConfirm) {
+    message = "database is locked";
+    Recorder::Settings settings{Framework::unittest, {}, false, false};
+    const auto next_run = [&] {
+        store = *store::Store::temporary();
+        std::filesystem::remove_all(tree.root() / "modules");
+        SetUp();
+        auto made = recorder(settings);
+        for (size_t module = 0; module < 3; ++module) (void)made.resume_module(module, {});
+        (void)made.begin();
+        return made;
+    };
+    {
+        auto before = next_run();
+        const Step own = ended(before, first(0), kFails);
+        ASSERT_TRUE(own.next);
+        EXPECT_TRUE(ended(before, *own.next, {{"x", State::errored}}).done);
+        settings.evidence = before.evidence();
+    }
+    for (const bool confirm_all : {false, true}) {
+        message = "database is locked";
+        settings.confirm_all = confirm_all;
+        auto r = next_run();
+        EXPECT_EQ(ended(r, first(0), kFails).done.has_value(), !confirm_all);
+        EXPECT_TRUE(ended(r, first(1), kFails).next) << "that test is another one";
+    }
+    settings.confirm_all = false;
+    auto r = next_run();
+    message = "another file is locked";
+    EXPECT_TRUE(ended(r, first(0), kFails).next);
+}
+
+TEST_F(RecorderTest, ARunThatGivesNoVerdictsConfirmsNothing) {
+    message = "database is locked";
+    Recorder::Settings settings{Framework::unittest, {}, false, false};
+    settings.gives_verdicts = false;
+    auto r = recorder(settings);
+    (void)r.resume_module(0, {});
+    (void)r.begin();
+    EXPECT_TRUE(ended(r, first(0), kFails).done);
+}
+
 class AttemptsBeforeTheChoice : public RecorderTest, public testing::WithParamInterface<bool> {};
 
 // Module 0 crashes in its fork and fails with module 1's signature in the tests after the crash.
@@ -274,13 +364,6 @@ TEST_P(AttemptsBeforeTheChoice, DoNotChangeIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorder, AttemptsBeforeTheChoice, testing::Bool());
-
-TEST_F(RecorderTest, WithRetriesEveryModuleConfirmsAtOnce) {
-    auto r = confirming_once({.retries = 1});
-    const Step step = ended(r, first(0), kFails);
-    ASSERT_TRUE(step.next);
-    EXPECT_EQ(step.next->kind, again);
-}
 
 TEST_F(RecorderTest, WithMaxfailEveryModuleConfirmsAtOnce) {
     auto r = confirming_once({.maxfail = 2});

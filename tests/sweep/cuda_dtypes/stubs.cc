@@ -8,17 +8,20 @@
 #include <cstdlib>
 #include <cstring>
 
+extern "C" int stub_fill = 0;
+
 namespace {
 
 constexpr std::size_t kMemory = std::size_t{16} << 30, kAlignment = 512, kMost = std::size_t{1} << 28;
 
-// Zeroed, so that sizes and indices read from it are in range.
+// What new memory holds: zeros, so that sizes and indices read from it are in range; or ones, for checks
+// that values are finite.
 cudaError_t allocate(void** pointer, std::size_t size) {
     if (size > kMost) return cudaErrorMemoryAllocation;
     const std::size_t rounded = (size + kAlignment) / kAlignment * kAlignment;
     *pointer = std::aligned_alloc(kAlignment, rounded);
     if (!*pointer) return cudaErrorMemoryAllocation;
-    std::memset(*pointer, 0, rounded);
+    std::memset(*pointer, stub_fill, rounded);
     return cudaSuccess;
 }
 

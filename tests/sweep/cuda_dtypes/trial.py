@@ -2,12 +2,13 @@
 
 Runs samples of torch's ops for every dtype, whatever any list says of it, and notes each aten op that was
 called below autograd with its dtype: as `ok`, or with the text of a check that torch made on the host,
-before it launched a kernel. `empty` and `scalar` are oks of calls that may need no kernel: a tensor without
-elements, a first one without dimensions. An `ok` that the CPU's kernel refuses is noted as `cpu lacks`.
+before it launched a kernel. `empty` and `scalar` are oks of calls that may need no kernel: an argument or
+a result without elements, a first tensor without dimensions. An `ok` that the CPU's kernel refuses is noted as `cpu lacks`.
 cuDNN is off, because a stub of it answers nothing that could be waited for.
 Appends a line of JSON a case, first that it begins; cases before the DONE-th are passed over."""
 
 import collections
+import ctypes
 import itertools
 import json
 import re
@@ -29,7 +30,7 @@ KILLED = 15  # seconds, of a case that waits for what a stub never gives
 # A check of dtypes, not a library that is only a stub.
 REFUSES = re.compile(
     r"not implemented for '|(?:not|n't|only|Only) (?:be )?(?:support|implement|defined|allow)|expected scalar type"
-    r"|Expected .* (?:type|dtype)|must be|should be|unsupported", re.I
+    r"|Expected .* (?:type|dtype)|must be|should be|unsupported|handle types", re.I
 )
 STUBBED = re.compile(r"(?:CUDA|cu\w+|nvrtc) error|_STATUS_|stubbed|INTERNAL ASSERT", re.I)
 # Ops whose samples need linear algebra that low precision lacks, on one small matrix: `a` is 2 by 2.
@@ -103,7 +104,7 @@ class Note(TorchDispatchMode):
             raise
         first = first_tensor(leaves)
         if dtype and first.is_cuda and first.layout == torch.strided:
-            state = outcome(leaves)
+            state = outcome([*leaves, *tree_leaves(result)])
             self.rows[name, dtype, state, ""] += 1
             if state == "ok" and self.rows[name, dtype, state, ""] == 1:
                 copies = moved((args, kwargs), "cpu")
@@ -113,15 +114,32 @@ class Note(TorchDispatchMode):
         return result
 
 
+def samples(op, dtype):
+    """Where making them needs what no device has of the dtype, float32's are made on the CPU and cast."""
+    made = 0
+    try:
+        differentiable = dtype.is_floating_point and op.supports_autograd
+        for sample in op.sample_inputs("cuda:0", dtype, requires_grad=differentiable):
+            made += 1
+            yield sample.input, sample.args, sample.kwargs
+    except Exception:
+        if made:
+            return
+        for sample in op.sample_inputs("cpu", torch.float32):
+            yield tree_map_only(
+                torch.Tensor,
+                lambda each: each.to("cuda", dtype if each.dtype == torch.float32 else each.dtype),
+                (sample.input, sample.args, sample.kwargs),
+            )
+
+
 def run(op, dtype):
     note, begun = Note(), time.monotonic()
-    differentiable = dtype.is_floating_point and op.supports_autograd
     try:
-        given = op.sample_inputs("cuda:0", dtype, requires_grad=differentiable)
-        for sample in itertools.islice(given, SAMPLES):
+        for input, args, kwargs in itertools.islice(samples(op, dtype), SAMPLES):
             try:
                 with note:
-                    result = op(sample.input, *sample.args, **sample.kwargs)
+                    result = op(input, *args, **kwargs)
                     parts = [each for each in tree_leaves(result)
                              if isinstance(each, torch.Tensor) and each.requires_grad]
                     if parts:
@@ -131,21 +149,24 @@ def run(op, dtype):
             if time.monotonic() - begun > SECONDS:
                 break
     except Exception:
-        pass  # the samples themselves need what the device refuses
+        pass  # no samples
     return [[*key, count] for key, count in note.rows.items()]
 
 
 def run_plain(dtype):
     note = Note()
-    names = {
-        "a": torch.zeros(2, 2, dtype=dtype, device="cuda"),
-        "pivots": torch.ones(2, dtype=torch.int32, device="cuda"),
-    }
-    for call in PLAIN.replace("\n", ";").split(";"):
-        if call.strip():
+    fill = ctypes.c_int.in_dll(ctypes.CDLL("libcudart.so." + torch.version.cuda.split(".")[0]), "stub_fill")
+    calls = [call.strip() for call in PLAIN.replace("\n", ";").split(";") if call.strip()]
+    for fill.value in (0, 1):
+        torch.cuda.empty_cache()
+        names = {
+            "a": torch.zeros(2, 2, dtype=dtype, device="cuda"),
+            "pivots": torch.ones(2, dtype=torch.int32, device="cuda"),
+        }
+        for call in calls:
             try:
                 with note:
-                    eval("torch.ops.aten." + call.strip(), {"torch": torch}, names)
+                    eval("torch.ops.aten." + call, {"torch": torch}, names)
             except Exception:
                 pass
     return [[*key, count * PLAIN_COUNTS] for key, count in note.rows.items()]

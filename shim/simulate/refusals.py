@@ -124,6 +124,14 @@ def first_tensor(function):
     return None
 
 
+def indices(function):
+    """The argument that has indices, whose dtype is no matter of what is computed."""
+    for argument in function.func.arguments.flat_non_out:
+        if argument.name in ("indices", "index"):
+            return argument.name
+    return ""
+
+
 def tried(rules, kind, functions, known):
     """What was found by trial, in the form of the rules above: each op's forms, with its arguments.
     Dtypes of an op that a rule above is about are left to it."""
@@ -134,7 +142,8 @@ def tried(rules, kind, functions, known):
             name, argument = str(each.func.name), first_tensor(each)
             left = [dtype for dtype in dtypes(rule, rules["groups"]) if (name, dtype) not in ruled]
             if argument and left:
-                yield {**rule, "names": [name], "argument": argument, "dtypes": left, "elements": True}
+                rule = {**rule, "names": [name], "argument": argument, "dtypes": left}
+                yield {**rule, "elements": True, "keep": indices(each)}
 
 
 def through(dtype):

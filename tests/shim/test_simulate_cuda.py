@@ -605,6 +605,22 @@ print(json.dumps([
     assert errors == ["AcceleratorError"] * 3
 
 
+def test_storages_are_resized(on_cuda):
+    ran = on_cuda(
+        """
+x = torch.arange(4.0, device="cuda:1")
+storage, before = x.untyped_storage(), torch.cuda.memory_allocated(1)
+y = x + 1
+sizes = [storage.resize_(0).nbytes(), torch.cuda.memory_allocated(1) - before]
+grown = storage.resize_(16).nbytes()
+x.copy_(y)
+print(json.dumps([sizes, grown, x.tolist(), str(storage.device), y.untyped_storage().resize_(8).nbytes(),
+                  y[:2].tolist()]))
+"""
+    )
+    assert ran.answer == [[0, 0], 16, [1, 2, 3, 4], "cuda:1", 8, [1, 2]]
+
+
 def test_extensions_with_cuda_sources_are_refused_and_launchers_find_devices(on_cuda):
     ran = on_cuda(
         """

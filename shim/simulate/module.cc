@@ -5,7 +5,10 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/utils/device_lazy_init.h>
+#include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +44,19 @@ py::list default_generators() {
     py::list generators;
     for (PyObject* each : *kept) generators.append(py::reinterpret_borrow<py::object>(each));
     return generators;
+}
+
+// As at::native::resize_bytes_cuda, which a CPU build lacks: of the storage of `tensor`.
+void resize_storage(const at::Tensor& tensor, std::int64_t bytes) {
+    c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+    TORCH_CHECK(storage->resizable(), "Trying to resize storage that is not resizable");
+    const DeviceScope scope(tensor.device());
+    const auto wanted = static_cast<std::size_t>(bytes);
+    c10::DataPtr memory = allocator().allocate(wanted);
+    if (const std::size_t kept = std::min(wanted, storage->nbytes()); kept > 0)
+        std::memcpy(memory.get(), storage->data(), kept);
+    storage->set_data_ptr_noswap(std::move(memory));
+    storage->set_nbytes(wanted);
 }
 
 }  // namespace
@@ -85,6 +101,8 @@ PYBIND11_MODULE(_compat_simulate, module) {
             return exchange_stream(accelerator().device(device), stream);
         },
         py::arg("device"), py::arg("stream"));
+    module.def("resize_storage", torch::wrap_pybind_function(&resize_storage), py::arg("tensor"),
+               py::arg("bytes"));
     module.def("needs_init_again",
                [] { torch::utils::set_requires_device_init(accelerator().type(), true); });
 

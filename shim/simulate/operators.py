@@ -60,6 +60,18 @@ def read():
     )
 
 
+def kernel_groups(functions):
+    """Op → the ops that share its kernel, functional form first: with in-place and `out`."""
+    from torchgen.gen import get_grouped_native_functions
+    from torchgen.model import NativeFunctionsGroup
+
+    found = {}
+    for group in get_grouped_native_functions(functions):
+        members = list(group.functions()) if isinstance(group, NativeFunctionsGroup) else [group]
+        found.update((str(each.func.name), members) for each in members)
+    return found
+
+
 def wrapper(function, key):
     """As torchgen names the function that checks devices (dest/register_dispatch_key.py)."""
     name, overload = cpp.name(function.func), function.func.name.overload_name

@@ -1,6 +1,7 @@
 #include "simulate/refusals.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/result_type_native.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "simulate/accelerator.h"
 #include "simulate/note.h"
+#include "simulate/tensors_of.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -62,6 +64,15 @@ const c10::IValue* named(const c10::FunctionSchema& schema, Values values, std::
 
 bool is_tensor(const c10::IValue& value) { return value.isTensor() && value.toTensor().defined(); }
 
+// Null: no tensor, or an empty list of them.
+const at::Tensor* first_tensor(const c10::IValue& value) {
+    if (is_tensor(value)) return &value.toTensor();
+    if (!holds_tensors(value)) return nullptr;
+    for (const c10::IValue& item : value.toListRef())
+        if (is_tensor(item)) return &item.toTensor();
+    return nullptr;
+}
+
 std::string filled(const Refusal& rule, const c10::FunctionSchema& schema, Values values,
                    const at::Tensor* tensor) {
     std::string text(rule.text);
@@ -103,9 +114,8 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
     for (const auto& [rule, position] : refusals_) {
         const at::Tensor* tensor = nullptr;
         if (position >= 0) {
-            const c10::IValue& value = values[static_cast<std::size_t>(position)];
-            if (!is_tensor(value)) continue;
-            tensor = &value.toTensor();
+            tensor = first_tensor(values[static_cast<std::size_t>(position)]);
+            if (!tensor) continue;
             if (rule->dtypes != 0 && (rule->dtypes & bit(tensor->scalar_type())) == 0) continue;
             if (rule->elsewhere && tensor->device().type() == accelerator().type()) continue;
             if (rule->kernel && tensor->numel() == 0) continue;
@@ -193,6 +203,12 @@ bool is(const c10::FunctionSchema& schema, Values values, std::string_view name,
     return value && value->isBool() && value->toBool() == answer;
 }
 
+bool is_number(const c10::Argument& argument) {
+    const c10::Type* type = argument.type().get();
+    if (type->kind() == c10::TypeKind::OptionalType) type = type->containedTypes()[0].get();
+    return type->kind() == c10::TypeKind::NumberType;
+}
+
 bool differs(const c10::FunctionSchema& schema, Values values, std::string_view name) {
     const c10::IValue* other = named(schema, values, name);
     return other && is_tensor(*other) && is_tensor(values[0]) &&
@@ -208,6 +224,32 @@ bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values) {
 bool bool_exponent(const c10::FunctionSchema& schema, Values values) {
     const c10::IValue* exponent = named(schema, values, "exponent");
     return exponent && exponent->isBool();
+}
+
+// Whether the op computes in the dtype of its first tensor: no other tensor, and no number but an
+// integer, which the trials pass too, widens it.
+bool common_dtype(const c10::FunctionSchema& schema, Values values) {
+    const at::Tensor* first = nullptr;
+    bool same = true;
+    for (std::size_t i = 0; i < values.size() && same; ++i) {
+        const auto& argument = schema.arguments()[i];
+        if (first && argument.alias_info() && argument.alias_info()->isWrite()) continue;
+        if (first && (values[i].isDouble() || values[i].isComplexDouble()) && is_number(argument))
+            same = at::native::result_type(*first, values[i].toScalar()) == first->scalar_type();
+        each_tensor(values[i], [&](const at::Tensor& tensor) {
+            if (!first) first = &tensor;
+            same = same && at::native::result_type(*first, tensor) == first->scalar_type();
+        });
+    }
+    return first && same;
+}
+
+// For kernels that copy a first tensor without dimensions.
+bool common_dtype_of_dimensions(const c10::FunctionSchema& schema, Values values) {
+    for (const c10::IValue& value : values)
+        if (const at::Tensor* first = first_tensor(value))
+            return first->dim() > 0 && common_dtype(schema, values);
+    return false;
 }
 
 // Euclidean distances of many points are a matrix product (cdist_impl of Distance.cpp).

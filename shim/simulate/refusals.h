@@ -1,6 +1,5 @@
 // Dtypes, sizes and options that upstream's kernels refuse. The rules are data (mps_refusals.json,
-// cuda_refusals.json,
-// made into tables by refusals.py). This file has their types and checks a call against them. Ops
+// cuda_refusals.json, cuda_dtypes.json, made into tables by refusals.py). This file has their types and checks a call against them. Ops
 // without a kernel are in the operators' table (accelerator.h).
 #pragma once
 
@@ -27,7 +26,7 @@ using Condition = bool (*)(const c10::FunctionSchema& schema, Values values);
 // A rule for an op; all its conditions must hold.
 struct Refusal {
     std::string_view op;        // with the overload
-    std::string_view argument;  // whose dtype is checked
+    std::string_view argument;  // whose dtype is checked; of a list, the first tensor's
     std::uint64_t dtypes;       // bits; 0: any
     bool elsewhere;             // only if the argument is not on the device
     Condition condition;        // null: always
@@ -94,6 +93,8 @@ namespace conditions {
 
 bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 bool bool_exponent(const c10::FunctionSchema& schema, Values values);
+bool common_dtype(const c10::FunctionSchema& schema, Values values);
+bool common_dtype_of_dimensions(const c10::FunctionSchema& schema, Values values);
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values);
 bool empty_batches(const c10::FunctionSchema& schema, Values values);
 bool empty_matrices(const c10::FunctionSchema& schema, Values values);

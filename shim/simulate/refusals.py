@@ -1,5 +1,7 @@
 """Writes the rules of a device as C++, one row for each operator: refusals.py DEVICE RULES OUTPUT.
-DEVICE is mps or cuda, RULES its file, mps_refusals.json or cuda_refusals.json.
+DEVICE is mps or cuda, RULES its file, mps_refusals.json or cuda_refusals.json. CUDA's rules go before
+those that were found by trial, cuda_dtypes.json beside them, which hold for an op in all its forms and
+for calls with elements whose other tensors and numbers do not widen the dtype.
 
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
 included. The existing ops are read from the target torch (operators.py), and rules for missing ops
@@ -13,7 +15,7 @@ import runpy
 import sys
 
 import torchgen
-from operators import read
+from operators import kernel_groups, read
 
 SCALAR_TYPES = {
     "uint8": "Byte",
@@ -29,6 +31,7 @@ SCALAR_TYPES = {
     "float64": "Double",
     "complex32": "ComplexHalf",
     "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
     "bool": "Bool",
     "bfloat16": "BFloat16",
 }
@@ -88,46 +91,82 @@ def message(rule):
     return rule["text"]
 
 
-def refusals(rules, functions):
-    version = target()
-    for section in rules["refusals"]:
+def listed(rules, kind, functions):
+    """The rules of a file, each with the ops that it is about."""
+    for section in rules[kind]:
         for rule in section["rules"]:
-            if not holds(rule, version):
-                continue
-            text = message(rule)
-            for op in rule["ops"]:
-                for name in names(functions, op):
-                    condition = rule.get("condition")
-                    yield name, (
-                        f'    {{"{name}", "{rule.get("argument", "")}", '
-                        f'{mask(dtypes(rule, rules["groups"]))}, '
-                        f'{"true" if rule.get("elsewhere") else "false"}, '
-                        f'{"&" + condition if condition else "nullptr"}, '
-                        f'{"true" if "kernel" in rule or "dispatch" in rule else "false"}, '
-                        f'{"true" if "dispatch" in rule else "false"}, {quoted(text)}}},'
-                    )
+            yield {
+                **rule,
+                "names": [name for op in rule["ops"] for name in names(functions, op)],
+                "dtypes": list(dtypes(rule, rules["groups"])),
+            }
+
+
+def refusals(rules):
+    version = target()
+    for rule in rules:
+        if not holds(rule, version):
+            continue
+        condition = rule.get("condition")
+        kernel = "kernel" in rule or "dispatch" in rule or rule.get("elements")
+        for name in rule["names"]:
+            yield name, (
+                f'    {{"{name}", "{rule.get("argument", "")}", {mask(rule["dtypes"])}, '
+                f'{"true" if rule.get("elsewhere") else "false"}, '
+                f'{"&" + condition if condition else "nullptr"}, '
+                f'{"true" if kernel else "false"}, '
+                f'{"true" if "dispatch" in rule else "false"}, {quoted(message(rule))}}},'
+            )
+
+
+def first_tensor(function):
+    """The first argument that is a tensor or a list of them."""
+    for argument in function.func.arguments.flat_non_out:
+        if str(argument.type).startswith("Tensor") and not str(argument.type).endswith("?"):
+            return argument.name
+    return None
+
+
+def indices(function):
+    """The argument that has indices, whose dtype is no matter of what is computed."""
+    for argument in function.func.arguments.flat_non_out:
+        if argument.name in ("indices", "index"):
+            return argument.name
+    return ""
+
+
+def tried(rules, kind, functions, known):
+    """What was found by trial, in the form of the rules above: each op's forms, with its arguments.
+    Dtypes of an op that a rule above is about are left to it."""
+    groups = kernel_groups(functions)
+    ruled = {(name, dtype) for rule in known for name in rule["names"] for dtype in rule["dtypes"]}
+    for rule in rules[kind]:
+        for each in groups.get(rule["op"], ()):
+            name, argument = str(each.func.name), first_tensor(each)
+            left = [dtype for dtype in dtypes(rule, rules["groups"]) if (name, dtype) not in ruled]
+            if argument and left:
+                rule = {**rule, "names": [name], "argument": argument, "dtypes": left}
+                yield {**rule, "elements": True, "keep": indices(each)}
 
 
 def through(dtype):
     return THROUGH.get(dtype, THROUGH_INTEGER)
 
 
-def computed(rules, functions):
+def computed(rules):
     version = target()
-    for section in rules["computed"]:
-        for rule in section["rules"]:
-            if not holds(rule, version):
-                continue
-            for dtype in dtypes(rule, rules["groups"]):
-                steps = rule.get("through") or through(dtype)
-                first, second = steps[0], steps[-1]
-                for op in rule["ops"]:
-                    for name in names(functions, op):
-                        yield name, (
-                            f'    {{"{name}", c10::ScalarType::{SCALAR_TYPES[dtype]}, '
-                            f"c10::ScalarType::{SCALAR_TYPES[first]}, "
-                            f'c10::ScalarType::{SCALAR_TYPES[second]}, "{rule.get("keep", "")}"}},'
-                        )
+    for rule in rules:
+        if not holds(rule, version):
+            continue
+        for dtype in rule["dtypes"]:
+            steps = rule.get("through") or through(dtype)
+            first, second = steps[0], steps[-1]
+            for name in rule["names"]:
+                yield name, (
+                    f'    {{"{name}", c10::ScalarType::{SCALAR_TYPES[dtype]}, '
+                    f"c10::ScalarType::{SCALAR_TYPES[first]}, "
+                    f'c10::ScalarType::{SCALAR_TYPES[second]}, "{rule.get("keep", "")}"}},'
+                )
 
 
 def metal_kernels(rules):
@@ -146,17 +185,25 @@ def table(kind, name, rows):
     yield ""
 
 
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def main():
     device, rules_path, output = sys.argv[1:]
-    with open(rules_path, encoding="utf-8") as file:
-        rules = json.load(file)
-    functions = read().native_functions
+    rules, functions = load(rules_path), read().native_functions
+    found = {kind: list(listed(rules, kind, functions)) for kind in ("refusals", "computed")}
+    if device == "cuda":
+        trials = load(os.path.join(os.path.dirname(rules_path), "cuda_dtypes.json"))
+        for kind, known in found.items():
+            known += list(tried(trials, kind, functions, known))
     lines = ["// Made by refusals.py.", '#include "simulate/refusals.h"', "", "#include <array>", ""]
     lines += ["namespace compat::shim::simulate {", "namespace {", ""]
     lines += ["using namespace conditions;", ""]
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
-    lines += table("Refusal", refused, list(refusals(rules, functions)))
-    lines += table("Computed", replaced, list(computed(rules, functions)))
+    lines += table("Refusal", refused, list(refusals(found["refusals"])))
+    lines += table("Computed", replaced, list(computed(found["computed"])))
     looked_up = list(metal_kernels(rules))
     if looked_up:
         lines += table("MetalKernel", f"k_{device}_metal_kernels", looked_up)

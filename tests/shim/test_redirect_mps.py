@@ -60,6 +60,23 @@ def test_a_tensor_reports_a_cuda_device(on_mps):
     ]
 
 
+@pytest.mark.parametrize("masquerade", ["on", "off"])
+def test_integers_are_cuda_devices(on_mps, masquerade):
+    ran = on_mps(
+        """
+x = torch.ones(2)
+def inside(index):
+    with torch.device(index): return torch.ones(1)
+print(json.dumps([str(torch._C.TensorBase.device.__get__(made)) for made in (
+    x.to(0), x.to(3), x.to(device=0), x.cuda(0), x.cuda(1), x.cuda(device=1), x.cuda(torch.device(0)),
+    x.to(torch.device(0)), x.new_ones(1, device=0), torch.ones(1, device=0), torch.tensor(1.0, device=1),
+    nn.Linear(1, 1).to(0).weight, nn.Linear(1, 1).cuda(1).weight, inside(0))]))
+""",
+        TORCHDEVICE_MASQUERADE=masquerade,
+    )
+    assert ran.answer == ["mps:0"] * 14
+
+
 def test_without_the_masquerade_a_tensor_reports_mps(on_mps):
     ran = on_mps(TENSOR, TORCHDEVICE_MASQUERADE="off")
     assert ran.answer[:7] == ["mps:0", False, True, 0, "torch.mps.FloatTensor", True, False]

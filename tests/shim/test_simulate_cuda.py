@@ -579,6 +579,68 @@ print(json.dumps([str(x.device), torch.cuda.device_count(), event.device.index,
     assert child(script, env=env).answer == ["cuda:1", 2, 1, True]
 
 
+def test_integers_strings_and_torchscript_name_the_devices(on_cuda):
+    ran = on_cuda(
+        """
+x = torch.ones(2)
+@torch.jit.script
+def script(x: torch.Tensor, d: torch.device):
+    y = x.to("cuda:1")
+    return y, x.cuda(), torch.zeros([2], device=d), y.device.type == "cuda", y.device == torch.device("cuda:1")
+def inside(index):
+    with torch.device(index): return torch.ones(1)
+made = [x.to(0), x.cuda(1), x.to(torch.device(1)), torch.ones(1, device=1), x.new_ones(1, device=0),
+        nn.Linear(1, 1).to(1).weight, nn.Linear(1, 1).cuda(1).weight, inside(1)]
+y, z, w, named, equal = script(x, torch.device(1))
+print(json.dumps([
+    [str(each.device) for each in made + [y, z, w]], named, equal, y.device == "cuda:1", y.device in ("cuda:1",),
+    str(torch.Generator(device=1).device), [raised(call)[0] for call in (
+        lambda: x.to(3), lambda: x.cuda(3), lambda: torch.ones(1, device=3))]]))
+"""
+    )
+    places, named, equal, as_string, within, generator, errors = ran.answer
+    assert [place[-1] for place in places] == list("01110111101")
+    assert all(place.startswith("cuda:") for place in places)
+    assert (named, equal, as_string, within, generator) == (True, True, False, False, "cuda:1")
+    assert errors == ["AcceleratorError"] * 3
+
+
+def test_storages_are_resized(on_cuda):
+    ran = on_cuda(
+        """
+x = torch.arange(4.0, device="cuda:1")
+storage, before = x.untyped_storage(), torch.cuda.memory_allocated(1)
+y = x + 1
+sizes = [storage.resize_(0).nbytes(), torch.cuda.memory_allocated(1) - before]
+grown = storage.resize_(16).nbytes()
+x.copy_(y)
+print(json.dumps([sizes, grown, x.tolist(), str(storage.device), y.untyped_storage().resize_(8).nbytes(),
+                  y[:2].tolist()]))
+"""
+    )
+    assert ran.answer == [[0, 0], 16, [1, 2, 3, 4], "cuda:1", 8, [1, 2]]
+
+
+def test_extensions_with_cuda_sources_are_refused_and_launchers_find_devices(on_cuda):
+    ran = on_cuda(
+        """
+from torch.utils import _triton, cpp_extension
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+print(json.dumps([
+    raised(cpp_extension.CUDAExtension, "one", ["one.cu"]),
+    raised(cpp_extension.load_inline, "one", "", cuda_sources="void f() {}", build_directory="."),
+    torch.cuda.is_available(), torch.cuda.device_count(), _triton.has_triton(),
+    torch.cuda.memory_allocated(torch.device("cuda", 1)),
+    torch.distributed.is_available() and torch.distributed.is_nccl_available()]))
+""",
+    )
+    extension, inline, *asked = ran.answer
+    for (kind, text), symbol in ((extension, "CUDAExtension"), (inline, "load")):
+        assert kind == "NotImplementedError"
+        assert text.startswith(f"torch.utils.cpp_extension.{symbol} is not available on this device: a CUDA kernel")
+    assert asked == [True, 2, False, 0, False]
+
+
 DTYPES = """
 i(2, 2) @ i(2, 2); "addmm_cuda" not implemented for 'Long'
 torch.addmm(i(2, 2), i(2, 2), i(2, 2)); "addmm_cuda" not implemented for 'Long'
@@ -586,11 +648,11 @@ F.linear(i(1, 2), i(3, 2), i(3)); "addmm_cuda" not implemented for 'Long'
 torch.bmm(i(1, 2, 2), i(1, 2, 2)); "baddbmm_cuda" not implemented for 'Long'
 torch.mv(i(2, 2), i(2)); "addmv_impl_cuda" not implemented for 'Long'
 torch.dot(i(2), i(2)); "dot" not implemented for 'Long'
-torch.vdot(i(2), i(2)); "vdot" not implemented for 'Long'
+torch.vdot(i(2), i(2)); "dot" not implemented for 'Long'
 F.conv2d(i(1, 1, 3, 3), i(1, 1, 2, 2)); getCudnnDataTypeFromScalarType() not supported for Long
 torch.cdist(h(2, 2), h(2, 2)); "cdist_cuda" not implemented for 'Half'
 torch.linalg.cholesky(eye); "cholesky_cusolver" not implemented for 'Half'
-torch.linalg.svd(eye); "svd_cuda_gesvdj" not implemented for 'Half'
+torch.linalg.svd(eye); "svd_cuda_gesvdjBatched" not implemented for 'Half'
 torch.linalg.qr(eye); "geqrf_cuda" not implemented for 'Half'
 torch.geqrf(eye); "geqrf_cuda" not implemented for 'Half'
 torch.linalg.lu(eye); "lu_factor_cusolver" not implemented for 'Half'
@@ -599,16 +661,24 @@ torch.linalg.solve(eye, eye); "lu_factor_cusolver" not implemented for 'Half'
 torch.linalg.det(eye); "lu_factor_cusolver" not implemented for 'Half'
 torch.linalg.eigh(eye); "linalg_eigh_cuda" not implemented for 'Half'
 torch.linalg.householder_product(eye, eye[0]); "orgqr_cuda" not implemented for 'Half'
-torch.ormqr(eye, eye[0], eye); "ormqr_cuda" not implemented for 'Half'
+torch.ormqr(eye, eye[0], eye); "orgmr_cuda" not implemented for 'Half'
 torch.linalg.solve_triangular(eye, eye, upper=True); "triangular_solve_cuda" not implemented for 'Half'
 torch.triangular_solve(eye, eye); "triangular_solve_cuda" not implemented for 'Half'
-torch.histc(h(3)); "histc" not implemented for 'Half'
+torch.histc(h(3)); HalfTensor is not supported
+torch.special.bessel_j0(h(2)); "bessel_j0_cuda" not implemented for 'Half'
+torch.special.zeta(h(2), h(2)); "zeta_cuda" not implemented for 'Half'
+torch.special.erfcx(b(2)); "erfcx_cuda" not implemented for 'BFloat16'
+torch.cholesky_solve(eye, eye); "cholesky_cuda_potrs" not implemented for 'Half'
+F.softmax(i(2), 0); "host_softmax" not implemented for 'Long'
+F.log_softmax(i(2), 0); "host_softmax" not implemented for 'Long'
+torch.gcd(f(2), f(2)); "gcd_cuda" not implemented for 'Float'
 torch.histc(h(3) > 0); "histc" not implemented for 'Bool'
 F.layer_norm(h(2, 2), [2], f(2)); expected scalar type Half but found Float
 F.layer_norm(f(2, 2), [2], f(2), h(2)); expected scalar type Float but found Half
 """.strip().splitlines()
 COMPUTED = """
 torch.cdist(h(30, 2), h(30, 2)); F.layer_norm(h(2, 2), [2], h(2), h(2)); torch.histc(i(3)); h(2, 2) @ h(2, 2)
+torch.special.zeta(h(2), f(2)); torch.special.bessel_j0(h(0)); torch.gcd(i(2), i(2) > 0); torch.remainder(i(2) > 0, i(2))
 i(2, 0) @ i(0, 2); torch.linalg.lu(f(2, 2) + 1); torch.linalg.svd(f(2, 2)); F.conv2d(h(1, 1, 3, 3), h(1, 1, 2, 2))
 """
 
@@ -619,7 +689,7 @@ def test_dtypes_that_cudas_kernels_lack_are_refused(on_cuda):
     ran = on_cuda(
         f"""
 def t(dtype): return lambda *sizes: torch.ones(sizes, dtype=dtype, device="cuda")
-i, h, f = t(torch.int64), t(torch.float16), t(torch.float32)
+i, h, f, b = t(torch.int64), t(torch.float16), t(torch.float32), t(torch.bfloat16)
 eye = torch.eye(2, device="cuda", dtype=torch.float16)
 answers = [raised(eval, call, globals()) for call in {calls!r}]
 print(json.dumps([answers, [raised(eval, call.strip(), globals())
@@ -631,7 +701,7 @@ print(json.dumps([answers, [raised(eval, call.strip(), globals())
         ["NotImplementedError" if "not implemented for" in text else "RuntimeError", text] for _, text in rows
     ]
     assert refused == expected
-    assert computed == [None] * 8
+    assert computed == [None] * 12
     assert sum(event["count"] for event in ran.devices(kind="refusal")) == len(rows)
 
 

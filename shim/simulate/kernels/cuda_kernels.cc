@@ -6,11 +6,15 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/library.h>
 
+#include <initializer_list>
 #include <optional>
+#include <string>
 #include <tuple>
 
+#include "simulate/accelerator.h"
 #include "simulate/cpu_aliases.h"
 #include "simulate/native_kernels.h"
+#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -92,13 +96,34 @@ Tensor promoted(const Tensor& tensor, bool half_to_float) {
     return half_to_float ? tensor.to(at::kFloat) : tensor;
 }
 
+// The rules of an op whose kernel is not the boxed one.
+class RulesOf {
+  public:
+    explicit RulesOf(const char* name)
+        : op_(c10::Dispatcher::singleton().findSchemaOrThrow(
+              (std::string("aten::") + name).c_str(), "")),
+          rules_(accelerator().refusals(), accelerator().computed(), name, op_.schema()) {}
+
+    void operator()(std::initializer_list<c10::IValue> given) const {
+        rules_.check(op_, Values(given.begin(), given.size()));
+    }
+
+  private:
+    c10::OperatorHandle op_;
+    Rules rules_;
+};
+
 Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
+    static const auto* check = new RulesOf("_softmax");
+    (*check)({self, dim, half_to_float});
     return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
         return at::_softmax(promoted(input, half_to_float), dim, false);
     });
 }
 
 Tensor log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
+    static const auto* check = new RulesOf("_log_softmax");
+    (*check)({self, dim, half_to_float});
     return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
         return at::_log_softmax(promoted(input, half_to_float), dim, false);
     });
@@ -106,6 +131,8 @@ Tensor log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
 
 Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
                         at::ScalarType input_type) {
+    static const auto* check = new RulesOf("_softmax_backward_data");
+    (*check)({grad, output, dim, input_type});
     return on_cpu(grad, output, [&](const Tensor& gradient, const Tensor& result) {
         return at::_softmax_backward_data(gradient, result, dim, gradient.scalar_type())
             .to(input_type);
@@ -114,6 +141,8 @@ Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
 
 Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
                             at::ScalarType input_type) {
+    static const auto* check = new RulesOf("_log_softmax_backward_data");
+    (*check)({grad, output, dim, input_type});
     return on_cpu(grad, output, [&](const Tensor& gradient, const Tensor& result) {
         return at::_log_softmax_backward_data(gradient, result, dim, gradient.scalar_type())
             .to(input_type);

@@ -24,7 +24,7 @@ def cases(dtypes, device):
         if op.name.startswith(LEFT_OUT):
             continue
         for dtype in dtypes:
-            if dtype in op.supported_dtypes(device):
+            if device is None or dtype in op.supported_dtypes(device):
                 yield op, dtype
 
 
@@ -83,6 +83,42 @@ def predict(op, dtype, limit):
             row["cpu_error"] = row["cpu_error"] or reference(op, sample, dtype, result)
     except Exception as caught:
         row["error"], row["samples"] = describe(caught), max(row["samples"], 1)
+    return row
+
+
+def made_or_cast(op, dtype, device, limit):
+    """Samples of the dtype; where making them needs what no device has of it, float32's, cast."""
+    made = []
+    try:
+        for sample in samples(op, dtype, device, limit):
+            made.append((sample.input, sample.args, sample.kwargs))
+        return made
+    except Exception:
+        pass
+    if made:
+        return made
+    for sample in samples(op, torch.float32, "cpu", limit):
+        given = (sample.input, sample.args, sample.kwargs)
+        made.append(moved(given, device, {torch.float32: dtype}))
+    return made
+
+
+def dtypes(op, dtype, limit):
+    """Whether the device takes the dtype, and whether OpInfo's list has it."""
+    row = {"samples": 0, "error": None, "listed": dtype in op.supported_dtypes(DEVICE)}
+    try:
+        given = made_or_cast(op, dtype, DEVICE, limit)
+    except Exception:
+        return row
+    try:
+        for input, args, kwargs in given:
+            row["samples"] += 1
+            args = list(args)
+            if op.name == "tensor_split" and isinstance(args[0], torch.Tensor):
+                args[0] = args[0].cpu()
+            op(input, *args, **kwargs)
+    except Exception as caught:
+        row["error"] = describe(caught)
     return row
 
 
@@ -191,7 +227,12 @@ def gradients(op, dtype, limit):
     return values(op, dtype, limit, backward=True)
 
 
-TASKS = {"predict": (predict, "mps"), "values": (values, "cpu"), "gradients": (gradients, "cpu")}
+TASKS = {
+    "predict": (predict, "mps"),
+    "dtypes": (dtypes, None),
+    "values": (values, "cpu"),
+    "gradients": (gradients, "cpu"),
+}
 
 
 def main():

@@ -3,6 +3,7 @@
 are the CPU's.
 
     opinfo.py predict [--dtypes LIST] [--samples N] [--json FILE]
+    opinfo.py dtypes [--dtypes LIST] [--samples N] [--json FILE]
     opinfo.py values | gradients [--device mps|cuda] [--dtypes LIST] [--samples N] [--json FILE]
     opinfo.py score FILE
 
@@ -12,7 +13,8 @@ TestConsistency). That suite compares a Mac with the CPU: a case is listed where
 CPU does and there is nothing to compare with, and where values differ. `predict` holds the two against
 each other in tables of Markdown: for the first two of these; for the device alone; and for what the
 device refuses with a text of MPS's. `values` and `gradients` compare
-samples with the CPU, float32 where nothing else is said. `score` prints the tables of an earlier run's FILE.
+samples with the CPU, float32 where nothing else is said. `dtypes` runs samples of each dtype on simulated
+CUDA and compares what is refused with OpInfo's dtypesIfCUDA. `score` prints the tables of an earlier run's FILE.
 
 The lists are the truth that is measured with: no rule of the simulation may come from them.
 
@@ -35,6 +37,10 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 DTYPES = "float32,float16,bfloat16,int64,int32,int16,int8,uint8,bool,complex64"
+DEFAULTS = {
+    "predict": DTYPES,
+    "dtypes": "float16,bfloat16,float32,float64,int64,int32,uint8,bool,complex64",
+}
 RESTARTS = 20
 
 
@@ -166,6 +172,17 @@ def rate(part, whole):
     return f"{part / whole:.3f}" if whole else "–"
 
 
+def print_figures(figures):
+    print("| dtype | precision | recall | hits | false alarms | misses | rightly silent |")
+    print("|---|---|---|---|---|---|---|")
+    for dtype, count in sorted(figures.items(), key=lambda each: each[0] == "all"):
+        hits, alarms, misses = count["tp"], count["fp"], count["fn"]
+        print(
+            f"| {dtype} | {rate(hits, hits + alarms)} | {rate(hits, hits + misses)} "
+            f"| {hits} | {alarms} | {misses} | {count['tn']} |"
+        )
+
+
 def print_prediction(rows, detail):
     known = mps_texts()
     nothing_to_compare = [row for row in rows if row["cpu_error"] and not row["error"]]
@@ -187,20 +204,20 @@ def print_prediction(rows, detail):
     for title, chosen, fails in readings:
         figures, wrong = table(chosen, fails)
         print(f"\n{title}\n")
-        print("| dtype | precision | recall | hits | false alarms | misses | rightly silent |")
-        print("|---|---|---|---|---|---|---|")
-        for dtype in [*DTYPES.split(","), "all"]:
-            count = figures[dtype]
-            if not count:
-                continue
-            hits, alarms, misses = count["tp"], count["fp"], count["fn"]
-            print(
-                f"| {dtype} | {rate(hits, hits + alarms)} | {rate(hits, hits + misses)} "
-                f"| {hits} | {alarms} | {misses} | {count['tn']} |"
-            )
+        print_figures(figures)
         if detail:
             for kind, row in sorted(wrong, key=lambda each: (each[0], each[1]["op"])):
                 print(f"{kind} {row['op']} {row['dtype']} {(row['error'] or '')[:100]}")
+
+
+def print_dtypes(rows):
+    figures = collections.defaultdict(collections.Counter)
+    for row in rows:
+        if row["samples"]:
+            kind = ("tp", "fp")[row["listed"]] if row["error"] else ("fn", "tn")[row["listed"]]
+            figures[row["dtype"]][kind] += 1
+            figures["all"][kind] += 1
+    print_figures(figures)
 
 
 def print_values(rows):
@@ -217,7 +234,7 @@ def print_values(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("task", choices=("predict", "values", "gradients", "score"))
+    parser.add_argument("task", choices=("predict", "dtypes", "values", "gradients", "score"))
     parser.add_argument("file", nargs="?", help="of an earlier run, for score")
     parser.add_argument("--device", choices=("mps", "cuda"), default="mps", help="of values, gradients")
     parser.add_argument("--dtypes", default=None)
@@ -229,7 +246,9 @@ def main():
         lines = pathlib.Path(options.file).read_text().splitlines()
         rows = [json.loads(line) for line in lines]
     else:
-        dtypes = options.dtypes or (DTYPES if options.task == "predict" else "float32")
+        if options.task == "dtypes":
+            options.device = "cuda"
+        dtypes = options.dtypes or DEFAULTS.get(options.task, "float32")
         if options.task == "predict" and options.device != "mps":
             parser.error("upstream lists what it expects to fail for mps alone")
         rows = run(options.task, options.device, dtypes, options.samples)
@@ -237,6 +256,8 @@ def main():
             pathlib.Path(options.json).write_text("".join(json.dumps(row) + "\n" for row in rows))
     if "state" in rows[0]:
         print_values(rows)
+    elif "listed" in rows[0]:
+        print_dtypes(rows)
     else:
         print_prediction(rows, options.detail)
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from .. import importing, patching, refusal, versions
-from . import nvml, tables
+from . import extensions, nvml, tables
 
 LEGACY_TYPES = (
     "BFloat16Tensor",
@@ -33,6 +33,7 @@ def apply(torch, library, devices):
     importing.after("torch.cuda._graph_annotations", _without_annotations)
     _refusals(torch, library)
     nvml.apply(torch, library, devices)
+    extensions.apply(library)
 
 
 def _hide_from_torch(torch):

@@ -1,5 +1,6 @@
 """Patches Python functions that name a device and reach neither the dispatcher nor the hooks."""
 
+import numbers
 import sys
 
 from ..cuda import collectives, python_side
@@ -22,6 +23,8 @@ def for_cuda(torch, library, redirection, devices):
     _checkpoint(torch)
     _optimizers()
     _default_device(torch)
+    if devices.where != "cpu":
+        _integers(torch, devices)
     python_side.apply(torch, library, devices)
 
 
@@ -102,6 +105,23 @@ def _default_device(torch):
         return get_default_device
 
     patch("torch", "get_default_device", with_index)
+
+
+def _integers(torch, devices):
+    """Tensor.cuda(0): torch takes an integer for the accelerator that it has, and refuses it here."""
+    accelerator = torch.device(devices.where).type
+
+    def on_cuda(move):
+        def cuda(self, device=None, *args, **kwargs):
+            if isinstance(device, numbers.Integral) and not isinstance(device, bool):
+                device = f"cuda:{int(device)}"
+            elif isinstance(device, torch.device) and device.type == accelerator:
+                device = torch.device("cuda", device.index or 0)
+            return move(self, device, *args, **kwargs)
+
+        return cuda
+
+    patch("torch.Tensor", "cuda", on_cuda)
 
 
 def _checkpoint(torch):

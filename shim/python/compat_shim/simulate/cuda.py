@@ -15,7 +15,7 @@ class Cuda:
     """The steps that make a torch have simulated CUDA devices."""
 
     def __init__(self, library, simulator, settings):
-        self._library = library
+        self._library, self._simulator = library, simulator
         self._devices = SimulatedCuda(library, simulator, settings)
 
     def prepare(self, native, commit):
@@ -26,6 +26,7 @@ class Cuda:
         python_side.apply(torch, self._library, self._devices)
         _array_interface(torch, self._library)
         _between_processes(torch)
+        _resized_storages(torch, self._simulator)
         # TorchScript's fuser would compile for the GPU, which a build with CUDA can.
         torch._C._jit_override_can_fuse_on_gpu(False)
         if torch.distributed.is_available():
@@ -49,6 +50,23 @@ def _between_processes(torch):
     for type_, reducer in list(ForkingPickler._extra_reducers.items()):
         if reducer is reduce:
             ForkingPickler.register(type_, reduce_tensor)
+
+
+def _resized_storages(torch, simulator):
+    """UntypedStorage.resize_, by which fully sharded modules free what they gathered: a CPU build
+    says that it was built without CUDA."""
+
+    def with_cuda(resize):
+        def resize_(self, size):
+            if self.device.type != "cuda":
+                return resize(self, size)
+            held = torch.empty(0, dtype=torch.uint8, device=self.device).set_(self)
+            simulator.resize_storage(held, size)
+            return self
+
+        return resize_
+
+    patching.patch("torch.UntypedStorage", "resize_", with_cuda)
 
 
 def _received(type_, device, requires_grad, content):

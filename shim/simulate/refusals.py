@@ -4,7 +4,8 @@ DEVICE is mps or cuda, RULES its file, mps_refusals.json or cuda_refusals.json.
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
 included. The existing ops are read from the target torch (operators.py), and rules for missing ops
 are left out. So are rules for other versions of torch: a rule holds from `since` to the version
-before `until`, if it has these. CMakeLists.txt runs it.
+before `until`, if it has these; and on a system from `macos_since` to the one before `macos_until`,
+which is decided when the program runs. CMakeLists.txt runs it.
 """
 
 import json
@@ -77,6 +78,17 @@ def holds(rule, version):
     return number(rule.get("since", "0.0")) <= version < number(rule.get("until", "99.0"))
 
 
+def system(rule, key):
+    """1501 of "15.1", as Accelerator::system has it."""
+    major, _, minor = rule.get(key, "0").partition(".")
+    return 100 * int(major) + int(minor or 0)
+
+
+def kernel_name(op):
+    """As the device's kernels are named after the op."""
+    return op.partition(".")[0].removeprefix("special_")
+
+
 def message(rule):
     if "kernel" in rule:
         return MISSING + rule["kernel"]
@@ -85,14 +97,22 @@ def message(rule):
     return rule["text"]
 
 
+ERRORS = {"RuntimeError": "runtime", "NotImplementedError": "not_implemented", "TypeError": "type"}
+
+
+def error(rule):
+    kind = "NotImplementedError" if "dispatch" in rule else rule.get("error", "RuntimeError")
+    return f"ErrorType::{ERRORS[kind]}"
+
+
 def refusals(rules, functions):
     version = target()
     for section in rules["refusals"]:
         for rule in section["rules"]:
             if not holds(rule, version):
                 continue
-            text = message(rule)
             for op in rule["ops"]:
+                text = message(rule).replace("{op}", kernel_name(op))
                 for name in names(functions, op):
                     condition = rule.get("condition")
                     yield name, (
@@ -101,7 +121,9 @@ def refusals(rules, functions):
                         f'{"true" if rule.get("elsewhere") else "false"}, '
                         f'{"&" + condition if condition else "nullptr"}, '
                         f'{"true" if "kernel" in rule or "dispatch" in rule else "false"}, '
-                        f'{"true" if "dispatch" in rule else "false"}, {quoted(text)}}},'
+                        f"{error(rule)}, "
+                        f'{system(rule, "macos_since")}, {system(rule, "macos_until")}, '
+                        f"{quoted(text)}}},"
                     )
 
 

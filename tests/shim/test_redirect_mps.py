@@ -271,9 +271,9 @@ import json, torch
 def branches(x):
     return x + (1 if x.is_cuda else 0) + (10 if x.device.type == "cuda" else 0)
 x = torch.zeros(1, device="cuda")
-print(json.dumps([branches(x).item(), branches(x).item(), str(x.device)]))
+print(json.dumps([branches(x).item(), branches(x).item()]))
 """,
         env={"TORCHDEVICE_SIMULATE": "mps"},
     )
-    assert ran.answer == [1.0, 1.0, "cuda:0"]
+    assert ran.answer == [1.0, 1.0]
     assert ran.stderr.count("compiled code sees mps:0, not cuda:0") == 1

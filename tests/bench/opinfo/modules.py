@@ -23,11 +23,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 
 import opinfo
 
 DTYPES = "float32,float16"
+SECONDS = 3  # a test, over all its inputs
 TESTS = ("test_forward", "test_non_contiguous_tensors", "test_memory_format")
 LIMITS = {"float32": (1e-4, 1e-4), "float16": (5e-2, 5e-2), "bfloat16": (5e-2, 5e-2)}
 
@@ -53,17 +55,22 @@ def fails_on_a_mac(info, test, dtype, training):
 
 
 class Trial:
-    """One module with one dtype and mode: its inputs, made on the CPU."""
+    """One module with one dtype and mode."""
 
     def __init__(self, torch, info, dtype, training):
         self.torch, self.info, self.dtype, self.training = torch, info, dtype, training
         self.limits = dict(zip(("rtol", "atol"), LIMITS[str(dtype).split(".")[1]]))
 
-    def inputs(self, gradients=False):
+    def inputs(self, gradients=False, device="mps"):
         given = self.info.module_inputs_func(
-            self.info, device="cpu", dtype=self.dtype, requires_grad=gradients, training=self.training
+            self.info, device=device, dtype=self.dtype, requires_grad=gradients, training=self.training
         )
-        return [each for each in given if each.forward_input is not None]
+        begun = time.monotonic()
+        for each in given:
+            if each.forward_input is not None:
+                yield each
+            if time.monotonic() - begun > SECONDS:  # references are loops in Python
+                return
 
     def module(self, each, device):
         self.torch.manual_seed(7)
@@ -141,19 +148,22 @@ class Trial:
         torch = self.torch
         formats = {4: torch.channels_last, 5: torch.channels_last_3d}
         for each in self.inputs():
-            format = formats.get(max((t.dim() for t in self.flat(each.forward_input.args)), default=0))
-            if format is None or not self.info.module_memformat_affects_out:
-                continue
-            dims = 4 if format is torch.channels_last else 5
             module = self.module(each, "mps")
             self.call(module, each, "mps")  # a lazy one has no parameters before
+            dims = max((t.dim() for t in self.flat(each.forward_input.args)), default=0)
+            parameters = (part.dim() for part in module.parameters())
+            if dims not in formats or max(parameters, default=dims) > dims:  # without a batch
+                continue
+            if not self.info.module_memformat_affects_out:
+                continue
+            format = formats[dims]
             module = module.to(memory_format=format)
             last = lambda tensor: tensor.to(memory_format=format) if tensor.dim() == dims else tensor
             for part in self.flat(self.call(module, each, "mps", last)):
                 assert part.dim() != dims or part.is_contiguous(memory_format=format), "format of the result"
 
     def equals_the_cpu(self):
-        for each in self.inputs():
+        for each in self.inputs(device="cpu"):
             module = self.module(each, "mps")
             result = self.call(module, each, "mps")
             here = copy.deepcopy(module).to("cpu")  # with a lazy one's parameters
@@ -217,7 +227,7 @@ def main():
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        with open(options.child, "w", encoding="utf-8") as output:
+        with open(options.child, "w", encoding="utf-8", buffering=1) as output:
             return run_here(options.dtypes, output)
     with tempfile.TemporaryDirectory() as folder:
         output = options.json or os.path.join(folder, "cases")

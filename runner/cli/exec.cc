@@ -105,6 +105,7 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     child.masquerade = settings->masquerades();
     child.simulate = settings->simulated();
     child.device_memory = settings->text(Setting::device_memory);
+    child.macos = settings->text(Setting::macos);
     child.default_device = settings->on(Setting::default_device);
     child.keep_going = settings->on(Setting::keep_going);
     child.fallback = settings->on(Setting::fallback);
@@ -306,7 +307,7 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
 Command exec_command() {
     return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
-             Setting::default_device, Setting::device_memory, Setting::keep_going,
+             Setting::default_device, Setting::device_memory, Setting::macos, Setting::keep_going,
              Setting::fallback, Setting::python},
             "Put the runner's options before the program. The exit status is the program's.\n"
             "Examples:\n"

@@ -28,6 +28,7 @@ enum class Setting {
     default_device,
     keep_going,
     device_memory,
+    macos,
     fallback,
     python,
     root,
@@ -70,7 +71,7 @@ inline constexpr int kMostJobs = 4096;
 inline constexpr int kMostRetries = 10;  // as suite.schema.json
 
 // clang-format off
-inline constexpr std::array<SettingRow, 24> kSettings{{
+inline constexpr std::array<SettingRow, 25> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -114,6 +115,9 @@ inline constexpr std::array<SettingRow, 24> kSettings{{
      "a share of what the host can spare",
      "--device-memory", "COMPAT_DEVICE_MEMORY", "", "device_memory",
      "memory of each simulated device"},
+    {Setting::macos, "macOS", Type::words, "14|15|26|14.0|15.0|26.0", 0, 0, "26", "",
+     "--macos", "COMPAT_MACOS", "", "macos",
+     "macOS of the simulated Mac: the last release of a number, or its first (.0)"},
     {Setting::fallback, "fallback", Type::on_off, "on|off", 0, 0, "on", "",
      "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled", "fallback",
      "run operators that MPS lacks on the CPU (sets PYTORCH_ENABLE_MPS_FALLBACK)"},

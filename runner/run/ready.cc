@@ -98,6 +98,7 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.masquerade = ready.settings.masquerades();
     child.simulate = ready.settings.simulated();
     child.device_memory = ready.settings.text(Setting::device_memory);
+    child.macos = ready.settings.text(Setting::macos);
     child.processes = ready.settings.jobs();
     child.default_device = ready.settings.on(Setting::default_device);
     child.keep_going = ready.settings.on(Setting::keep_going);

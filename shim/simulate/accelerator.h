@@ -69,6 +69,8 @@ class Accelerator {
     }
 
     [[nodiscard]] virtual std::span<const Operator> operators() const noexcept = 0;
+    // Version of the system that the device belongs to, as 100 * major + minor (macOS 15.1: 1501).
+    [[nodiscard]] virtual unsigned system() const noexcept { return 0; }
     // What its kernels refuse, and dtypes that they compute and the CPU may not (refusals.h).
     [[nodiscard]] virtual std::span<const Refusal> refusals() const noexcept;
     [[nodiscard]] virtual std::span<const Computed> computed() const noexcept;

@@ -10,6 +10,7 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -34,6 +35,8 @@ constexpr const char* kNoDouble =
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
     "Please use float32 instead.";
 constexpr std::size_t kMaxDimensions = 16;
+// Those that torch knows. 16 to 25 do not exist.
+constexpr std::array<unsigned, 3> kMacos{14, 15, 26};
 
 // aten/src/ATen/native/mps/OperationUtils.mm, getMPSDataType; float64 has a text of its own.
 bool is_mapped(c10::ScalarType dtype) noexcept {
@@ -130,6 +133,12 @@ class MpsHooks final : public at::MPSHooksInterface {
     bool hasMPS() const override { return true; }
     bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
     bool isOnMacOSorNewer(unsigned major, unsigned minor) const override {
+        // aten/src/ATen/mps/MPSHooks.mm
+        if (major == 13) return true;
+        if (std::ranges::find(kMacos, major) == kMacos.end()) {
+            TORCH_WARN("Checking for unexpected MacOS ", major, ".", minor, " returning false");
+            return false;
+        }
         return answers.macos_major > major ||
                (answers.macos_major == major && answers.macos_minor >= minor);
     }
@@ -202,6 +211,9 @@ class Mps final : public Accelerator {
                        c10::DispatchKey::NestedTensorMPS, c10::DispatchKey::QuantizedMPS}) {}
 
     std::span<const Operator> operators() const noexcept override { return mps_operators(); }
+    unsigned system() const noexcept override {
+        return 100 * answers.macos_major + answers.macos_minor;
+    }
     std::span<const Refusal> refusals() const noexcept override { return mps_refusals(); }
     std::span<const Computed> computed() const noexcept override { return mps_computed(); }
     std::span<const MetalKernel> metal_kernels() const noexcept override {
@@ -274,6 +286,7 @@ class Mps final : public Accelerator {
         dense.impl("linear_backward", &linear_backward);
         add_recurrent_kernels(dense);
         add_int4_kernels(dense);
+        add_attention_kernels(dense);
         // With a warning, as aten/src/ATen/mps/MPSFallback.mm does.
         for (const std::string_view name : mps_always_on_cpu())
             dense.impl(name.data(), torch::CppFunction::makeFromBoxedFunction<&fall_back>());

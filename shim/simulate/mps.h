@@ -9,7 +9,7 @@ namespace compat::shim::simulate {
 struct MpsAnswers {
     bool fallback = false;  // PYTORCH_ENABLE_MPS_FALLBACK
     std::string commit;     // of torch's, as the refusal of an operator names it
-    unsigned macos_major = 15, macos_minor = 0;
+    unsigned macos_major = 26, macos_minor = 0;
     std::int64_t memory = 0;  // bytes that tensors may take
 };
 

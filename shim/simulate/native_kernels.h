@@ -20,6 +20,8 @@ void add_cuda_kernels(torch::Library& dense);
 void add_lu_kernels(torch::Library& dense);
 // torch.distributed on simulated CUDA (collectives.cc).
 void add_collectives();
+// Attention of MPS where no gradient is wanted (attention.cc).
+void add_attention_kernels(torch::Library& dense);
 // Products with weights of four bits, for either device (int4.cc).
 void add_int4_kernels(torch::Library& dense);
 // Whole layers of recurrent networks, for either device (recurrent.cc).

@@ -99,6 +99,8 @@ std::span<const MetalKernel> Accelerator::metal_kernels() const noexcept { retur
 Rules::Rules(std::span<const Refusal> refusals, std::span<const Computed> computed,
              std::string_view op, const c10::FunctionSchema& schema) {
     for (const Refusal& rule : std::ranges::equal_range(refusals, op, {}, &Refusal::op)) {
+        const unsigned system = accelerator().system();
+        if (system < rule.since || (rule.until != 0 && system >= rule.until)) continue;
         int argument = -1;
         for (std::size_t i = 0; i < schema.arguments().size(); ++i)
             if (schema.arguments()[i].name() == rule.argument) argument = static_cast<int>(i);
@@ -123,7 +125,9 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
         if (rule->condition && !rule->condition(op.schema(), values)) continue;
         const std::string text = filled(*rule, op.schema(), values, tensor);
         return refuse(c10::toString(op.operator_name()), [&] {
-            if (rule->dispatch) TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+            if (rule->error == ErrorType::not_implemented)
+                TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+            if (rule->error == ErrorType::type) TORCH_CHECK_TYPE(false, text);
             TORCH_CHECK(false, text);
         });
     }
@@ -209,6 +213,27 @@ bool is_number(const c10::Argument& argument) {
     return type->kind() == c10::TypeKind::NumberType;
 }
 
+bool has_over_65536(c10::IntArrayRef sizes) {
+    return std::ranges::any_of(sizes, [](std::int64_t size) { return size > (1 << 16); });
+}
+
+// The sizes of a convolution's result.
+c10::SmallVector<std::int64_t, 5> convolved(const c10::FunctionSchema& schema, Values values) {
+    const auto of = [&](std::string_view name, std::size_t dim) {
+        const auto list = named(schema, values, name)->toIntVector();
+        return list.empty() ? 0 : list[std::min(dim, list.size() - 1)];
+    };
+    const at::Tensor &input = values[0].toTensor(), &weight = values[1].toTensor();
+    c10::SmallVector<std::int64_t, 5> sizes{input.size(0), weight.size(0)};
+    for (std::int64_t i = 2; i < std::min(input.dim(), weight.dim()); ++i) {
+        const auto dim = static_cast<std::size_t>(i - 2);
+        const std::int64_t kernel = of("dilation", dim) * (weight.size(i) - 1) + 1;
+        const std::int64_t stride = std::max<std::int64_t>(of("stride", dim), 1);
+        sizes.push_back((input.size(i) + 2 * of("padding", dim) - kernel) / stride + 1);
+    }
+    return sizes;
+}
+
 bool differs(const c10::FunctionSchema& schema, Values values, std::string_view name) {
     const c10::IValue* other = named(schema, values, name);
     return other && is_tensor(*other) && is_tensor(values[0]) &&
@@ -216,6 +241,11 @@ bool differs(const c10::FunctionSchema& schema, Values values, std::string_view 
 }
 
 }  // namespace
+
+bool along_last(const c10::FunctionSchema& schema, Values values) {
+    const std::int64_t dim = named(schema, values, "dim")->toInt();
+    return dim == -1 || dim == std::max<std::int64_t>(values[0].toTensor().dim() - 1, 0);
+}
 
 bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values) {
     return differs(schema, values, "bias");
@@ -277,6 +307,10 @@ bool empty_matrices(const c10::FunctionSchema& schema, Values values) {
            named(schema, values, "batch1")->toTensor().size(0) != 0;
 }
 
+bool drops(const c10::FunctionSchema& schema, Values values) {
+    return named(schema, values, "dropout_p")->toDouble() != 0.0;
+}
+
 // The kernel writes in place: into `out`, or into `self` where there is none.
 bool extreme_into_strided(const c10::FunctionSchema& schema, Values values) {
     const c10::IValue* out = named(schema, values, "out");
@@ -307,6 +341,13 @@ bool no_pivot(const c10::FunctionSchema& schema, Values values) {
     return is(schema, values, "pivot", false);
 }
 
+bool product_over_2_32(const c10::FunctionSchema&, Values values) {
+    const at::Tensor &one = values[0].toTensor(), &other = values[1].toTensor();
+    if (one.dim() != 3 || other.dim() != 3) return false;
+    const std::int64_t rows = one.size(0) * one.size(1), columns = other.size(2);
+    return columns > 0 && rows > (std::int64_t{1} << 32) / columns;
+}
+
 bool reduces_by_extreme(const c10::FunctionSchema& schema, Values values) {
     return reduces_by(schema, values, {"amax", "amin"});
 }
@@ -324,11 +365,32 @@ bool rounds_decimals(const c10::FunctionSchema& schema, Values values) {
     return decimals && decimals->isInt() && decimals->toInt() != 0;
 }
 
+// One row for each threadgroup; of longer ones the kernel has another name (layer_norm_mps).
+bool short_rows(const c10::FunctionSchema& schema, Values values) {
+    constexpr std::int64_t kLongest = 4096;
+    std::int64_t row = 1;
+    for (const std::int64_t size : named(schema, values, "normalized_shape")->toIntVector())
+        row *= size;
+    return row <= kLongest;
+}
+
 // Upstream compares only the heights to see whether the output is smaller.
 bool shrinks_unevenly(const c10::FunctionSchema& schema, Values values) {
     const auto sizes = pooled(schema, values);
     return sizes && (sizes->shrinks() || sizes->grows()) && sizes->in_height >= sizes->out_height &&
            (sizes->in_height % sizes->out_height != 0 || sizes->in_width % sizes->out_width != 0);
+}
+
+// Of the result, which for a transposed convolution is the gradient's kernel's argument, and the
+// other way round for the gradient of the input (Convolution.mm).
+bool sizes_over_65536(const c10::FunctionSchema& schema, Values values) {
+    const bool transposed = is(schema, values, "transposed", true);
+    const at::Tensor& input = named(schema, values, "input")->toTensor();
+    if (const c10::IValue* mask = named(schema, values, "output_mask")) {
+        if (!mask->toBoolList().get(0)) return false;
+        return has_over_65536(transposed ? input.sizes() : values[0].toTensor().sizes());
+    }
+    return has_over_65536(transposed ? input.sizes() : convolved(schema, values));
 }
 
 bool transposed_3d(const c10::FunctionSchema& schema, Values values) {

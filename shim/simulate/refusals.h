@@ -23,6 +23,8 @@ using Condition = bool (*)(const c10::FunctionSchema& schema, Values values);
     return std::uint64_t{1} << static_cast<unsigned>(dtype);
 }
 
+enum class ErrorType : std::uint8_t { runtime, not_implemented, type };
+
 // A rule for an op; all its conditions must hold.
 struct Refusal {
     std::string_view op;        // with the overload
@@ -32,7 +34,9 @@ struct Refusal {
     Condition condition;        // null: always
     // A kernel missing in the device's library, which is looked up only if there are elements.
     bool kernel;
-    bool dispatch;          // AT_DISPATCH's error, which is NotImplementedError
+    ErrorType error;
+    // The systems of which it holds, as Accelerator::system: from `since`, before `until`; 0: all.
+    unsigned since, until;
     std::string_view text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the
                             // argument's, {input} is the first argument's dtype
 };
@@ -91,6 +95,7 @@ void check_rules(const c10::OperatorHandle& op, Values values);
 
 namespace conditions {
 
+bool along_last(const c10::FunctionSchema& schema, Values values);
 bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 bool bool_exponent(const c10::FunctionSchema& schema, Values values);
 bool common_dtype(const c10::FunctionSchema& schema, Values values);
@@ -98,17 +103,21 @@ bool common_dtype_of_dimensions(const c10::FunctionSchema& schema, Values values
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values);
 bool empty_batches(const c10::FunctionSchema& schema, Values values);
 bool empty_matrices(const c10::FunctionSchema& schema, Values values);
+bool drops(const c10::FunctionSchema& schema, Values values);
 bool extreme_into_strided(const c10::FunctionSchema& schema, Values values);
 bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values);
 bool grows_unevenly(const c10::FunctionSchema& schema, Values values);
 bool half_to_float(const c10::FunctionSchema& schema, Values values);
 bool mat2_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 bool no_pivot(const c10::FunctionSchema& schema, Values values);
+bool product_over_2_32(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_extreme(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_mean(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_product(const c10::FunctionSchema& schema, Values values);
 bool rounds_decimals(const c10::FunctionSchema& schema, Values values);
+bool short_rows(const c10::FunctionSchema& schema, Values values);
 bool shrinks_unevenly(const c10::FunctionSchema& schema, Values values);
+bool sizes_over_65536(const c10::FunctionSchema& schema, Values values);
 bool transposed_3d(const c10::FunctionSchema& schema, Values values);
 bool weight_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 

@@ -6,7 +6,8 @@ for calls with elements whose other tensors and numbers do not widen the dtype.
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
 included. The existing ops are read from the target torch (operators.py), and rules for missing ops
 are left out. So are rules for other versions of torch: a rule holds from `since` to the version
-before `until`, if it has these. CMakeLists.txt runs it.
+before `until`, if it has these; and on a system from `macos_since` to the one before `macos_until`,
+which is decided when the program runs. CMakeLists.txt runs it.
 """
 
 import json
@@ -83,6 +84,18 @@ def holds(rule, version):
     return number(rule.get("since", "0.0")) <= version < number(rule.get("until", "99.0"))
 
 
+def system(rule, key):
+    """1501 of "15.1", as Accelerator::system has it."""
+    major, _, minor = rule.get(key, "0").partition(".")
+    return 100 * int(major) + int(minor or 0)
+
+
+def kernel_name(name):
+    """As the device's kernels are named after a form of an op: of special_i0e_ and special_i0e.out
+    "i0e"."""
+    return name.partition(".")[0].removesuffix("_").removeprefix("special_")
+
+
 def message(rule):
     if "kernel" in rule:
         return MISSING + rule["kernel"]
@@ -102,6 +115,14 @@ def listed(rules, kind, functions):
             }
 
 
+ERRORS = {"RuntimeError": "runtime", "NotImplementedError": "not_implemented", "TypeError": "type"}
+
+
+def error(rule):
+    kind = "NotImplementedError" if "dispatch" in rule else rule.get("error", "RuntimeError")
+    return f"ErrorType::{ERRORS[kind]}"
+
+
 def refusals(rules):
     version = target()
     for rule in rules:
@@ -115,7 +136,9 @@ def refusals(rules):
                 f'{"true" if rule.get("elsewhere") else "false"}, '
                 f'{"&" + condition if condition else "nullptr"}, '
                 f'{"true" if kernel else "false"}, '
-                f'{"true" if "dispatch" in rule else "false"}, {quoted(message(rule))}}},'
+                f"{error(rule)}, "
+                f'{system(rule, "macos_since")}, {system(rule, "macos_until")}, '
+                f'{quoted(message(rule).replace("{op}", kernel_name(name)))}}},'
             )
 
 

@@ -85,7 +85,8 @@ std::string dtype_words(const ordered_json& dtypes) {
         {"integral", "integers, bool"},
         {"narrow_integral", "bool, and integers other than int64"},
         {"half", "float16, bfloat16"},
-        {"unsigned", "uint16, uint32, uint64"}};
+        {"unsigned", "uint16, uint32, uint64"},
+        {"floating", "float32, float16, bfloat16"}};
     std::vector<std::string> words;
     for (const auto& dtype : dtypes) {
         const auto name = dtype.get<std::string>();
@@ -164,9 +165,13 @@ Rows database_versions() {
     return rows;
 }
 
-// The versions of torch in which a rule holds; empty: in all.
+// The versions of torch, and of macOS, in which a rule holds; empty: in all.
 std::string version_words(const ordered_json& rule) {
     std::vector<std::string> words;
+    if (rule.contains("macos_since"))
+        words.push_back("from macOS " + rule["macos_since"].get<std::string>());
+    if (rule.contains("macos_until"))
+        words.push_back("before macOS " + rule["macos_until"].get<std::string>());
     if (rule.contains("since")) words.push_back("from " + rule["since"].get<std::string>());
     if (rule.contains("until")) words.push_back("before " + rule["until"].get<std::string>());
     return fmt::format("{}", fmt::join(words, ", "));
@@ -181,8 +186,9 @@ Rows refusals() {
                                          ? rule["text"].get<std::string>()
                                          : "Failed to create function state object for: " +
                                                rule["kernel"].get<std::string>();
+            const std::string error = rule.value("error", "");
             rows.push_back({file_of(section), joined_codes(rule["ops"]), condition_words(rule),
-                            text, version_words(rule)});
+                            error.empty() ? text : error + ": " + text, version_words(rule)});
         }
     return rows;
 }

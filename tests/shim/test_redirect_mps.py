@@ -281,3 +281,19 @@ def test_machinery_cases_give_the_cpus_results(library, tmp_path_factory, group)
     assert differ == {name for of, name in NOT_ON_A_MAC if of == group}, json.dumps(
         {name: answers["cuda"][name] for name in differ}, indent=1
     )
+
+
+def test_compiled_code_has_is_cuda_and_is_told_of_the_device(child):
+    ran = child(
+        """
+import json, torch
+@torch.compile(backend="eager")
+def branches(x):
+    return x + (1 if x.is_cuda else 0) + (10 if x.device.type == "cuda" else 0)
+x = torch.zeros(1, device="cuda")
+print(json.dumps([branches(x).item(), branches(x).item()]))
+""",
+        env={"TORCHDEVICE_SIMULATE": "mps"},
+    )
+    assert ran.answer == [1.0, 1.0]
+    assert ran.stderr.count("compiled code sees mps:0, not cuda:0") == 1

@@ -97,6 +97,31 @@ print(json.dumps([str(double.dtype), double.cpu().real.sum().item(),
     assert added == cloned == ["RuntimeError", "MPS supports tensors with dimensions <= 16, but got 17."]
 
 
+def test_attention_without_gradients_has_a_kernel_of_its_own(on_mps):
+    """It refuses dropout, as a model in training under no_grad meets it; the formula does not."""
+    if older_than("2.13"):
+        pytest.skip("this torch ignores dropout there")
+    ran = on_mps(
+        """
+q = torch.randn(2, 3, 4, 8, device="mps")
+wanted = q.clone().requires_grad_()
+layer = nn.TransformerEncoderLayer(8, 2, 8, batch_first=True).to("mps")
+attend = F.scaled_dot_product_attention
+with torch.no_grad():
+    refused = raised(layer, torch.ones(2, 3, 8, device="mps"))
+attend(wanted, q, q, dropout_p=0.5).sum().backward()
+mask = torch.rand(4, 4) > 0.3
+print(json.dumps([refused, raised(attend, q, q, q, dropout_p=0.5), wanted.grad is not None,
+    equal(attend(q, q, q, attn_mask=mask.to("mps")), attend(*3 * [q.cpu()], attn_mask=mask)),
+    equal(attend(q, q[:, :1], q[:, :1], enable_gqa=True), attend(q.cpu(), *2 * [q[:, :1].cpu()], enable_gqa=True))]))
+"""
+    )
+    text = ["NotImplementedError", "scaled_dot_product_attention for MPS does not support dropout."]
+    assert ran.answer == [text, text, True, True, True]
+    op = "aten::_scaled_dot_product_attention_math_for_mps"
+    assert sum(event["count"] for event in ran.devices(kind="refusal", op=op)) == 2
+
+
 def test_an_lstm_checks_state_sizes_except_in_an_export(on_mps):
     if older_than("2.10"):
         pytest.skip("this torch cannot export an LSTM")

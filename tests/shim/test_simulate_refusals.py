@@ -119,6 +119,31 @@ t(u16, 2) | t(u16, 2)
 t(u16, 2) ^ t(u16, 2)
 t(u16, 2) == t(u16, 2)
 t(u16, 2) != t(u16, 2)
+F.scaled_dot_product_attention(*3 * [t(i64, 1, 1, 2, 8)])
+F.scaled_dot_product_attention(*3 * [t(f32, 1, 1, 2, 8)], dropout_p=0.5)
+F.gelu(t(i64, 2))
+F.hardshrink(t(i64, 2))
+F.elu(t(i64, 2))
+t(bool_, 2).abs()
+torch.special.i1(t(c64, 2))
+torch.atan2(t(c64, 2), t(c64, 2))
+torch.hypot(t(i64, 2), t(i64, 2))
+t(c64, 2) < t(c64, 2)
+torch.nextafter(t(i64, 2), t(i64, 2))
+torch.special.zeta(t(c64, 2), t(c64, 2))
+torch.gcd(t(f32, 2), t(f32, 2))
+torch.bitwise_left_shift(t(f32, 2), t(f32, 2))
+torch.linalg.cross(t(bool_, 3), t(bool_, 3))
+t(c64, 2).cummax(0)
+t(c64, 2).cummin(0)
+t(c64, 2, 2).cummax(0)
+t(c64, 2, 2).cummin(0)
+t(i64, 2).logcumsumexp(0)
+t(i64, 2, 2).logcumsumexp(0)
+F.unfold(t(i64, 1, 1, 2, 2), 2)
+F.max_unpool2d(t(c64, 1, 1, 1, 1), z(i64, 1, 1, 1, 1), 2)
+torch.native_layer_norm(t(i32, 2, 2), [2], None, None, 1e-5)
+t(bool_, 2).geometric_(0.5)
 """.strip().splitlines()
 # Functions of TensorIterator, whose kernels MPS has for no unsigned dtype but uint8.
 UNSIGNED = """
@@ -139,7 +164,6 @@ torch.nonzero(t(c64, 3), out=t(i64, 0, 1))
 t(i64, 3).scatter_reduce(0, z(i64, 1), t(i64, 1), "amax")
 t(c64, 3).scatter(0, z(i64, 1), t(c64, 1))
 t(c64, 3).gather(0, z(i64, 1))
-F.gelu(t(i64, 2))
 F.mish(t(i32, 2))
 F.softplus(t(i32, 2))
 F.log_softmax(t(i32, 2), 0)
@@ -188,12 +212,13 @@ def minor(version):
 
 
 def holding(version):
-    """The rules that hold in a version of torch 2."""
+    """The rules that hold in a version of torch 2, on the newest macOS."""
     return [
         rule
         for section in RULES["refusals"]
         for rule in section["rules"]
         if minor(rule.get("since", "2.0")) <= minor(version) < minor(rule.get("until", "2.999"))
+        and "macos_until" not in rule
     ]
 
 
@@ -230,19 +255,63 @@ print(json.dumps(answers))
     version = importlib.metadata.version("torch")
     rules = holding(version)
     answers = dict(zip(CALLS + OTHERS, ran.answer))
-    said = [text for kind, text in answers.values() if kind == "RuntimeError"]
     every = [pattern(rule) for section in RULES["refusals"] for rule in section["rules"]]
     held = [pattern(rule) for rule in rules]
-    said = [text for text in said if any(each.fullmatch(text) for each in every)]
+    said = {text: kind for kind, text in answers.values() if text}
+    said = {text: kind for text, kind in said.items() if any(each.fullmatch(text) for each in every)}
     foreign = [text for text in said if not any(each.fullmatch(text) for each in held)]
     assert foreign == []
-    unmet = [rule for rule in rules if not any(pattern(rule).fullmatch(text) for text in said)]
+    unmet = [
+        rule
+        for rule in rules
+        if not any(
+            pattern(rule).fullmatch(text) and kind == rule.get("error", "RuntimeError")
+            for text, kind in said.items()
+        )
+    ]
     assert unmet == []
     if minor(version) == minor(RULES["version"]):
         assert [call for call, (_, text) in answers.items() if text in said] == CALLS
     counted = sum(line["count"] for line in ran.devices(kind="refusal"))
     missing = [text for _, text in answers.values() if NO_KERNEL in (text or "")]
-    assert counted == len(said) + len(missing)
+    refused = [text for _, text in answers.values() if text in said]
+    assert counted == len(refused) + len(missing)
+
+
+# What depends on macOS, and the first release of macOS that takes it.
+ON_OLD_MACOS = {
+    "F.conv1d(t(f32, 1, 1, 70000), t(f32, 1, 1, 1))": "15.1",
+    "F.conv_transpose1d(t(f32, 1, 1, 70000), t(f32, 1, 1, 1))": "15.1",
+    "torch.autograd.grad(F.conv1d(large, t(f32, 1, 1, 1), stride=2).sum(), large)": "14",
+    "torch.autograd.grad(F.conv_transpose1d(small, t(f32, 1, 1, 2), stride=2).sum(), small)": "14",
+    "torch.ops.aten.convolution_backward(large, large, t(f32, 1, 1, 1), None, [1], [0], [1], False, [0], 1, "
+    "[True, False, False])": "15.1",
+    "t(i64, 3).scatter_reduce(0, z(i64, 1), t(i64, 1), 'amin')": "15",
+    "torch.bmm(t(f32, 1).expand(1, 70000, 1), t(f32, 1).expand(1, 1, 70000))": "15",
+}
+
+
+@pytest.mark.parametrize("macos", ["14", "15.0", "15"])
+def test_what_depends_on_macos_is_refused_on_those_before(on_mps, macos):
+    if minor(importlib.metadata.version("torch")) < 13:
+        pytest.skip("older torch refuses other calls")
+    ran = on_mps(
+        f"""
+large = t(f32, 1, 1, 70000).requires_grad_()
+small = t(f32, 1, 1, 40000).requires_grad_()
+refused = []
+for call in {[call for call in ON_OLD_MACOS if macos == "14" or "bmm" not in call]!r}:
+    try: eval(call)
+    except (RuntimeError, NotImplementedError): refused.append(call)
+print(json.dumps([refused, torch.backends.mps.is_macos_or_newer(15, 0)]))
+""",
+        TORCHDEVICE_MACOS=macos,
+    )
+    here = {"14": (14, 8), "15.0": (15, 0), "15": (15, 7)}[macos]
+    first = {"14": (14, 0), "15": (15, 0), "15.1": (15, 1)}
+    expected = [call for call, version in ON_OLD_MACOS.items() if here < first[version]]
+    assert ran.answer == [expected, here >= (15, 0)]
+    assert sum(event["count"] for event in ran.devices(kind="refusal")) == len(expected)
 
 
 def test_fallback_does_not_apply_to_ops_with_a_kernel(on_mps):

@@ -18,6 +18,7 @@ macosx_11_0_arm64. A wheel takes 20 seconds and 2 GB of memory.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import re
@@ -57,20 +58,29 @@ def piece(text):
     return max(COMPOSED.split(text), key=len).encode()
 
 
-def kernel(rule, dtype, reduce):
-    return rule["kernel"].replace("{metal}", METAL[dtype]).replace("{reduce}", reduce)
+def named_after(text, op):
+    return text.replace("{op}", op.partition(".")[0].removeprefix("special_"))
+
+
+def kernel(rule, op, dtype, reduce):
+    name = rule["kernel"].replace("{metal}", METAL[dtype]).replace("{reduce}", reduce)
+    return named_after(name, op)
 
 
 def lacks_kernels(rule, kernels):
     """Whether a kernel of this name exists for some dtype, and is lacking for one that is refused."""
-    for reduce in REDUCES if "{reduce}" in rule["kernel"] else ("",):
-        if not any(kernel(rule, dtype, reduce) in kernels for dtype in METAL):
-            continue
-        for group in rule["dtypes"]:
-            for dtype in RULES["groups"].get(group, (group,)):
-                if kernel(rule, dtype, reduce) not in kernels:
-                    return True
-    return False
+    ops = rule["ops"] if "{op}" in rule["kernel"] else rule["ops"][:1]
+    reduces = REDUCES if "{reduce}" in rule["kernel"] else ("",)
+    return all(
+        any(lacks_kernel(rule, op, reduce, kernels) for reduce in reduces) for op in ops
+    )
+
+
+def lacks_kernel(rule, op, reduce, kernels):
+    if not any(kernel(rule, op, dtype, reduce) in kernels for dtype in METAL):
+        return False
+    refused = (RULES["groups"].get(group, (group,)) for group in rule["dtypes"])
+    return any(kernel(rule, op, dtype, reduce) not in kernels for dtype in itertools.chain(*refused))
 
 
 def metal_kernels(version):
@@ -109,8 +119,9 @@ def compare(version, library, before):
             if ours != theirs:
                 what = "no such kernels" if ours else "lacks the kernels before or after"
         else:
-            present = piece(rule["text"]) in library.content
-            users = library.users(piece(rule["text"])) if present else ()
+            text = piece(named_after(rule["text"], rule["ops"][0]))
+            present = text in library.content
+            users = library.users(text) if present else ()
             own = any(is_of(user, op) for user in users for op in rule["ops"])
             if ours and not present:
                 what = "no such text"

@@ -11,6 +11,15 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 SIMULATED = ("mps", "cuda")
 SWITCH = ("on", "off")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}  # as shifts
+# Releases of macOS that a simulated Mac can have: a number alone is its last release.
+MACOS = {
+    "14": (14, 8),
+    "15": (15, 7),
+    "26": (26, 4),
+    "14.0": (14, 0),
+    "15.0": (15, 0),
+    "26.0": (26, 0),
+}
 # Of simulated CUDA; the library's simulate/accelerator.h has as many.
 DEVICES = tuple(map(str, range(1, 9)))
 
@@ -25,6 +34,7 @@ class Settings(NamedTuple):
     devices: int
     processes: int  # that run at once and share the host's memory
     device_memory: Optional[int]  # bytes of each; None: what the host can spare
+    macos: tuple  # of a simulated Mac: major, minor
     masquerade: bool
     summary: bool
     default_device: bool
@@ -89,6 +99,7 @@ def read(found_host, environ=os.environ):
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
         processes=_count(environ, "TORCHDEVICE_PROCESSES"),
         device_memory=_size(environ, "TORCHDEVICE_DEVICE_MEMORY"),
+        macos=MACOS[_word(environ, "TORCHDEVICE_MACOS", MACOS, "26")],
         masquerade=host not in ("cpu", "cuda")
         and mode != NONE
         and _word(environ, "TORCHDEVICE_MASQUERADE", SWITCH, "on" if mode == "missing" else "off")

@@ -7,7 +7,6 @@ from . import memory
 
 NAME = "Simulated Apple GPU"
 CORES = 10
-MACOS = (15, 0)  # what torch.backends.mps.is_macos_or_newer answers for
 
 
 # Functions of torch._C that need Metal, and the public name that calls each.
@@ -44,6 +43,7 @@ class Mps:
     def __init__(self, library, simulator, settings):
         self._library = library
         self._simulator = simulator
+        self._macos = settings.macos
         self._memory = memory.of_each(library, settings, 1)
 
     def prepare(self, native, commit):
@@ -52,8 +52,8 @@ class Mps:
         self._simulator.simulate_mps(
             fallback=fallback.strip() not in ("", "0"),
             commit=commit,
-            macos_major=MACOS[0],
-            macos_minor=MACOS[1],
+            macos_major=self._macos[0],
+            macos_minor=self._macos[1],
             memory=self._memory,
         )
         native._has_mps = True

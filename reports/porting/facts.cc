@@ -92,6 +92,7 @@ void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const
     FailureFacts facts;
     facts.evidence = {parsers::cause_of(view.cause).value_or(parsers::Cause::unknown), view.rule,
                       std::nullopt, run.simulated.value_or(run.device)};
+    facts.type = view.type;
     facts.cause = view.cause;
     facts.error_class = view.error_class;
     facts.rule = view.rule;
@@ -129,6 +130,15 @@ std::string text_of_mistake(const FailureFacts& failure) {
 bool is_same_obstacle(const FailureFacts& a, const FailureFacts& b) {
     if (a.gap || b.gap) return a.gap == b.gap;
     return text_of_mistake(a) == text_of_mistake(b);
+}
+
+bool may_be_random(const FailureFacts& failure) {
+    return analysis::judge(failure.evidence).may_be_random && !failure.gap;
+}
+
+bool breaks_in_one_way(const FailureFacts& a, const FailureFacts& b) {
+    return a.type == b.type &&
+           (a.signature == b.signature || (!a.place.empty() && a.place == b.place));
 }
 
 FailureFacts facts_of_refusal(const RefusalView& refusal, const RunView& run) {

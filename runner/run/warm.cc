@@ -10,7 +10,8 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
                                        std::shared_ptr<const exec::Variables> common,
                                        const std::vector<exec::Job>& first) {
     const auto forks =
-        std::count_if(first.begin(), first.end(), [](const exec::Job& job) { return job.warm; });
+        std::count_if(first.begin(), first.end(), [](const exec::Job& job) { return job.warm; }) *
+        std::max(1, ready.settings.seeds());
     const auto& suite = ready.suite;
     if (!ready.settings.on(Setting::warm) || suite.preload.empty() ||
         !traits_of(suite.framework).warm_start || forks < 2 ||

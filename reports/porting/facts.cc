@@ -9,6 +9,7 @@
 #include "parsers/embedded_traceback.h"
 #include "parsers/place.h"
 #include "parsers/signature.h"
+#include "parsers/traceback.h"
 #include "runner/analysis/gaps.h"
 
 namespace compat::reports {
@@ -69,6 +70,15 @@ void add_with_gaps(std::vector<FailureFacts>& list, FailureFacts facts,
     if (gaps.empty()) add_once(list, std::move(facts));
 }
 
+// An assertion about a process repeats the error that ended it.
+std::string error_of_process(const FailureView& failure) {
+    if (!failure.key_line.ends_with(parsers::kTracebackHeader) ||
+        !parsers::reports_exit(failure.message))
+        return failure.key_line;
+    const auto inner = parsers::embedded_traceback(failure.message);
+    return inner ? inner->key_line() : failure.key_line;
+}
+
 // "assert False" says nothing: what pytest says beside it does, or else where it stands.
 std::string telling_line(const FailureView& failure, const FailureFacts& facts) {
     static const RE2 silent(
@@ -99,8 +109,10 @@ void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const
     facts.signature = view.signature;
     facts.key_line = view.key_line;
     if (const auto* frame = innermost_in_suite(view)) facts.place = place_words(*frame);
-    facts.function = function_of(view);
-    facts.key_line = telling_line(view, facts);
+    FailureView told = view;
+    told.key_line = error_of_process(view);
+    facts.function = function_of(told);
+    facts.key_line = telling_line(told, facts);
     parsers::Failure failure;
     failure.type = view.type;
     failure.message = view.message;

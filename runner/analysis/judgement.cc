@@ -88,6 +88,7 @@ constexpr JudgementRule kTable[] = {
      .advice = "`x.cpu().numpy()`: NumPy reads host memory"},
     {.cause = Cause::device_mismatch,
      .judgement = device_handling,
+     .grouping = Grouping::by_function,
      .advice = "make the tensor where its partner is: `device=x.device`, `x.new_zeros(…)`, "
                "`register_buffer`"},
     {.cause = Cause::device_assertion,

@@ -51,9 +51,10 @@ inline constexpr std::array<JudgementWords, 10> kJudgements{{
 
 // Which failures under one rule of the table have one cause.
 enum class Grouping {
-    together,  // all
-    by_rule,   // those of one rule of the diagnosis
-    by_place   // those of one gap; else of one signature and line of the suite
+    together,     // all
+    by_rule,      // those of one rule of the diagnosis
+    by_function,  // those of one rule in one function: its text differs between devices
+    by_place      // those of one gap; else of one text in one function
 };
 
 // A row of the table. An empty condition matches everything.

@@ -174,7 +174,7 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     (fallback,) = written["fallbacks"]
     assert (fallback["symbol"], fallback["depend"], fallback["tests"]) == (eigh["gap"]["symbol"], 1, 2)
     text = page.read_text()
-    assert "float64" in text[text.index("## What to fix first"):].splitlines()[6]
+    assert "float64" in text[text.index("## What to fix first"):].splitlines()[7]
     assert text.count("*simulated*") >= 3
 
     # Links lead to existing files.

@@ -300,6 +300,41 @@ TEST(Porting, AnErrorInAnotherProcessIsTheSameCause) {
     EXPECT_EQ(view.causes[0].tests, 2);
 }
 
+TEST(Porting, AMixOfDevicesInOneFunctionIsOneCauseHoweverADeviceWordsIt) {
+    const auto mixed = [](const char* message, const char* function) {
+        FailureView view = failure("RuntimeError", message);
+        view.frames = {{"lib.py", 12, function, true, ""}};
+        return view;
+    };
+    const char* const on_cuda =
+        "Expected all tensors to be on the same device, but got index is on cpu, different from "
+        "other tensors on cuda:0 (when checking argument in method wrapper_CUDA_gather)";
+    const char* const on_mps =
+        "Expected all tensors to be on the same device, but found at least two devices, mps:0 and "
+        "cpu!";
+    const Tests cpu{test("a", State::passed), test("b", State::passed)};
+    const Tests cuda{test("a", State::errored, mixed(on_cuda, "f")), cpu[1]};
+    const Tests mps{test("a", State::errored, mixed(on_mps, "f")),
+                    test("b", State::errored, mixed(on_mps, "g"))};
+    const PortingView view = compared(cpu, cuda, mps, mps);
+    ASSERT_THAT(view.causes, SizeIs(2));
+    EXPECT_TRUE(breaks_alike(view.causes[0]));
+    EXPECT_FALSE(breaks_alike(view.causes[1]));
+}
+
+TEST(Porting, AnAssertionAboutAProcessHasTheTitleOfItsError) {
+    const FailureView direct = failure("KeyError", "'a'");
+    const FailureView started = failure(
+        "AssertionError",
+        "Traceback (most recent call last):\n    File \"/suite/m.py\", line 14, in t\n      x['a']\n"
+        "  KeyError: 'a'\n  \nassert 1 == 0\n +  where 1 = CompletedProcess(returncode=1)");
+    const PortingView view =
+        on_cuda({test("a", State::passed), test("b", State::passed)},
+                {test("a", State::errored, started), test("b", State::errored, direct)});
+    ASSERT_THAT(view.causes, SizeIs(1));
+    EXPECT_EQ(view.causes[0].title, "KeyError: 'a'");
+}
+
 TEST(Porting, ATitleSaysSomething) {
     const auto title = [](const char* type, const char* message) {
         const PortingView view =

@@ -41,7 +41,13 @@ bool reports_process(std::string_view exception) {
 std::string_view margin_of(std::string_view before, std::string_view rest) {
     const std::string_view blanks =
         before.substr(0, std::min(before.find_first_not_of(' '), before.size()));
-    if (blanks.size() == before.size()) return blanks;
+    if (blanks.size() == before.size()) {
+        // pytest indents a message from its second line on.
+        const std::string_view frame = rest.substr(0, rest.find('\n'));
+        const size_t at = std::min(frame.find_first_not_of(' '), frame.size());
+        const bool deeper = at > blanks.size() + 2 && frame.substr(at).starts_with("File \"");
+        return deeper ? frame.substr(0, at - 2) : blanks;
+    }
     size_t count = 0;
     for (Lines lines(rest); count < kInterleaved && lines.next(); ++count)
         if (lines.line().starts_with(before) &&
@@ -101,7 +107,7 @@ bool is_link(std::string_view between) {
 bool reports_exit(std::string_view message) {
     static const RE2 pattern(
         R"((?i)(fail\w*|exit\w*|return\w*|terminated|died)\b[^\n]{0,80}\b(return ?code|exit ?(code|status)|status)\b|)"
-        R"(returned non-zero|failed with the following error)");
+        R"(returned non-zero|failed with the following error|\breturncode=-?[1-9])");
     return RE2::PartialMatch(piece(last_bytes(message, kLookedAt)), pattern);
 }
 

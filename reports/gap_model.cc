@@ -34,9 +34,13 @@ std::vector<GapSite> sites_of(const std::map<SiteKey, Site>& sites,
                               std::map<std::string, LinkResolver>& links) {
     std::vector<std::pair<SiteKey, const Site*>> sorted;
     for (const auto& [key, site] : sites) sorted.emplace_back(key, &site);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-        return a.second->count > b.second->count;
-    });
+    // The suite's own lines before those of libraries, which its author cannot change.
+    const auto rank = [&](const auto& entry) {
+        const auto& [run, file, line] = entry.first;
+        return std::pair(!links.at(run).in_suite(file), -entry.second->count);
+    };
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     if (sorted.size() > kGapSites) sorted.resize(kGapSites);
     std::vector<GapSite> views;
     for (const auto& [key, site] : sorted) {

@@ -137,6 +137,7 @@ Json run(const RunView& r) {
             {"simulated", or_null(r.simulated)},
             {"fallback", r.fallback},
             {"keep_going", r.keep_going},
+            {"seeds", r.seeds},
             {"commit", or_null(r.commit)},
             {"dirty", r.dirty},
             {"torch", or_null(r.torch)},

@@ -98,6 +98,12 @@ std::string unused_device(const ReportModel& model) {
 }
 
 std::string no_verdict(const RunView& run) {
+    if (run.seeds > 0)
+        return fmt::format(
+            "\n**Not a verdict.** Each module ran {} times, each time with another stream of "
+            "torch's random numbers (`--seeds`). The states are those of the last time; a flaky "
+            "test depends on the numbers.\n",
+            run.seeds);
     if (!run.keep_going) return {};
     return fmt::format(
         "\n**Not a verdict.** Where the device {} refuses, this run wrote it down, computed on the "

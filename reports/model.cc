@@ -283,6 +283,7 @@ class ModelBuilder::Impl {
         view.simulated = info.simulated;
         view.fallback = info.fallback;
         view.keep_going = info.keep_going;
+        view.seeds = info.seeds;
         view.commit = info.commit;
         view.dirty = info.dirty;
         view.torch = info.torch;

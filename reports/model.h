@@ -213,6 +213,7 @@ struct RunView {
     std::optional<std::string> simulated;
     bool fallback = true;
     bool keep_going = false;  // refusals were written down and not raised: no verdict
+    int seeds = 0;            // attempts, each with other random numbers: no verdict; 0: none
     std::string commit;
     bool dirty = false;
     std::string torch;

@@ -1,4 +1,5 @@
-// What tests meet once their first failure is mended.
+// What further runs of broken tests show: what they meet once their first failure is mended, and
+// whether other random numbers bring it about.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -148,7 +149,7 @@ class Counter {
 
 }  // namespace
 
-void KeptGoing::add(const KeptGoingRun& run, const std::string& id, const CaseView& test,
+void KeptGoing::add(const FurtherRun& run, const std::string& id, const CaseView& test,
                     const std::vector<RefusalView>& of_module) {
     OfTest kept{test.state, {}, details_of(test, run.run).failures};
     for (const auto* const list : {&of_module, &test.refusals})
@@ -160,6 +161,28 @@ void KeptGoing::add(const KeptGoingRun& run, const std::string& id, const CaseVi
 const KeptGoing::OfTest* KeptGoing::find(Column column, const std::string& id) const {
     const auto at = tests_.find({column == Column::mps ? Column::mps_strict : column, id});
     return at == tests_.end() ? nullptr : &at->second;
+}
+
+void RandomStreams::add(const RunView& run, const CaseView& test) {
+    const StateKind kind = kind_of(test.state);
+    if (kind != StateKind::idle) tests_[test.id].push_back(details_of(test, run));
+}
+
+void RandomStreams::judge(const std::string& test, std::vector<FailureFacts>& failures) const {
+    const auto at = tests_.find(test);
+    if (at == tests_.end()) return;
+    for (FailureFacts& failure : failures) {
+        if (!may_be_random(failure)) continue;
+        failure.streams = static_cast<int>(at->second.size());
+        failure.failed_streams = static_cast<int>(
+            std::count_if(at->second.begin(), at->second.end(), [&](const ResultDetails& stream) {
+                return std::any_of(stream.failures.begin(), stream.failures.end(),
+                                   [&](const FailureFacts& other) {
+                                       return breaks_in_one_way(failure, other);
+                                   });
+            }));
+        failure.evidence.random = failure.failed_streams > 0;
+    }
 }
 
 void count_unblocked(PortingView& view, const std::vector<UngroupedDifference>& differences,

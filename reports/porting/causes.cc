@@ -79,6 +79,14 @@ std::string unblocked_words(const CauseOfDifferences& cause) {
     return least == 0 ? "up to " + tests : fmt::format("{} to {}", least, tests);
 }
 
+std::string stream_words(const Difference& difference) {
+    if (difference.streams == 0) return {};
+    return difference.failed_streams == 0
+               ? fmt::format("passes with all {} random streams on plain CPU", difference.streams)
+               : fmt::format("fails with {} of {} random streams on plain CPU",
+                             difference.failed_streams, difference.streams);
+}
+
 std::string input_difference_words(const InputDifference& input) {
     std::map<std::string, std::vector<std::string_view>> columns;
     for (const ColumnRow& row : kColumns) {
@@ -147,6 +155,7 @@ size_t Causes::cause_of_loss(const FailureFacts& failure) {
     const analysis::JudgementRule& rule = analysis::judge(failure.evidence);
     std::string detail;
     if (rule.grouping == by_rule) detail = failure.rule;
+    if (rule.grouping == by_function) detail = failure.rule + " " + failure.function;
     if (rule.grouping == by_place)
         detail = failure.gap ? fmt::format("{} {}", name_of(failure.gap->kind), failure.gap->symbol)
                              : fmt::format("{} {} {}", text_of_mistake(failure), failure.function,
@@ -162,6 +171,7 @@ size_t Causes::cause_of_loss(const FailureFacts& failure) {
                                cause.title += fmt::format(", after {} was refused",
                                                           fmt::join(failure.refused, ", "));
                            cause.advice = rule.advice;
+                           cause.may_be_random = may_be_random(failure);
                            cause.diagnosis = failure.cause;
                            cause.error_class = failure.error_class;
                            cause.rule = failure.rule;

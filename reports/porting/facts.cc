@@ -9,6 +9,7 @@
 #include "parsers/embedded_traceback.h"
 #include "parsers/place.h"
 #include "parsers/signature.h"
+#include "parsers/traceback.h"
 #include "runner/analysis/gaps.h"
 
 namespace compat::reports {
@@ -69,6 +70,15 @@ void add_with_gaps(std::vector<FailureFacts>& list, FailureFacts facts,
     if (gaps.empty()) add_once(list, std::move(facts));
 }
 
+// An assertion about a process repeats the error that ended it.
+std::string error_of_process(const FailureView& failure) {
+    if (!failure.key_line.ends_with(parsers::kTracebackHeader) ||
+        !parsers::reports_exit(failure.message))
+        return failure.key_line;
+    const auto inner = parsers::embedded_traceback(failure.message);
+    return inner ? inner->key_line() : failure.key_line;
+}
+
 // "assert False" says nothing: what pytest says beside it does, or else where it stands.
 std::string telling_line(const FailureView& failure, const FailureFacts& facts) {
     static const RE2 silent(
@@ -92,14 +102,17 @@ void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const
     FailureFacts facts;
     facts.evidence = {parsers::cause_of(view.cause).value_or(parsers::Cause::unknown), view.rule,
                       std::nullopt, run.simulated.value_or(run.device)};
+    facts.type = view.type;
     facts.cause = view.cause;
     facts.error_class = view.error_class;
     facts.rule = view.rule;
     facts.signature = view.signature;
     facts.key_line = view.key_line;
     if (const auto* frame = innermost_in_suite(view)) facts.place = place_words(*frame);
-    facts.function = function_of(view);
-    facts.key_line = telling_line(view, facts);
+    FailureView told = view;
+    told.key_line = error_of_process(view);
+    facts.function = function_of(told);
+    facts.key_line = telling_line(told, facts);
     parsers::Failure failure;
     failure.type = view.type;
     failure.message = view.message;
@@ -129,6 +142,15 @@ std::string text_of_mistake(const FailureFacts& failure) {
 bool is_same_obstacle(const FailureFacts& a, const FailureFacts& b) {
     if (a.gap || b.gap) return a.gap == b.gap;
     return text_of_mistake(a) == text_of_mistake(b);
+}
+
+bool may_be_random(const FailureFacts& failure) {
+    return analysis::judge(failure.evidence).may_be_random && !failure.gap;
+}
+
+bool breaks_in_one_way(const FailureFacts& a, const FailureFacts& b) {
+    return a.type == b.type &&
+           (a.signature == b.signature || (!a.place.empty() && a.place == b.place));
 }
 
 FailureFacts facts_of_refusal(const RefusalView& refusal, const RunView& run) {

@@ -18,10 +18,12 @@ namespace compat::reports {
 struct FailureFacts {
     analysis::Evidence evidence;
     std::optional<GapKey> gap;
-    std::string cause, error_class, rule, signature, key_line;
+    std::string type, cause, error_class, rule, signature, key_line;
     std::string place;                // "file:line" of the suite's innermost frame; may be empty
     std::string function;             // "file.py:function" of it; may be empty
     std::set<std::string> refused{};  // symbols that the device refused earlier in the test
+    int streams = 0;         // of random numbers that its test was run with on plain CPU
+    int failed_streams = 0;  // those with which it broke in the same way
 };
 
 // The text of a failure without what differs between devices and runs: one mistake has one,
@@ -30,6 +32,13 @@ struct FailureFacts {
 
 // Whether both are one obstacle: one gap, or one text.
 [[nodiscard]] bool is_same_obstacle(const FailureFacts& a, const FailureFacts& b);
+
+// Whether other random numbers may explain it.
+[[nodiscard]] bool may_be_random(const FailureFacts& failure);
+
+// Whether a test breaks in one way in two runs: by one type of exception, with one signature or at
+// one line of the suite.
+[[nodiscard]] bool breaks_in_one_way(const FailureFacts& a, const FailureFacts& b);
 
 // The details of a test's result in one column.
 struct ResultDetails {

@@ -88,7 +88,9 @@ Json difference(const Difference& d) {
             {"key_line", null_if_empty(d.key_line)},
             {"place", null_if_empty(d.place)},
             {"url", null_if_empty(d.place_url)},
-            {"reproduce", null_if_empty(d.reproduce)}};
+            {"reproduce", null_if_empty(d.reproduce)},
+            {"streams", d.streams},
+            {"failed_streams", d.failed_streams}};
 }
 
 Json test(const PortedTest& t) {
@@ -166,6 +168,7 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"cuda_uses", cuda_uses(view.cuda_uses)},
         {"columns", Json::array()},
         {"kept_going", Json::array()},
+        {"random", nullptr},
         {"unlike", Json::array()},
         {"accounting", {{"closed", view.accounting.closed}, {"mismatches", Json::array()}}},
         {"causes", Json::array()},
@@ -173,11 +176,15 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"fallbacks", Json::array()},
         {"tests", Json::array()}};
     for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
-    for (const KeptGoingRun& kept : view.kept_going)
+    for (const FurtherRun& kept : view.kept_going)
         out["kept_going"].push_back({{"column", row_of(kept.column).name},
                                      {"simulated", kept.run.simulated.value_or("")},
                                      {"run", kept.run.id},
                                      {"report", kept.report_url}});
+    if (view.random)
+        out["random"] = {{"streams", view.random->run.seeds},
+                         {"run", view.random->run.id},
+                         {"report", view.random->report_url}};
     for (const InputDifference& input : view.input_differences) {
         Json values = Json::object();
         for (const ColumnRow& row : kColumns)

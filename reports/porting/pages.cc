@@ -51,7 +51,7 @@ std::string judged_words(const CauseOfDifferences& cause) {
 // The runs that say what else stands in a test's way.
 std::string kept_going_words(const PortingView& view) {
     std::vector<std::string> runs;
-    for (const KeptGoingRun& kept : view.kept_going)
+    for (const FurtherRun& kept : view.kept_going)
         runs.push_back(
             fmt::format("[{}]({})", row_of(kept.column).brief, kept.report_url));
     if (runs.empty()) return {};
@@ -119,7 +119,8 @@ std::string missing_columns(const PortingView& view) {
     std::vector<std::string> runs;
     for (const ColumnRow& row : kColumns)
         runs.push_back(view.at(row.column).run ? view.at(row.column).run->id : "RUN");
-    for (const KeptGoingRun& kept : view.kept_going) runs.push_back(kept.run.id);
+    for (const FurtherRun& kept : view.kept_going) runs.push_back(kept.run.id);
+    if (view.random) runs.push_back(view.random->run.id);
     return fmt::format("\n**Not all columns are here:**\n\n{}\nThen compare again: {}\n", text,
                        code(fmt::format("runner porting --runs {}", fmt::join(runs, ","))));
 }
@@ -257,6 +258,7 @@ std::string example(const PortingView& view, size_t cause, const PortedTest& tes
     shown_line = difference.key_line;
     if (!difference.place.empty())
         text += ", at " + linked_code(difference.place, difference.place_url);
+    if (const std::string words = stream_words(difference); !words.empty()) text += "; " + words;
     if (!difference.reproduce.empty()) text += fmt::format("\n  {}", code(difference.reproduce));
     return text + "\n";
 }

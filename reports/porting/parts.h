@@ -65,12 +65,24 @@ class KeptGoing {
         std::vector<FailureFacts> refusals{}, failures{};
     };
     // `id`: the comparison's. `of_module`: what was refused while its module was loaded.
-    void add(const KeptGoingRun& run, const std::string& id, const CaseView& test,
+    void add(const FurtherRun& run, const std::string& id, const CaseView& test,
              const std::vector<RefusalView>& of_module);
     [[nodiscard]] const OfTest* find(Column column, const std::string& id) const;
 
   private:
     std::map<std::pair<Column, std::string>, OfTest> tests_;
+};
+
+// The run with other random numbers, by test.
+class RandomStreams {
+  public:
+    // A test in one attempt at its module.
+    void add(const RunView& run, const CaseView& test);
+    // Whether other random numbers bring about the failures that they may explain.
+    void judge(const std::string& test, std::vector<FailureFacts>& failures) const;
+
+  private:
+    std::map<std::string, std::vector<ResultDetails>> tests_;  // one for each stream that ran it
 };
 
 // Counts how many tests each cause unblocks, and what is behind it. `differences`: those of the

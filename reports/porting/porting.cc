@@ -40,7 +40,7 @@ std::optional<Column> column_of(const RunView& run) {
     for (const ColumnRow& row : kColumns) {
         const bool matches = run.shim == row.shim && run.simulated.value_or("") == row.simulated &&
                              run.policy == row.policy && run.device == "cpu" && !run.imported &&
-                             !run.keep_going;
+                             !run.keep_going && run.seeds == 0;
         // Fallback exists only on MPS.
         if (matches && (row.simulated != "mps" || run.fallback == row.fallback)) return row.column;
     }
@@ -109,6 +109,14 @@ class PortingBuilder::Impl {
             kept_going_.add(view_.kept_going.back(), common_id(test.id), test, module.refusals);
     }
 
+    void begin_random(const RunView& run, std::string report_url) {
+        view_.random = {run, Column::cpu, std::move(report_url)};
+    }
+
+    void add_random(const ModuleView& attempt) {
+        for (const CaseView& test : attempt.cases) streams_.add(view_.random->run, test);
+    }
+
     void note_missing(Column column, std::string why) {
         view_.columns[index_of(column)].why_missing = std::move(why);
     }
@@ -126,6 +134,8 @@ class PortingBuilder::Impl {
                              return std::tie(a.test, a.column) < std::tie(b.test, b.column);
                          });
         compare_inputs();
+        for (UngroupedDifference& difference : differences_)
+            streams_.judge(links_[difference.test].id_on_cpu, difference.details.failures);
         group_by_cause();
         count_unblocked(view_, differences_, kept_going_);
         rank_causes(view_);
@@ -139,6 +149,7 @@ class PortingBuilder::Impl {
     struct TestLink {
         std::string url;
         bool flaky = false;  // in any column
+        std::string id_on_cpu{};
     };
 
     PortingColumn& current() { return view_.columns[index_of(column_)]; }
@@ -190,6 +201,7 @@ class PortingBuilder::Impl {
         if (test.pseudo && kind == StateKind::broken)
             broken_modules_.try_emplace({column_, module}, details);
         if (column_ == Column::cpu) {
+            links_[at].id_on_cpu = test.id;
             if (kind != StateKind::good) cpu_key_lines_.emplace(at, details.key_line);
             if (kind == StateKind::broken && needs_a_device(details))
                 compared_.add(kNeedsDevice, compared_.test(at).id, State::skipped, module,
@@ -306,6 +318,7 @@ class PortingBuilder::Impl {
         PortedTest test;
         test.id = known.id;
         test.url = links_[at].url;
+        test.id_on_cpu = links_[at].id_on_cpu;
         test.module = known.module;
         test.pseudo = known.pseudo;
         test.flaky = links_[at].flaky;
@@ -333,6 +346,10 @@ class PortingBuilder::Impl {
                 difference.place_url = std::move(from.details.place_url);
                 difference.reproduce = std::move(from.details.reproduce);
                 difference.id = std::move(from.details.id);
+                if (!from.details.failures.empty()) {
+                    difference.streams = from.details.failures.front().streams;
+                    difference.failed_streams = from.details.failures.front().failed_streams;
+                }
                 CauseOfDifferences& cause = causes.list()[difference.cause];
                 ++cause.counts[index_of(from.column)];
                 ++view_.columns[index_of(from.column)].groups[static_cast<size_t>(cause.group)];
@@ -443,6 +460,7 @@ class PortingBuilder::Impl {
     std::map<std::string, FallbackView> fallbacks_;
     std::set<std::pair<std::string, std::string>> tests_of_fallbacks_;
     KeptGoing kept_going_;
+    RandomStreams streams_;
 };
 
 PortingBuilder::PortingBuilder(std::string id, std::string suite)
@@ -460,6 +478,10 @@ void PortingBuilder::begin_keep_going(const RunView& run, std::string report_url
     impl_->begin_keep_going(run, std::move(report_url));
 }
 void PortingBuilder::add_keep_going(const ModuleView& module) { impl_->add_keep_going(module); }
+void PortingBuilder::begin_random(const RunView& run, std::string report_url) {
+    impl_->begin_random(run, std::move(report_url));
+}
+void PortingBuilder::add_random(const ModuleView& attempt) { impl_->add_random(attempt); }
 void PortingBuilder::note_missing(Column column, std::string why) {
     impl_->note_missing(column, std::move(why));
 }

@@ -78,11 +78,15 @@ struct Difference {
     std::string place_url{};
     std::string reproduce{};  // the runner's command line; empty: it did not break
     std::string id{};         // of the test in the column's run
+    // Streams of random numbers that the test was run with on plain CPU, and those with which it
+    // broke in the same way; 0: it was not.
+    int streams = 0, failed_streams = 0;
 };
 
 // A test with at least one difference.
 struct PortedTest {
     std::string id;
+    std::string id_on_cpu;  // in the run on plain CPU; empty: not there
     std::string module;
     std::string url;
     bool pseudo = false;
@@ -109,6 +113,7 @@ struct CauseOfDifferences {
     std::string judgement;  // name in analysis::kJudgements; empty: no loss
     std::string title;
     bool trusted_title = false;  // written by us, not quoted from the suite
+    bool may_be_random = false;  // other random numbers may explain it
     std::string advice;
     std::string diagnosis, error_class, rule, signature;  // of the first failure; may be empty
     std::optional<GapKey> gap;
@@ -168,9 +173,9 @@ struct InputDifference {
     PerColumn<std::string> values;  // empty: no run, or not known
 };
 
-// A run of broken tests that keeps going where the device refuses: no column, it shows what else
-// stands in a test's way.
-struct KeptGoingRun {
+// A run of broken tests, which is no column: one that keeps going where the device refuses shows
+// what else stands in a test's way; one on plain CPU with other random numbers whether they decide.
+struct FurtherRun {
     RunView run;
     Column column;  // whose broken tests it ran; of a bare Mac: mps_strict
     std::string report_url;
@@ -181,7 +186,8 @@ struct PortingView {
     std::string suite;
     PerColumn<PortingColumn> columns;
     std::vector<InputDifference> input_differences;
-    std::vector<KeptGoingRun> kept_going;
+    std::vector<FurtherRun> kept_going;
+    std::optional<FurtherRun> random;
     bool compared = false;  // there are runs of plain CPU and of another column
     Accounting accounting;
     std::vector<CauseOfDifferences> causes;  // by group; then what to fix first
@@ -197,6 +203,9 @@ struct PortingView {
 
 // "3 tests"; "3 to 5 tests" or "up to 5 tests", if nothing says what the others meet next.
 [[nodiscard]] std::string unblocked_words(const CauseOfDifferences& cause);
+
+// "fails with 6 of 20 random streams on plain CPU"; empty: it was not run with any.
+[[nodiscard]] std::string stream_words(const Difference& difference);
 
 // "commit: `a` on CPU; `b` on CUDA, MPS"
 [[nodiscard]] std::string input_difference_words(const InputDifference& input);
@@ -219,6 +228,9 @@ class PortingBuilder {
     // A run that keeps going, after all columns.
     void begin_keep_going(const RunView& run, std::string report_url);
     void add_keep_going(const ModuleView& module);
+    // A run with other random numbers, after all columns. Each module's attempts one by one.
+    void begin_random(const RunView& run, std::string report_url);
+    void add_random(const ModuleView& attempt);
     // The column has no run, or no complete one.
     void note_missing(Column column, std::string why);
     [[nodiscard]] PortingView finish();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "parsers/embedded_traceback.h"
 #include "parsers/place.h"
 #include "runner/analysis/attempts.h"
 
@@ -107,6 +108,10 @@ constexpr std::array<EventKind, 3> kEventKinds{{{"refusal", GapKind::missing_sym
                                                 {"stub", GapKind::stubbed},
                                                 {"fallback", GapKind::fallback}}};
 
+bool is_of_suite(const std::string& file) {
+    return !file.empty() && parsers::place_of(file).owner == parsers::Owner::suite;
+}
+
 // An assertion quotes the compared values: it names no gap.
 bool is_assertion(std::string_view type) {
     type.remove_prefix(type.rfind('.') + 1);
@@ -128,13 +133,22 @@ std::optional<GapKind> kind_of_event(std::string_view word, std::string_view op)
 }  // namespace
 
 std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
-    if (is_assertion(failure.type)) return {};
-    // The call in the code under test or in a package that it uses.
-    const auto site =
-        std::find_if(failure.frames.rbegin(), failure.frames.rend(), [](const auto& f) {
-            const parsers::Owner owner = parsers::place_of(f.file).owner;
-            return owner == parsers::Owner::suite || owner == parsers::Owner::package;
-        });
+    if (is_assertion(failure.type)) {
+        // Unless it repeats the error of a process that the test started.
+        const auto inner = parsers::reports_exit(failure.message)
+                               ? parsers::embedded_traceback(failure.message)
+                               : std::nullopt;
+        if (!inner || is_assertion(inner->type)) return {};
+        return gaps_in(*inner, target);
+    }
+    // The call in the code under test, or else in a package that it uses.
+    const auto innermost_of = [&](parsers::Owner owner) {
+        return std::find_if(
+            failure.frames.rbegin(), failure.frames.rend(),
+            [&](const auto& f) { return parsers::place_of(f.file).owner == owner; });
+    };
+    auto site = innermost_of(parsers::Owner::suite);
+    if (site == failure.frames.rend()) site = innermost_of(parsers::Owner::package);
     std::vector<GapHit> hits;
     const auto add = [&](std::string symbol, GapKind kind, std::string_view on) {
         GapHit hit;
@@ -183,8 +197,9 @@ std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
             if (sub.failure) add(*sub.failure);
     }
     using InTest = std::pair<GapKey, std::string>;
-    std::set<InTest> blocking, counted;
-    for (const GapHit& hit : from_failures) blocking.emplace(hit.key, hit.test);
+    std::map<InTest, const GapHit*> blocking;
+    std::set<InTest> counted;
+    for (const GapHit& hit : from_failures) blocking.emplace(InTest{hit.key, hit.test}, &hit);
     for (const auto& event : record.device_events) {
         const auto kind = kind_of_event(event.kind, event.op);
         if (!kind) continue;
@@ -194,7 +209,14 @@ std::vector<GapHit> gap_hits(const ModuleRecord& record, const Target& target) {
         hit.file = event.location.file;
         hit.line = event.location.line;
         hit.count = event.count;
-        hit.blocks = blocking.contains({hit.key, hit.test});
+        const auto failure = blocking.find({hit.key, hit.test});
+        hit.blocks = failure != blocking.end();
+        // The shim sees the line that called torch, which may be a library's. A failure has all
+        // lines above it.
+        if (hit.blocks && !is_of_suite(hit.file) && is_of_suite(failure->second->file)) {
+            hit.file = failure->second->file;
+            hit.line = failure->second->line;
+        }
         counted.emplace(hit.key, hit.test);
         recorded.push_back(std::move(hit));
     }

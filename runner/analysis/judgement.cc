@@ -27,11 +27,18 @@ constexpr JudgementRule kTable[] = {
      .advice = kReportIt},
     {.cause = Cause::shim_defect, .judgement = simulator, .advice = kReportIt},
     {.gap = GapKind::shim_defect, .judgement = simulator, .advice = kReportIt},
+    {.random = true,
+     .judgement = random,
+     .grouping = Grouping::together,
+     .title = "tests whose result depends on the random numbers",
+     .advice = "nothing to fix for a device, which has other numbers for the same seed: on plain "
+               "CPU, allow for more than one seed gives"},
     {.redirected_alone = true,
      .judgement = redirection,
      .advice =
          "nothing to fix for a Mac, which runs this test; the line asks for CUDA, and the code "
-         "takes another way for it"},
+         "takes another way for it",
+     .may_be_random = true},
     {.rule = "not-simulated",
      .judgement = simulator,
      .grouping = Grouping::by_rule,
@@ -81,6 +88,7 @@ constexpr JudgementRule kTable[] = {
      .advice = "`x.cpu().numpy()`: NumPy reads host memory"},
     {.cause = Cause::device_mismatch,
      .judgement = device_handling,
+     .grouping = Grouping::by_function,
      .advice = "make the tensor where its partner is: `device=x.device`, `x.new_zeros(…)`, "
                "`register_buffer`"},
     {.cause = Cause::device_assertion,
@@ -134,7 +142,8 @@ constexpr JudgementRule kTable[] = {
      .grouping = Grouping::together,
      .title = "numbers differ",
      .advice = "the simulated device computes on the CPU: look for float32 in the place of "
-               "float64, and for random numbers. Of a real device's own numbers this says nothing"},
+               "float64. Of a real device's own numbers this says nothing",
+     .may_be_random = true},
     {.cause = Cause::timeout,
      .judgement = unexplained,
      .grouping = Grouping::together,
@@ -145,7 +154,8 @@ constexpr JudgementRule kTable[] = {
      .judgement = unexplained,
      .advice = "read the end of its log; the simulation may have died where a device refuses"},
     {.judgement = unexplained,
-     .advice = "run it with the command in its run's report, and see what differs on a device"},
+     .advice = "run it with the command in its run's report, and see what differs on a device",
+     .may_be_random = true},
 };
 
 bool matches(const JudgementRule& row, const Evidence& evidence) {
@@ -154,7 +164,8 @@ bool matches(const JudgementRule& row, const Evidence& evidence) {
            (!row.gap || row.gap == evidence.gap) &&
            (row.device.empty() || row.device == evidence.device) &&
            (!row.after_refusal || evidence.after_refusal) &&
-           (!row.redirected_alone || evidence.redirected_alone);
+           (!row.redirected_alone || evidence.redirected_alone) &&
+           (!row.random || evidence.random);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ enum class Judgement {
     simulator,        // a real device accepts it, or the shim is broken
     environment,      // packages, network, memory
     flaky,
-    redirection  // a Mac runs the test; it breaks where CUDA requests are sent to MPS
+    redirection,  // a Mac runs the test; it breaks where CUDA requests are sent to MPS
+    random        // it breaks on plain CPU too, with other random numbers
 };
 
 struct JudgementWords {
@@ -32,7 +33,7 @@ struct JudgementWords {
     std::string_view words;  // for people
     bool to_fix;             // by the person who ports the code
 };
-inline constexpr std::array<JudgementWords, 9> kJudgements{{
+inline constexpr std::array<JudgementWords, 10> kJudgements{{
     {"device_limit", "genuine limit of the device", true},
     {"device_handling", "the code's handling of devices", true},
     {"device_asserted", "the suite asserts the device's name", true},
@@ -42,6 +43,7 @@ inline constexpr std::array<JudgementWords, 9> kJudgements{{
     {"environment", "environment", false},
     {"flaky", "changes by itself", false},
     {"redirection", "only where CUDA code is sent to MPS", false},
+    {"random", "depends on the random numbers", false},
 }};
 [[nodiscard]] constexpr const JudgementWords& words_of(Judgement j) {
     return kJudgements[static_cast<std::size_t>(j)];
@@ -49,9 +51,10 @@ inline constexpr std::array<JudgementWords, 9> kJudgements{{
 
 // Which failures under one rule of the table have one cause.
 enum class Grouping {
-    together,  // all
-    by_rule,   // those of one rule of the diagnosis
-    by_place   // those of one gap; else of one signature and line of the suite
+    together,     // all
+    by_rule,      // those of one rule of the diagnosis
+    by_function,  // those of one rule in one function: its text differs between devices
+    by_place      // those of one gap; else of one text in one function
 };
 
 // A row of the table. An empty condition matches everything.
@@ -62,10 +65,13 @@ struct JudgementRule {
     std::string_view device{};      // "cuda", "mps"
     bool after_refusal = false;     // matches only failures after a refusal
     bool redirected_alone = false;  // matches only failures of tests that a bare Mac runs
+    bool random = false;            // matches only failures that other random numbers bring about
     Judgement judgement = Judgement::unexplained;
     Grouping grouping = Grouping::by_place;
     std::string_view title{};   // empty: the gap's description, or the failure's key line
     std::string_view advice{};  // empty: the gap's
+    // Other random numbers may explain it: a device has another stream for the same seed.
+    bool may_be_random = false;
 };
 [[nodiscard]] std::span<const JudgementRule> judgement_rules();
 
@@ -76,6 +82,7 @@ struct Evidence {
     std::string device;             // the one that refused, else the simulated one
     bool after_refusal = false;     // the device refused something else earlier in the test
     bool redirected_alone = false;  // it is good on a Mac where nothing is redirected
+    bool random = false;            // it breaks so on plain CPU too, with other random numbers
 };
 
 // The first rule that matches; the last matches everything.

@@ -35,13 +35,14 @@ Action add_porting(CLI::App& app, config::Invocation& invocation) {
 Command porting_command() {
     return {"compare a suite on plain CPU with simulated CUDA and MPS",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
-             Setting::results, Setting::masquerade, Setting::default_device, Setting::device_memory,
-             Setting::macos, Setting::warm, Setting::python, Setting::root, Setting::framework,
-             Setting::name, Setting::progress, Setting::color},
+             Setting::seeds, Setting::results, Setting::masquerade, Setting::default_device,
+             Setting::device_memory, Setting::macos, Setting::warm, Setting::python, Setting::root,
+             Setting::framework, Setting::name, Setting::progress, Setting::color},
             "Runs the suite five times: on plain CPU, on simulated CUDA, on a bare simulated\n"
             "Mac with and without fallback, and with CUDA requests sent to MPS.\n"
-            "Retries failed tests once, unless --retries is given; other defaults are those\n"
-            "of `runner run`. Needs SUITE or --runs.\n"
+            "Retries failed tests once, unless --retries is given. Runs tests whose numbers\n"
+            "differ on plain CPU with 20 random streams (--seeds N; 0: none). Other defaults\n"
+            "are those of `runner run`. Needs SUITE or --runs.\n"
             "--env TEST_DEVICE={device} sets TEST_DEVICE to cpu, cuda or mps in each run.\n"
             "Examples:\n"
             "  runner porting suites/einops\n"

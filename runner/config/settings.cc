@@ -117,6 +117,7 @@ Expected<Settings> Settings::resolve(const Invocation& invocation, const suites:
         return tl::unexpected(settled.error());
     settings.jobs_ = std::stoi(settings.text(Setting::jobs));
     settings.retries_ = std::stoi(settings.text(Setting::retries));
+    settings.seeds_ = std::stoi(settings.text(Setting::seeds));
     settings.timeout_ = *suites::parse_duration(settings.text(Setting::timeout));
     settings.test_timeout_ = *suites::parse_duration(settings.text(Setting::test_timeout));
     return settings;

@@ -73,6 +73,7 @@ class Settings {
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
     [[nodiscard]] std::chrono::milliseconds test_timeout() const { return test_timeout_; }
     [[nodiscard]] int retries() const { return retries_; }
+    [[nodiscard]] int seeds() const { return seeds_; }
     // The configuration files that were read, the project's first.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const { return files_; }
 
@@ -85,6 +86,7 @@ class Settings {
     std::chrono::milliseconds timeout_{};
     std::chrono::milliseconds test_timeout_{};
     int retries_ = 0;
+    int seeds_ = 0;
 };
 
 }  // namespace compat::config

@@ -27,6 +27,7 @@ enum class Setting {
     simulate,
     default_device,
     keep_going,
+    seeds,
     device_memory,
     macos,
     fallback,
@@ -69,9 +70,10 @@ struct SettingRow {
 
 inline constexpr int kMostJobs = 4096;
 inline constexpr int kMostRetries = 10;  // as suite.schema.json
+inline constexpr int kMostSeeds = 1000;
 
 // clang-format off
-inline constexpr std::array<SettingRow, 25> kSettings{{
+inline constexpr std::array<SettingRow, 26> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -111,6 +113,9 @@ inline constexpr std::array<SettingRow, 25> kSettings{{
     {Setting::keep_going, "keep going", Type::on_off, "on|off", 0, 0, "off", "",
      "--keep-going", "COMPAT_KEEP_GOING", "", "keep_going",
      "where the simulated device refuses, write it down, compute on the CPU and go on"},
+    {Setting::seeds, "seeds", Type::number, "", 0, kMostSeeds, "0", "",
+     "--seeds", "COMPAT_SEEDS", "", "seeds",
+     "run each test with N other streams of torch's random numbers, without a verdict"},
     {Setting::device_memory, "device memory", Type::size, "", 0, 0, "",
      "a share of what the host can spare",
      "--device-memory", "COMPAT_DEVICE_MEMORY", "", "device_memory",

@@ -138,6 +138,11 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
               counted(refusals_of(model), "refusal"), counted(places, "place"),
               "a test that passes here may fail on the device");
     }
+    if (model.run.seeds > 0)
+        print(
+            "no verdict: each module ran {}, each time with other random numbers of torch; the "
+            "states are the last one's\n",
+            counted(model.run.seeds, "time"));
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
     if (totals.collected == 0) print("no test was selected\n");

@@ -61,6 +61,7 @@ Display::Display(DisplayOptions options, const DisplayedRun& run)
     : options_(options),
       run_(run.id),
       retries_(run.retries),
+      seeds_(run.seeds),
       modules_(run.modules.size()),
       left_(run.modules, run.seconds, run.parallel) {}
 
@@ -332,7 +333,7 @@ void Display::show_traceback(const parsers::Failure& failure) {
 // confirmed or retried are printed as such, without a reason.
 void Display::show_as_it_comes(const exec::JobProgress& progress) {
     const RunningJob& job = running_.at(progress.job);
-    const bool last = !job.forked && !retries_;
+    const bool last = !job.forked && !retries_ && seeds_ == 0;
     for (const auto& end : progress.ends) {
         const auto state = parsers::state_of(end.state);
         if (!state || !analysis::needs_attention(*state)) continue;
@@ -347,7 +348,8 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
         const std::string why = key_line_of(end);
         std::string rest = " " + printable(end.id);
         if (!last) {
-            rest += job.forked ? " in a forked process, to be confirmed" : ", to be retried";
+            rest += seeds_ > 0   ? fmt::format(" with one of {} random streams", seeds_)
+                    : job.forked ? " in a forked process, to be confirmed" : ", to be retried";
         } else if (!why.empty()) {
             rest += ": " + printable(why);
         }

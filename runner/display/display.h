@@ -39,6 +39,7 @@ struct DisplayedRun {
     std::map<std::string, double> seconds;  // by module, in its last run
     int parallel = 1;
     bool retries = false;  // failed tests are retried
+    int seeds = 0;         // attempts at each module, each with other random numbers
 };
 
 class Display {
@@ -95,6 +96,7 @@ class Display {
     DisplayOptions options_;
     std::string run_;
     bool retries_;
+    int seeds_;
     size_t modules_;
     SystemClock clock_;
     Bar bar_;

@@ -139,6 +139,9 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
     if (settings.collect_only) command.argv.push_back("--collect-only");
     if (settings.maxfail > 0)
         command.argv.insert(command.argv.end(), {"--maxfail", std::to_string(settings.maxfail)});
+    if (paths.random_stream > 0)
+        command.argv.insert(command.argv.end(),
+                            {"--random-stream", std::to_string(paths.random_stream)});
     if (!paths.id.empty()) command.env.emplace_back("COMPAT_JOB", paths.id);
     if (!settings.shim_library.empty())
         command.env.emplace_back("TORCHDEVICE_RECORD", paths.devices.string());

@@ -45,6 +45,7 @@ struct ChildSettings {
 struct AttemptPaths {
     std::filesystem::path log, events, devices, only;
     std::string id;  // value of COMPAT_JOB, which identifies the child's processes
+    int random_stream = 0;  // other random numbers than the suite's own; 0: those
 };
 
 struct ChildCommand {

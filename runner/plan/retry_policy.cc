@@ -211,6 +211,15 @@ std::optional<AttemptRequest> whole_again(const History& history, const AttemptL
     return std::nullopt;
 }
 
+// Whatever ends a module before its tests do would end it with every other stream, too.
+std::optional<AttemptRequest> next_stream(const History& history, const AttemptLimits& limits) {
+    const Attempt& last = history.last();
+    const bool ran = last.stopped || (last.known && !History::died(last));
+    return ran && history.finished(AttemptKind::whole) < limits.seeds
+               ? std::optional(AttemptRequest{})
+               : std::nullopt;
+}
+
 using Rule = std::optional<AttemptRequest> (*)(const History&, const AttemptLimits&);
 constexpr Rule kRules[] = {whole_again, rest, culprit_alone, failures_again, differing};
 constexpr Rule kFailuresFirst[] = {whole_again, culprit_alone, failures_again, differing};
@@ -221,6 +230,7 @@ std::optional<AttemptRequest> next_attempt(const std::vector<Attempt>& attempts,
                                            const AttemptLimits& limits) {
     if (attempts.empty()) return AttemptRequest{};
     const History history(attempts);
+    if (limits.seeds > 0) return next_stream(history, limits);
     if (limits.maxfail == 0) {
         for (const Rule rule : kRules)
             if (auto next = rule(history, limits)) return next;

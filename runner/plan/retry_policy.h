@@ -3,7 +3,8 @@
 // (parsers), which attempt decides (runner/analysis/attempts.h), which failures of forked processes
 // another module confirms (confirmation.h).
 //
-// The rules, in this order:
+// With `seeds`, whole attempts follow each other, each with other random numbers, until one ends
+// before its tests do. Else these rules hold, in this order:
 //  - The first attempt runs the whole module, as selected. Only this attempt may be forked.
 //  - A whole attempt that did not get through collection, or broke outside the tests, is repeated
 //    if it was forked or if retries are left.
@@ -57,6 +58,7 @@ struct AttemptLimits {
     // The run stops after this many failed tests; 0: never. With a limit, failed tests are repeated
     // before unreached ones run.
     std::int64_t maxfail = 0;
+    int seeds = 0;  // whole attempts, each with other random numbers; 0: no such
 };
 
 struct AttemptRequest {

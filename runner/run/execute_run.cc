@@ -53,13 +53,15 @@ display::DisplayedRun displayed_run(const Ready& ready, const Execution& executi
                               {},
                               execution.past.seconds,
                               ready.settings.jobs(),
-                              ready.settings.retries() > 0};
+                              ready.settings.retries() > 0,
+                              ready.settings.seeds()};
     for (const auto& module : execution.plan.modules) run.modules.push_back(module.path);
     return run;
 }
 
 plan::AttemptLimits attempt_limits(const Ready& ready, const archive::RunPlan& plan) {
-    return {ready.suite.limits.restarts, ready.settings.retries(), plan.maxfail};
+    return {ready.suite.limits.restarts, ready.settings.retries(), plan.maxfail,
+            ready.settings.seeds()};
 }
 
 // Makes the executor's jobs from attempts, and knows the attempt of each job.
@@ -79,7 +81,8 @@ class Jobs {
         const fs::path& folder = execution_.run.folder;
         const plan::AttemptPaths paths{
             folder / names.log, folder / names.events, folder / names.devices, folder / names.only,
-            fmt::format("{}/{}.{}", processes_, assignment.module, assignment.number)};
+            fmt::format("{}/{}.{}", processes_, assignment.module, assignment.number),
+            ready_.settings.seeds() > 0 ? assignment.number : 0};
         const plan::Job planned{module.path, assignment.only, 0};
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
         exec::Job job = child_job(ready_, ready_.child, planned, paths);
@@ -87,7 +90,7 @@ class Jobs {
         job.attempt = assignment.number;
         job.test_timeout = ready_.settings.test_timeout();
         job.memory_bytes = ready_.suite.limits.memory_bytes;
-        job.warm = assignment.may_fork;
+        job.warm = assignment.may_fork || ready_.settings.seeds() > 0;
         job.last = assignment.confirms;
         assignments_.push_back(std::move(assignment));
         return job;

@@ -36,6 +36,10 @@ using reports::PortingView;
 
 namespace {
 
+// With n streams, the chance that a test breaks on a device by its numbers alone and then with none
+// of the streams is p (1 - p)^n for a test that a share p of all streams breaks: at most 1.8 %.
+constexpr int kDefaultSeeds = 20;
+
 struct ColumnRun {
     std::string id;  // empty: there is no run
     std::string why_missing;
@@ -65,11 +69,17 @@ RunRequest request_of(const RunRequest& request, std::shared_ptr<SharedByRuns> s
     return own;
 }
 
+// What all columns share.
+struct Prepared {
+    config::Invocation invocation;
+    int seeds = 0;  // of the run with other random numbers
+};
+
 // Prepares source, environment and shim once for all columns, so that errors show before minutes
 // are spent. By default a failed test is retried, so that a flaky test is not taken for a
 // difference.
-Expected<config::Invocation> prepared(const PortingRequest& request,
-                                      const config::Invocation& invocation, SharedByRuns& shared) {
+Expected<Prepared> prepared(const PortingRequest& request, const config::Invocation& invocation,
+                            SharedByRuns& shared) {
     const auto say = [&](std::string_view line) {
         if (request.run.verbosity >= 0) print("{}\n", printable(line));
     };
@@ -80,10 +90,14 @@ Expected<config::Invocation> prepared(const PortingRequest& request,
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
     shared.prepared = ready->prepared;
-    config::Invocation with_retries = invocation;
-    if (ready->settings[Setting::retries].source == config::Source::fallback)
-        with_retries.flags[Setting::retries] = "1";
-    return with_retries;
+    const auto is_default = [&](Setting setting) {
+        return ready->settings[setting].source == config::Source::fallback;
+    };
+    Prepared prepared{invocation,
+                      is_default(Setting::seeds) ? kDefaultSeeds : ready->settings.seeds()};
+    prepared.invocation.flags[Setting::seeds] = "0";
+    if (is_default(Setting::retries)) prepared.invocation.flags[Setting::retries] = "1";
+    return prepared;
 }
 
 // Lets the zygote of a run import while the run before it uses its own. Where anything is wrong with
@@ -102,6 +116,7 @@ void start_early(const RunRequest& request, const config::Invocation& invocation
 struct Columns {
     PerColumn<ColumnRun> runs;
     std::vector<std::string> kept_going{};  // ids of runs
+    std::string random{};                   // id of the run with other random numbers
     std::optional<Error> error;             // after which no further column ran
 
     [[nodiscard]] bool is_whole() const {
@@ -159,6 +174,20 @@ Expected<void> read_keep_going(const store::Store& store, const fs::path& result
     builder.begin_keep_going(model.run(), link_to_report(folder, out));
     return store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
         builder.add_keep_going(model.view(std::move(module)));
+        return {};
+    });
+}
+
+Expected<void> read_random(const store::Store& store, const fs::path& results, const fs::path& out,
+                           const std::string& id, reports::PortingBuilder& builder) {
+    const auto run = store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path folder = results / run->info.folder;
+    reports::ModelBuilder model(*run, {folder, out});
+    builder.begin_random(model.run(), link_to_report(folder, out));
+    return store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+        for (store::JobResult& attempt : module.attempts)
+            builder.add_random(model.view({module.path, {std::move(attempt)}, {}, {}}));
         return {};
     });
 }
@@ -315,6 +344,9 @@ Expected<Comparison> compared(const Columns& columns, const store::Store& store,
     for (const std::string& kept : columns.kept_going)
         if (auto read = read_keep_going(store, results, out, kept, builder); !read)
             return tl::unexpected(read.error());
+    if (!columns.random.empty())
+        if (auto read = read_random(store, results, out, columns.random, builder); !read)
+            return tl::unexpected(read.error());
     return Comparison{builder.finish(), out};
 }
 
@@ -368,8 +400,41 @@ std::vector<std::string> broken_tests(const PortingView& view, const ColumnRow& 
     return {ids.begin(), ids.end()};
 }
 
+// The tests of plain CPU that break on a device by what other random numbers may explain.
+std::vector<std::string> perhaps_random_tests(const PortingView& view) {
+    std::set<std::string> ids;
+    for (const reports::PortedTest& test : view.tests)
+        for (const reports::Difference& difference : test.differences)
+            if (!test.pseudo && !test.id_on_cpu.empty() && difference.change == analysis::Change::lost)
+                for (const size_t cause : difference.causes)
+                    if (view.causes[cause].may_be_random) ids.insert(test.id_on_cpu);
+    return {ids.begin(), ids.end()};
+}
+
+// Runs tests on plain CPU with other random numbers, which a device has for the same seed.
+Expected<void> run_random(const PortingRequest& request, const Prepared& prepared,
+                          const PortingView& view, const std::shared_ptr<SharedByRuns>& shared,
+                          Columns& columns) {
+    RunRequest own = request_of(request.run, shared);
+    own.targets = perhaps_random_tests(view);
+    if (own.targets.empty() || prepared.seeds == 0) return {};
+    own.keyword.clear();
+    own.options_checked = true;
+    if (request.run.verbosity >= 0)
+        print("\nplain CPU, {} again with {}: whether random numbers decide\n",
+              counted(static_cast<std::int64_t>(own.targets.size()), "broken test"),
+              counted(prepared.seeds, "random stream"));
+    config::Invocation flags = invocation_of(prepared.invocation, row_of(Column::cpu));
+    flags.flags[Setting::seeds] = std::to_string(prepared.seeds);
+    flags.flags[Setting::retries] = "0";
+    const auto result = run_once(own, flags);
+    if (!result) return tl::unexpected(result.error());
+    columns.random = result->id;
+    return {};
+}
+
 // Runs the broken tests again where the device refuses nothing, to see what is behind.
-Expected<void> run_keep_going(const PortingRequest& request, const config::Invocation& invocation,
+Expected<void> run_keep_going(const PortingRequest& request, const Prepared& prepared,
                               const PortingView& view, const std::shared_ptr<SharedByRuns>& shared,
                               Columns& columns) {
     for (const Column way : {Column::cuda, Column::mps_strict, Column::cuda_on_mps}) {
@@ -383,7 +448,7 @@ Expected<void> run_keep_going(const PortingRequest& request, const config::Invoc
             print("\n{}: {} again, to see what is behind the first refusal\n",
                   without_emphasis(column.words),
                   counted(static_cast<std::int64_t>(own.targets.size()), "broken test"));
-        config::Invocation flags = invocation_of(invocation, column);
+        config::Invocation flags = invocation_of(prepared.invocation, column);
         flags.flags[Setting::keep_going] = "on";
         flags.flags[Setting::retries] = "0";
         const auto result = run_once(own, flags);
@@ -416,6 +481,11 @@ Expected<Columns> find_runs(const store::Store& store, const fs::path& results,
             columns.kept_going.push_back(*id);
             continue;
         }
+        if (run->info.seeds > 0) {
+            if (!columns.random.empty()) return unfit();
+            columns.random = *id;
+            continue;
+        }
         const auto column = reports::column_of(reports::ModelBuilder(*run, {}).run());
         if (!column)
             return fail(
@@ -446,20 +516,23 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
     const auto shared = std::make_shared<SharedByRuns>();
     const auto ready = prepared(request, invocation, *shared);
     if (!ready) return tl::unexpected(ready.error());
-    Columns columns = run_columns(request, *ready, shared);
+    Columns columns = run_columns(request, ready->invocation, shared);
     if (columns.error && columns.runs.front().id.empty()) return tl::unexpected(*columns.error);
-    const auto results = config::results_folder(invocation_of(*ready, row_of(Column::mps)))
+    const auto results = config::results_folder(invocation_of(ready->invocation, row_of(Column::mps)))
                              .and_then(archive::existing_results);
     if (!results) return tl::unexpected(results.error());
     const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());
     auto comparison = compared(columns, *store, *results, request.out);
-    if (comparison && columns.is_whole()) {
-        if (auto ran = run_keep_going(request, *ready, comparison->view, shared, columns); !ran)
+    const auto run_further = [&](auto run_tests) {
+        if (!comparison || !columns.is_whole() || columns.error) return;
+        if (auto ran = run_tests(request, *ready, comparison->view, shared, columns); !ran)
             columns.error = ran.error();
-        if (!columns.kept_going.empty())
+        if (!columns.random.empty() || !columns.kept_going.empty())
             comparison = compared(columns, *store, *results, request.out);
-    }
+    };
+    run_further(run_random);
+    run_further(run_keep_going);
     const auto code = show(std::move(comparison), columns, *store, *results);
     if (columns.error) return tl::unexpected(*columns.error);
     return code;

@@ -42,6 +42,13 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
                     fmt::format("arguments after -- go to pytest, and this suite runs under {}",
                                 name_of(framework)),
                     "leave them out", invocation.passed_on.front());
+    const config::Value& seeds = ready.settings[Setting::seeds];
+    if (ready.settings.seeds() > 0 && !traits_of(framework).in_python)
+        return fail(ErrorKind::usage,
+                    fmt::format("only tests in Python have other random numbers, and this suite "
+                                "runs under {}",
+                                name_of(framework)),
+                    "leave the seeds out", seeds.origin);
     ready.child.options = invocation.passed_on;
     for (const auto& line : ready.suite.detected) say(line);
     return ready;

@@ -111,7 +111,7 @@ plan::AttemptLimits Recorder::limits_now() const {
 
 // Where the run stops at a number of failures, nothing is saved.
 bool Recorder::confirms_once() const {
-    return !settings_.confirm_all && settings_.limits.maxfail == 0;
+    return !settings_.confirm_all && settings_.limits.maxfail == 0 && settings_.limits.seeds == 0;
 }
 
 // Whether a fresh process has had the same failures of the test, in an earlier run.
@@ -407,8 +407,10 @@ display::ModuleDone Recorder::close(size_t module) {
     const auto unmatched = ids_without_tests(modules_[module].only, record);
     unmatched_.insert(unmatched_.end(), unmatched.begin(), unmatched.end());
     facts_.usage = facts_.usage || !unmatched_.empty();
+    // A test that fails with one of the streams.
+    const bool fails_flaky = settings_.flaky_fails || settings_.limits.seeds > 0;
     for (const auto& verdict : done.verdicts.tests)
-        facts_.unexpected = facts_.unexpected || (settings_.flaky_fails && verdict.flaky);
+        facts_.unexpected = facts_.unexpected || (fails_flaky && verdict.flaky);
     if (!settings_.fail_on.empty())
         for (const auto& marks : analysis::marks_of(record))
             for (const auto name : marks.names())

@@ -69,10 +69,11 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
 
 }  // namespace
 
-// Runs that keep going are not compared with others, whose failures they do not have.
+// Runs that keep going, or have other random numbers, are not compared with others.
 std::string series_of(const Ready& ready) {
-    const std::string& name = ready.settings.text(Setting::name);
-    return ready.child.keep_going ? name + "-keep-going" : name;
+    return fmt::format("{}{}{}", ready.settings.text(Setting::name),
+                       ready.child.keep_going ? "-keep-going" : "",
+                       ready.settings.seeds() > 0 ? "-seeds" : "");
 }
 
 namespace {
@@ -94,6 +95,7 @@ store::RunInfo run_info(const RunRequest& request, const config::Invocation& inv
     if (!ready.child.simulate.empty()) info.simulated = ready.child.simulate;
     info.fallback = ready.child.fallback;
     info.keep_going = ready.child.keep_going;
+    info.seeds = ready.settings.seeds();
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;
     info.remote = prepared.source.remote;

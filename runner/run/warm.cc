@@ -83,7 +83,8 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
                                        SharedByRuns& shared) {
     const auto early = std::exchange(shared.zygote, nullptr);
     const auto forks =
-        std::count_if(first.begin(), first.end(), [](const exec::Job& job) { return job.warm; });
+        std::count_if(first.begin(), first.end(), [](const exec::Job& job) { return job.warm; }) *
+        std::max(1, ready.settings.seeds());
     if (!ready.settings.on(Setting::warm) || !traits_of(ready.suite.framework).warm_start ||
         forks < 2 || !exec::process_table().adopt_orphans())
         return std::nullopt;

@@ -176,11 +176,13 @@ std::vector<GapKey> scanned_before(Database& database, std::string_view device,
     return keys;
 }
 
-// Later runs on the same target, with the shim if `run` had it.
+// Later runs on the same target, with the shim if `run` had it, whose passes say something: none
+// that kept going where the device refuses, and of an operator none in which the CPU computed it.
 constexpr std::string_view kLater =
     "later.id > run.id AND later.suite = run.suite AND later.device = run.device AND "
     "later.simulated IS run.simulated AND later.shim >= run.shim AND "
-    "later.finished_ms IS NOT NULL";
+    "later.finished_ms IS NOT NULL AND NOT later.keep_going AND later.seeds = 0 AND "
+    "(later.fallback <= run.fallback OR gap.kind <> 'op_unsupported')";
 
 }  // namespace
 

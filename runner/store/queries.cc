@@ -310,7 +310,8 @@ SuitePast past_of(Database& database, std::string_view suite) {
                     ON first.module = last_ten.id AND first.number = 1 AND first.forked
                 CROSS JOIN run ON run.id = last_ten.run
                     AND json_extract(run.fingerprint, '$.settings.confirm') = 'new'
-                    AND json_extract(run.fingerprint, '$.settings.retries') = '0')
+                    AND json_extract(run.fingerprint, '$.settings.retries') = '0'
+                    AND run.seeds = 0)
                 END
             FROM (SELECT suite, path, ({0} ORDER BY run_started_ms DESC LIMIT 1) AS duration,
                 ({0} AND sharded = 0 ORDER BY run_started_ms DESC LIMIT 1) AS whole_duration, (

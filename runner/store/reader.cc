@@ -40,7 +40,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
             SELECT run.name, suite.name, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of, keep_going
+                folder_format, shard, plan, repeat_of, keep_going, seeds
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -74,6 +74,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.shard = row.text(24);
     info.plan = row.text(25);
     info.keep_going = row.flag(27);
+    info.seeds = static_cast<int>(row.integer(28));
     info.repeat_of = row.text(26);
     return info;
 }

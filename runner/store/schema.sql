@@ -52,7 +52,8 @@ CREATE TABLE run (
     crashed INTEGER NOT NULL DEFAULT 0,
     timed_out INTEGER NOT NULL DEFAULT 0,
     not_run INTEGER NOT NULL DEFAULT 0,
-    keep_going INTEGER NOT NULL DEFAULT 0);
+    keep_going INTEGER NOT NULL DEFAULT 0,
+    seeds INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 

@@ -42,6 +42,7 @@ struct RunInfo {
     std::optional<std::string> simulated;  // "mps", "cuda"
     bool fallback = true;
     bool keep_going = false;  // what the simulated device refuses is written down and not raised
+    int seeds = 0;  // attempts at each module, each with another stream of random numbers; 0: none
     std::string commit;      // of the suite's source; empty: not from git
     bool dirty = false;      // the source differs from `commit`
     std::string remote;      // git remote of the suite's source; empty: none

@@ -87,6 +87,43 @@ TEST(GapsIn, IgnoresAssertions) {
     }
 }
 
+TEST(GapsIn, AnAssertionAboutAProcessNamesItsGap) {
+    const std::string error =
+        "Traceback (most recent call last):\n  File \"/s/train.py\", line 5, in step\n"
+        "RuntimeError: \"mm\" not implemented for 'Half'\n\nassert 1 == 0\n";
+    auto failure = failure_of(error + " +  where 1 = CompletedProcess(returncode=1)");
+    failure.type = "AssertionError";
+    const auto hits = gaps_in(failure, {"cpu", false});
+    ASSERT_EQ(hits.size(), 1U);
+    EXPECT_EQ(hits[0].file, "/s/train.py");
+    failure.message = error;
+    EXPECT_THAT(gaps_in(failure, {"cpu", false}), IsEmpty()) << "nothing says that a process ended";
+}
+
+TEST(GapsIn, TheSiteIsTheSuitesLineAndNotALibrarys) {
+    auto failure = failure_of("\"mm\" not implemented for 'Half'");
+    const std::string library = "/v/lib/python3.11/site-packages/_pytest/_io/saferepr.py";
+    failure.frames.push_back({library, 3, "f"});
+    EXPECT_EQ(gaps_in(failure, {"cpu", false}).at(0).file, "/s/lib.py");
+    parsers::ModuleRecord record;
+    auto& test = record.cases.emplace_back();
+    test.id = "a.py::t";
+    test.state = parsers::State::errored;
+    test.failure = failure_of("The operator 'aten::mm' is not currently implemented for the MPS device");
+    auto& event = record.device_events.emplace_back();
+    event.kind = "refusal";
+    event.op = "aten::mm";
+    event.test = test.id;
+    event.location = {library, 3};
+    const auto hits = gap_hits(record, {"mps", true});
+    ASSERT_EQ(hits.size(), 1U);
+    EXPECT_TRUE(hits[0].blocks);
+    EXPECT_EQ(hits[0].file, "/s/lib.py") << "the shim knows only the caller of torch";
+    EXPECT_EQ(hits[0].line, 9);
+    test.failure->frames.clear();
+    EXPECT_EQ(gap_hits(record, {"mps", true}).at(0).file, library);
+}
+
 TEST(GapsIn, OnlyTheTargetIsSimulated) {
     const auto keys = [](const char* device) {
         return gaps_in(failure_of(

@@ -17,6 +17,7 @@ TEST(JudgementRules, EveryRuleCanMatch) {
         evidence.device = row.device.empty() ? "xpu" : row.device;
         evidence.after_refusal = row.after_refusal;
         evidence.redirected_alone = row.redirected_alone;
+        evidence.random = row.random;
         EXPECT_EQ(&judge(evidence), &row) << "another rule matches first: " << row.advice;
     }
 }
@@ -26,6 +27,22 @@ TEST(JudgementRules, EveryRuleHasAdvice) {
         EXPECT_TRUE(row.gap || !row.advice.empty()) << row.title;
     for (std::size_t i = 0; i < kJudgements.size(); ++i)
         EXPECT_FALSE(words_of(static_cast<Judgement>(i)).words.empty());
+}
+
+TEST(JudgementRules, OtherRandomNumbersExplainNeitherRefusalsNorDevices) {
+    using enum Judgement;
+    for (const JudgementRule& row : judgement_rules())
+        if (row.may_be_random) {
+            EXPECT_TRUE(row.judgement == unexplained || row.judgement == redirection) << row.advice;
+            EXPECT_FALSE(row.gap || row.after_refusal || row.random) << row.advice;
+            EXPECT_TRUE(row.cause != Cause::crash && row.cause != Cause::timeout) << row.advice;
+        }
+    Evidence evidence{Cause::tolerance, "not-close", {}, "mps"};
+    EXPECT_TRUE(judge(evidence).may_be_random);
+    evidence.random = true;
+    EXPECT_EQ(judge(evidence).judgement, Judgement::random);
+    evidence.redirected_alone = true;
+    EXPECT_EQ(judge(evidence).judgement, Judgement::random);
 }
 
 struct Case {

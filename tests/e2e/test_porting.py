@@ -41,6 +41,19 @@ class Ported(unittest.TestCase):
     def test_two_devices(self):
         torch.ones(3, device=DEVICE) + torch.ones(3)
 
+    def test_random(self):
+        torch.manual_seed(1)
+        self.assertGreater(torch.randn(8, device=DEVICE).sum().item(), -2, "one of four seeds")
+
+    def test_random_generator(self):
+        seeded = torch.Generator(DEVICE).manual_seed(1)
+        self.assertGreater(torch.randn(8, device=DEVICE, generator=seeded).sum().item(), -2, "one of four seeds")
+
+    def test_numbers(self):
+        torch.manual_seed(1)
+        noise = torch.rand(8, device=DEVICE) * (DEVICE != "cpu")
+        self.assertLess(noise.sum().item(), 1, "never on plain CPU")
+
     @unittest.skipIf(DEVICE != "cpu", "only on the CPU")
     def test_cpu_alone(self):
         pass
@@ -73,7 +86,7 @@ class Module(unittest.TestCase):
         pass
 """
 # {test: expected result by column}: (state, group and verdict of its cause) if not as on plain CPU.
-LOSS = {kind: ("loss", kind) for kind in ("device_limit", "device_handling", "device_asserted", "simulator")}
+LOSS = {kind: ("loss", kind) for kind in ("device_limit", "device_handling", "device_asserted", "simulator", "unexplained", "random")}
 CONDITION, GAIN = ("idle", "suite_condition"), ("gain", None)
 # On a bare Mac, which is what code that names mps meets with redirection, too.
 MAC = ("mps", "mps_strict", "cuda_on_mps")
@@ -89,6 +102,9 @@ EXPECTED = {
     "test_eigh": on("device_limit", "mps_strict", "cuda_on_mps"),
     "test_eigh_then_double": on("device_limit", *MAC),
     "test_two_devices": on("device_handling", "cuda", *MAC),
+    "test_random": on("random", "cuda", *MAC),
+    "test_random_generator": on("random", "cuda", *MAC),
+    "test_numbers": on("unexplained", "cuda", *MAC),
     "test_cpu_alone": {column: CONDITION for column in ("cuda", *MAC)},
     "test_collected_on_cpu": {column: CONDITION for column in ("cuda", *MAC)},
     "test_cuda_alone": {"cuda": GAIN},
@@ -118,7 +134,7 @@ def differences(written):
 
 
 def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, suite, tmp_path):
-    ran = runner("porting", suite, "--python", python, "-j2")
+    ran = runner("porting", suite, "--python", python, "-j2", "--seeds", "6")
     assert ran.code == 1, ran.out + ran.err
     page, written = pages(ran.out)
     assert differences(written) == EXPECTED
@@ -132,24 +148,33 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     columns = {c["column"]: c for c in written["columns"]}
     assert [c["complete"] for c in columns.values()] == [True] * 5
     assert written["accounting"] == {"closed": True, "mismatches": []}
-    assert (columns["cpu"]["collected"], columns["cpu"]["passed"], columns["cpu"]["failed"]) == (13, 10, 1)
+    assert (columns["cpu"]["collected"], columns["cpu"]["passed"], columns["cpu"]["failed"]) == (16, 13, 1)
     assert columns["mps"]["broken_alike"] == 1, "test_broken_anyway is no difference"
-    assert columns["cuda"]["exercised"] == 8, "all that name DEVICE"
+    assert columns["cuda"]["exercised"] == 11, "all that name DEVICE"
 
     # What breaks on CUDA, too, comes first; then float64: test_double, the module and
     # test_eigh_then_double (with fallback) need it.
-    assert [c["judgement"] for c in written["causes"] if c["group"] == "loss" and c["breaks_alike"]] == ["device_handling", "device_asserted"]
-    first = written["causes"][2]
+    assert [c["judgement"] for c in written["causes"] if c["group"] == "loss" and c["breaks_alike"]] == [
+        "device_handling", "device_asserted", "unexplained", "random"]
+    first = written["causes"][3]
     assert (first["gap"]["symbol"], first["unblocked_tests"], first["perhaps_unblocked_tests"]) == ("float64", 3, 0)
     (eigh,) = [c for c in written["causes"] if c["gap"] and "eigh" in c["gap"]["symbol"]]
     assert (eigh["tests"], eigh["unblocked_tests"], eigh["perhaps_unblocked_tests"]) == (2, 1, 0), (
         "test_eigh_then_double breaks by float64")
     assert [(b["title"], b["tests"]) for b in eigh["behind"]] == [("float64 on mps: this dtype is not supported", 1)]
+    streams = {t["id"].rsplit("::", 1)[1]: {(d["streams"], d["failed_streams"]) for d in t["differences"]} for t in written["tests"]}
+    assert len(streams["test_random"]) == 1 and streams["test_random"] == streams["test_random_generator"]
+    (of, failed), = streams["test_random"]
+    assert of == 6 and 0 < failed < 6, "the seed decides"
+    assert streams["test_numbers"] == {(6, 0)} and streams["test_asserts"] == {(0, 0)}
+    assert (written["random"]["streams"], "-seeds_" in written["random"]["run"]) == (6, True)
+    assert f"fails with {failed} of 6 random streams on plain CPU" in page.read_text()
+    assert "passes with all 6 random streams on plain CPU" in page.read_text()
     assert [kept["simulated"] for kept in written["kept_going"]] == ["cuda", "mps"]
     (fallback,) = written["fallbacks"]
     assert (fallback["symbol"], fallback["depend"], fallback["tests"]) == (eigh["gap"]["symbol"], 1, 2)
     text = page.read_text()
-    assert "float64" in text[text.index("## What to fix first"):].splitlines()[6]
+    assert "float64" in text[text.index("## What to fix first"):].splitlines()[7]
     assert text.count("*simulated*") >= 3
 
     # Links lead to existing files.
@@ -162,12 +187,12 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     report = json.loads((tmp_path / "results/runs" / columns["mps_strict"]["run"] / "report.json").read_text())
     (broken,) = [t for m in report["modules"] for t in m["cases"] if t["id"].endswith("::test_eigh")]
     assert "--policy none --simulate mps --fallback off" in broken["reproduce"]["runner"]
-    runs = [column["run"] for column in columns.values()] + [kept["run"] for kept in written["kept_going"]]
+    runs = [column["run"] for column in columns.values()] + [kept["run"] for kept in written["kept_going"]] + [written["random"]["run"]]
     ids = ",".join(reversed(runs))
     again = runner("porting", "--runs", ids, "--out", tmp_path / "results/porting/again")
     assert again.code == 1
     _, same = pages(again.out)
-    for key in ("causes", "fallbacks", "decided_by_fallback", "accounting"):
+    for key in ("causes", "random", "fallbacks", "decided_by_fallback", "accounting"):
         assert same[key] == written[key]
     assert differences(same) == EXPECTED
 

@@ -46,6 +46,21 @@ TEST(EmbeddedTraceback, IsTheWorkersAndNotItsLaunchers) {
     EXPECT_EQ(exception_in("failed with returncode 1\n" + kLauncher), "");
 }
 
+TEST(EmbeddedTraceback, IsFoundInAnAssertionOfPytest) {
+    const size_t header = kWorker.find('\n') + 1;
+    const std::string message = kWorker.substr(0, header) +
+                                with_margin("  ", kWorker.substr(header)) +
+                                "  \nassert 1 == 0\n +  where 1 = CompletedProcess(args=['x'], "
+                                "returncode=1, stderr='Traceback').returncode";
+    const auto failure = embedded_traceback(message);
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->first_line(), "KeyError: 'labels'");
+    ASSERT_EQ(failure->frames.size(), 1u);
+    EXPECT_EQ(failure->frames[0].function, "main");
+    EXPECT_TRUE(reports_exit(message));
+    EXPECT_FALSE(reports_exit("CompletedProcess(args=['x'], returncode=0)"));
+}
+
 TEST(EmbeddedTraceback, OfSeveralRanksIsTheFirst) {
     const std::string later =
         "Traceback (most recent call last):\n"

@@ -51,11 +51,13 @@ TEST_F(CommandTest, ArgvNeedsNoShell) {
     settings.keyword = "a and not b";
     settings.collect_only = true;
     settings.maxfail = 3;
+    paths.random_stream = 7;
     settings.options = {"-p", "no:cacheprovider"};
     const auto argv = child_command(suite, settings, job, paths).argv;
     EXPECT_THAT(std::vector<std::string>(argv.begin() + 12, argv.end()),
                 ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--option", "-p",
-                            "--option", "no:cacheprovider", "--collect-only", "--maxfail", "3"));
+                            "--option", "no:cacheprovider", "--collect-only", "--maxfail", "3",
+                            "--random-stream", "7"));
 }
 
 TEST_F(CommandTest, ZygoteAndChildShareTheBeginningOfArgv) {

@@ -116,6 +116,20 @@ TEST(RetryPolicy, AFailedCollectionIsFinal) {
     EXPECT_EQ(next_attempt({broken, broken}, {.retries = 1}), std::nullopt);
 }
 
+TEST(RetryPolicy, WithSeedsWholeAttemptsFollowEachOther) {
+    const AttemptLimits seeds{.seeds = 3};
+    std::vector<Attempt> so_far{forked(attempt(whole, {{"m::a", good}, {"m::b", bad}}))};
+    EXPECT_EQ(next_attempt(so_far, seeds), (AttemptRequest{whole, {}}));
+    so_far.push_back(stopped(attempt(whole, {{"m::a", unreached}, {"m::b", unreached}})));
+    EXPECT_EQ(next_attempt(so_far, seeds), (AttemptRequest{whole, {}})) << "an interrupt";
+    so_far.push_back(forked(attempt(whole, {{"m::a", good}, {"m::b", good}})));
+    EXPECT_EQ(next_attempt(so_far, seeds), (AttemptRequest{whole, {}}));
+    so_far.push_back(forked(attempt(whole, {{"m::a", bad}, {"m::b", bad}})));
+    EXPECT_EQ(next_attempt(so_far, seeds), std::nullopt) << "nothing is confirmed or retried";
+    EXPECT_EQ(next_attempt({attempt(whole, {{"m::a", died}})}, seeds), std::nullopt);
+    EXPECT_EQ(next_attempt({unknown(attempt(whole, {}))}, seeds), std::nullopt);
+}
+
 TEST(RetryPolicy, ForkedFailuresAreConfirmed) {
     std::vector<Attempt> so_far{
         forked(attempt(whole, {{"m::a", good}, {"m::b", bad}, {"m::c", bad}, {"m::d", died}}))};

@@ -300,6 +300,41 @@ TEST(Porting, AnErrorInAnotherProcessIsTheSameCause) {
     EXPECT_EQ(view.causes[0].tests, 2);
 }
 
+TEST(Porting, AMixOfDevicesInOneFunctionIsOneCauseHoweverADeviceWordsIt) {
+    const auto mixed = [](const char* message, const char* function) {
+        FailureView view = failure("RuntimeError", message);
+        view.frames = {{"lib.py", 12, function, true, ""}};
+        return view;
+    };
+    const char* const on_cuda =
+        "Expected all tensors to be on the same device, but got index is on cpu, different from "
+        "other tensors on cuda:0 (when checking argument in method wrapper_CUDA_gather)";
+    const char* const on_mps =
+        "Expected all tensors to be on the same device, but found at least two devices, mps:0 and "
+        "cpu!";
+    const Tests cpu{test("a", State::passed), test("b", State::passed)};
+    const Tests cuda{test("a", State::errored, mixed(on_cuda, "f")), cpu[1]};
+    const Tests mps{test("a", State::errored, mixed(on_mps, "f")),
+                    test("b", State::errored, mixed(on_mps, "g"))};
+    const PortingView view = compared(cpu, cuda, mps, mps);
+    ASSERT_THAT(view.causes, SizeIs(2));
+    EXPECT_TRUE(breaks_alike(view.causes[0]));
+    EXPECT_FALSE(breaks_alike(view.causes[1]));
+}
+
+TEST(Porting, AnAssertionAboutAProcessHasTheTitleOfItsError) {
+    const FailureView direct = failure("KeyError", "'a'");
+    const FailureView started = failure(
+        "AssertionError",
+        "Traceback (most recent call last):\n    File \"/suite/m.py\", line 14, in t\n      x['a']\n"
+        "  KeyError: 'a'\n  \nassert 1 == 0\n +  where 1 = CompletedProcess(returncode=1)");
+    const PortingView view =
+        on_cuda({test("a", State::passed), test("b", State::passed)},
+                {test("a", State::errored, started), test("b", State::errored, direct)});
+    ASSERT_THAT(view.causes, SizeIs(1));
+    EXPECT_EQ(view.causes[0].title, "KeyError: 'a'");
+}
+
 TEST(Porting, ATitleSaysSomething) {
     const auto title = [](const char* type, const char* message) {
         const PortingView view =
@@ -439,6 +474,68 @@ TEST(Porting, WhatBreaksOnEveryDeviceComesFirst) {
     ASSERT_THAT(view.causes, SizeIs(2));
     EXPECT_EQ(view.causes[0].title, "KeyError: 'x'");
     EXPECT_EQ(view.causes[1].tests, 3);
+}
+
+// A run on plain CPU with other random numbers, one list of tests for each stream.
+PortingView with_streams(const Tests& cpu, const Tests& cuda, const std::vector<Tests>& streams) {
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, cpu);
+    put(builder, Column::cuda, cuda);
+    RunView run = run_of(Column::cpu);
+    run.id = "alpha-seeds";
+    run.seeds = static_cast<int>(streams.size());
+    builder.begin_random(run, "../report.md");
+    for (const Tests& stream : streams) {
+        ModuleView attempt;
+        attempt.cases = stream;
+        builder.add_random(attempt);
+    }
+    return builder.finish();
+}
+
+TEST(Porting, ATestThatBreaksSoWithOtherRandomNumbersIsRandom) {
+    const auto not_close = [](int line, const std::string& type = "AssertionError") {
+        FailureView view = failure(type, fmt::format("{} and 2 are not close", line), State::failed);
+        view.frames[0].line = line;
+        view.signature = fmt::format("line {}", line);
+        return view;
+    };
+    const auto good = [](const std::string& name) { return test(name, State::passed); };
+    const auto bad = [](const std::string& name, const FailureView& why) {
+        return test(name, State::failed, why);
+    };
+    const Tests cpu{good("same"), good("never"), good("elsewhere"), good("other_type"),
+                    good("refused")};
+    const FailureView refused = failure("TypeError", kDouble);
+    Tests cuda = cpu;
+    for (CaseView& t : cuda) t = bad(t.id.substr(9), not_close(7));
+    cuda[4] = test("refused", State::errored, refused);
+    Tests stream = cpu;
+    stream[0] = bad("same", not_close(7));
+    stream[2] = bad("elsewhere", not_close(9));
+    stream[3] = bad("other_type", not_close(7, "ValueError"));
+    stream[4] = test("refused", State::errored, refused);
+    Tests skipping{skipped("same", "no numbers")};
+    const PortingView view = with_streams(cpu, cuda, {cpu, stream, skipping, stream});
+    const auto of = [&](const std::string& name) {
+        const Difference& difference = find(view, name).differences.front();
+        return std::tuple(view.causes[difference.cause].judgement, difference.failed_streams,
+                          difference.streams);
+    };
+    EXPECT_EQ(of("same"), std::tuple("random", 2, 3));
+    EXPECT_EQ(of("never"), std::tuple("unexplained", 0, 3));
+    EXPECT_EQ(of("elsewhere"), std::tuple("unexplained", 0, 3)) << "another line of the suite";
+    EXPECT_EQ(of("other_type"), std::tuple("unexplained", 0, 3));
+    EXPECT_EQ(of("refused"), std::tuple("device_limit", 0, 0)) << "random numbers explain no refusal";
+    EXPECT_EQ(stream_words(find(view, "same").differences.front()),
+              "fails with 2 of 3 random streams on plain CPU");
+    EXPECT_EQ(stream_words(find(view, "never").differences.front()),
+              "passes with all 3 random streams on plain CPU");
+    EXPECT_EQ(stream_words(find(view, "refused").differences.front()), "");
+    EXPECT_FALSE(is_to_fix(view.causes[find(view, "same").differences.front().cause]));
+    RunView seeds = run_of(Column::cpu);
+    seeds.seeds = 3;
+    EXPECT_EQ(column_of(seeds), std::nullopt);
 }
 
 TEST(Porting, ATestWithTwoCausesIsUnblockedByNeither) {

@@ -49,6 +49,8 @@ class GapLogTest : public testing::Test {
         bool shim = true;
         bool complete = true;
         std::string device = "mps";
+        bool keep_going = false;
+        int seeds = 0;
     };
     // A run of these tests, by default on mps.
     void ran(const std::string& id, const std::vector<std::pair<std::string, State>>& tests,
@@ -58,6 +60,8 @@ class GapLogTest : public testing::Test {
         info.simulated.reset();
         info.torch = settings.torch;
         info.shim = settings.shim;
+        info.keep_going = settings.keep_going;
+        info.seeds = settings.seeds;
         ASSERT_TRUE(store.begin_run(info));
         JobResult job = samples::job("a.py");
         job.record.cases.clear();
@@ -148,6 +152,16 @@ TEST_F(GapLogTest, CountsHitsOutsideTestsOfTheLatestCompleteRun) {
     EXPECT_THAT(current(), ElementsAre("r1 "));
     ran("r3", {});
     EXPECT_THAT(current(), IsEmpty());
+}
+
+TEST_F(GapLogTest, RunsWithoutAVerdictHideNoHits) {
+    ran("r1", {{"a.py::T::a", State::errored}});
+    ASSERT_TRUE(put("r1", {{facts()}, {hit_in("a.py::T::a")}, {}}));
+    ran("r2", {{"a.py::T::a", State::passed}}, {.keep_going = true});
+    ran("r3", {{"a.py::T::a", State::passed}}, {.seeds = 3});
+    EXPECT_EQ(log.current_hits()->size(), 1U);
+    ran("r4", {{"a.py::T::a", State::passed}});
+    EXPECT_THAT(*log.current_hits(), IsEmpty());
 }
 
 TEST_F(GapLogTest, ATestIsBlockedUntilItPasses) {

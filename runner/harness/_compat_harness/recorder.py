@@ -65,6 +65,7 @@ class Recorder:
     def __init__(self, events, describer, module, file, only, budget, maxfail=0, broken=BROKEN):
         self.events, self.describer, self._budget = events, describer, budget
         self.module, self.file = module, file
+        self.stream = None  # the RandomStream of the process, if it has one of its own
         self.ready_written = False
         self._only, self._maxfail, self._broken, self._bad = only, maxfail, broken, set()
         self._seen = {}
@@ -115,6 +116,8 @@ class Recorder:
     def start(self, case):
         case.began = self._now()
         self.events.write("start", id=case.id, time=round(case.began, 6))
+        if self.stream is not None:
+            self.stream.begin_test()
         self._call_shim("begin_test", case.id)
 
     def subtest(self, case, label, state, reason=None, failure=None):

@@ -13,17 +13,18 @@ import time
 
 from _compat_harness.describe import Describer, from_suite, traceback_text
 from _compat_harness.events import Events
+from _compat_harness.random_stream import RandomStream
 from _compat_harness.recorder import BROKEN, BROKEN_IN_UNITTEST, Outcome, Recorder
 from _compat_harness.text_budget import EVENTS_BYTES, TextBudget
 
 FORMAT = 1
 
-_NUMBERS = {"maxfail": 0, "events-bytes": EVENTS_BYTES}  # name: default
+_NUMBERS = {"maxfail": 0, "events-bytes": EVENTS_BYTES, "random-stream": 0}  # name: default
 _VALUES = ("framework", "module", "root", "events", "only", "select", "scratch", *_NUMBERS)
 _USAGE = (
     "usage: main.py --framework NAME --module FILE --root DIR --events FILE "
     "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only] "
-    "[--events-bytes N] [--scratch DIR]\n"
+    "[--events-bytes N] [--scratch DIR] [--random-stream N]\n"
     "       main.py --zygote DESCRIPTOR NAME ROOT [MODULE]..."
 )
 
@@ -61,6 +62,7 @@ class Arguments:
             if getattr(self, name) is None:
                 raise SystemExit("%s\n--%s is missing" % (_USAGE, name))
         self.maxfail, self.events_bytes = numbers["maxfail"], numbers["events-bytes"]
+        self.random_stream = numbers["random-stream"]
 
 
 class Session:
@@ -97,6 +99,8 @@ def main(argv):
     budget = TextBudget(arguments.events_bytes)
     maxfail = arguments.maxfail
     recorder = Recorder(events, describer, arguments.module, file, only, budget, maxfail, broken)
+    if arguments.random_stream > 0:
+        recorder.stream = RandomStream(arguments.random_stream)
     session = Session(arguments, events, recorder, describer, forked)
 
     argv = driver.argv(session)

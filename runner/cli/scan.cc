@@ -29,6 +29,7 @@ struct ScanRequest {
     std::string json;   // a file; empty: none
     std::vector<std::string> records;
     std::string patch;  // a file; empty: none
+    std::string device;  // for --fix; empty: its own
     bool all = false;
     bool check = false;
     bool fix = false;
@@ -38,7 +39,7 @@ struct ScanRequest {
     std::chrono::milliseconds limit = std::chrono::minutes(30);
 
     [[nodiscard]] FixRequest fix_request() const {
-        return {paths, torch, patch, write, project, limit};
+        return {paths, torch, patch, write, project, limit, device};
     }
 };
 
@@ -128,6 +129,11 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
         app.add_flag("--verify", request->verify,
                      "with --fix: keep what leaves the project's tests as they are, in a copy")
             ->needs(fix);
+    app.add_option("--device", request->device,
+                   "with --fix: write EXPRESSION for a device, such as a name of your own")
+        ->type_name("EXPRESSION")
+        ->needs(fix)
+        ->excludes(verify);
     app.add_option("--project", request->project,
                    "with --verify: the folder with the tests [the one above the PATHs]")
         ->type_name("DIR")

@@ -84,7 +84,7 @@ Expected<ExitCode> fix_sources(const FixRequest& request, const config::Settings
         return fail(ErrorKind::usage, "scan --fix: the version of torch is unknown",
                     "name the code's environment with --python, or a version with --torch");
     const auto fixed = run::Fixer::create(settings, share, say).and_then([&](const auto& fixer) {
-        return fixer.fix(request.paths, {request.torch, request.write});
+        return fixer.fix(request.paths, {request.torch, request.write, nullptr, request.device});
     });
     if (!fixed) return tl::unexpected(fixed.error());
     if (const auto put = put_patch(request, fixed->patch); !put)

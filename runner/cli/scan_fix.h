@@ -19,6 +19,7 @@ struct FixRequest {
     bool write = false;        // into the files, without a patch
     std::string project = {};  // to verify: the folder with the tests; empty: the one above `paths`
     std::chrono::milliseconds limit{};  // to verify: for finding what breaks tests
+    std::string device = {};            // a Python expression; empty: what --fix says by itself
 };
 
 [[nodiscard]] Expected<ExitCode> fix_sources(const FixRequest& request,

@@ -95,6 +95,18 @@ TEST_F(LinksTest, FilesAreFoundUnderOtherNamesOfTheRoot) {
     EXPECT_EQ(links.shown("/usr/lib/python3/unittest.py"), "/usr/lib/python3/unittest.py");
 }
 
+TEST_F(LinksTest, PackagesOfTheProjectsEnvironmentAreNotItsCode) {
+    const std::string torch = ".venv/lib/python3.11/site-packages/torch/cuda/__init__.py";
+    write(torch, "one");
+    LinkResolver links(source());
+    EXPECT_FALSE(links.in_suite(root / torch));
+    EXPECT_EQ(links.resolve({root / torch, 1}), "");
+    // A suite may itself be installed.
+    LinkSource installed = source();
+    installed.root = root / ".venv/lib/python3.11/site-packages/torch";
+    EXPECT_TRUE(LinkResolver(installed).in_suite(root / torch));
+}
+
 TEST_F(LinksTest, PathsOnAForgeStartAtTheTopOfTheWorkTree) {
     fs::create_directory(folder.root() / ".git");
     LinkSource s = source();

@@ -1,8 +1,8 @@
 """Writes the replacements that fit by themselves, for `runner scan --fix`: as a patch, or into the files.
 
-    python scan --fix VERSION [--write] [--only FILE] PATH...
+    python scan --fix VERSION [--write] [--device EXPRESSION] [--only FILE] PATH...
 
-VERSION is the torch that the code runs with. FILE limits it to some sites: lines "REAL PATH:PLACE", with
+VERSION is the torch that the code runs with. EXPRESSION is written for a device. FILE limits it to some sites: lines "REAL PATH:PLACE", with
 the places that it prints. LibCST changes the expressions of the sites and keeps every other byte. A file is changed as a
 whole or not at all: the result has to parse, and each change has to be found. Not here: what a site is
 (sites.py), and which replacement it has (cuda_uses.json).
@@ -76,7 +76,7 @@ class Rewriter(cst.CSTTransformer):
             args=[cst.Arg(cst.parse_expression(source), comma=comma), *updated_node.args])
 
 
-def edits_of(finder, text, marked, torch, without, wanted):
+def edits_of(finder, text, marked, options, without, wanted):
     """(sites that are changed, {(kind, span): new source}). A site's place is where its node ends, which no
     other site's does. wanted(place): whether to change it."""
     lines = text.removeprefix("\ufeff").split("\n")
@@ -84,14 +84,14 @@ def edits_of(finder, text, marked, torch, without, wanted):
     for site in sorted(finder.sites, key=lambda one: (one.node.lineno, one.node.col_offset)):
         if not site.fix or site.fix in without or sites.is_suppressed(site, finder, marked):
             continue
-        if site.use.fix_torch and release(torch) < release(site.use.fix_torch):
+        if site.use.fix_torch and release(options.torch) < release(site.use.fix_torch):
             continue
         place = "%d:%d" % span(site.node, lines)[1]
         if not wanted(place):
             continue
         changed.append({"place": place, "line": site.node.lineno, "symbol": site.symbol, "write": site.write})
         for kind, node, source in sites.edits(site):
-            edits[kind, span(node, lines)] = source
+            edits[kind, span(node, lines)] = options.device if source == sites.DEVICE else source
     return changed, edits
 
 
@@ -132,11 +132,20 @@ def replace(path, data):
         raise
 
 
+def is_expression(text):
+    try:
+        ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
 def options_of(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("torch")
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--device", default=sites.DEVICE)
     parser.add_argument("--only")
     return parser.parse_args(words)
 
@@ -146,6 +155,9 @@ def main(form, *words):
     warnings.simplefilter("ignore")
     sys.setrecursionlimit(20000)
     options = options_of(words)
+    if not is_expression(options.device):
+        sys.stdout.write(json.dumps({"format": form, "error": f"--device {options.device}: not a Python expression"}) + "\n")
+        return
     only = None
     if options.only:
         with open(options.only, encoding="utf-8", errors="surrogateescape") as file:
@@ -179,7 +191,7 @@ def main(form, *words):
         real = os.path.realpath(path)
         try:
             text = data.decode("utf-8")
-            changed, edits = edits_of(finder, text, sites.suppressed_lines(text, uses.code), options.torch, without,
+            changed, edits = edits_of(finder, text, sites.suppressed_lines(text, uses.code), options, without,
                                       lambda place: only is None or f"{real}:{place}" in only)
             if not edits:
                 continue

@@ -24,6 +24,9 @@ Expected<Fixed> parse_fixed(const std::string& output) {
         if (json.at("format") != kFixFormat)
             return fail(ErrorKind::environment,
                         "the patch is of a format that this runner does not know");
+        if (json.contains("error"))
+            return fail(ErrorKind::usage,
+                        fmt::format("scan --fix: {}", json["error"].get<std::string>()));
         Fixed fixed;
         fixed.patch = json.at("patch");
         fixed.own_cuda = json.at("own_cuda");
@@ -96,6 +99,7 @@ Expected<Fixer> Fixer::create(const config::Settings& settings, const prepare::S
 Expected<Fixed> Fixer::fix(const std::vector<std::string>& paths, const FixOptions& options) const {
     prepare::Tool tool{{python_.string(), "-I", scanner_.string(), "--fix", options.torch}};
     if (options.write) tool.argv.emplace_back("--write");
+    if (!options.device.empty()) tool.argv.push_back("--device=" + options.device);
     std::optional<PlacesFile> places;
     if (options.only) {
         auto file = PlacesFile::create(*options.only);

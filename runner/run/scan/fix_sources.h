@@ -33,6 +33,7 @@ struct FixOptions {
     std::string torch;                            // version that the code runs with
     bool write = false;                           // into the files
     const std::vector<Replacement>* only = nullptr;  // null: all
+    std::string device = {};                         // expression for a device; empty: the default
 };
 
 class Fixer {

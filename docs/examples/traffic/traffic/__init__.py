@@ -1,0 +1,1 @@
+"""Forecast the traffic at a city's sensors, on one GPU."""

@@ -139,6 +139,11 @@ std::string unused_accelerators(const PortingView& view) {
     for (const ColumnRow* row : columns_with_run(view))
         if (row->shim && view.at(row->column).used_accelerator == 0) unused.push_back(row->words);
     if (unused.empty()) return {};
+    if (std::any_of(view.causes.begin(), view.causes.end(), asks_for_absent_device))
+        return fmt::format(
+            "\n**No test used an accelerator** ({}): the code asks for CUDA by name, which is not "
+            "there.\n",
+            fmt::join(unused, "; "));
     std::string text = fmt::format(
         "\n**No test used an accelerator** ({}): a pass says nothing about it. To run the tests on "
         "it:\n\n",

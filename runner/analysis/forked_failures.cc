@@ -55,11 +55,11 @@ bool misses_network(const Failure& failure) {
            RE2::PartialMatch(failure.message.substr(0, 4096), pattern);
 }
 
-// A device refuses an operator or a dtype in every process alike. The texts are the device's own.
+// A device refuses an operator in every process alike, in a text of its own. Of dtypes that is not
+// so: the default dtype belongs to the process.
 bool is_refusal(const Failure& failure) {
     return failure.diagnosis && failure.diagnosis->confidence == parsers::Confidence::high &&
-           (failure.diagnosis->cause == Cause::op_missing ||
-            failure.diagnosis->cause == Cause::dtype_limit);
+           failure.diagnosis->cause == Cause::op_missing;
 }
 
 bool is_equal_everywhere(const Failure& failure) {

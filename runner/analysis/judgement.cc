@@ -90,7 +90,7 @@ constexpr JudgementRule kTable[] = {
      .judgement = device_handling,
      .grouping = Grouping::by_function,
      .advice = "make the tensor where its partner is: `device=x.device`, `x.new_zeros(…)`, "
-               "`register_buffer`"},
+               "`.to(x.device)`, `register_buffer`"},
     {.cause = Cause::device_assertion,
      .judgement = device_asserted,
      .grouping = Grouping::together,

@@ -70,6 +70,9 @@ void print_verified(const Verified& verified) {
     for (const auto& dropped : verified.dropped) print_dropped(dropped);
     for (const Replacement& change : verified.undecided)
         say("left out, there was no time to verify it: " + replacement_words(change));
+    for (const auto& [module, why] : verified.unloadable)
+        say(fmt::format("not loaded, so that its tests verify nothing: {}: {}", module,
+                        display::cut_to(why, 160)));
     for (const std::string& test : verified.unsteady)
         say(fmt::format("{} failed, and passed again with the same replacements: not counted", test));
     for (const std::string& file : verified.not_loaded)
@@ -124,7 +127,12 @@ Expected<ExitCode> verify_and_fix(const FixRequest& request, const config::Invoc
     if (!words.empty()) say("passed before, and with the changes: " + words);
     say(fmt::format("{}; {} dropped, {} not verified", outcome_words(request, *fixed),
                     verified->dropped.size(), verified->undecided.size()));
-    const bool whole = verified->dropped.empty() && verified->undecided.empty();
+    const bool all_written = fixed->changes.size() == verified->kept.size();
+    if (!all_written)
+        say(fmt::format("{} verified together, but only {} made: run the tests again",
+                        counted(static_cast<long>(verified->kept.size()), "replacement"),
+                        fixed->changes.size()));
+    const bool whole = all_written && verified->dropped.empty() && verified->undecided.empty();
     return whole ? ExitCode::ok : ExitCode::unexpected_results;
 }
 

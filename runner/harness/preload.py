@@ -172,6 +172,8 @@ def _steps(body):
             for alias in node.names:
                 yield Import(alias.name)
         elif isinstance(node, ast.ImportFrom):
+            if node.module == "os" and any(alias.asname and alias.name == "environ" for alias in node.names):
+                yield node.lineno  # under another name it may be set anywhere
             yield Import(node.module or "", [alias.name for alias in node.names], node.level)
         elif isinstance(node, (ast.Try, ast.With)):
             yield from _steps(node.body + getattr(node, "orelse", []) + getattr(node, "finalbody", []))
@@ -182,6 +184,8 @@ def _steps(body):
 def _sets_variable(node):
     if isinstance(node, ast.Subscript):
         return isinstance(node.ctx, (ast.Store, ast.Del)) and _last_name(node.value) == "environ"
+    if isinstance(node, ast.AugAssign):
+        return _last_name(node.target) == "environ"
     if not isinstance(node, ast.Call):
         return False
     name = _last_name(node.func)

@@ -42,11 +42,11 @@ class Confirmations {
     std::set<std::string> refuted_;
 };
 
-// What the fresh processes of one command's runs have shown: a later run of the same tests on
-// another device need not show it again.
-struct Evidence {
-    Confirmations confirmations;
-    std::map<std::string, std::set<std::string>> failures;  // by test: signatures
+// The failures that fresh processes of one command's earlier runs have had, by test: signatures. A
+// later run of the same test on another device need not show it again. What they say of other tests
+// does not carry over: an equal text may have another reason there.
+struct EarlierFailures {
+    std::map<std::string, std::set<std::string>> failures;
 };
 
 }  // namespace compat::plan

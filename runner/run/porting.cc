@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 
@@ -95,7 +96,10 @@ Expected<Prepared> prepared(const PortingRequest& request, const config::Invocat
     };
     Prepared prepared{invocation,
                       is_default(Setting::seeds) ? kDefaultSeeds : ready->settings.seeds()};
-    prepared.invocation.flags[Setting::seeds] = "0";
+    if (is_default(Setting::seeds))
+        prepared.invocation.flags.erase(Setting::seeds);
+    else
+        prepared.invocation.flags[Setting::seeds] = "0";
     if (is_default(Setting::retries)) prepared.invocation.flags[Setting::retries] = "1";
     return prepared;
 }
@@ -117,6 +121,7 @@ struct Columns {
     PerColumn<ColumnRun> runs;
     std::vector<std::string> kept_going{};  // ids of runs
     std::string random{};                   // id of the run with other random numbers
+    bool interrupted = false;               // a run after the columns
     std::optional<Error> error;             // after which no further column ran
 
     [[nodiscard]] bool is_whole() const {
@@ -430,6 +435,7 @@ Expected<void> run_random(const PortingRequest& request, const Prepared& prepare
     const auto result = run_once(own, flags);
     if (!result) return tl::unexpected(result.error());
     columns.random = result->id;
+    columns.interrupted = result->code == ExitCode::interrupted;
     return {};
 }
 
@@ -454,7 +460,8 @@ Expected<void> run_keep_going(const PortingRequest& request, const Prepared& pre
         const auto result = run_once(own, flags);
         if (!result) return tl::unexpected(result.error());
         if (!result->id.empty()) columns.kept_going.push_back(result->id);
-        if (result->code == ExitCode::interrupted) break;
+        columns.interrupted = result->code == ExitCode::interrupted;
+        if (columns.interrupted) break;
     }
     return {};
 }
@@ -482,7 +489,9 @@ Expected<Columns> find_runs(const store::Store& store, const fs::path& results,
             continue;
         }
         if (run->info.seeds > 0) {
-            if (!columns.random.empty()) return unfit();
+            const bool on_plain_cpu =
+                !run->info.shim && !run->info.simulated && run->info.device == "cpu";
+            if (!on_plain_cpu || !columns.random.empty()) return unfit();
             columns.random = *id;
             continue;
         }
@@ -525,16 +534,18 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
     if (!store) return tl::unexpected(store.error());
     auto comparison = compared(columns, *store, *results, request.out);
     const auto run_further = [&](auto run_tests) {
-        if (!comparison || !columns.is_whole() || columns.error) return;
+        if (!comparison || !columns.is_whole() || columns.error || columns.interrupted) return;
+        const size_t before = columns.kept_going.size() + columns.random.size();
         if (auto ran = run_tests(request, *ready, comparison->view, shared, columns); !ran)
             columns.error = ran.error();
-        if (!columns.random.empty() || !columns.kept_going.empty())
+        if (columns.kept_going.size() + columns.random.size() != before)
             comparison = compared(columns, *store, *results, request.out);
     };
     run_further(run_random);
     run_further(run_keep_going);
     const auto code = show(std::move(comparison), columns, *store, *results);
     if (columns.error) return tl::unexpected(*columns.error);
+    if (code && columns.interrupted) return worst(std::array{*code, ExitCode::interrupted});
     return code;
 }
 

@@ -54,8 +54,7 @@ Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Se
       run_(std::move(run)),
       folder_(std::move(run_folder)),
       settings_(std::move(settings)),
-      modules_(std::move(modules)),
-      confirmations_(settings_.evidence.confirmations) {}
+      modules_(std::move(modules)) {}
 
 ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
     // A file that is not there is one that the child never wrote: the parsers say what that means.

@@ -53,7 +53,7 @@ class Recorder {
         std::vector<std::string> fail_on{};  // marks that make the run fail
         // A run that keeps going judges no test, so that nothing needs a fresh process.
         bool gives_verdicts = true;
-        plan::Evidence evidence{};  // of earlier runs of the same command
+        plan::EarlierFailures evidence{};  // of earlier runs of the same command
     };
     Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
              Settings settings, std::vector<archive::PlannedModule> modules);
@@ -95,7 +95,7 @@ class Recorder {
     }
     [[nodiscard]] const std::optional<Error>& fatal_error() const { return fatal_error_; }
     // That it was given, and what its own fresh processes have shown.
-    [[nodiscard]] plan::Evidence evidence() const { return {confirmations_, settings_.evidence.failures}; }
+    [[nodiscard]] plan::EarlierFailures evidence() const { return {settings_.evidence.failures}; }
 
   private:
     [[nodiscard]] parsers::ModuleRecord read(size_t module, int number,

@@ -26,7 +26,7 @@ struct Preload {
 struct SharedByRuns {
     std::optional<prepare::Prepared> prepared;
     std::optional<Preload> preload;  // of the first run
-    plan::Evidence evidence;
+    plan::EarlierFailures evidence;
     std::shared_ptr<exec::EarlyZygote> zygote;  // of the next run
     // Called when a run has its own zygote: starts that of the next one, on a core that would be
     // idle.

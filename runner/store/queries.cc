@@ -311,7 +311,7 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 CROSS JOIN run ON run.id = last_ten.run
                     AND json_extract(run.fingerprint, '$.settings.confirm') = 'new'
                     AND json_extract(run.fingerprint, '$.settings.retries') = '0'
-                    AND run.seeds = 0)
+                    AND run.seeds = 0 AND NOT run.keep_going)
                 END
             FROM (SELECT suite, path, ({0} ORDER BY run_started_ms DESC LIMIT 1) AS duration,
                 ({0} AND sharded = 0 ORDER BY run_started_ms DESC LIMIT 1) AS whole_duration, (

@@ -43,14 +43,22 @@ TEST(ForkedFailures, AnErrorOfSharedCodeMayBeConfirmedByAnyModule) {
         test_with(failure("ModuleNotFoundError", "No module named 'PIL'")), kModule));
 }
 
-TEST(ForkedFailures, EqualRefusalsOfADeviceAreOneWhereverTheyAreRaised) {
+TEST(ForkedFailures, AMissingOperatorIsOneFailureWhereverItIsRaised) {
     const std::string text =
-        "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support "
-        "float64. Please use float32 instead.";
-    const auto own = test_with(failure("TypeError", text, "/src/tests/test_a.py"));
+        "The operator 'aten::_linalg_eigh.eigenvalues' is not currently implemented for the MPS "
+        "device. If you want this op to be considered for addition please comment on it.";
+    const auto own = test_with(failure("NotImplementedError", text, "/src/tests/test_a.py"));
     EXPECT_FALSE(needs_own_confirmation(own, kModule));
-    EXPECT_EQ(signatures_of(own),
-              signatures_of(test_with(failure("TypeError", text, "/src/library/model.py"))));
+    EXPECT_EQ(
+        signatures_of(own),
+        signatures_of(test_with(failure("NotImplementedError", text, "/src/library/model.py"))));
+    // The default dtype belongs to the process.
+    const auto dtype = test_with(
+        failure("TypeError",
+                "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support "
+                "float64. Please use float32 instead.",
+                "/src/tests/test_a.py"));
+    EXPECT_TRUE(needs_own_confirmation(dtype, kModule));
     EXPECT_NE(signatures_of(own), signatures_of(test_with(failure(
                                       "TypeError", "no such dtype", "/src/tests/test_a.py"))));
     EXPECT_TRUE(needs_own_confirmation(

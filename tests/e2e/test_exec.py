@@ -122,7 +122,8 @@ def test_output_and_arguments_pass_through_unchanged(execute, tmp_path):
     assert "shim redirects missing devices, host cpu, torch 2." in lines[1] and "1 process recorded, 1 with torch" in lines[1]
     assert lines[2] == "runner: 1 request redirected at 1 place"
     assert lines[3].split() == ["1", "redirect", "aten::to.dtype_layout", "cuda", "->", "cpu", "a", "b/program.py:3"]
-    record = pathlib.Path(lines[4].removeprefix("runner: record: "))
+    assert lines[4] == "runner: 1 place in 1 file names CUDA: 1 replace with care; 1 ran, 0 did not, 0 unknown"
+    record = pathlib.Path(lines[5].removeprefix("runner: record: "))
     assert [line["event"] for line in events(record)] == ["watch", "session", "device"]
     record.unlink()
 

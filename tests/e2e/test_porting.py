@@ -169,7 +169,7 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     assert streams["test_numbers"] == {(6, 0)} and streams["test_asserts"] == {(0, 0)}
     assert (written["random"]["streams"], "-seeds_" in written["random"]["run"]) == (6, True)
     assert f"fails with {failed} of 6 random streams on plain CPU" in page.read_text()
-    assert "passes with all 6 random streams on plain CPU" in page.read_text()
+    assert "does not fail so with any of 6 random streams on plain CPU" in page.read_text()
     assert [kept["simulated"] for kept in written["kept_going"]] == ["cuda", "mps"]
     (fallback,) = written["fallbacks"]
     assert (fallback["symbol"], fallback["depend"], fallback["tests"]) == (eigh["gap"]["symbol"], 1, 2)

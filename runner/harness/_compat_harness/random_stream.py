@@ -10,7 +10,6 @@ Not here: which streams a test runs with (runner/plan/retry_policy.h).
 
 from _compat_harness import own_builtins as __builtins__
 
-import ctypes
 import gc
 import importlib.util
 import sys
@@ -53,6 +52,8 @@ class RandomStream:
         return spec
 
     def _take_effect(self):
+        import ctypes  # with torch alone: not each Python has it
+
         import torch
 
         generator, change = torch.Generator, self._change

@@ -52,7 +52,8 @@ Expected<Fixed> parse_fixed(const std::string& output) {
 class PlacesFile {
   public:
     static Expected<PlacesFile> create(const std::vector<Replacement>& only) {
-        std::string pattern = (fs::temp_directory_path() / "runner-fix-XXXXXX").string();
+        std::error_code error;
+        std::string pattern = (fs::temp_directory_path(error) / "runner-fix-XXXXXX").string();
         const int fd = ::mkstemp(pattern.data());
         if (fd < 0)
             return fail(ErrorKind::io, "cannot write a temporary file",

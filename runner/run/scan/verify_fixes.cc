@@ -90,6 +90,8 @@ class Verification {
         flags[Setting::results] = (temporary / "results").string();
         flags[Setting::progress] = "plain";
         flags[Setting::retries] = "1";  // a flaky test is nobody's fault
+        flags[Setting::seeds] = "0";
+        flags[Setting::keep_going] = "off";
     }
 
     Expected<void> copy(const fs::path& results) {
@@ -133,6 +135,8 @@ class Verification {
                 verified.columns.back().tests += !result.pseudo;
                 verified.columns.back().passed += !result.pseudo && result.is_good();
                 if (!result.pseudo && result.is_good()) before_.emplace(key, result);
+                if (result.pseudo && !result.is_good())
+                    verified.unloadable.emplace(std::get<1>(key), result.key_line);
             }
         }
         if (interrupted_) return interrupted();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,7 @@ struct Verified {
     std::vector<DroppedReplacement> dropped;
     std::vector<Replacement> undecided;   // there was no time: not kept
     std::vector<std::string> not_loaded;  // files with kept replacements that no test imports
+    std::map<std::string, std::string> unloadable;  // modules that broke before: their key lines
     std::vector<std::string> unsteady;    // tests that failed once, with changes that held later
     bool interrupted = false;             // then nothing is decided
 };

@@ -9,8 +9,8 @@ it checks dtypes, and then launches a kernel, which does nothing. Each aten op t
 reach is tried with 13 dtypes (trial.py), whatever OpInfo says of them: its lists of dtypes are not read.
 
 INCLUDE has cuda_runtime_api.h of the wheels' CUDA: the folder nvidia/cu13/include of the wheels
-nvidia-cuda-runtime and nvidia-cuda-crt. The Python that runs this has what torch needs (numpy, sympy, …) and
-expecttest. With --keep, trials that lie in FOLDER are not run again. A wheel takes 10 minutes and 3 GB of disk.
+nvidia-cuda-runtime and nvidia-cuda-crt. The Python that runs this has what torch needs (numpy, sympy, …),
+PyYAML and expecttest. With --keep, trials that lie in FOLDER are not run again. A wheel takes 10 minutes and 3 GB of disk.
 """
 
 import argparse

@@ -156,7 +156,7 @@ size_t Causes::cause_of_loss(const FailureFacts& failure) {
     const analysis::JudgementRule& rule = analysis::judge(failure.evidence);
     std::string detail;
     if (rule.grouping == by_rule) detail = failure.rule;
-    if (rule.grouping == by_function) detail = failure.rule + " " + failure.function;
+    if (rule.grouping == by_function) detail = failure.cause + " " + failure.function;
     if (rule.grouping == by_place)
         detail = failure.gap ? fmt::format("{} {}", name_of(failure.gap->kind), failure.gap->symbol)
                              : fmt::format("{} {} {}", text_of_mistake(failure), failure.function,

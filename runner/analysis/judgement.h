@@ -53,7 +53,7 @@ inline constexpr std::array<JudgementWords, 10> kJudgements{{
 enum class Grouping {
     together,     // all
     by_rule,      // those of one rule of the diagnosis
-    by_function,  // those of one rule in one function: its text differs between devices
+    by_function,  // those of one cause in one function: texts and rules differ between devices
     by_place      // those of one gap; else of one text in one function
 };
 

@@ -96,9 +96,10 @@ Expected<Prepared> prepared(const PortingRequest& request, const config::Invocat
     };
     Prepared prepared{invocation,
                       is_default(Setting::seeds) ? kDefaultSeeds : ready->settings.seeds()};
-    if (is_default(Setting::seeds))
-        prepared.invocation.flags.erase(Setting::seeds);
-    else
+    // The columns have torch's own numbers, also where a variable or a file names seeds.
+    prepared.invocation.flags.erase(Setting::seeds);
+    if (!is_default(Setting::seeds) &&
+        ready->settings[Setting::seeds].source != config::Source::flag)
         prepared.invocation.flags[Setting::seeds] = "0";
     if (is_default(Setting::retries)) prepared.invocation.flags[Setting::retries] = "1";
     return prepared;

@@ -170,32 +170,41 @@ std::string link_to_report(const fs::path& folder, const fs::path& out) {
     return reports::percent_encoded(report.lexically_relative(out).string());
 }
 
-Expected<void> read_keep_going(const store::Store& store, const fs::path& results,
-                               const fs::path& out, const std::string& id,
-                               reports::PortingBuilder& builder) {
+// A run beside the columns. begin(model, link) takes the run, add(model, module) each stored module.
+template <class Begin, class Add>
+Expected<void> read_further(const store::Store& store, const fs::path& results, const fs::path& out,
+                            const std::string& id, Begin begin, Add add) {
     const auto run = store.load_run(id);
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = results / run->info.folder;
     reports::ModelBuilder model(*run, {folder, out});
-    builder.begin_keep_going(model.run(), link_to_report(folder, out));
+    begin(model.run(), link_to_report(folder, out));
     return store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
-        builder.add_keep_going(model.view(std::move(module)));
+        add(model, std::move(module));
         return {};
     });
 }
 
+Expected<void> read_keep_going(const store::Store& store, const fs::path& results,
+                               const fs::path& out, const std::string& id,
+                               reports::PortingBuilder& builder) {
+    return read_further(
+        store, results, out, id,
+        [&](const auto& run, std::string link) { builder.begin_keep_going(run, std::move(link)); },
+        [&](auto& model, store::StoredModule module) {
+            builder.add_keep_going(model.view(std::move(module)));
+        });
+}
+
 Expected<void> read_random(const store::Store& store, const fs::path& results, const fs::path& out,
                            const std::string& id, reports::PortingBuilder& builder) {
-    const auto run = store.load_run(id);
-    if (!run) return tl::unexpected(run.error());
-    const fs::path folder = results / run->info.folder;
-    reports::ModelBuilder model(*run, {folder, out});
-    builder.begin_random(model.run(), link_to_report(folder, out));
-    return store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
-        for (store::JobResult& attempt : module.attempts)
-            builder.add_random(model.view({module.path, {std::move(attempt)}, {}, {}}));
-        return {};
-    });
+    return read_further(
+        store, results, out, id,
+        [&](const auto& run, std::string link) { builder.begin_random(run, std::move(link)); },
+        [&](auto& model, store::StoredModule module) {
+            for (store::JobResult& attempt : module.attempts)
+                builder.add_random(model.view({module.path, {std::move(attempt)}, {}, {}}));
+        });
 }
 
 // Holds one stored module at a time.

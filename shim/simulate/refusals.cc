@@ -282,6 +282,13 @@ bool common_dtype_of_dimensions(const c10::FunctionSchema& schema, Values values
     return false;
 }
 
+// addmm_out_mps_impl and addr_out_mps_impl (LinearAlgebra.mm) read their factors as doubles.
+bool complex_factor(const c10::FunctionSchema& schema, Values values) {
+    return std::any_of(values.begin(), values.end(), [](const c10::IValue& value) {
+        return value.isComplexDouble() && value.toComplexDouble().imag() != 0.0;
+    });
+}
+
 // Euclidean distances of many points are a matrix product (cdist_impl of Distance.cpp).
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values) {
     constexpr std::int64_t kMany = 25, kProduct = 1;

@@ -100,6 +100,7 @@ bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 bool bool_exponent(const c10::FunctionSchema& schema, Values values);
 bool common_dtype(const c10::FunctionSchema& schema, Values values);
 bool common_dtype_of_dimensions(const c10::FunctionSchema& schema, Values values);
+bool complex_factor(const c10::FunctionSchema& schema, Values values);
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values);
 bool empty_batches(const c10::FunctionSchema& schema, Values values);
 bool empty_matrices(const c10::FunctionSchema& schema, Values values);

@@ -1,6 +1,7 @@
 """Tests the rules for calls that MPS refuses although it has the op (mps_refusals.json): each rule
 refuses a real call with its message. Also tests dtypes that only the CPU lacks."""
 
+import importlib
 import importlib.metadata
 import json
 import re
@@ -295,8 +296,11 @@ ON_OLD_MACOS = {
 
 @pytest.mark.parametrize("macos", ["14", "15.0", "15"])
 def test_what_depends_on_macos_is_refused_on_those_before(on_mps, macos):
-    if minor(importlib.metadata.version("torch")) < 13:
+    version = minor(importlib.metadata.version("torch"))
+    if version < 13:
         pytest.skip("older torch refuses other calls")
+    if version >= 15 and macos == "14":
+        pytest.skip("this torch has no MPS on macOS 14")
     ran = on_mps(
         f"""
 large = t(f32, 1, 1, 70000).requires_grad_()
@@ -311,9 +315,23 @@ print(json.dumps([refused, torch.backends.mps.is_macos_or_newer(15, 0)]))
     )
     here = {"14": (14, 8), "15.0": (15, 0), "15": (15, 7)}[macos]
     first = {"14": (14, 0), "15": (15, 0), "15.1": (15, 1)}
-    expected = [call for call, version in ON_OLD_MACOS.items() if here < first[version]]
+    expected = [call for call, since in ON_OLD_MACOS.items() if here < first[since]]
     assert ran.answer == [expected, here >= (15, 0)]
     assert sum(event["count"] for event in ran.devices(kind="refusal")) == len(expected)
+
+
+@pytest.mark.parametrize("newest", [(2, 14), (2, 15)])
+def test_macos_14_has_no_mps_from_torch_2_15_on(monkeypatch, newest):
+    monkeypatch.syspath_prepend(SHIM / "python")
+    settings = importlib.import_module("compat_shim.settings")
+    monkeypatch.setattr(settings.versions, "at_least", lambda version: version <= newest)
+    environ = {"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MACOS": "14"}
+    if newest < (2, 15):
+        assert settings.read("cpu", environ).macos == (14, 8)
+    else:
+        with pytest.raises(ImportError, match="TORCHDEVICE_MACOS=14: .* needs macOS 15"):
+            settings.read("cpu", environ)
+    assert settings.read("cpu", {**environ, "TORCHDEVICE_MACOS": "15.0"}).macos == (15, 0)
 
 
 def test_fallback_does_not_apply_to_ops_with_a_kernel(on_mps):

@@ -5,6 +5,8 @@ import re
 import sys
 from typing import NamedTuple, Optional
 
+from . import versions
+
 NONE = "none"  # a simulated device alone
 MODES = ("missing", "full", NONE)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -99,7 +101,7 @@ def read(found_host, environ=os.environ):
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
         processes=_count(environ, "TORCHDEVICE_PROCESSES"),
         device_memory=_size(environ, "TORCHDEVICE_DEVICE_MEMORY"),
-        macos=MACOS[_word(environ, "TORCHDEVICE_MACOS", MACOS, "26")],
+        macos=_macos(environ, simulate),
         masquerade=host not in ("cpu", "cuda")
         and mode != NONE
         and _word(environ, "TORCHDEVICE_MASQUERADE", SWITCH, "on" if mode == "missing" else "off")
@@ -109,6 +111,15 @@ def read(found_host, environ=os.environ):
         keep_going=simulate is not None
         and _word(environ, "TORCHDEVICE_KEEP_GOING", SWITCH, "off") == "on",
     )
+
+
+def _macos(environ, simulate):
+    word = _word(environ, "TORCHDEVICE_MACOS", MACOS, "26")
+    if simulate == "mps" and MACOS[word] < (15, 0) and versions.at_least((2, 15)):
+        raise ImportError(
+            f"TORCHDEVICE_MACOS={word}: from torch 2.15 on, MPS needs macOS 15 or newer"
+        )
+    return MACOS[word]
 
 
 def _default_mode(host, simulate, environ):

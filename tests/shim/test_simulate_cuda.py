@@ -631,14 +631,14 @@ print(json.dumps([
     raised(cpp_extension.load_inline, "one", "", cuda_sources="void f() {}", build_directory="."),
     torch.cuda.is_available(), torch.cuda.device_count(), _triton.has_triton(),
     torch.cuda.memory_allocated(torch.device("cuda", 1)),
-    torch.distributed.is_available() and torch.distributed.is_nccl_available()]))
+    torch.distributed.is_nccl_available() == hasattr(torch._C._distributed_c10d, "ProcessGroupNCCL")]))
 """,
     )
     extension, inline, *asked = ran.answer
     for (kind, text), symbol in ((extension, "CUDAExtension"), (inline, "load")):
         assert kind == "NotImplementedError"
         assert text.startswith(f"torch.utils.cpp_extension.{symbol} is not available on this device: a CUDA kernel")
-    assert asked == [True, 2, False, 0, False]
+    assert asked == [True, 2, False, 0, True]
 
 
 DTYPES = """

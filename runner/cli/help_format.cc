@@ -51,6 +51,9 @@ std::string HelpFormat::make_description(const CLI::App* app) const {
 
 std::string HelpFormat::make_option(const CLI::Option* option, bool is_positional) const {
     std::string name = make_option_name(option, is_positional);
+    // CLI11 marks the name that turns a flag off: --no-warm{false}.
+    for (auto mark = name.find("{false}"); mark != std::string::npos; mark = name.find("{false}"))
+        name.erase(mark, std::string_view("{false}").size());
     if (const auto comma = name.find(','); comma != std::string::npos) name.insert(comma + 1, " ");
     // CLI11 appends the bounds of checks after a colon; the description has them already.
     const std::string type = option->get_type_name();

@@ -16,6 +16,8 @@ namespace {
 
 using config::Setting;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::variant<Parsed, int> parse(std::vector<std::string> words) {
     words.insert(words.begin(), "runner");
@@ -105,8 +107,8 @@ TEST(CommandLine, EachCommandIsNamedOnceAndHasHelp) {
     }
 }
 
-// Help of a command, or of one below it.
-void expect_narrow(std::vector<std::string> words) {
+// Help of a command, or of one below it: for a terminal, and in words that can be typed.
+void expect_readable(std::vector<std::string> words) {
     words.insert(words.begin(), "runner");
     words.emplace_back("--help");
     std::vector<char*> argv;
@@ -114,15 +116,17 @@ void expect_narrow(std::vector<std::string> words) {
     ::testing::internal::CaptureStdout();
     EXPECT_EQ(std::get<int>(parse_command_line(static_cast<int>(argv.size()), argv.data())), 0);
     std::istringstream help(::testing::internal::GetCapturedStdout());
-    for (std::string line; std::getline(help, line);)
+    for (std::string line; std::getline(help, line);) {
         EXPECT_LE(display::columns_of(line), kHelpColumns) << words[1] << ": " << line;
+        EXPECT_THAT(line, Not(HasSubstr("{false}"))) << words[1];
+    }
 }
 
-TEST(CommandLine, HelpIsNotWiderThanATerminal) {
-    expect_narrow({});
-    for (const CommandRow& row : kCommands) expect_narrow({std::string(row.name)});
+TEST(CommandLine, HelpFitsATerminalAndNamesOptionsAsTheyAreTyped) {
+    expect_readable({});
+    for (const CommandRow& row : kCommands) expect_readable({std::string(row.name)});
     for (const char* name : {"scan", "list", "show", "set", "export"})
-        expect_narrow({"gaps", name});
+        expect_readable({"gaps", name});
 }
 
 TEST(StoredCommand, IsParsedAgain) {

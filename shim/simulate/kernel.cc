@@ -84,6 +84,8 @@ class Call {
     void check(const Operator& row);
     void choose_results_device();
     [[nodiscard]] Values values() const { return Values(stack_).slice(base_, arguments_.size()); }
+    // Dtypes and errors are then the CPU's, not the device's.
+    void fall_back() { falls_back_ = true; }
     void to_cpu(const Rules* rules);
     void run(bool seeded, bool dense, bool divides);
     void to_device();
@@ -110,6 +112,7 @@ class Call {
     c10::SmallVector<c10::Device, 4>
         items_;  // of the first list, if its items may be on different devices
     c10::Device results_;
+    bool falls_back_ = false;
     std::optional<DtypePromotion> promotion_;
     CpuAliases aliases_;
     c10::SmallVector<Given, 6> given_;
@@ -235,7 +238,7 @@ at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* r
     if (!CpuAliases::is_ours(tensor)) return tensor;
     if (rules) accelerator().check_argument(tensor.scalar_type());
     if (const auto found = promotion(tensor.scalar_type(), rules);
-        found && (!promotion_ || c10::isFloatingType(found->narrow)))
+        found && !falls_back_ && (!promotion_ || c10::isFloatingType(found->narrow)))
         promotion_ = found;
     at::Tensor alias = aliases_.to_cpu(tensor);
     given_.push_back({tensor, alias, written});
@@ -247,7 +250,7 @@ void Call::run(bool seeded, bool dense, bool divides) {
     try {
         run_on_aliases(seeded, dense, divides);
     } catch (const c10::Error& error) {
-        if (results_.is_cpu() || !names_the_cpu(error)) throw;
+        if (falls_back_ || results_.is_cpu() || !names_the_cpu(error)) throw;
         c10::SmallVector<at::Tensor, 6> given;
         for (const Given& each : given_) given.push_back(each.tensor);
         const bool kept = stack_.size() >= base_ + arguments_.size();
@@ -392,13 +395,26 @@ void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     run_on_cpu(op, stack);
 }
 
-void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+namespace {
+
+void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack, bool falls_back) {
     const auto arguments = arguments_of(op.schema());
     Call call(op, *stack, arguments);
+    if (falls_back) call.fall_back();
     call.choose_results_device();
     call.to_cpu(nullptr);
     call.run(draws_without_generator(op, arguments), /*dense=*/true, /*divides=*/false);
     call.to_device();
+}
+
+}  // namespace
+
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    run_on_host(op, stack, /*falls_back=*/false);
+}
+
+void fall_back_to_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    run_on_host(op, stack, /*falls_back=*/true);
 }
 
 }  // namespace compat::shim::simulate

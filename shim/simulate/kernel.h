@@ -60,4 +60,7 @@ void count_kernel() noexcept;
 // accelerator: upstream's fallback to the CPU.
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
+// The same as the device's own fallback: with the dtypes and the errors of the CPU.
+void fall_back_to_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
 }  // namespace compat::shim::simulate

@@ -73,7 +73,7 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
                     "' is not currently supported on the MPS backend and will fall back to run on "
                     "the CPU. This may have performance implications.");
     note(EventKind::fallback, op);
-    run_on_cpu(op, stack);
+    fall_back_to_cpu(op, stack);
 }
 
 void throw_not_implemented(const c10::OperatorHandle& op) {

@@ -42,7 +42,14 @@ torch.addr(t(c64, 2, 2), t(c64, 2), t(c64, 2), beta=2j)
 torch.linalg.solve_triangular(t(c64, 2, 2), t(c64, 2, 2), upper=True)
 torch.triangular_solve(t(c64, 2, 2), t(c64, 2, 2))
 torch.linalg.qr(t(c64, 2, 2))
+torch.linalg.qr(t(f16, 2, 2))
+torch.linalg.det(t(f16, 2, 2))
+torch.linalg.solve(t(bf16, 2, 2), t(bf16, 2, 2))
+torch.linalg.solve_triangular(t(f16, 2, 2), t(f16, 2, 2), upper=True)
 torch.cholesky_inverse(t(c64, 2, 2))
+torch.cholesky_inverse(t(f16, 2, 2))
+torch.cholesky_solve(t(f16, 2, 2), t(f16, 2, 2))
+torch.linalg.lu_solve(t(f16, 2, 2), t(i32, 2), t(f16, 2, 2))
 t(bool_, 2, 2) @ t(bool_, 2, 2)
 torch.addmm(t(bool_, 2, 2), t(bool_, 2, 2), t(bool_, 2, 2))
 torch.bmm(t(bool_, 1, 2, 2), t(bool_, 1, 2, 2))
@@ -159,6 +166,8 @@ OTHERS = """
 torch.addmm(t(i64, 2, 2), t(i64, 2, 2), t(i64, 2, 2))
 torch.baddbmm(t(i64, 1, 2, 2), t(i64, 1, 2, 2), t(i64, 1, 2, 2))
 torch.geqrf(t(c64, 2, 2))
+torch.linalg.cholesky(torch.eye(2, dtype=f16, device="mps"))
+torch.linalg.svd(t(f16, 2, 2))
 F.linear(t(c64, 1, 2), t(c64, 3, 2))
 F.adaptive_max_pool2d(t(c64, 1, 1, 4, 4), (2, 2))
 t(c64, 3).index_fill_(0, z(i64, 1), 1)
@@ -342,6 +351,20 @@ except RuntimeError as error: print(json.dumps(str(error)))
     assert on_mps(script, PYTORCH_ENABLE_MPS_FALLBACK="1").answer == (
         "MPS device does not support linear for non-float inputs"
     )
+
+
+def test_what_runs_on_the_cpu_takes_only_dtypes_of_the_cpu(on_mps):
+    ran = on_mps(
+        """
+import warnings
+warnings.simplefilter("ignore")
+try: torch.ormqr(t(f16, 2, 2), t(f16, 2), t(f16, 2, 2))
+except NotImplementedError as error: text = str(error)
+print(json.dumps([text, torch.ormqr(t(f32, 2, 2), t(f32, 2), t(f32, 2, 2)).device.type]))
+""",
+        PYTORCH_ENABLE_MPS_FALLBACK="1",
+    )
+    assert ran.answer == ["\"ormqr_cpu\" not implemented for 'Half'", "mps"]
 
 
 def test_calls_outside_the_rules_are_not_refused(on_mps):

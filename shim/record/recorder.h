@@ -146,8 +146,8 @@ class COMPAT_EXPORT Recorder {
     Recorder() = default;
     CodeSites* sites_of(PyCodeObject* code);
     bool is_internal(PyFrameObject* frame);
-    // Asks `decide` (CodeSites to optional<bool>) of this thread's frames, innermost first, until it
-    // answers; `undecided` if it does not.
+    // Asks `decide` (CodeSites to optional<bool>) of this thread's frames, innermost first, until
+    // it answers; `undecided` if it does not.
     template <class Decide>
     [[nodiscard]] bool ask_frames(bool undecided, Decide decide) noexcept;
     void count_at_caller(const Event& event);

@@ -315,6 +315,20 @@ print(json.dumps([str(each.device) for each in (x, y, z, w, model.weight.grad)])
     assert ran.answer == ["cuda:0"] * 5
 
 
+@pytest.mark.parametrize("on_mps", ["simulated"], indirect=True)
+def test_the_compiler_may_call_its_tensors_methods_with_keywords(on_mps):
+    """torch has no kernel of while_loop for MPS, which it finds out after such a call."""
+    ran = on_mps(
+        """
+from torch._higher_order_ops import while_loop
+def loop(x): return while_loop(lambda y: y.sum() < 9, lambda y: (y + 1,), (x,))
+found = raised(torch.compile(loop, backend="eager"), torch.ones(2, device="cuda"))
+print(json.dumps(found and found[1]))
+"""
+    )
+    assert "TypeError" not in (ran.answer or "")
+
+
 def test_code_that_inductor_writes_does_not_end_the_masquerade(child, tmp_path):
     ran = child(
         """

@@ -29,10 +29,10 @@ def apply(library, redirection, accelerator, inside):
 
     def traced_tensors(module):
         _answer(module, asked_by_user)
-        _watch_arguments(module.TensorVariable, "call_method", note_arguments)
+        _watch_methods(module.TensorVariable, note_arguments)
 
     def traced_functions(module):
-        _watch_arguments(module.TorchInGraphFunctionVariable, "call_function", note_arguments)
+        _watch_functions(module.TorchInGraphFunctionVariable, note_arguments)
 
     def bytecode(module):
         module.register_bytecode_hook(lambda _, made: library.note_compiled(made))
@@ -66,15 +66,24 @@ def _names(variable, accelerator):
     return getattr(value, "type", None) == accelerator and value.index is None
 
 
-def _watch_arguments(traced, name, note):
-    call = getattr(traced, name)
+def _watch_functions(traced, note):
+    call = traced.call_function
 
-    def watched(self, tx, *args):
-        *_, positional, named = args
-        note(tx, [*positional, *named.values()])
-        return call(self, tx, *args)
+    def call_function(self, tx, args, kwargs):
+        note(tx, [*args, *kwargs.values()])
+        return call(self, tx, args, kwargs)
 
-    setattr(traced, name, watched)
+    traced.call_function = call_function
+
+
+def _watch_methods(traced, note):
+    call = traced.call_method
+
+    def call_method(self, tx, name, args, kwargs):
+        note(tx, [*args, *kwargs.values()])
+        return call(self, tx, name, args, kwargs)
+
+    traced.call_method = call_method
 
 
 def _answer(module, asked_by_user):

@@ -61,6 +61,10 @@ void bind_record(py::module_& module) {
                                            named<LogLevel>(kLogLevels, log_level));
         },
         py::arg("internal_prefixes"), py::arg("log_level"));
+    module.def(
+        "add_internal_prefix",
+        [](std::string prefix) { Recorder::instance().add_internal_prefix(std::move(prefix)); },
+        py::arg("prefix"));
     // (prefix of a file name, function or empty)
     module.def(
         "set_host_callers",
@@ -70,6 +74,13 @@ void bind_record(py::module_& module) {
         "set_passing_on",
         [](const Callers& callers) { Recorder::instance().set_passing_on(callers_of(callers)); },
         py::arg("callers"));
+    module.def(
+        "note_compiled",
+        [](const py::object& code) {
+            if (!PyCode_Check(code.ptr())) throw py::type_error("not a code object");
+            Recorder::instance().note_compiled(reinterpret_cast<PyCodeObject*>(code.ptr()));
+        },
+        py::arg("code"));
     module.def("note", &note, py::arg("kind"), py::arg("symbol"), py::arg("message") = "");
 
     // An empty string means none.

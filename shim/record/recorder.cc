@@ -173,38 +173,43 @@ OwnedFrame Recorder::call_of_the_users_line() {
     return call;
 }
 
-bool Recorder::called_for_the_host() noexcept {
-    if (!Py_IsInitialized() || !PyGILState_GetThisThreadState()) return true;
+template <class Decide>
+bool Recorder::ask_frames(bool undecided, Decide decide) noexcept {
+    if (!Py_IsInitialized() || !PyGILState_GetThisThreadState()) return undecided;
     try {
         const HoldGil gil;
         const KeepError keep;
         OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
         for (; frame; frame.reset(PyFrame_GetBack(frame.get()))) {
             const CodeSites* code = sites_of(code_of(frame.get()));
-            if (!code || code->for_host) return true;
-            if (!code->internal) return false;
+            if (!code) break;
+            if (const std::optional<bool> decided = decide(*code)) return *decided;
         }
-        return true;
     } catch (const std::bad_alloc&) {
-        return true;  // the request is unchanged
+        // The request is unchanged.
     }
+    return undecided;
+}
+
+bool Recorder::called_for_the_host() noexcept {
+    return ask_frames(true, [](const CodeSites& code) -> std::optional<bool> {
+        if (code.for_host) return true;
+        if (!code.internal) return false;
+        return std::nullopt;
+    });
 }
 
 bool Recorder::called_by_the_user() noexcept {
-    if (!Py_IsInitialized() || !PyGILState_GetThisThreadState()) return false;
-    try {
-        const HoldGil gil;
-        const KeepError keep;
-        OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
-        for (; frame; frame.reset(PyFrame_GetBack(frame.get()))) {
-            const CodeSites* code = sites_of(code_of(frame.get()));
-            if (!code || !code->internal) return code != nullptr;
-            if (!code->passes_on) return false;
-        }
-        return false;
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
+    return ask_frames(false, [](const CodeSites& code) -> std::optional<bool> {
+        if (code.compiled) return false;
+        if (!code.internal) return true;
+        if (!code.passes_on) return false;
+        return std::nullopt;
+    });
+}
+
+void Recorder::note_compiled(PyCodeObject* code) {
+    if (CodeSites* sites = sites_of(code)) sites->compiled = true;
 }
 
 bool Recorder::line_is_for_the_host() {
@@ -217,7 +222,7 @@ bool Recorder::line_is_for_the_host() {
 Recorder::CodeSites* Recorder::sites_of(PyCodeObject* code) {
     if (void* known = code_slot(code, slot_)) return static_cast<CodeSites*>(known);
     auto fresh = std::make_unique<CodeSites>(
-        CodeSites{code, false, false, false, utf8(code->co_filename), {}});
+        CodeSites{code, false, false, false, false, utf8(code->co_filename), {}});
     for (const auto& prefix : internal_prefixes_)
         fresh->internal |= fresh->file.starts_with(prefix);
     const auto is_one_of = [&](const std::vector<Caller>& callers) {

@@ -20,6 +20,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "record/frame.h"
@@ -66,6 +67,11 @@ class COMPAT_EXPORT Recorder {
     // frozen and generated code. Called once, before the first event, with the GIL held.
     void configure(std::vector<std::string> internal_prefixes, LogLevel level);
 
+    // One more, of files that have not run yet. With the GIL held.
+    void add_internal_prefix(std::string prefix) {
+        internal_prefixes_.push_back(std::move(prefix));
+    }
+
     // Callers that need host memory: prefixes of file names, and a function's name or nothing.
     // Called after `configure` and before the first event, with the GIL held.
     struct Caller {
@@ -78,6 +84,9 @@ class COMPAT_EXPORT Recorder {
     // Code inside torch that passes on the device which it is given. Called like
     // `set_host_callers`.
     void set_passing_on(std::vector<Caller> callers) { passing_on_ = std::move(callers); }
+    // With the GIL held: torch.compile made this code of the user's. It keeps the user's file and
+    // lines, but also names devices that the user's code did not name.
+    void note_compiled(PyCodeObject* code);
     // Whether the innermost Python line is the user's, or of code that passes on what the user's
     // line gave it. From any thread, with or without the GIL.
     [[nodiscard]] bool called_by_the_user() noexcept;
@@ -127,6 +136,7 @@ class COMPAT_EXPORT Recorder {
         bool internal;
         bool for_host;
         bool passes_on;
+        bool compiled;
         std::string file;
         std::unordered_map<SiteKey, Site, SiteKeyHash> sites;
     };
@@ -136,6 +146,10 @@ class COMPAT_EXPORT Recorder {
     Recorder() = default;
     CodeSites* sites_of(PyCodeObject* code);
     bool is_internal(PyFrameObject* frame);
+    // Asks `decide` (CodeSites to optional<bool>) of this thread's frames, innermost first, until
+    // it answers; `undecided` if it does not.
+    template <class Decide>
+    [[nodiscard]] bool ask_frames(bool undecided, Decide decide) noexcept;
     void count_at_caller(const Event& event);
     void settle(CodeSites& code, Rows& into);
     [[nodiscard]] Rows python_rows();

@@ -105,6 +105,7 @@ PYBIND11_MODULE(_compat_redirect, module) {
     module.def("configure", &configure, py::arg("host"), py::arg("mode"));
     module.def("install", &install, py::arg("types"), py::arg("functions"));
     module.def("is_host_named", &is_host_named);
+    module.def("note_host_named", &note_host_named);
     module.def("host", [] { return c10::DeviceTypeName(host_type(), true); });
     module.def("register_autocast", &register_autocast);
     module.def("include_this_thread", &include_this_thread, py::arg("included"));

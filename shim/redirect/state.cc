@@ -38,13 +38,14 @@ const Settings& settings() noexcept { return current; }
 namespace {
 
 void note_if_users() noexcept {
-    if (!is_host_named() && Recorder::instance().called_by_the_user())
-        host_named.store(true, std::memory_order_relaxed);
+    if (!is_host_named() && Recorder::instance().called_by_the_user()) note_host_named();
 }
 
 }  // namespace
 
 bool is_host_named() noexcept { return host_named.load(std::memory_order_relaxed); }
+
+void note_host_named() noexcept { host_named.store(true, std::memory_order_relaxed); }
 
 void note_named_host(c10::Device device) noexcept {
     if (device.type() == current.type && !device.has_index() && !device.is_cpu()) note_if_users();

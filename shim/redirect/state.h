@@ -32,6 +32,7 @@ struct Decision {
 // Whether the program has asked for the host's accelerator by its own name. Code that does knows
 // the device: from then on its tensors answer as what they are (python/…/masquerade.py).
 [[nodiscard]] bool is_host_named() noexcept;
+void note_host_named() noexcept;
 // A request of an op: torch's own code asks for a device with an index, as tensors have it. And a
 // device's name as a program writes it. From any thread.
 void note_named_host(c10::Device device) noexcept;

@@ -16,6 +16,8 @@ namespace {
 
 c10::DeviceType default_type = c10::kCPU;
 bool (*stays_on_host)() = nullptr;
+// What OnDefault adds to a call; made once, because making them doubles its cost.
+PyObject *device_key = nullptr, *device_value = nullptr;
 
 // Without an index: the type's current device.
 c10::Device target() { return {default_type, -1}; }
@@ -31,7 +33,7 @@ struct OnDefault {
     static inline PyCFunctionWithKeywords original = nullptr;
 
     static bool names_device(PyObject* kwargs) {
-        PyObject* given = kwargs ? PyDict_GetItemString(kwargs, "device") : nullptr;
+        PyObject* given = kwargs ? PyDict_GetItem(kwargs, device_key) : nullptr;
         return given && given != Py_None;
     }
     static PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -39,11 +41,9 @@ struct OnDefault {
         if (names_device(kwargs) || at::impl::torch_function_mode_enabled() || stays_on_host())
             return original(self, args, kwargs);
         PyObject* named = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
-        PyObject* device = THPDevice_New(target());
         PyObject* result = nullptr;
-        if (named && device && PyDict_SetItemString(named, "device", device) == 0)
+        if (named && PyDict_SetItem(named, device_key, device_value) == 0)
             result = original(self, args, named);
-        Py_XDECREF(device);
         Py_XDECREF(named);
         return result;
     }
@@ -63,6 +63,10 @@ bool set_default_device(c10::DeviceType type, std::vector<PyObject*> functions, 
         Import{kTorchSymbols.default_device, reinterpret_cast<void*>(&default_device)}};
     default_type = type;
     stays_on_host = stays;
+    if (!device_key) {
+        device_key = PyUnicode_InternFromString("device");
+        device_value = THPDevice_New(target());
+    }
     if (replace_imports(imports).front() == 0) return false;
     std::erase_if(functions, [](PyObject* function) { return !takes_keywords(function); });
     install_each(functions, std::make_index_sequence<12>());

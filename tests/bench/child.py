@@ -1,4 +1,5 @@
-"""A child process that times work for shim.py and training.py: one line in, one JSON line out."""
+"""The environment of child processes with the shim, for benchmarks and sweeps; and a child that times
+work for shim.py and training.py: one line in, one JSON line out."""
 
 import json
 import os
@@ -11,21 +12,40 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 OURS = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTORCH_", "PYTHON", "CUDA_")
 
 
+def environment(shim=None):
+    """`shim`: the shim's variables; None is without the shim. PYTHONPATH stays the caller's."""
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
+    path = [os.environ.get("PYTHONPATH", "")]
+    if shim is not None:
+        path.insert(0, str(ROOT / "shim/python/activate"))
+        environ.update(
+            ACTIVATE_TORCH_DEVICE="1",
+            COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
+            **shim,
+        )
+    return {
+        **environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, path)),
+    }
+
+
+def simulated(device, **more):
+    """The environment where `device` is simulated and nothing is redirected to it."""
+    shim = {
+        "TORCHDEVICE_SIMULATE": device,
+        "TORCHDEVICE_MODE": "none",
+        "TORCHDEVICE_SUMMARY": "off",
+    }
+    return {**environment(shim), **more}
+
+
 class Child:
     def __init__(self, argv, shim=None):
-        """`shim`: the shim's variables; None runs without the shim."""
-        environ = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
-        environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-        if shim is not None:
-            environ.update(
-                PYTHONPATH=str(ROOT / "shim/python/activate"),
-                ACTIVATE_TORCH_DEVICE="1",
-                COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
-                **shim,
-            )
         self.process = subprocess.Popen(
             [sys.executable, *argv],
-            env=environ, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=environment(shim), text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
     def answer(self):

@@ -31,11 +31,11 @@ class Ported(unittest.TestCase):
     def test_double(self):
         torch.ones(2, dtype=torch.float64, device=DEVICE)
 
-    def test_eigh(self):
-        torch.linalg.eigh(torch.eye(3, device=DEVICE))
+    def test_eig(self):
+        torch.linalg.eig(torch.eye(3, device=DEVICE))
 
-    def test_eigh_then_double(self):
-        torch.linalg.eigh(torch.eye(3, device=DEVICE))
+    def test_eig_then_double(self):
+        torch.linalg.eig(torch.eye(3, device=DEVICE))
         torch.ones(2, dtype=torch.float64, device=DEVICE)
 
     def test_two_devices(self):
@@ -99,8 +99,8 @@ def on(kind, *columns):
 EXPECTED = {
     "test_asserts": on("device_asserted", "cuda", *MAC),
     "test_double": on("device_limit", *MAC),
-    "test_eigh": on("device_limit", "mps_strict", "cuda_on_mps"),
-    "test_eigh_then_double": on("device_limit", *MAC),
+    "test_eig": on("device_limit", "mps_strict", "cuda_on_mps"),
+    "test_eig_then_double": on("device_limit", *MAC),
     "test_two_devices": on("device_handling", "cuda", *MAC),
     "test_random": on("random", "cuda", *MAC),
     "test_random_generator": on("random", "cuda", *MAC),
@@ -153,15 +153,15 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     assert columns["cuda"]["exercised"] == 11, "all that name DEVICE"
 
     # What breaks on CUDA, too, comes first; then float64: test_double, the module and
-    # test_eigh_then_double (with fallback) need it.
+    # test_eig_then_double (with fallback) need it.
     assert [c["judgement"] for c in written["causes"] if c["group"] == "loss" and c["breaks_alike"]] == [
         "device_handling", "device_asserted", "unexplained", "random"]
     first = written["causes"][3]
     assert (first["gap"]["symbol"], first["unblocked_tests"], first["perhaps_unblocked_tests"]) == ("float64", 3, 0)
-    (eigh,) = [c for c in written["causes"] if c["gap"] and "eigh" in c["gap"]["symbol"]]
-    assert (eigh["tests"], eigh["unblocked_tests"], eigh["perhaps_unblocked_tests"]) == (2, 1, 0), (
-        "test_eigh_then_double breaks by float64")
-    assert [(b["title"], b["tests"]) for b in eigh["behind"]] == [("float64 on mps: this dtype is not supported", 1)]
+    (eig,) = [c for c in written["causes"] if c["gap"] and "eig" in c["gap"]["symbol"]]
+    assert (eig["tests"], eig["unblocked_tests"], eig["perhaps_unblocked_tests"]) == (2, 1, 0), (
+        "test_eig_then_double breaks by float64")
+    assert [(b["title"], b["tests"]) for b in eig["behind"]] == [("float64 on mps: this dtype is not supported", 1)]
     streams = {t["id"].rsplit("::", 1)[1]: {(d["streams"], d["failed_streams"]) for d in t["differences"]} for t in written["tests"]}
     assert len(streams["test_random"]) == 1 and streams["test_random"] == streams["test_random_generator"]
     (of, failed), = streams["test_random"]
@@ -172,7 +172,7 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     assert "does not fail so with any of 6 random streams on plain CPU" in page.read_text()
     assert [kept["simulated"] for kept in written["kept_going"]] == ["cuda", "mps"]
     (fallback,) = written["fallbacks"]
-    assert (fallback["symbol"], fallback["depend"], fallback["tests"]) == (eigh["gap"]["symbol"], 1, 2)
+    assert (fallback["symbol"], fallback["depend"], fallback["tests"]) == (eig["gap"]["symbol"], 1, 2)
     text = page.read_text()
     assert "float64" in text[text.index("## What to fix first"):].splitlines()[7]
     assert text.count("*simulated*") >= 3
@@ -185,7 +185,7 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     listed = runner("runs").out
     assert [column["run"] in listed for column in columns.values()] == [True] * 5
     report = json.loads((tmp_path / "results/runs" / columns["mps_strict"]["run"] / "report.json").read_text())
-    (broken,) = [t for m in report["modules"] for t in m["cases"] if t["id"].endswith("::test_eigh")]
+    (broken,) = [t for m in report["modules"] for t in m["cases"] if t["id"].endswith("::test_eig")]
     assert "--policy none --simulate mps --fallback off" in broken["reproduce"]["runner"]
     runs = [column["run"] for column in columns.values()] + [kept["run"] for kept in written["kept_going"]] + [written["random"]["run"]]
     ids = ",".join(reversed(runs))

@@ -148,3 +148,22 @@ CUDA_HARDWARE = {**MPS["hardware"], "COMPAT_HARDWARE": "cuda"}
 def child(library, tmp_path):
     """child(script, …): run_child in the test's temporary folder."""
     return functools.partial(run_child, library, tmp_path)
+
+
+@pytest.fixture
+def on_cuda(child):
+    """Runs a script with two simulated CUDA devices; its last line of output is JSON."""
+
+    def run(script, **env):
+        return child(
+            "import copy, io, json, os, pickle, threading, warnings, torch\n"
+            "from torch import nn\nfrom torch.nn import functional as F\n"
+            "warnings.simplefilter('ignore')\n"
+            "def equal(a, b, tolerance=1e-5): return torch.allclose(a.cpu(), b.cpu(), atol=tolerance)\n"
+            "def raised(call, *args, **kwargs):\n"
+            "    try: call(*args, **kwargs)\n"
+            "    except Exception as error: return [type(error).__name__, str(error)]\n" + script,
+            env={"TORCHDEVICE_SIMULATE": "cuda", **env},
+        )
+
+    return run

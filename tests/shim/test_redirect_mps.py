@@ -98,6 +98,15 @@ def test_without_the_masquerade_a_tensor_reports_mps(on_mps):
         "torch.zeros(1, device=torch.accelerator.current_accelerator())",
         "torch.zeros(1).to(torch.accelerator.current_accelerator())",
         "nn.Linear(2, 2).to(torch.accelerator.current_accelerator())",
+        *(
+            f'torch.compile(lambda x: {traced}, backend="eager")(x)'
+            for traced in (
+                'torch.zeros(1, device="mps")',
+                'torch.zeros(1, device=torch.device("mps"))',
+                'x.cpu().to("mps:0")',
+                "torch.zeros(1, device=torch.accelerator.current_accelerator())",
+            )
+        ),
     ],
 )
 def test_to_code_that_names_mps_tensors_answer_as_they_are(line, on_mps):
@@ -281,6 +290,61 @@ def test_machinery_cases_give_the_cpus_results(library, tmp_path_factory, group)
     assert differ == {name for of, name in NOT_ON_A_MAC if of == group}, json.dumps(
         {name: answers["cuda"][name] for name in differ}, indent=1
     )
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_torch_compile_does_not_end_the_masquerade(backend, on_mps):
+    ran = on_mps(
+        """
+from torch._dynamo import graph_break
+def steps(x, model):
+    y = model(x) * 2
+    graph_break()
+    return y + torch.ones(2, device="cuda")
+model = nn.Linear(2, 2).cuda()
+x = torch.ones(2, device="cuda")
+for compiled in (steps, lambda x, model: steps(x, model).sin()):
+    y = torch.compile(compiled, backend=BACKEND)(x, model)
+    y.sum().backward()
+z = torch.compile(model, backend=BACKEND)(x)
+model.compile(backend=BACKEND)
+w = model(x)
+print(json.dumps([str(each.device) for each in (x, y, z, w, model.weight.grad)]))
+""".replace("BACKEND", repr(backend))
+    )
+    assert ran.answer == ["cuda:0"] * 5
+
+
+@pytest.mark.parametrize("on_mps", ["simulated"], indirect=True)
+def test_the_compiler_may_call_its_tensors_methods_with_keywords(on_mps):
+    """torch has no kernel of while_loop for MPS, which it finds out after such a call."""
+    ran = on_mps(
+        """
+from torch._higher_order_ops import while_loop
+def loop(x): return while_loop(lambda y: y.sum() < 9, lambda y: (y + 1,), (x,))
+found = raised(torch.compile(loop, backend="eager"), torch.ones(2, device="cuda"))
+print(json.dumps(found and found[1]))
+"""
+    )
+    assert "TypeError" not in (ran.answer or "")
+
+
+def test_code_that_inductor_writes_does_not_end_the_masquerade(child, tmp_path):
+    ran = child(
+        """
+import json, torch
+from torch._inductor.codecache import PyCodeCache
+x = torch.ones(2, device="cuda")
+made, seen = PyCodeCache.load(
+    "import torch\\n"
+    "def call(x):\\n"
+    "    return torch.empty_strided((2,), (1,), device='mps'), x.device.type\\n"
+).call(x)
+print(json.dumps([str(x.device), str(made.device), seen]))
+""",
+        env={"TORCHDEVICE_SIMULATE": "mps", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")},
+    )
+    assert ran.answer == ["cuda:0", "cuda:0", "mps"]
 
 
 def test_compiled_code_has_is_cuda_and_is_told_of_the_device(child):

@@ -22,26 +22,12 @@ import subprocess
 import sys
 import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
+
+from child import simulated  # noqa: E402
+
 RUNS = 3
 CHILD = "COMPAT_SCRIPTED_CHILD"
-
-
-def environment(device):
-    ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "CUDA_", "PYTORCH_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    path = [str(ROOT / "shim/python/activate"), kept.get("PYTHONPATH", "")]
-    kept.update(
-        OMP_NUM_THREADS="1",
-        PYTHONDONTWRITEBYTECODE="1",
-        PYTHONPATH=os.pathsep.join(filter(None, path)),
-        ACTIVATE_TORCH_DEVICE="1",
-        TORCHDEVICE_SIMULATE=device,
-        TORCHDEVICE_MODE="none",
-        TORCHDEVICE_SUMMARY="off",
-        COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
-    )
-    return {**kept, CHILD: device}
 
 
 def moved(value, device):
@@ -151,7 +137,7 @@ def main():
     if "COMPAT_SHIM_LIBRARY" not in os.environ:
         sys.exit("COMPAT_SHIM_LIBRARY is not set")
     command = [sys.executable, *sys.argv]
-    sys.exit(subprocess.run(command, env=environment(options.device)).returncode)
+    sys.exit(subprocess.run(command, env=simulated(options.device, **{CHILD: options.device})).returncode)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,10 @@ import sys
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
+sys.path.insert(0, str(HERE.parent))
+
+from child import simulated  # noqa: E402
+
 CHILD = "COMPAT_MAC_ISSUES_CHILD"
 PRELUDE = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 FALLS_BACK = "fall back to run on the CPU"
@@ -42,25 +45,9 @@ FALLS_BACK = "fall back to run on the CPU"
 RIGHT = {"refused": {"refused"}, "computes": {"computes", "falls back"}, "falls back": {"falls back"}}
 
 
-def environment(fallback, macos):
-    ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "PYTORCH_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    path = [str(ROOT / "shim/python/activate"), kept.get("PYTHONPATH", "")]
-    kept.update(
-        OMP_NUM_THREADS="1",
-        PYTHONDONTWRITEBYTECODE="1",
-        PYTHONPATH=os.pathsep.join(filter(None, path)),
-        ACTIVATE_TORCH_DEVICE="1",
-        TORCHDEVICE_SIMULATE="mps",
-        TORCHDEVICE_MODE="none",
-        TORCHDEVICE_SUMMARY="off",
-        COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
-    )
-    if fallback == "on":
-        kept["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
-    if macos:
-        kept["TORCHDEVICE_MACOS"] = macos
-    return kept
+def settings(fallback, macos):
+    more = {"PYTORCH_ENABLE_MPS_FALLBACK": "1"} if fallback == "on" else {}
+    return {**more, "TORCHDEVICE_MACOS": macos} if macos else more
 
 
 def answer(code):
@@ -118,7 +105,7 @@ def ran(cases, limit):
     for setting, group in groups.items():
         done = subprocess.run(
             [sys.executable, __file__],
-            env={**environment(*setting), CHILD: str(limit)},
+            env=simulated("mps", **settings(*setting), **{CHILD: str(limit)}),
             input=json.dumps([case["code"] for case in group]),
             stdout=subprocess.PIPE,
             text=True,

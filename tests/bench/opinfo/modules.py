@@ -232,7 +232,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         output = options.json or os.path.join(folder, "cases")
         command = [sys.executable, __file__, "--dtypes", options.dtypes, "--child", output]
-        subprocess.run(command, env=opinfo.environ("mps"), check=True)
+        subprocess.run(command, env=opinfo.simulated("mps"), check=True)
         lines = pathlib.Path(output).read_text(encoding="utf-8").splitlines()
     print_scores([json.loads(line) for line in lines], options.detail)
 

@@ -26,7 +26,6 @@ import argparse
 import ast
 import collections
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -36,28 +35,16 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+sys.path.insert(0, str(HERE.parent))
+
+from child import simulated  # noqa: E402
+
 DTYPES = "float32,float16,bfloat16,int64,int32,int16,int8,uint8,bool,complex64"
 DEFAULTS = {
     "predict": DTYPES,
     "dtypes": "float16,bfloat16,float32,float64,int64,int32,uint8,bool,complex64",
 }
 RESTARTS = 20
-
-
-def environ(device):
-    ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "PYTORCH_", "CUDA_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    path = [str(ROOT / "shim/python/activate"), kept.get("PYTHONPATH", "")]
-    kept.update(
-        OMP_NUM_THREADS="1",
-        PYTHONDONTWRITEBYTECODE="1",
-        PYTHONPATH=os.pathsep.join(filter(None, path)),
-        ACTIVATE_TORCH_DEVICE="1",
-        TORCHDEVICE_SIMULATE=device,
-        TORCHDEVICE_MODE="none",
-        COMPAT_SHIM_LIBRARY=os.environ["COMPAT_SHIM_LIBRARY"],
-    )
-    return kept
 
 
 def run(task, device, dtypes, limit):
@@ -67,7 +54,7 @@ def run(task, device, dtypes, limit):
         output = pathlib.Path(folder) / "cases"
         for _ in range(RESTARTS):
             command = [sys.executable, str(HERE / "child.py"), task, dtypes, str(limit), str(output)]
-            done = subprocess.run([*command, str(len(rows))], env=environ(device))
+            done = subprocess.run([*command, str(len(rows))], env=simulated(device))
             lines = [json.loads(line) for line in output.read_text().splitlines()]
             rows += [line for line in lines if "begins" not in line]
             output.unlink()

@@ -9,9 +9,8 @@ must not answer as CUDA's. A tensor carries no mark there either, so this holds 
 import os
 import sys
 
-from .. import appending, importing
 from ..patching import patch
-from . import remedies
+from . import compiled, remedies
 
 # Files and folders of torch whose code passes on the device which a program gives it.
 PASSING_ON = ("__init__.py", "nn/modules/", "utils/_device.py")
@@ -78,39 +77,7 @@ def apply(torch, library, redirection, accelerator, internal_prefixes):
 
     patch("torch.Tensor", "type", as_cuda)
 
-    def asked_by_user(variable, tx):
-        """Whether the program's own code, while it is compiled, asks a tensor of the accelerator."""
-        found = variable.device
-        return found and found.type == accelerator and not is_named() and not inside[tx.f_code.co_filename]
-
-    importing.after("torch._dynamo.variables.tensor", lambda module: _in_compiled_code(module, asked_by_user))
-
-
-def _in_compiled_code(module, asked_by_user):
-    """The compiler answers for the tensors that it traces. is_cuda is a bool, as outside. A device
-    may become that of a new tensor, which the graph must make on the real one, so it stays; who
-    compares it is told."""
-    traced = module.TensorVariable
-    ask_device, ask_is_cuda = traced.method_attr_device, traced.method_attr_is_cuda
-    told = []
-
-    def method_attr_device(self, tx):
-        if not told and asked_by_user(self, tx):
-            told.append(True)
-            appending.say(
-                f"compat_shim: {tx.f_code.co_filename}:{tx.lineno}: compiled code sees "
-                f"{self.device}, not cuda:0: what compares a tensor's device with \"cuda\" there "
-                "takes the other branch; use is_cuda, or compare outside torch.compile\n"
-            )
-        return ask_device(self, tx)
-
-    def method_attr_is_cuda(self, tx):
-        if asked_by_user(self, tx):
-            return module.VariableTracker.build(tx, True)
-        return ask_is_cuda(self, tx)
-
-    traced.method_attr_device = method_attr_device
-    traced.method_attr_is_cuda = method_attr_is_cuda
+    compiled.apply(library, redirection, accelerator, inside)
 
 
 class _Inside(dict):
@@ -118,6 +85,10 @@ class _Inside(dict):
 
     def __init__(self, prefixes):
         self._prefixes = tuple(prefixes)
+
+    def add(self, prefix):
+        self._prefixes += (prefix,)
+        self.clear()
 
     def __missing__(self, name):
         return self.setdefault(name, name.startswith(self._prefixes))

@@ -1,0 +1,117 @@
+"""Tests, in child processes, what simulated CUDA devices refuse: features that need a GPU, and dtypes
+that CUDA's kernels lack."""
+
+import json
+
+from conftest import SHIM
+
+
+def test_gpu_only_features_are_refused(on_cuda):
+    ran = on_cuda(
+        """
+refused = [raised(torch.cuda.CUDAGraph), raised(torch.cuda.MemPool),
+           raised(torch.cuda._compile_kernel, "", "f"), raised(torch.cuda.nccl.version)]
+torch.cuda.nvtx.range_push("a"), torch.cuda.nvtx.range_pop()
+with torch.profiler.profile(activities=list(torch.profiler.supported_activities())) as profile:
+    torch.ones(2, device="cuda") + 1
+print(json.dumps([refused, any("add" in event.key for event in profile.key_averages())]))
+"""
+    )
+    refused, profiled = ran.answer
+    assert profiled and all(
+        kind == "NotImplementedError" and "is not available on this device" in text
+        for kind, text in refused
+    )
+    assert len(ran.devices(kind="refusal")) == 4
+
+
+def test_extensions_with_cuda_sources_are_refused_and_launchers_find_devices(on_cuda):
+    ran = on_cuda(
+        """
+from torch.utils import _triton, cpp_extension
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+print(json.dumps([
+    raised(cpp_extension.CUDAExtension, "one", ["one.cu"]),
+    raised(cpp_extension.load_inline, "one", "", cuda_sources="void f() {}", build_directory="."),
+    torch.cuda.is_available(), torch.cuda.device_count(), _triton.has_triton(),
+    torch.cuda.memory_allocated(torch.device("cuda", 1)),
+    torch.distributed.is_nccl_available() == hasattr(torch._C._distributed_c10d, "ProcessGroupNCCL")]))
+""",
+    )
+    extension, inline, *asked = ran.answer
+    for (kind, text), symbol in ((extension, "CUDAExtension"), (inline, "load")):
+        assert kind == "NotImplementedError"
+        assert text.startswith(f"torch.utils.cpp_extension.{symbol} is not available on this device: a CUDA kernel")
+    assert asked == [True, 2, False, 0, True]
+
+
+DTYPES = """
+i(2, 2) @ i(2, 2); "addmm_cuda" not implemented for 'Long'
+torch.addmm(i(2, 2), i(2, 2), i(2, 2)); "addmm_cuda" not implemented for 'Long'
+F.linear(i(1, 2), i(3, 2), i(3)); "addmm_cuda" not implemented for 'Long'
+torch.bmm(i(1, 2, 2), i(1, 2, 2)); "baddbmm_cuda" not implemented for 'Long'
+torch.mv(i(2, 2), i(2)); "addmv_impl_cuda" not implemented for 'Long'
+torch.dot(i(2), i(2)); "dot" not implemented for 'Long'
+torch.vdot(i(2), i(2)); "dot" not implemented for 'Long'
+F.conv2d(i(1, 1, 3, 3), i(1, 1, 2, 2)); getCudnnDataTypeFromScalarType() not supported for Long
+torch.cdist(h(2, 2), h(2, 2)); "cdist_cuda" not implemented for 'Half'
+torch.linalg.cholesky(eye); "cholesky_cusolver" not implemented for 'Half'
+torch.linalg.svd(eye); "svd_cuda_gesvdjBatched" not implemented for 'Half'
+torch.linalg.qr(eye); "geqrf_cuda" not implemented for 'Half'
+torch.geqrf(eye); "geqrf_cuda" not implemented for 'Half'
+torch.linalg.lu(eye); "lu_factor_cusolver" not implemented for 'Half'
+torch.linalg.lu_factor(eye); "lu_factor_cusolver" not implemented for 'Half'
+torch.linalg.solve(eye, eye); "lu_factor_cusolver" not implemented for 'Half'
+torch.linalg.det(eye); "lu_factor_cusolver" not implemented for 'Half'
+torch.linalg.eigh(eye); "linalg_eigh_cuda" not implemented for 'Half'
+torch.linalg.householder_product(eye, eye[0]); "orgqr_cuda" not implemented for 'Half'
+torch.ormqr(eye, eye[0], eye); "orgmr_cuda" not implemented for 'Half'
+torch.linalg.solve_triangular(eye, eye, upper=True); "triangular_solve_cuda" not implemented for 'Half'
+torch.triangular_solve(eye, eye); "triangular_solve_cuda" not implemented for 'Half'
+torch.histc(h(3)); HalfTensor is not supported
+torch.special.bessel_j0(h(2)); "bessel_j0_cuda" not implemented for 'Half'
+torch.special.zeta(h(2), h(2)); "zeta_cuda" not implemented for 'Half'
+torch.special.erfcx(b(2)); "erfcx_cuda" not implemented for 'BFloat16'
+torch.cholesky_solve(eye, eye); "cholesky_cuda_potrs" not implemented for 'Half'
+F.softmax(i(2), 0); "host_softmax" not implemented for 'Long'
+F.log_softmax(i(2), 0); "host_softmax" not implemented for 'Long'
+torch.gcd(f(2), f(2)); "gcd_cuda" not implemented for 'Float'
+torch.histc(h(3) > 0); "histc" not implemented for 'Bool'
+F.layer_norm(h(2, 2), [2], f(2)); expected scalar type Half but found Float
+F.layer_norm(f(2, 2), [2], f(2), h(2)); expected scalar type Float but found Half
+""".strip().splitlines()
+COMPUTED = """
+torch.cdist(h(30, 2), h(30, 2)); F.layer_norm(h(2, 2), [2], h(2), h(2)); torch.histc(i(3)); h(2, 2) @ h(2, 2)
+torch.special.zeta(h(2), f(2)); torch.special.bessel_j0(h(0)); torch.gcd(i(2), i(2) > 0); torch.remainder(i(2) > 0, i(2))
+i(2, 0) @ i(0, 2); torch.linalg.lu(f(2, 2) + 1); torch.linalg.svd(f(2, 2)); F.conv2d(h(1, 1, 3, 3), h(1, 1, 2, 2))
+"""
+
+
+def test_dtypes_that_cudas_kernels_lack_are_refused(on_cuda):
+    rows = [row.split("; ", 1) for row in DTYPES]
+    calls = [call for call, _ in rows]
+    ran = on_cuda(
+        f"""
+def t(dtype): return lambda *sizes: torch.ones(sizes, dtype=dtype, device="cuda")
+i, h, f, b = t(torch.int64), t(torch.float16), t(torch.float32), t(torch.bfloat16)
+eye = torch.eye(2, device="cuda", dtype=torch.float16)
+answers = [raised(eval, call, globals()) for call in {calls!r}]
+print(json.dumps([answers, [raised(eval, call.strip(), globals())
+    for call in {COMPUTED.replace(chr(10), ";")!r}.split(";") if call.strip()]]))
+"""
+    )
+    refused, computed = ran.answer
+    expected = [
+        ["NotImplementedError" if "not implemented for" in text else "RuntimeError", text] for _, text in rows
+    ]
+    assert refused == expected
+    assert computed == [None] * 12
+    assert sum(event["count"] for event in ran.devices(kind="refusal")) == len(rows)
+
+
+def test_every_rule_of_cuda_is_met_by_a_call():
+    rules = json.loads((SHIM / "simulate" / "cuda_refusals.json").read_text())
+    said = "\n".join(DTYPES)
+    for section in rules["refusals"]:
+        for rule in section["rules"]:
+            assert f'"{rule["dispatch"]}"' in said if "dispatch" in rule else rule["text"].split("{")[0] in said

@@ -87,16 +87,14 @@ def predict(op, dtype, limit):
 
 
 def made_or_cast(op, dtype, device, limit):
-    """Samples of the dtype; where making them needs what no device has of it, float32's, cast."""
+    """Samples of the dtype; where making one needs what no device has of it, float32's, cast."""
     made = []
     try:
         for sample in samples(op, dtype, device, limit):
             made.append((sample.input, sample.args, sample.kwargs))
         return made
     except Exception:
-        pass
-    if made:
-        return made
+        made = []
     for sample in samples(op, torch.float32, "cpu", limit):
         given = (sample.input, sample.args, sample.kwargs)
         made.append(moved(given, device, {torch.float32: dtype}))

@@ -81,6 +81,7 @@ class PortingBuilder::Impl {
     }
 
     void add(const ModuleView& module) {
+        if (module.outcome == parsers::ModuleOutcome::load_error) add_unloaded(module);
         for (const CaseView& test : module.cases) add(test, module.path);
     }
 
@@ -98,7 +99,7 @@ class PortingBuilder::Impl {
     }
 
     void begin_keep_going(const RunView& run, std::string report_url) {
-        column_ = run.simulated == "cuda"     ? Column::cuda
+        column_ = run.simulated == "cuda"   ? Column::cuda
                   : run.policy == "missing" ? Column::cuda_on_mps
                                             : Column::mps_strict;
         view_.kept_going.push_back({run, column_, std::move(report_url)});
@@ -141,6 +142,7 @@ class PortingBuilder::Impl {
         rank_causes(view_);
         for (const ColumnRow& row : kColumns) check(row.column);
         count_dependents_of_fallback();
+        for (auto& [key, row] : unloaded_) view_.unloaded.push_back(std::move(row));
         view_.accounting.closed = view_.accounting.mismatches.empty();
         return std::move(view_);
     }
@@ -217,6 +219,19 @@ class PortingBuilder::Impl {
         }
     }
 
+    void add_unloaded(const ModuleView& module) {
+        UnloadedModule unloaded{module.path, module.url, module.reason, {}};
+        for (const CaseView& test : module.cases)
+            if (const FailureView* failure = failure_of(test); failure && test.pseudo) {
+                unloaded.key_line = failure->key_line;
+                if (!test.url.empty()) unloaded.url = test.url;
+                break;
+            }
+        UnloadedModule& row =
+            unloaded_.try_emplace({module.path, unloaded.key_line}, unloaded).first->second;
+        row.columns[index_of(column_)] = true;
+    }
+
     // A test that broke by another failure caught the refusal and went on.
     void add_refusals(const std::vector<GapHit>& hits) {
         std::unordered_map<std::string, std::set<std::string>> refused;  // by test
@@ -250,6 +265,7 @@ class PortingBuilder::Impl {
             difference.cpu = state(difference.test, Column::cpu);
             difference.here = state(difference.test, column);
             difference.flaky = links_[difference.test].flaky;
+            difference.pseudo = compared_.test(difference.test).pseudo;
             difference.incomplete_column = !at.why_missing.empty();
             if (const auto line = cpu_key_lines_.find(difference.test);
                 line != cpu_key_lines_.end())
@@ -455,6 +471,7 @@ class PortingBuilder::Impl {
     std::vector<TestLink> links_;                            // by test
     std::unordered_map<size_t, std::string> cpu_key_lines_;  // of tests that are not good there
     std::map<std::pair<Column, std::string>, ResultDetails> broken_modules_;
+    std::map<std::pair<std::string, std::string>, UnloadedModule> unloaded_;  // by error, too
     std::vector<UngroupedDifference> differences_;
     std::map<GapKey, GapView> gaps_;
     std::map<std::string, FallbackView> fallbacks_;

@@ -130,6 +130,14 @@ struct CauseOfDifferences {
 };
 inline constexpr std::size_t kExamples = 3;
 
+// A module that could not be loaded, with one error.
+struct UnloadedModule {
+    std::string module;
+    std::string url;       // of the line that broke, else of the module
+    std::string key_line;  // of the error; may be empty
+    PerColumn<bool> columns{};
+};
+
 // An operator that MPS lacks, and that the CPU computed with fallback.
 struct FallbackView {
     std::string symbol;
@@ -192,6 +200,7 @@ struct PortingView {
     Accounting accounting;
     std::vector<CauseOfDifferences> causes;  // by group; then what to fix first
     std::vector<PortedTest> tests;
+    std::vector<UnloadedModule> unloaded;  // by module; of any column, alike or not
     std::vector<FallbackView> fallbacks;   // those that most tests depend on first
     CudaUses cuda_uses;                    // of the suite's own code; no root: nobody asked
     std::int64_t decided_by_fallback = 0;  // tests whose state differs with and without it
@@ -206,6 +215,13 @@ struct PortingView {
 
 // "fails with 6 of 20 random streams on plain CPU"; empty: it was not run with any.
 [[nodiscard]] std::string stream_words(const Difference& difference);
+
+// Distinct modules that could not be loaded in some column.
+[[nodiscard]] std::int64_t unloaded_modules(const PortingView& view);
+// "2 on plain CPU, 1 on CUDA"; empty: all could be loaded.
+[[nodiscard]] std::string unloaded_words(const PortingView& view);
+// "every run", or "CUDA, MPS".
+[[nodiscard]] std::string columns_words(const UnloadedModule& module, const PortingView& view);
 
 // "commit: `a` on CPU; `b` on CUDA, MPS"
 [[nodiscard]] std::string input_difference_words(const InputDifference& input);

@@ -16,6 +16,7 @@
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
+#include "runner/display/columns.h"
 #include "runner/display/output.h"
 #include "runner/run/porting.h"
 #include "runner/run/ready.h"
@@ -105,8 +106,8 @@ Expected<Prepared> prepared(const PortingRequest& request, const config::Invocat
     return prepared;
 }
 
-// Lets the zygote of a run import while the run before it uses its own. Where anything is wrong with
-// that run, it says so itself.
+// Lets the zygote of a run import while the run before it uses its own. Where anything is wrong
+// with that run, it says so itself.
 void start_early(const RunRequest& request, const config::Invocation& invocation,
                  const Preload& preload, SharedByRuns& shared) {
     const auto silent = [](std::string_view) {};
@@ -149,10 +150,10 @@ Columns run_columns(const PortingRequest& request, const config::Invocation& inv
         own.options_checked = i > 0;
         shared->start_next = nullptr;
         if (i + 1 < kColumns.size())
-            shared->start_next = [&, next = invocation_of(invocation, kColumns[i + 1])](
-                                     const Preload& preload) {
-                start_early(request.run, next, preload, *shared);
-            };
+            shared->start_next =
+                [&, next = invocation_of(invocation, kColumns[i + 1])](const Preload& preload) {
+                    start_early(request.run, next, preload, *shared);
+                };
         const auto result = run_once(own, invocation_of(invocation, kColumns[i]));
         if (!result) {
             columns.error = result.error();
@@ -170,7 +171,8 @@ std::string link_to_report(const fs::path& folder, const fs::path& out) {
     return reports::percent_encoded(report.lexically_relative(out).string());
 }
 
-// A run beside the columns. begin(model, link) takes the run, add(model, module) each stored module.
+// A run beside the columns. begin(model, link) takes the run, add(model, module) each stored
+// module.
 template <class Begin, class Add>
 Expected<void> read_further(const store::Store& store, const fs::path& results, const fs::path& out,
                             const std::string& id, Begin begin, Add add) {
@@ -249,10 +251,10 @@ void print_cuda_uses(const reports::CudaUses& uses) {
     for (const reports::CudaUseGroup& group : uses.groups) {
         using enum analysis::Ran;
         print("    {}: {}{}\n", group.title, group.places,
-              uses.has_record ? fmt::format(" ({} ran, {} refused, {} did not, {} unknown)",
-                                            group.count(yes), group.count(refused),
-                                            group.count(no), group.count(unknown))
-                              : "");
+              uses.has_record
+                  ? fmt::format(" ({} ran, {} refused, {} did not, {} unknown)", group.count(yes),
+                                group.count(refused), group.count(no), group.count(unknown))
+                  : "");
         if (!group.first.empty())
             print("        {}  {}{}\n", printable(group.first.front().place),
                   printable(group.first.front().symbol),
@@ -260,6 +262,20 @@ void print_cuda_uses(const reports::CudaUses& uses) {
                       ? ""
                       : "  -> " + printable(group.first.front().write));
     }
+}
+
+void print_unloaded(const PortingView& view) {
+    constexpr size_t kShown = 5, kLongestLine = 160;
+    if (view.unloaded.empty()) return;
+    print("modules not loaded: {}\n", reports::unloaded_words(view));
+    for (size_t i = 0; i < std::min(view.unloaded.size(), kShown); ++i) {
+        const reports::UnloadedModule& module = view.unloaded[i];
+        print("    {} ({})\n        {}\n", printable(module.module),
+              reports::columns_words(module, view),
+              display::cut_to(printable(module.key_line), kLongestLine));
+    }
+    if (view.unloaded.size() > kShown)
+        print("    … and {} more; see the page\n", view.unloaded.size() - kShown);
 }
 
 void print_table(const PortingView& view, const fs::path& page) {
@@ -299,6 +315,7 @@ void print_table(const PortingView& view, const fs::path& page) {
                         format_duration(std::chrono::duration<double>(column.run->duration_s)),
                         column.why_missing.empty() ? "" : "  not complete"));
     }
+    print_unloaded(view);
     for (const auto& mismatch : view.accounting.mismatches)
         print("    {}: {}\n", printable(without_emphasis(mismatch.module)),
               printable(mismatch.message));
@@ -367,8 +384,7 @@ Expected<Comparison> compared(const Columns& columns, const store::Store& store,
 
 // Its records say what ran; any other run has the sources, too.
 std::string run_to_scan(const Columns& columns) {
-    const std::string& redirecting =
-        columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
+    const std::string& redirecting = columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
     if (!redirecting.empty()) return redirecting;
     for (const ColumnRun& run : columns.runs)
         if (!run.id.empty()) return run.id;
@@ -420,7 +436,8 @@ std::vector<std::string> perhaps_random_tests(const PortingView& view) {
     std::set<std::string> ids;
     for (const reports::PortedTest& test : view.tests)
         for (const reports::Difference& difference : test.differences)
-            if (!test.pseudo && !test.id_on_cpu.empty() && difference.change == analysis::Change::lost)
+            if (!test.pseudo && !test.id_on_cpu.empty() &&
+                difference.change == analysis::Change::lost)
                 for (const size_t cause : difference.causes)
                     if (view.causes[cause].may_be_random) ids.insert(test.id_on_cpu);
     return {ids.begin(), ids.end()};
@@ -537,8 +554,9 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
     if (!ready) return tl::unexpected(ready.error());
     Columns columns = run_columns(request, ready->invocation, shared);
     if (columns.error && columns.runs.front().id.empty()) return tl::unexpected(*columns.error);
-    const auto results = config::results_folder(invocation_of(ready->invocation, row_of(Column::mps)))
-                             .and_then(archive::existing_results);
+    const auto results =
+        config::results_folder(invocation_of(ready->invocation, row_of(Column::mps)))
+            .and_then(archive::existing_results);
     if (!results) return tl::unexpected(results.error());
     const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());

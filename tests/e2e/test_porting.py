@@ -265,6 +265,20 @@ def test_a_column_that_ends_with_a_runner_error_is_reported(runner, python, suit
     assert "`runner SUITE --simulate cuda`" in page.read_text()
 
 
+def test_modules_that_cannot_be_loaded_are_named_at_the_top(runner, python, suite):
+    (suite / "tests/test_port.py").write_text("import nosuchpackage\n")
+    (suite / "tests/test_module.py").unlink()
+    ran = runner("porting", suite, "--python", python)
+    assert ran.code == 1, ran.out + ran.err
+    summary = ran.out[ran.out.rindex("on simulated devices against plain CPU"):]
+    assert "modules not loaded: 1 on CPU, 1 on CUDA, 1 on MPS, 1 on MPS without fallback, 1 on CUDA code on MPS\n" \
+           "    tests/test_port.py (every run)\n        ModuleNotFoundError: No module named 'nosuchpackage'\n" in summary
+    page, written = pages(ran.out)
+    assert "1 module could not be loaded" in page.read_text().splitlines()[0] and written["tests"] == []
+    (broken,) = written["not_loaded"]
+    assert (broken["module"], len(broken["columns"])) == ("tests/test_port.py", 5)
+
+
 def test_a_flaky_test_is_not_a_difference(runner, python, suite, tmp_path):
     (suite / "tests/test_port.py").write_text(
         "import os, unittest\nclass T(unittest.TestCase):\n    def test_flaky(self):\n"

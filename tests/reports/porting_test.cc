@@ -241,6 +241,52 @@ TEST(Porting, ARefusalCountsAsUseOfTheAccelerator) {
     EXPECT_EQ(view.at(Column::cuda).used_accelerator, 0);
 }
 
+// A module's row, in columns where it breaks. Breaking alike is no difference, and is named.
+TEST(Porting, ModulesThatCannotBeLoadedAreNamedWithTheirColumns) {
+    const auto module = [](const std::string& name, std::optional<FailureView> why) {
+        ModuleView view;
+        view.path = name + ".py";
+        CaseView row = test(name, why ? State::errored : State::passed, why);
+        row.pseudo = why.has_value();
+        row.id = view.path + (why ? "::<module>" : "::T::t");
+        view.outcome = why ? parsers::ModuleOutcome::load_error : parsers::ModuleOutcome::completed;
+        view.cases = {row};
+        return view;
+    };
+    const auto lacks = failure("ModuleNotFoundError", "No module named 'x'");
+    PortingBuilder builder("alpha_1", "alpha");
+    for (const Column column : {Column::cpu, Column::cuda, Column::mps}) {
+        ReportModel model;
+        model.run = run_of(column);
+        builder.begin(column, model.run);
+        for (const auto& view :
+             {module("both", lacks),
+              module("gain", column == Column::cpu ? std::optional(lacks) : std::nullopt),
+              module("loss", column == Column::mps ? std::optional(lacks) : std::nullopt)}) {
+            builder.add(view);
+            ++model.totals.collected;
+        }
+        builder.end(model, {}, "../report.md");
+    }
+    const PortingView view = builder.finish();
+    EXPECT_TRUE(view.accounting.closed);
+    ASSERT_THAT(view.unloaded, SizeIs(3));
+    EXPECT_EQ(view.unloaded[0].module, "both.py");
+    EXPECT_EQ(columns_words(view.unloaded[0], view), "every run");
+    EXPECT_EQ(columns_words(view.unloaded[1], view), "CPU");
+    EXPECT_EQ(columns_words(view.unloaded[2], view), "MPS");
+    EXPECT_EQ(unloaded_words(view), "2 on CPU, 1 on CUDA, 2 on MPS");
+    EXPECT_THAT(verdict_words(view), HasSubstr("3 modules could not be loaded"));
+    EXPECT_EQ(view.at(Column::cuda).count(Group::gain), 2) << "the module and its test";
+    EXPECT_EQ(view.at(Column::cuda).differ, 2);
+    EXPECT_EQ(view.at(Column::mps).count(Group::loss), 2);
+    std::string page;
+    porting_markdown(view, 1 << 20, [&](std::string_view bytes) { page += bytes; });
+    EXPECT_THAT(page.substr(0, page.find("| run |")),
+                HasSubstr("| [`both.py`](https://forge.example/m.py#L1) | every run | "
+                          "`ModuleNotFoundError: No module named 'x'` |"));
+}
+
 TEST(ColumnOf, FollowsFromTheSettingsOfTheRun) {
     for (const ColumnRow& row : kColumns) EXPECT_EQ(column_of(run_of(row.column)), row.column);
     RunView redirected = run_of(Column::cpu);

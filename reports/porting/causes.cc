@@ -55,6 +55,12 @@ const analysis::JudgementWords* judgement_of(const CauseOfDifferences& cause) {
 
 }  // namespace
 
+std::string plain_words(const ColumnRow& row) {
+    std::string text(row.words);
+    std::erase(text, '*');
+    return text;
+}
+
 bool is_operator(const CauseOfDifferences& cause) {
     return cause.gap && cause.gap->kind == GapKind::op_unsupported;
 }

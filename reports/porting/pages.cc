@@ -183,10 +183,9 @@ std::string table_of_columns(const PortingView& view) {
         text += fmt::format(" {} |", parsers::kStateNames[state]);
         rule += "---:|";
     }
-    text +=
-        " differ from plain CPU | break | do not run | gain | other | used an accelerator | time "
-        "|\n" +
-        rule + "---:|---:|---:|---:|---:|---:|---:|\n";
+    text += fmt::format(" differ from plain CPU | {} | used an accelerator | time |\n",
+                        fmt::join(kGroupWords, " | ")) +
+            rule + "---:|---:|---:|---:|---:|---:|---:|\n";
     for (const ColumnRow* at : columns_with_run(view)) {
         const PortingColumn& column = view.at(at->column);
         text +=

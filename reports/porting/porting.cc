@@ -179,7 +179,7 @@ class PortingBuilder::Impl {
     }
 
     void add_mismatch(const std::string& message) {
-        view_.accounting.mismatches.push_back({std::string(row_of(column_).words), message});
+        view_.accounting.mismatches.push_back({std::string(row_of(column_).brief), message});
     }
 
     void add(const CaseView& test, const std::string& module) {

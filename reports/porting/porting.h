@@ -56,6 +56,9 @@ inline constexpr std::array<ColumnRow, 5> kColumns{{
 template <class T>
 using PerColumn = std::array<T, kColumns.size()>;
 
+// The row's words without emphasis.
+[[nodiscard]] std::string plain_words(const ColumnRow& row);
+
 // The column to which a run belongs; empty: none.
 [[nodiscard]] std::optional<Column> column_of(const RunView& run);
 
@@ -63,6 +66,9 @@ using analysis::Change;
 
 enum class Group { loss, idle, gain, other };
 inline constexpr std::array<std::string_view, 4> kGroupNames{"loss", "idle", "gain", "other"};
+// As heads of a table of columns.
+inline constexpr std::array<std::string_view, 4> kGroupWords{"break", "do not run", "gain",
+                                                             "other"};
 [[nodiscard]] constexpr std::string_view name_of(Group g) {
     return kGroupNames[static_cast<size_t>(g)];
 }

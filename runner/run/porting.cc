@@ -16,8 +16,9 @@
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
-#include "runner/display/columns.h"
 #include "runner/display/output.h"
+#include "runner/display/porting_summary.h"
+#include "runner/display/terminal.h"
 #include "runner/run/porting.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
@@ -46,12 +47,6 @@ struct ColumnRun {
     std::string id;  // empty: there is no run
     std::string why_missing;
 };
-
-std::string without_emphasis(std::string_view words) {
-    std::string text(words);
-    std::erase(text, '*');
-    return text;
-}
 
 config::Invocation invocation_of(const config::Invocation& invocation, const ColumnRow& column) {
     config::Invocation own = invocation;
@@ -144,8 +139,8 @@ Columns run_columns(const PortingRequest& request, const config::Invocation& inv
             continue;
         }
         if (request.run.verbosity >= 0)
-            print("{}{} ({} of {})\n", i == 0 ? "" : "\n", without_emphasis(kColumns[i].words),
-                  i + 1, kColumns.size());
+            print("{}{} ({} of {})\n", i == 0 ? "" : "\n", reports::plain_words(kColumns[i]), i + 1,
+                  kColumns.size());
         RunRequest own = request_of(request.run, shared);
         own.options_checked = i > 0;
         shared->start_next = nullptr;
@@ -245,89 +240,6 @@ Expected<void> write_pages(const PortingView& view, const fs::path& out) {
     return page->commit().and_then([&] { return file->commit(); });
 }
 
-// The counts, and the first place to change of each group.
-void print_cuda_uses(const reports::CudaUses& uses) {
-    print("CUDA in its code: {}\n", printable(reports::cuda_uses_words(uses)));
-    for (const reports::CudaUseGroup& group : uses.groups) {
-        using enum analysis::Ran;
-        print("    {}: {}{}\n", group.title, group.places,
-              uses.has_record
-                  ? fmt::format(" ({} ran, {} refused, {} did not, {} unknown)", group.count(yes),
-                                group.count(refused), group.count(no), group.count(unknown))
-                  : "");
-        if (!group.first.empty())
-            print("        {}  {}{}\n", printable(group.first.front().place),
-                  printable(group.first.front().symbol),
-                  group.first.front().write.empty()
-                      ? ""
-                      : "  -> " + printable(group.first.front().write));
-    }
-}
-
-void print_unloaded(const PortingView& view) {
-    constexpr size_t kShown = 5, kLongestLine = 160;
-    if (view.unloaded.empty()) return;
-    print("modules not loaded: {}\n", reports::unloaded_words(view));
-    for (size_t i = 0; i < std::min(view.unloaded.size(), kShown); ++i) {
-        const reports::UnloadedModule& module = view.unloaded[i];
-        print("    {} ({})\n        {}\n", printable(module.module),
-              reports::columns_words(module, view),
-              display::cut_to(printable(module.key_line), kLongestLine));
-    }
-    if (view.unloaded.size() > kShown)
-        print("    … and {} more; see the page\n", view.unloaded.size() - kShown);
-}
-
-void print_table(const PortingView& view, const fs::path& page) {
-    print("\n{}: on simulated devices against plain CPU\n", printable(view.suite));
-    print_cuda_uses(view.cuda_uses);
-    constexpr std::string_view kRow =
-        "{:<33} {:>6} {:>6} {:>7} {:>7} {:>11} {:>7} {:>11} {:>11}  {}{}\n";
-    display::put(display::people(),
-                 fmt::format(kRow, "", "tests", "ok", "failing", "changed", "now failing",
-                             "not run", "now passing", "used device", "time", ""));
-    for (const ColumnRow& row : kColumns) {
-        const auto& column = view.at(row.column);
-        if (!column.run) {
-            print("{:<33} missing: {}\n", without_emphasis(row.words),
-                  printable(column.why_missing));
-            continue;
-        }
-        std::int64_t broken = 0, good = 0;
-        for (size_t i = 0; i < column.totals.states.size(); ++i) {
-            const auto state = static_cast<parsers::State>(i);
-            if (analysis::needs_attention(state))
-                broken += column.totals.states[i];
-            else if (state != parsers::State::skipped && state != parsers::State::not_run)
-                good += column.totals.states[i];
-        }
-        const bool compared = row.column != Column::cpu && view.compared;
-        const auto figure = [&](std::int64_t value) {
-            return compared ? std::to_string(value) : std::string("-");
-        };
-        using enum reports::Group;
-        display::put(
-            display::people(),
-            fmt::format(kRow, without_emphasis(row.words), column.totals.collected, good, broken,
-                        figure(column.differ), figure(column.count(loss)),
-                        figure(column.count(idle)), figure(column.count(gain)),
-                        row.shim ? std::to_string(column.used_accelerator) : "-",
-                        format_duration(std::chrono::duration<double>(column.run->duration_s)),
-                        column.why_missing.empty() ? "" : "  not complete"));
-    }
-    print_unloaded(view);
-    for (const auto& mismatch : view.accounting.mismatches)
-        print("    {}: {}\n", printable(without_emphasis(mismatch.module)),
-              printable(mismatch.message));
-    for (const reports::InputDifference& input : view.input_differences)
-        print("not alike, {}\n", printable(reports::input_difference_words(input)));
-    print("{}\n", reports::verdict_words(view));
-    if (!view.causes.empty() && is_to_fix(view.causes.front()))
-        print("first: {} ({}; unblocks {})\n", printable(view.causes.front().title),
-              judgement_words(view.causes.front()), reports::unblocked_words(view.causes.front()));
-    print("page: {}\n", page.string());
-}
-
 // The worst of the runs' codes. If only some columns select no test, that is a difference between
 // the columns and not a usage error.
 ExitCode code_of(const PortingView& view) {
@@ -399,7 +311,8 @@ Expected<ExitCode> show(Expected<Comparison> comparison, const Columns& columns,
     const bool marks = id == columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
     view.cuda_uses = scan_suite(store, results, id, marks, out);
     return write_pages(view, out).map([&] {
-        print_table(view, out / reports::kPortingPage);
+        display::put(display::people(), display::porting_summary(view, out / reports::kPortingPage,
+                                                                 display::terminal_size().columns));
         return code_of(view);
     });
 }
@@ -479,7 +392,7 @@ Expected<void> run_keep_going(const PortingRequest& request, const Prepared& pre
         own.options_checked = true;
         if (request.run.verbosity >= 0)
             print("\n{}: {} again, to see what is behind the first refusal\n",
-                  without_emphasis(column.words),
+                  reports::plain_words(column),
                   counted(static_cast<std::int64_t>(own.targets.size()), "broken test"));
         config::Invocation flags = invocation_of(prepared.invocation, column);
         flags.flags[Setting::keep_going] = "on";

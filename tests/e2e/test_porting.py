@@ -214,6 +214,7 @@ def test_a_suite_with_equal_results_on_every_device(runner, python, suite):
     ran = runner("porting", suite, "--python", python, "-q", "tests/test_port.py::Ported::test_host")
     assert ran.code == 0, ran.out + ran.err
     assert "no test used CUDA or MPS" in ran.out
+    assert max(map(len, ran.out[ran.out.rindex("on simulated devices"):].splitlines()[:-1])) <= 80
     page, written = pages(ran.out)
     assert written["tests"] == [] and "# Porting `ported`: no test used CUDA or MPS" in page.read_text()
 
@@ -246,7 +247,7 @@ def test_runs_with_different_settings_are_compared_with_a_note(runner, python, s
     commits, asked = (u["values"] for u in written["unlike"])
     assert len(commits["cpu"]) == len(commits["cuda"]) == 40 and commits["cpu"] != commits["cuda"]
     assert "-k passes" in asked["cuda"] and "-k" not in asked["cpu"].split() and asked["mps"] is None
-    assert "not alike, commit: " in ran.out and f"{commits['cuda']} on CUDA" in ran.out
+    assert "not alike, commit: " in ran.out and f"{commits['cuda']} on CUDA" in " ".join(ran.out.split())
     assert "**The runs are not alike:**" in page.read_text()
 
 
@@ -271,7 +272,7 @@ def test_modules_that_cannot_be_loaded_are_named_at_the_top(runner, python, suit
     ran = runner("porting", suite, "--python", python)
     assert ran.code == 1, ran.out + ran.err
     summary = ran.out[ran.out.rindex("on simulated devices against plain CPU"):]
-    assert "modules not loaded: 1 on CPU, 1 on CUDA, 1 on MPS, 1 on MPS without fallback, 1 on CUDA code on MPS\n" \
+    assert "modules not loaded: 1 on CPU, 1 on CUDA, 1 on MPS, 1 on MPS without fallback, 1\n    on CUDA code on MPS\n" \
            "    tests/test_port.py (every run)\n        ModuleNotFoundError: No module named 'nosuchpackage'\n" in summary
     page, written = pages(ran.out)
     assert "1 module could not be loaded" in page.read_text().splitlines()[0] and written["tests"] == []

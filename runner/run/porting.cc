@@ -1,6 +1,7 @@
 #include "reports/porting/porting.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +20,7 @@
 #include "runner/display/output.h"
 #include "runner/display/porting_summary.h"
 #include "runner/display/terminal.h"
+#include "runner/run/collect.h"
 #include "runner/run/porting.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
@@ -128,8 +130,36 @@ struct Columns {
     }
 };
 
-Columns run_columns(const PortingRequest& request, const config::Invocation& invocation,
-                    const std::shared_ptr<SharedByRuns>& shared) {
+// Plain CPU lacks these tests. Another column may have them; a name that no column has is
+// misspelled, and the other runs would only repeat that.
+Expected<void> check_names(std::vector<std::string> ids, const RunRequest& request,
+                           const config::Invocation& invocation, const SharedByRuns& shared) {
+    const auto silent = [](std::string_view) {};
+    const auto from_user = parse_variables(request.env);
+    if (!from_user) return tl::unexpected(from_user.error());
+    for (const Column column : {Column::cuda, Column::mps, Column::cuda_on_mps}) {
+        if (ids.empty()) return {};
+        auto ready =
+            open_suite(request.suite, invocation_of(invocation, reports::row_of(column)), silent);
+        if (!ready) return tl::unexpected(ready.error());
+        ready->child.from_user = *from_user;
+        if (auto made = make_ready(*ready, Need::children, silent, shared.prepared); !made)
+            return made;
+        auto unmatched = ids_without_tests(ids, *ready);
+        if (!unmatched) return tl::unexpected(unmatched.error());
+        ids = std::move(*unmatched);
+    }
+    if (ids.empty()) return {};
+    return fail(ErrorKind::usage,
+                fmt::format("porting: {} on plain CPU or a simulated device",
+                            ids.size() == 1 ? "no such test" : "no such tests"),
+                "correct the name; the other columns were not run",
+                fmt::format("{}", fmt::join(ids, ", ")));
+}
+
+// Errors: those of the first column, after which no other can run either.
+Expected<Columns> run_columns(const PortingRequest& request, const config::Invocation& invocation,
+                              const std::shared_ptr<SharedByRuns>& shared) {
     Columns columns;
     std::string stopped;
     for (size_t i = 0; i < kColumns.size(); ++i) {
@@ -150,12 +180,17 @@ Columns run_columns(const PortingRequest& request, const config::Invocation& inv
                     start_early(request.run, next, preload, *shared);
                 };
         const auto result = run_once(own, invocation_of(invocation, kColumns[i]));
+        if (!result && i == 0) return tl::unexpected(result.error());
         if (!result) {
             columns.error = result.error();
             stopped = run.why_missing = to_line(result.error());
             continue;
         }
         run.id = result->id;
+        if (i == 0)
+            if (auto named = check_names(result->unmatched, request.run, invocation, *shared);
+                !named)
+                return tl::unexpected(named.error());
         if (result->code == ExitCode::interrupted) stopped = "interrupted before it began";
     }
     return columns;
@@ -465,8 +500,9 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
     const auto shared = std::make_shared<SharedByRuns>();
     const auto ready = prepared(request, invocation, *shared);
     if (!ready) return tl::unexpected(ready.error());
-    Columns columns = run_columns(request, ready->invocation, shared);
-    if (columns.error && columns.runs.front().id.empty()) return tl::unexpected(*columns.error);
+    auto of_suite = run_columns(request, ready->invocation, shared);
+    if (!of_suite) return tl::unexpected(of_suite.error());
+    Columns& columns = *of_suite;
     const auto results =
         config::results_folder(invocation_of(ready->invocation, row_of(Column::mps)))
             .and_then(archive::existing_results);

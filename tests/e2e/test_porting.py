@@ -280,6 +280,19 @@ def test_modules_that_cannot_be_loaded_are_named_at_the_top(runner, python, suit
     assert (broken["module"], len(broken["columns"])) == ("tests/test_port.py", 5)
 
 
+def test_a_misspelled_test_ends_after_the_first_run(runner, python, suite, tmp_path):
+    (suite / "tests/test_port.py").write_text(
+        "import unittest, torch\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+        "if torch.cuda.is_available():\n    class OnCuda(unittest.TestCase):\n        def test_b(self):\n            pass\n")
+    ran = runner("porting", suite, "--python", python, "tests/test_port.py::T::test_a", "tests/test_port.py::T::test_aa")
+    assert ran.code == 2 and "page:" not in ran.out, ran.out + ran.err
+    assert 'did you mean "tests/test_port.py::T::test_a"?' in ran.err
+    assert "tests/test_port.py::T::test_aa: porting: no such test on plain CPU or a simulated device" in ran.err
+    assert len(list((tmp_path / "results/runs").iterdir())) == 1
+    on_cuda = runner("porting", suite, "--python", python, "tests/test_port.py::OnCuda::test_b")
+    assert on_cuda.code == 0 and "(5 of 5)" in on_cuda.out, "only plain CPU and a bare Mac lack it"
+
+
 def test_a_flaky_test_is_not_a_difference(runner, python, suite, tmp_path):
     (suite / "tests/test_port.py").write_text(
         "import os, unittest\nclass T(unittest.TestCase):\n    def test_flaky(self):\n"

@@ -294,6 +294,17 @@ def test_verify_keeps_what_breaks_no_test(runner, python, tmp_path):
     assert "project/src/verified/a_move.py" in patch and "project/src/verified/a_untested.py" in patch and "devices.py" not in patch
 
 
+@pytest.mark.parametrize("words", [(), ("--verify",)])
+def test_fix_finds_the_environment_of_the_project(runner, python, tmp_path, words):
+    (tmp_path / "project/tests").mkdir(parents=True)
+    (tmp_path / "project/pyproject.toml").write_text("[project]\nname = 'p'\nversion = '1'\n")
+    (tmp_path / "project/.venv").symlink_to(pathlib.Path(python).parents[1])
+    (tmp_path / "project/tests/test_a.py").write_text(
+        "import torch\n\ndef test_a():\n    assert torch.cuda.device_count() >= 0\n")
+    out = runner("scan", "project/tests", "--fix", *words)
+    assert out.code == 0 and "1 change in 1 file" in out.err, out.err
+
+
 def test_verify_needs_a_project_with_tests(runner, python, tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.py").write_text("import torch\ntorch.cuda.synchronize()\n")

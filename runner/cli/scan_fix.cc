@@ -8,6 +8,7 @@
 #include "runner/base/text.h"
 #include "runner/display/columns.h"
 #include "runner/display/output.h"
+#include "runner/exec/signals.h"
 #include "runner/run/scan/fix_sources.h"
 #include "runner/run/scan/verify_fixes.h"
 
@@ -108,7 +109,7 @@ Expected<ExitCode> verify_and_fix(const FixRequest& request, const config::Invoc
     const auto verified =
         run::verify_fixes(*project, request.paths, torch, request.limit, *fixer, invocation, say);
     if (!verified) return tl::unexpected(verified.error());
-    if (verified->interrupted) {
+    if (verified->interrupted || exec::is_termination_pending()) {
         say("interrupted: nothing is written");
         return ExitCode::interrupted;
     }

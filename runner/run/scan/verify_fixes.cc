@@ -16,6 +16,7 @@
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
+#include "runner/exec/signals.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
 #include "runner/run/scan/bisection.h"
@@ -138,6 +139,12 @@ class Verification {
         return finish(std::move(verified));
     }
 
+    static Expected<Verified> interrupted() {
+        Verified verified;
+        verified.interrupted = true;
+        return verified;
+    }
+
   private:
     [[nodiscard]] size_t columns() const {
         return is_simulated_on(project_.accelerator) ? kVerifyColumns.size() : 1;
@@ -148,12 +155,6 @@ class Verification {
     [[nodiscard]] fs::path in_project(const fs::path& path) const {
         return project_.folder / path.lexically_relative(copy_);
     }
-    static Expected<Verified> interrupted() {
-        Verified verified;
-        verified.interrupted = true;
-        return verified;
-    }
-
     // The copy's packages come before those of an editable installation, which are the user's.
     std::string python_path() const {
         std::set<std::string> folders;
@@ -492,6 +493,7 @@ Expected<Verified> verify_fixes(const TestedProject& project, const std::vector<
                                 const std::string& torch, std::chrono::milliseconds limit,
                                 const Fixer& fixer, const config::Invocation& invocation,
                                 const prepare::Say& say) {
+    exec::block_termination_signals();  // an interrupt removes the copy, too
     auto temporary = TemporaryFolder::create();
     if (!temporary) return tl::unexpected(temporary.error());
     Verification verification(project, temporary->path(), fixer, torch, invocation, say);
@@ -499,6 +501,7 @@ Expected<Verified> verify_fixes(const TestedProject& project, const std::vector<
     if (!results) return tl::unexpected(results.error());
     if (auto copied = verification.copy(real_path(*results)); !copied)
         return tl::unexpected(copied.error());
+    if (exec::is_termination_pending()) return Verification::interrupted();
     if (auto found = verification.find_changes(paths); !found) return tl::unexpected(found.error());
     if (!verification.has_changes()) return Verified{};
     return verification.verify(limit);

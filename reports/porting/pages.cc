@@ -100,6 +100,7 @@ std::string headline(const PortingView& view) {
 // The command that completes or makes the column.
 std::string command_for(const ColumnRow& row, const PortingColumn& column) {
     if (column.run) return "runner resume " + column.run->id;
+    if (!column.command.empty()) return column.command;
     if (row.simulated.empty()) return "runner SUITE --shim off";
     return fmt::format("runner SUITE --simulate {}{}{}", row.simulated,
                        row.simulated == "mps" ? fmt::format(" --policy {}", row.policy) : "",
@@ -113,7 +114,7 @@ std::string missing_columns(const PortingView& view) {
         if (column.why_missing.empty()) continue;
         text += fmt::format("- {} {} ({}): {}\n", row.words,
                             column.run ? "is not complete" : "is missing", code(column.why_missing),
-                            code(command_for(row, column)));
+                            code(command_for(row, column), kLongestInput));
     }
     if (text.empty()) return text;
     std::vector<std::string> runs;

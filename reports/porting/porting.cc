@@ -118,8 +118,9 @@ class PortingBuilder::Impl {
         for (const CaseView& test : attempt.cases) streams_.add(view_.random->run, test);
     }
 
-    void note_missing(Column column, std::string why) {
+    void note_missing(Column column, std::string why, std::string command) {
         view_.columns[index_of(column)].why_missing = std::move(why);
+        view_.columns[index_of(column)].command = std::move(command);
     }
 
     PortingView finish() {
@@ -499,8 +500,8 @@ void PortingBuilder::begin_random(const RunView& run, std::string report_url) {
     impl_->begin_random(run, std::move(report_url));
 }
 void PortingBuilder::add_random(const ModuleView& attempt) { impl_->add_random(attempt); }
-void PortingBuilder::note_missing(Column column, std::string why) {
-    impl_->note_missing(column, std::move(why));
+void PortingBuilder::note_missing(Column column, std::string why, std::string command) {
+    impl_->note_missing(column, std::move(why), std::move(command));
 }
 PortingView PortingBuilder::finish() { return impl_->finish(); }
 

@@ -165,6 +165,7 @@ struct FallbackView {
 struct PortingColumn {
     std::optional<RunView> run;
     std::string why_missing;  // why there is no run, or no complete one
+    std::string command;      // that makes the run; empty: it is there, or nobody knows
     std::string report_url;
     Totals totals;
     std::int64_t differ = 0;
@@ -254,7 +255,8 @@ class PortingBuilder {
     void begin_random(const RunView& run, std::string report_url);
     void add_random(const ModuleView& attempt);
     // The column has no run, or no complete one.
-    void note_missing(Column column, std::string why);
+    // `command` makes it; empty: not known.
+    void note_missing(Column column, std::string why, std::string command = {});
     [[nodiscard]] PortingView finish();
 
   private:

@@ -21,6 +21,7 @@
 #include "runner/display/porting_summary.h"
 #include "runner/display/terminal.h"
 #include "runner/run/collect.h"
+#include "runner/run/fingerprint.h"
 #include "runner/run/porting.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
@@ -48,6 +49,7 @@ constexpr int kDefaultSeeds = 20;
 struct ColumnRun {
     std::string id;  // empty: there is no run
     std::string why_missing;
+    std::string command{};  // that makes it; empty: not known
 };
 
 config::Invocation invocation_of(const config::Invocation& invocation, const ColumnRow& column) {
@@ -157,6 +159,28 @@ Expected<void> check_names(std::vector<std::string> ids, const RunRequest& reque
                 fmt::format("{}", fmt::join(ids, ", ")));
 }
 
+// The command line that makes a column, as the user asked for it.
+std::string command_of(const RunRequest& request, const config::Invocation& invocation) {
+    std::vector<std::string> words{"runner", request.suite};
+    words.insert(words.end(), request.targets.begin(), request.targets.end());
+    if (!request.keyword.empty()) words.insert(words.end(), {"-k", request.keyword});
+    for (const auto& row : config::kSettings) {
+        const auto flag = invocation.flags.find(row.setting);
+        if (flag == invocation.flags.end()) continue;
+        const std::string name(config::long_flag(row));
+        if (config::is_switch(row))
+            words.push_back(flag->second == "on" ? name : "--no-" + name.substr(2));
+        else
+            words.insert(words.end(), {name, flag->second});
+    }
+    for (const std::string& variable : request.env) words.insert(words.end(), {"--env", variable});
+    if (!invocation.passed_on.empty()) words.emplace_back("--");
+    words.insert(words.end(), invocation.passed_on.begin(), invocation.passed_on.end());
+    words = masked(words);
+    for (std::string& word : words) word = shell_quoted(word);
+    return fmt::format("{}", fmt::join(words, " "));
+}
+
 // Errors: those of the first column, after which no other can run either.
 Expected<Columns> run_columns(const PortingRequest& request, const config::Invocation& invocation,
                               const std::shared_ptr<SharedByRuns>& shared) {
@@ -166,6 +190,7 @@ Expected<Columns> run_columns(const PortingRequest& request, const config::Invoc
         ColumnRun& run = columns.runs[i];
         if (!stopped.empty()) {
             run.why_missing = stopped;
+            run.command = command_of(request.run, invocation_of(invocation, kColumns[i]));
             continue;
         }
         if (request.run.verbosity >= 0)
@@ -184,6 +209,7 @@ Expected<Columns> run_columns(const PortingRequest& request, const config::Invoc
         if (!result) {
             columns.error = result.error();
             stopped = run.why_missing = to_line(result.error());
+            run.command = command_of(request.run, invocation_of(invocation, kColumns[i]));
             continue;
         }
         run.id = result->id;
@@ -315,7 +341,8 @@ Expected<Comparison> compared(const Columns& columns, const store::Store& store,
     reports::PortingBuilder builder(id, suite);
     for (const ColumnRow& row : kColumns) {
         const ColumnRun& column = columns.runs[static_cast<size_t>(row.column)];
-        if (!column.why_missing.empty()) builder.note_missing(row.column, column.why_missing);
+        if (!column.why_missing.empty())
+            builder.note_missing(row.column, column.why_missing, column.command);
         if (column.id.empty()) continue;
         if (auto read = read_column(store, results, out, row.column, column.id, builder); !read)
             return tl::unexpected(read.error());

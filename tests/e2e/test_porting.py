@@ -263,7 +263,7 @@ def test_a_column_that_ends_with_a_runner_error_is_reported(runner, python, suit
     columns = written["columns"]
     assert [(c["complete"], c["run"] is None) for c in columns] == [(True, False)] + [(False, True)] * 4
     assert {c["why_missing"] for c in columns[1:]} == {columns[1]["why_missing"]} and "lock" in columns[1]["why_missing"]
-    assert "`runner SUITE --simulate cuda`" in page.read_text()
+    assert "--simulate cuda" in page.read_text() and f"`runner {suite} tests/test_port.py " in page.read_text()
 
 
 def test_modules_that_cannot_be_loaded_are_named_at_the_top(runner, python, suite):
@@ -310,7 +310,7 @@ def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, sui
         "import os, time, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n    def test_b(self):\n"
         f"        if os.environ.get('TORCHDEVICE_SIMULATE'):\n            open({str(started)!r}, 'w').close()\n            time.sleep(100)\n")
     clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k == "COMPAT_CACHE"}
-    process = subprocess.Popen([program, "porting", suite, "--python", python, "tests/test_port.py"], cwd=tmp_path, env=clean,
+    process = subprocess.Popen([program, "porting", suite, "--python", python, "--retries", "0", "tests/test_port.py"], cwd=tmp_path, env=clean,
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     deadline = time.monotonic() + 120
     while not started.exists():
@@ -328,7 +328,10 @@ def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, sui
     (test,) = written["tests"]
     assert (test["states"]["cpu"], test["states"]["cuda"], test["differences"][0]["change"]) == ("passed", "not_run", "no_longer")
     text = page.read_text()
-    assert f"`runner resume {columns['cuda']['run']}`" in text and "`runner SUITE --simulate mps --policy none --fallback off`" in text
+    assert f"`runner resume {columns['cuda']['run']}`" in text and f"`runner {suite} tests/test_port.py " in text
+    (strict,) = [line for line in text.splitlines() if line.startswith("- bare Mac *simulated*, fallback off is missing")]
+    for words in ("--simulate mps", "--policy none", "--fallback off", f"--python {python}", "--retries 0"):
+        assert words in strict
 
     # After `resume` the run is complete and can be compared.
     for sleeping in (suite / "tests").glob("test_port.py"):

@@ -176,10 +176,9 @@ void RandomStreams::judge(const std::string& test, std::vector<FailureFacts>& fa
         failure.streams = static_cast<int>(at->second.size());
         failure.failed_streams = static_cast<int>(
             std::count_if(at->second.begin(), at->second.end(), [&](const ResultDetails& stream) {
-                return std::any_of(stream.failures.begin(), stream.failures.end(),
-                                   [&](const FailureFacts& other) {
-                                       return breaks_in_one_way(failure, other);
-                                   });
+                return std::any_of(
+                    stream.failures.begin(), stream.failures.end(),
+                    [&](const FailureFacts& other) { return breaks_in_one_way(failure, other); });
             }));
         failure.evidence.random = failure.failed_streams > 0;
     }

@@ -20,6 +20,10 @@ std::string with_reason(std::string_view words, const std::string& reason) {
     return reason.empty() ? std::string(words) : fmt::format("{}: {}", words, reason);
 }
 
+bool is_of_module_broken_on_cpu(const UngroupedDifference& difference) {
+    return difference.pseudo && difference.cpu && kind_of(*difference.cpu) == StateKind::broken;
+}
+
 Group group_of(const UngroupedDifference& difference) {
     constexpr Group kGroupOfKind[] = {Group::gain, Group::loss, Group::other};
     switch (difference.change) {
@@ -28,6 +32,8 @@ Group group_of(const UngroupedDifference& difference) {
             return Group::loss;
         case Change::no_longer:
         case Change::missing:
+            // Its row is missing because the module loads here.
+            if (is_of_module_broken_on_cpu(difference)) return Group::gain;
             // With failures: it did not run because its module or fixture broke.
             return difference.details.failures.empty() ? Group::idle : Group::loss;
         case Change::gained:
@@ -48,6 +54,12 @@ const analysis::JudgementWords* judgement_of(const CauseOfDifferences& cause) {
 }
 
 }  // namespace
+
+std::string plain_words(const ColumnRow& row) {
+    std::string text(row.words);
+    std::erase(text, '*');
+    return text;
+}
 
 bool is_operator(const CauseOfDifferences& cause) {
     return cause.gap && cause.gap->kind == GapKind::op_unsupported;
@@ -100,6 +112,35 @@ std::string input_difference_words(const InputDifference& input) {
     return fmt::format("{}: {}", input.name, fmt::join(words, "; "));
 }
 
+std::int64_t unloaded_modules(const PortingView& view) {
+    std::set<std::string_view> modules;
+    for (const UnloadedModule& row : view.unloaded) modules.insert(row.module);
+    return static_cast<std::int64_t>(modules.size());
+}
+
+std::string unloaded_words(const PortingView& view) {
+    std::vector<std::string> words;
+    for (const ColumnRow& row : kColumns) {
+        const auto count = std::count_if(
+            view.unloaded.begin(), view.unloaded.end(),
+            [&](const UnloadedModule& module) { return module.columns[index_of(row.column)]; });
+        if (count > 0) words.push_back(fmt::format("{} on {}", count, row.brief));
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string columns_words(const UnloadedModule& module, const PortingView& view) {
+    std::vector<std::string_view> columns;
+    bool everywhere = true;
+    for (const ColumnRow& row : kColumns) {
+        if (module.columns[index_of(row.column)])
+            columns.push_back(row.brief);
+        else
+            everywhere = everywhere && !view.at(row.column).run;
+    }
+    return everywhere ? "every run" : fmt::format("{}", fmt::join(columns, ", "));
+}
+
 std::string verdict_words(const PortingView& view) {
     if (!view.compared) return "nothing to compare";
     // By simulated device: whether a test used it in any of its columns.
@@ -129,6 +170,9 @@ std::string verdict_words(const PortingView& view) {
             fmt::format("nothing to fix was found on {}", fmt::join(used_devices, " or ")));
     if (!unused_devices.empty())
         parts.push_back(fmt::format("no test used {}", fmt::join(unused_devices, " or ")));
+    if (const std::int64_t unloaded = unloaded_modules(view); unloaded > 0)
+        parts.push_back(
+            fmt::format("{} module{} could not be loaded", unloaded, unloaded == 1 ? "" : "s"));
     return fmt::format("{}", fmt::join(parts, "; "));
 }
 

@@ -21,14 +21,23 @@ constexpr size_t kCategoriesShown = 5;
 CudaUseView view_of(const analysis::CudaSite& site, const std::string& root, LinkResolver& links) {
     return {fmt::format("{}:{}", site.file, site.line),
             links.resolve({(std::filesystem::path(root) / site.file).string(), site.line}),
-            site.symbol, site.source, site.write, site.ran, site.count};
+            site.symbol,
+            site.source,
+            site.write,
+            site.ran,
+            site.count};
 }
 
 CudaUseGroup group_view(const analysis::ScanGroup& group, const std::string& root,
                         LinkResolver& links) {
-    CudaUseGroup view{group.action->name, group.action->title, group.action->what,
-                      group.action->changes, static_cast<std::int64_t>(group.sites.size()),
-                      group.by_ran,          {}, {}};
+    CudaUseGroup view{group.action->name,
+                      group.action->title,
+                      group.action->what,
+                      group.action->changes,
+                      static_cast<std::int64_t>(group.sites.size()),
+                      group.by_ran,
+                      {},
+                      {}};
     std::map<std::string, std::int64_t> categories;
     for (const analysis::CudaSite* site : group.sites) ++categories[site->category];
     view.categories.assign(categories.begin(), categories.end());
@@ -82,8 +91,8 @@ std::string cuda_uses_words(const CudaUses& uses) {
         uses.places == 1 ? "names" : "name", uses.to_change);
     if (uses.suppressed > 0) text += fmt::format(", {} suppressed by a comment", uses.suppressed);
     if (uses.unread > 0)
-        text += fmt::format("; {} could not be read",
-                            counted(static_cast<long>(uses.unread), "file"));
+        text +=
+            fmt::format("; {} could not be read", counted(static_cast<long>(uses.unread), "file"));
     return text;
 }
 
@@ -106,34 +115,33 @@ std::string cuda_uses_markdown(const CudaUses& uses) {
         return fmt::format("\n## What it uses CUDA for\n\nIts code was not scanned: {}.\n",
                            code(uses.unknown));
     if (uses.root.empty()) return {};
-    std::string text = fmt::format("\n## What it uses CUDA for\n\n{}. {} lists all.{}\n",
-                                   cuda_uses_words(uses), code("runner scan " + uses.root),
-                                   uses.has_record
-                                       ? " *Ran* and *refused*: in the run of CUDA code sent to "
-                                         "MPS; some uses leave no event there, such as streams "
-                                         "and `is_available()`."
-                                       : " No run says which of them ran.");
+    std::string text =
+        fmt::format("\n## What it uses CUDA for\n\n{}. {} lists all.{}\n", cuda_uses_words(uses),
+                    code("runner scan " + uses.root),
+                    uses.has_record ? " *Ran* and *refused*: in the run of CUDA code sent to "
+                                      "MPS; some uses leave no event there, such as streams "
+                                      "and `is_available()`."
+                                    : " No run says which of them ran.");
     if (uses.groups.empty()) return text;
     text += uses.has_record ? "\n| what to do | places | ran | refused | did not run | used for |\n"
                               "|---|---:|---:|---:|---:|---|\n"
                             : "\n| what to do | places | used for |\n|---|---:|---|\n";
     for (const CudaUseGroup& group : uses.groups) {
         using enum analysis::Ran;
-        text += (uses.has_record ? row(group.title, group.places, group.count(yes),
-                                       group.count(refused), group.count(no),
-                                       categories_words(group))
-                                 : row(group.title, group.places, categories_words(group))) +
-                "\n";
+        text +=
+            (uses.has_record ? row(group.title, group.places, group.count(yes),
+                                   group.count(refused), group.count(no), categories_words(group))
+                             : row(group.title, group.places, categories_words(group))) +
+            "\n";
     }
     std::string rows;
     for (const CudaUseGroup& group : uses.groups)
         for (const CudaUseView& use : group.first)
-            rows += row(group.title, linked_code(use.place, use.url),
-                        code(use.source, kLongestSource), use.write.empty() ? "" : code(use.write),
-                        ran_words(use)) +
-                    "\n";
-    if (!rows.empty())
-        text += "\n| | where | code | instead | |\n|---|---|---|---|---|\n" + rows;
+            rows +=
+                row(group.title, linked_code(use.place, use.url), code(use.source, kLongestSource),
+                    use.write.empty() ? "" : code(use.write), ran_words(use)) +
+                "\n";
+    if (!rows.empty()) text += "\n| | where | code | instead | |\n|---|---|---|---|---|\n" + rows;
     return text;
 }
 

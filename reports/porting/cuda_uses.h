@@ -16,9 +16,9 @@ namespace compat::reports {
 struct CudaUseView {
     std::string place;  // "file:line", relative to the suite's root
     std::string url;
-    std::string symbol;     // "torch.cuda.Stream", ".cuda()", "nccl"
-    std::string source;     // the line
-    std::string write;      // the replacement; empty: this torch has none
+    std::string symbol;  // "torch.cuda.Stream", ".cuda()", "nccl"
+    std::string source;  // the line
+    std::string write;   // the replacement; empty: this torch has none
     analysis::Ran ran = analysis::Ran::unknown;
     std::int64_t count = 0;  // events
 };

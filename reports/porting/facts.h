@@ -22,8 +22,8 @@ struct FailureFacts {
     std::string place;                // "file:line" of the suite's innermost frame; may be empty
     std::string function;             // "file.py:function" of it; may be empty
     std::set<std::string> refused{};  // symbols that the device refused earlier in the test
-    int streams = 0;         // of random numbers that its test was run with on plain CPU
-    int failed_streams = 0;  // those with which it broke in the same way
+    int streams = 0;                  // of random numbers that its test was run with on plain CPU
+    int failed_streams = 0;           // those with which it broke in the same way
 };
 
 // The text of a failure without what differs between devices and runs: one mistake has one,

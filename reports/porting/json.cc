@@ -116,6 +116,16 @@ Json fallback(const FallbackView& f) {
             {"url", null_if_empty(f.url)}};
 }
 
+Json unloaded(const UnloadedModule& u) {
+    Json columns = Json::array();
+    for (const ColumnRow& row : kColumns)
+        if (u.columns[static_cast<size_t>(row.column)]) columns.push_back(row.name);
+    return {{"module", u.module},
+            {"url", null_if_empty(u.url)},
+            {"key_line", null_if_empty(u.key_line)},
+            {"columns", std::move(columns)}};
+}
+
 Json cuda_use(const CudaUseView& u) {
     return {{"place", u.place},
             {"url", null_if_empty(u.url)},
@@ -139,7 +149,9 @@ Json cuda_uses(const CudaUses& uses) {
              {"has_record", uses.has_record},
              {"groups", Json::array()}};
     for (const CudaUseGroup& group : uses.groups) {
-        Json one{{"action", group.action}, {"title", group.title}, {"changes", group.changes},
+        Json one{{"action", group.action},
+                 {"title", group.title},
+                 {"changes", group.changes},
                  {"places", group.places}};
         for (size_t i = 0; i < group.by_ran.size(); ++i)
             one[std::string(analysis::kRanNames[i])] = group.by_ran[i];
@@ -167,6 +179,7 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"compared", view.compared},
         {"cuda_uses", cuda_uses(view.cuda_uses)},
         {"columns", Json::array()},
+        {"not_loaded", Json::array()},
         {"kept_going", Json::array()},
         {"random", nullptr},
         {"unlike", Json::array()},
@@ -176,6 +189,7 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"fallbacks", Json::array()},
         {"tests", Json::array()}};
     for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
+    for (const UnloadedModule& u : view.unloaded) out["not_loaded"].push_back(unloaded(u));
     for (const FurtherRun& kept : view.kept_going)
         out["kept_going"].push_back({{"column", row_of(kept.column).name},
                                      {"simulated", kept.run.simulated.value_or("")},

@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kLongestLine = 200;
 constexpr size_t kLongestInput = 1000;
+constexpr size_t kUnloadedShown = 20;
 // Causes to fix in the table at the top of the page, and below it folded.
 constexpr std::ptrdiff_t kFirstCauses = 10, kFoldedCauses = 90;
 
@@ -52,8 +53,7 @@ std::string judged_words(const CauseOfDifferences& cause) {
 std::string kept_going_words(const PortingView& view) {
     std::vector<std::string> runs;
     for (const FurtherRun& kept : view.kept_going)
-        runs.push_back(
-            fmt::format("[{}]({})", row_of(kept.column).brief, kept.report_url));
+        runs.push_back(fmt::format("[{}]({})", row_of(kept.column).brief, kept.report_url));
     if (runs.empty()) return {};
     return fmt::format(
         "\nWhat else stands in a test's way, the runs that keep going show (`--keep-going`): {}.\n",
@@ -100,6 +100,7 @@ std::string headline(const PortingView& view) {
 // The command that completes or makes the column.
 std::string command_for(const ColumnRow& row, const PortingColumn& column) {
     if (column.run) return "runner resume " + column.run->id;
+    if (!column.command.empty()) return column.command;
     if (row.simulated.empty()) return "runner SUITE --shim off";
     return fmt::format("runner SUITE --simulate {}{}{}", row.simulated,
                        row.simulated == "mps" ? fmt::format(" --policy {}", row.policy) : "",
@@ -113,7 +114,7 @@ std::string missing_columns(const PortingView& view) {
         if (column.why_missing.empty()) continue;
         text += fmt::format("- {} {} ({}): {}\n", row.words,
                             column.run ? "is not complete" : "is missing", code(column.why_missing),
-                            code(command_for(row, column)));
+                            code(command_for(row, column), kLongestInput));
     }
     if (text.empty()) return text;
     std::vector<std::string> runs;
@@ -131,6 +132,25 @@ std::string input_differences(const PortingView& view) {
         "\n**The runs are not alike:** this may explain differences, instead of the device.\n\n";
     for (const InputDifference& input : view.input_differences)
         text += fmt::format("- {}\n", code(input_difference_words(input), kLongestInput));
+    return text;
+}
+
+// Most of them are alike in all columns, which is no difference and below.
+std::string unloaded_modules_of(const PortingView& view) {
+    if (view.unloaded.empty()) return {};
+    std::string text = fmt::format(
+        "\n**Modules that could not be loaded:** {}. Their tests did not run there.\n\n"
+        "| module | in | error |\n|---|---|---|\n",
+        unloaded_words(view));
+    const size_t shown = std::min(view.unloaded.size(), kUnloadedShown);
+    for (size_t i = 0; i < shown; ++i) {
+        const UnloadedModule& module = view.unloaded[i];
+        text += row(linked_code(module.module, module.url), columns_words(module, view),
+                    code(module.key_line, kLongestLine)) +
+                "\n";
+    }
+    if (shown < view.unloaded.size())
+        text += fmt::format("\nand {} more, in {}\n", view.unloaded.size() - shown, kPortingFile);
     return text;
 }
 
@@ -164,10 +184,9 @@ std::string table_of_columns(const PortingView& view) {
         text += fmt::format(" {} |", parsers::kStateNames[state]);
         rule += "---:|";
     }
-    text +=
-        " differ from plain CPU | break | do not run | gain | other | used an accelerator | time "
-        "|\n" +
-        rule + "---:|---:|---:|---:|---:|---:|---:|\n";
+    text += fmt::format(" differ from plain CPU | {} | used an accelerator | time |\n",
+                        fmt::join(kGroupWords, " | ")) +
+            rule + "---:|---:|---:|---:|---:|---:|---:|\n";
     for (const ColumnRow* at : columns_with_run(view)) {
         const PortingColumn& column = view.at(at->column);
         text +=
@@ -342,9 +361,10 @@ constexpr SectionRow kSections[] = {
 
 void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sink) {
     Document page(max_bytes);
-    page.head = headline(view) + missing_columns(view) + input_differences(view) +
-                unused_accelerators(view) +
-                cuda_uses_markdown(view.cuda_uses) + "\n" + table_of_columns(view) + first_causes(view);
+    page.head = headline(view) + unloaded_modules_of(view) + missing_columns(view) +
+                input_differences(view) + unused_accelerators(view) +
+                cuda_uses_markdown(view.cuda_uses) + "\n" + table_of_columns(view) +
+                first_causes(view);
     Section& mismatches = page.open("Accounting does not close", "mismatches", {.items = 100});
     for (const AccountingMismatch& m : view.accounting.mismatches)
         page.add(mismatches, {fmt::format("- {}: {}\n", m.module, code(m.message))});

@@ -32,6 +32,7 @@ struct UngroupedDifference {
     ResultDetails details{};
     std::string cpu_key_line{};      // empty if it is good on plain CPU
     bool flaky = false;              // in any column
+    bool pseudo = false;             // of a row that is not a test
     bool incomplete_column = false;  // not all tests of the column ran
 };
 

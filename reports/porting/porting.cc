@@ -81,6 +81,7 @@ class PortingBuilder::Impl {
     }
 
     void add(const ModuleView& module) {
+        if (module.outcome == parsers::ModuleOutcome::load_error) add_unloaded(module);
         for (const CaseView& test : module.cases) add(test, module.path);
     }
 
@@ -98,7 +99,7 @@ class PortingBuilder::Impl {
     }
 
     void begin_keep_going(const RunView& run, std::string report_url) {
-        column_ = run.simulated == "cuda"     ? Column::cuda
+        column_ = run.simulated == "cuda"   ? Column::cuda
                   : run.policy == "missing" ? Column::cuda_on_mps
                                             : Column::mps_strict;
         view_.kept_going.push_back({run, column_, std::move(report_url)});
@@ -117,8 +118,9 @@ class PortingBuilder::Impl {
         for (const CaseView& test : attempt.cases) streams_.add(view_.random->run, test);
     }
 
-    void note_missing(Column column, std::string why) {
+    void note_missing(Column column, std::string why, std::string command) {
         view_.columns[index_of(column)].why_missing = std::move(why);
+        view_.columns[index_of(column)].command = std::move(command);
     }
 
     PortingView finish() {
@@ -141,6 +143,7 @@ class PortingBuilder::Impl {
         rank_causes(view_);
         for (const ColumnRow& row : kColumns) check(row.column);
         count_dependents_of_fallback();
+        for (auto& [key, row] : unloaded_) view_.unloaded.push_back(std::move(row));
         view_.accounting.closed = view_.accounting.mismatches.empty();
         return std::move(view_);
     }
@@ -177,7 +180,7 @@ class PortingBuilder::Impl {
     }
 
     void add_mismatch(const std::string& message) {
-        view_.accounting.mismatches.push_back({std::string(row_of(column_).words), message});
+        view_.accounting.mismatches.push_back({std::string(row_of(column_).brief), message});
     }
 
     void add(const CaseView& test, const std::string& module) {
@@ -217,6 +220,19 @@ class PortingBuilder::Impl {
         }
     }
 
+    void add_unloaded(const ModuleView& module) {
+        UnloadedModule unloaded{module.path, module.url, module.reason, {}};
+        for (const CaseView& test : module.cases)
+            if (const FailureView* failure = failure_of(test); failure && test.pseudo) {
+                unloaded.key_line = failure->key_line;
+                if (!test.url.empty()) unloaded.url = test.url;
+                break;
+            }
+        UnloadedModule& row =
+            unloaded_.try_emplace({module.path, unloaded.key_line}, unloaded).first->second;
+        row.columns[index_of(column_)] = true;
+    }
+
     // A test that broke by another failure caught the refusal and went on.
     void add_refusals(const std::vector<GapHit>& hits) {
         std::unordered_map<std::string, std::set<std::string>> refused;  // by test
@@ -250,6 +266,7 @@ class PortingBuilder::Impl {
             difference.cpu = state(difference.test, Column::cpu);
             difference.here = state(difference.test, column);
             difference.flaky = links_[difference.test].flaky;
+            difference.pseudo = compared_.test(difference.test).pseudo;
             difference.incomplete_column = !at.why_missing.empty();
             if (const auto line = cpu_key_lines_.find(difference.test);
                 line != cpu_key_lines_.end())
@@ -455,6 +472,7 @@ class PortingBuilder::Impl {
     std::vector<TestLink> links_;                            // by test
     std::unordered_map<size_t, std::string> cpu_key_lines_;  // of tests that are not good there
     std::map<std::pair<Column, std::string>, ResultDetails> broken_modules_;
+    std::map<std::pair<std::string, std::string>, UnloadedModule> unloaded_;  // by error, too
     std::vector<UngroupedDifference> differences_;
     std::map<GapKey, GapView> gaps_;
     std::map<std::string, FallbackView> fallbacks_;
@@ -482,8 +500,8 @@ void PortingBuilder::begin_random(const RunView& run, std::string report_url) {
     impl_->begin_random(run, std::move(report_url));
 }
 void PortingBuilder::add_random(const ModuleView& attempt) { impl_->add_random(attempt); }
-void PortingBuilder::note_missing(Column column, std::string why) {
-    impl_->note_missing(column, std::move(why));
+void PortingBuilder::note_missing(Column column, std::string why, std::string command) {
+    impl_->note_missing(column, std::move(why), std::move(command));
 }
 PortingView PortingBuilder::finish() { return impl_->finish(); }
 

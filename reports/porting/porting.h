@@ -56,6 +56,9 @@ inline constexpr std::array<ColumnRow, 5> kColumns{{
 template <class T>
 using PerColumn = std::array<T, kColumns.size()>;
 
+// The row's words without emphasis.
+[[nodiscard]] std::string plain_words(const ColumnRow& row);
+
 // The column to which a run belongs; empty: none.
 [[nodiscard]] std::optional<Column> column_of(const RunView& run);
 
@@ -63,6 +66,9 @@ using analysis::Change;
 
 enum class Group { loss, idle, gain, other };
 inline constexpr std::array<std::string_view, 4> kGroupNames{"loss", "idle", "gain", "other"};
+// As heads of a table of columns.
+inline constexpr std::array<std::string_view, 4> kGroupWords{"break", "do not run", "gain",
+                                                             "other"};
 [[nodiscard]] constexpr std::string_view name_of(Group g) {
     return kGroupNames[static_cast<size_t>(g)];
 }
@@ -130,6 +136,14 @@ struct CauseOfDifferences {
 };
 inline constexpr std::size_t kExamples = 3;
 
+// A module that could not be loaded, with one error.
+struct UnloadedModule {
+    std::string module;
+    std::string url;       // of the line that broke, else of the module
+    std::string key_line;  // of the error; may be empty
+    PerColumn<bool> columns{};
+};
+
 // An operator that MPS lacks, and that the CPU computed with fallback.
 struct FallbackView {
     std::string symbol;
@@ -151,6 +165,7 @@ struct FallbackView {
 struct PortingColumn {
     std::optional<RunView> run;
     std::string why_missing;  // why there is no run, or no complete one
+    std::string command;      // that makes the run; empty: it is there, or nobody knows
     std::string report_url;
     Totals totals;
     std::int64_t differ = 0;
@@ -192,6 +207,7 @@ struct PortingView {
     Accounting accounting;
     std::vector<CauseOfDifferences> causes;  // by group; then what to fix first
     std::vector<PortedTest> tests;
+    std::vector<UnloadedModule> unloaded;  // by module; of any column, alike or not
     std::vector<FallbackView> fallbacks;   // those that most tests depend on first
     CudaUses cuda_uses;                    // of the suite's own code; no root: nobody asked
     std::int64_t decided_by_fallback = 0;  // tests whose state differs with and without it
@@ -206,6 +222,13 @@ struct PortingView {
 
 // "fails with 6 of 20 random streams on plain CPU"; empty: it was not run with any.
 [[nodiscard]] std::string stream_words(const Difference& difference);
+
+// Distinct modules that could not be loaded in some column.
+[[nodiscard]] std::int64_t unloaded_modules(const PortingView& view);
+// "2 on plain CPU, 1 on CUDA"; empty: all could be loaded.
+[[nodiscard]] std::string unloaded_words(const PortingView& view);
+// "every run", or "CUDA, MPS".
+[[nodiscard]] std::string columns_words(const UnloadedModule& module, const PortingView& view);
 
 // "commit: `a` on CPU; `b` on CUDA, MPS"
 [[nodiscard]] std::string input_difference_words(const InputDifference& input);
@@ -232,7 +255,8 @@ class PortingBuilder {
     void begin_random(const RunView& run, std::string report_url);
     void add_random(const ModuleView& attempt);
     // The column has no run, or no complete one.
-    void note_missing(Column column, std::string why);
+    // `command` makes it; empty: not known.
+    void note_missing(Column column, std::string why, std::string command = {});
     [[nodiscard]] PortingView finish();
 
   private:

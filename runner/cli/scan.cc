@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <chrono>
+#include <filesystem>
 
 #include "runner/base/files.h"
 #include "runner/cli/commands.h"
@@ -13,6 +13,7 @@
 #include "runner/display/scan_report.h"
 #include "runner/prepare/share.h"
 #include "runner/run/scan/scan_sources.h"
+#include "runner/run/scan/verify_fixes.h"
 #include "suites/units.h"
 
 namespace compat::cli {
@@ -28,7 +29,7 @@ struct ScanRequest {
     std::string torch;  // version; empty: that of --python
     std::string json;   // a file; empty: none
     std::vector<std::string> records;
-    std::string patch;  // a file; empty: none
+    std::string patch;   // a file; empty: none
     std::string device;  // for --fix; empty: its own
     bool all = false;
     bool check = false;
@@ -78,7 +79,9 @@ Expected<ExitCode> scan_or_fix(const ScanRequest& request, const config::Invocat
     const auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
     if (request.verify) return verify_and_fix(request.fix_request(), invocation, *share);
-    const auto settings = config::Settings::resolve(invocation, nullptr);
+    config::Invocation own = invocation;
+    if (request.fix && request.torch.empty()) own.project = run::project_above(request.paths);
+    const auto settings = config::Settings::resolve(own, nullptr);
     if (!settings) return tl::unexpected(settings.error());
     const auto sources = sources_of(request, *settings, *share);
     if (!sources) return tl::unexpected(sources.error());
@@ -174,7 +177,7 @@ Command scan_command() {
             "  runner scan . --python .venv/bin/python --json cuda.json\n"
             "  runner exec --record train.jsonl -- python train.py\n"
             "  runner scan . --record train.jsonl\n"
-            "  runner scan . --fix --python .venv/bin/python --patch neutral.patch\n"
+            "  runner scan . --fix --patch neutral.patch\n"
             "  runner scan . --fix --verify --write\n"
             "  runner scan . --check",
             add_scan};

@@ -8,6 +8,7 @@
 #include "runner/base/text.h"
 #include "runner/display/columns.h"
 #include "runner/display/output.h"
+#include "runner/exec/signals.h"
 #include "runner/run/scan/fix_sources.h"
 #include "runner/run/scan/verify_fixes.h"
 
@@ -57,8 +58,7 @@ void print_dropped(const run::DroppedReplacement& dropped) {
         const run::BrokenTest& test = dropped.broken[i];
         print(stderr, "    breaks {} ({}, {})\n", printable(test.id), test.column, test.state);
         if (!test.key_line.empty())
-            print(stderr, "        {}{}\n",
-                  test.place.empty() ? "" : printable(test.place) + ": ",
+            print(stderr, "        {}{}\n", test.place.empty() ? "" : printable(test.place) + ": ",
                   display::cut_to(printable(test.key_line), 160));
     }
     if (dropped.broken.size() > kTestsNamed)
@@ -74,7 +74,8 @@ void print_verified(const Verified& verified) {
         say(fmt::format("not loaded, so that its tests verify nothing: {}: {}", module,
                         display::cut_to(why, 160)));
     for (const std::string& test : verified.unsteady)
-        say(fmt::format("{} failed, and passed again with the same replacements: not counted", test));
+        say(fmt::format("{} failed, and passed again with the same replacements: not counted",
+                        test));
     for (const std::string& file : verified.not_loaded)
         say(fmt::format("no test imports {}: its replacements are not tested", file));
 }
@@ -90,34 +91,31 @@ Expected<ExitCode> fix_sources(const FixRequest& request, const config::Settings
         return fixer.fix(request.paths, {request.torch, request.write, nullptr, request.device});
     });
     if (!fixed) return tl::unexpected(fixed.error());
-    if (const auto put = put_patch(request, fixed->patch); !put)
-        return tl::unexpected(put.error());
+    if (const auto put = put_patch(request, fixed->patch); !put) return tl::unexpected(put.error());
     print_notes(*fixed);
     say(outcome_words(request, *fixed));
-    return ExitCode::ok;
+    return fixed->conflict ? ExitCode::unexpected_results : ExitCode::ok;
 }
 
 Expected<ExitCode> verify_and_fix(const FixRequest& request, const config::Invocation& invocation,
                                   const prepare::Share& share) {
     const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());
-    const auto project =
-        run::find_tested_project(request.project, request.paths, invocation, say);
+    const auto project = run::find_tested_project(request.project, request.paths, invocation, say);
     if (!project) return tl::unexpected(project.error());
     const std::string torch = request.torch.empty() ? project->torch : request.torch;
     const auto fixer = run::Fixer::create(*settings, share, say);
     if (!fixer) return tl::unexpected(fixer.error());
-    const auto verified = run::verify_fixes(*project, request.paths, torch, request.limit, *fixer,
-                                            invocation, say);
+    const auto verified =
+        run::verify_fixes(*project, request.paths, torch, request.limit, *fixer, invocation, say);
     if (!verified) return tl::unexpected(verified.error());
-    if (verified->interrupted) {
+    if (verified->interrupted || exec::is_termination_pending()) {
         say("interrupted: nothing is written");
         return ExitCode::interrupted;
     }
     const auto fixed = fixer->fix(request.paths, {torch, request.write, &verified->kept});
     if (!fixed) return tl::unexpected(fixed.error());
-    if (const auto put = put_patch(request, fixed->patch); !put)
-        return tl::unexpected(put.error());
+    if (const auto put = put_patch(request, fixed->patch); !put) return tl::unexpected(put.error());
     print_notes(*fixed);
     print_verified(*verified);
     std::string words;

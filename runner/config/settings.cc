@@ -49,11 +49,11 @@ std::string active_environment() {
 }
 
 // A project without suite.json uses the active environment, else its own .venv.
-std::optional<Value> environment_of_project(const suites::Suite& suite) {
+std::optional<Value> environment_of_project(const fs::path& project) {
     if (auto active = active_environment(); !active.empty())
         return Value{std::move(active), "VIRTUAL_ENV", Source::environment};
     std::error_code error;
-    const auto own = fs::absolute(suite.folder / ".venv").lexically_normal();
+    const auto own = fs::absolute(project / kProjectEnvironment).lexically_normal();
     if (fs::exists(own / "bin" / "python", error))
         return Value{own.string(), std::string(kProjectEnvironment), Source::environment};
     return std::nullopt;
@@ -67,9 +67,9 @@ std::optional<Value> environment_of_runner() {
     return Value{python.string(), "the runner's environment", Source::environment};
 }
 
-Value lookup(const SettingRow& row, const Flags& flags, const Files& files,
+Value lookup(const SettingRow& row, const Invocation& invocation, const Files& files,
              const suites::Suite* suite) {
-    if (const auto flag = flags.find(row.setting); flag != flags.end())
+    if (const auto flag = invocation.flags.find(row.setting); flag != invocation.flags.end())
         return {flag->second, std::string(long_flag(row)), Source::flag};
     const std::string variable(row.variable);
     if (const char* value = std::getenv(variable.c_str()); value && *value)
@@ -77,8 +77,10 @@ Value lookup(const SettingRow& row, const Flags& flags, const Files& files,
     if (auto value = from_file(files.project, row.setting, Source::project_file)) return *value;
     if (suite && !row.in_suite.empty())
         if (auto value = from_suite(row, *suite)) return *value;
-    if (row.setting == Setting::python && suite && suite->by_convention)
-        if (auto environment = environment_of_project(*suite)) return *environment;
+    const bool has_environment = suite ? suite->by_convention : !invocation.project.empty();
+    if (row.setting == Setting::python && has_environment)
+        if (auto own = environment_of_project(suite ? suite->folder : invocation.project))
+            return *own;
     if (auto value = from_file(files.user, row.setting, Source::user_file)) return *value;
     if (row.setting == Setting::python && (!suite || suite->by_convention))
         if (auto environment = environment_of_runner()) return *environment;
@@ -90,7 +92,7 @@ Value lookup(const SettingRow& row, const Flags& flags, const Files& files,
 
 std::string text_before_suite(const Invocation& invocation, Setting setting) {
     const auto files = read_files(invocation.suite);
-    return files ? lookup(row_of(setting), invocation.flags, *files, nullptr).text : std::string();
+    return files ? lookup(row_of(setting), invocation, *files, nullptr).text : std::string();
 }
 
 Expected<fs::path> results_folder(const Invocation& invocation) {
@@ -106,7 +108,7 @@ Expected<Settings> Settings::resolve(const Invocation& invocation, const suites:
     for (const auto* file : {&files->project, &files->user})
         if (*file) settings.files_.push_back((*file)->path);
     for (const auto& row : kSettings) {
-        Value value = lookup(row, invocation.flags, *files, suite);
+        Value value = lookup(row, invocation, *files, suite);
         if (value.source != Source::fallback)
             if (auto refused = refuse(row, value.text))
                 return fail(ErrorKind::usage, std::move(refused->message),

@@ -41,6 +41,7 @@ struct Invocation {
     std::vector<std::string> argv;       // as typed
     std::vector<std::string> passed_on;  // words after the first "--", for pytest or a program
     std::filesystem::path suite;         // as given; empty: the command names none
+    std::filesystem::path project{};     // whose environment counts while no suite is loaded
 };
 
 // The text of a setting before a suite is loaded; empty if a configuration file has an error.

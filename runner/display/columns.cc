@@ -1,5 +1,6 @@
 #include "runner/display/columns.h"
 
+#include <algorithm>
 #include <clocale>
 #include <cwchar>
 
@@ -89,6 +90,30 @@ std::string cut_to(std::string_view text, std::size_t columns) {
         if (used < columns) shorter = whole;
     }
     return whole;
+}
+
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
+    std::string lines;
+    std::size_t used = 0;
+    bool line_has_word = false;
+    while (!text.empty()) {
+        const std::size_t spaces = std::min(text.find_first_not_of(' '), text.size());
+        const std::size_t end = std::min(text.find(' ', spaces), text.size());
+        const std::string_view word = text.substr(spaces, end - spaces);
+        text.remove_prefix(end);
+        const std::size_t width = columns_of(word);
+        if (line_has_word && used + spaces + width > columns) {
+            lines += '\n' + std::string(indent, ' ');
+            used = indent;
+        } else {
+            lines.append(spaces, ' ');
+            used += spaces;
+        }
+        lines += word;
+        used += width;
+        line_has_word = true;
+    }
+    return lines + '\n';
 }
 
 }  // namespace compat::display

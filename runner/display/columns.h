@@ -15,4 +15,8 @@ namespace compat::display {
 // characters that move the cursor or change the writing direction become "?".
 [[nodiscard]] std::string cut_to(std::string_view text, std::size_t columns);
 
+// `text` and a newline, broken at spaces into lines that fit. Further lines begin with `indent`
+// spaces. A word that is wider than a line stays whole.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
+
 }  // namespace compat::display

@@ -19,7 +19,7 @@ void mask(int how) {
 }
 
 bool is_ignored(int signal) {
-    struct sigaction action {};
+    struct sigaction action{};
     ::sigaction(signal, nullptr, &action);
     return action.sa_handler == SIG_IGN;
 }
@@ -35,6 +35,13 @@ void restore_ignored_signals() {
 }
 
 void block_termination_signals() { mask(SIG_BLOCK); }
+
+bool is_termination_pending() {
+    sigset_t pending;
+    ::sigpending(&pending);
+    return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+           sigismember(&pending, SIGHUP) == 1;
+}
 
 Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
     : handlers_(std::move(handlers)), set_(io, SIGINT, SIGTERM, SIGUSR1) {

@@ -80,17 +80,21 @@ std::string last_line(const std::filesystem::path& log) {
 
 }  // namespace
 
-std::shared_ptr<EarlyZygote> EarlyZygote::start(Job job) {
+Expected<std::shared_ptr<EarlyZygote>> EarlyZygote::start(Job job) {
+    const auto cannot = [](const char* why) {
+        return fail(ErrorKind::spawn, fmt::format("cannot start the import process: {}", why));
+    };
     int sockets[2], pipe[2];
-    if (!open_message_sockets(sockets)) return nullptr;
+    if (!open_message_sockets(sockets)) return cannot(std::strerror(errno));
     std::shared_ptr<EarlyZygote> early(new EarlyZygote);
     early->socket_ = Fd(sockets[0]);
     const Fd its_socket(sockets[1]);
-    if (!open_pipe(pipe)) return nullptr;
+    if (!open_pipe(pipe)) return cannot(std::strerror(errno));
     early->output_ = Fd(pipe[0]);
     const Fd its_output(pipe[1]);
     const auto pid = spawn(job, its_output.get(), its_socket.get());
-    if (!pid || *pid == 0) return nullptr;
+    if (!pid) return tl::unexpected(pid.error());
+    if (*pid == 0) return cannot("no process or memory available");
     early->pid_ = *pid;
     early->job_ = std::move(job);
     return early;
@@ -112,8 +116,11 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> on_ready) {
     zygote_.job.helper = true;
     on_ready_ = std::move(on_ready);
     auto& early = zygote_.early;
-    if (!early) early = EarlyZygote::start(zygote_.job);
-    if (!early) return give_up("no process or memory available");
+    if (!early) {
+        auto started = EarlyZygote::start(zygote_.job);
+        if (!started) return give_up(to_line(started.error()));
+        early = std::move(*started);
+    }
     Fd ours = std::move(early->socket_);
     launcher_.processes().expect(zygote_.job.id);
     auto child =

@@ -26,8 +26,8 @@ namespace compat::exec {
 // has taken it.
 class EarlyZygote {
   public:
-    // Null: the system has no process, memory or descriptor to spare.
-    [[nodiscard]] static std::shared_ptr<EarlyZygote> start(Job job);
+    // Errors: spawn, for example if there is no process, memory or descriptor to spare.
+    [[nodiscard]] static Expected<std::shared_ptr<EarlyZygote>> start(Job job);
     ~EarlyZygote();
     EarlyZygote(const EarlyZygote&) = delete;
     EarlyZygote& operator=(const EarlyZygote&) = delete;

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "parsers/attempt.h"
@@ -97,18 +99,23 @@ void add_selecting_ids(std::set<std::string>& ids, const parsers::ModuleRecord& 
     }
 }
 
-// For each id why it selected no test, with advice.
-std::vector<std::string> explained(const std::vector<std::string>& ids, const Ready& ready) {
-    constexpr size_t kMost = 3;
+// One job for the module of each id.
+std::vector<plan::Job> jobs_of(const std::vector<std::string>& ids) {
     std::set<std::string> modules;
     for (const auto& id : ids) modules.insert(id.substr(0, id.find("::")));
     std::vector<plan::Job> jobs;
     for (const auto& module : modules) jobs.push_back({module, {}, 0});
+    return jobs;
+}
+
+// For each id why it selected no test, with advice.
+std::vector<std::string> explained(const std::vector<std::string>& ids, const Ready& ready) {
+    constexpr size_t kMost = 3;
     Ready without_options = ready;
     without_options.child.options.clear();
     std::set<std::string> known;
     for (const auto& record :
-         collect(without_options, {}, jobs).value_or(std::vector<parsers::ModuleRecord>{}))
+         collect(without_options, {}, jobs_of(ids)).value_or(std::vector<parsers::ModuleRecord>{}))
         add_selecting_ids(known, record);
     const std::vector<std::string> all(known.begin(), known.end());
     std::vector<std::string> lines;
@@ -139,6 +146,21 @@ std::vector<std::string> ids_without_tests(const std::vector<std::string>& reque
     for (const std::string& id : requested)
         if (!ids.contains(id)) unmatched.push_back(id);
     return unmatched;
+}
+
+Expected<std::vector<std::string>> ids_without_tests(const std::vector<std::string>& ids,
+                                                     const Ready& ready) {
+    return collect(ready, {}, jobs_of(ids)).map([&](const auto& records) {
+        std::vector<std::string> unmatched;
+        for (const parsers::ModuleRecord& record : records) {
+            std::vector<std::string> of_module;
+            std::copy_if(ids.begin(), ids.end(), std::back_inserter(of_module),
+                         [&](const auto& id) { return id.starts_with(record.path + "::"); });
+            for (auto& id : ids_without_tests(of_module, record))
+                unmatched.push_back(std::move(id));
+        }
+        return unmatched;
+    });
 }
 
 void print_unmatched_ids(const std::vector<std::string>& ids, const Ready& ready) {

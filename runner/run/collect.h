@@ -24,6 +24,10 @@ namespace compat::run {
 [[nodiscard]] std::vector<std::string> ids_without_tests(const std::vector<std::string>& requested,
                                                          const parsers::ModuleRecord& record);
 
+// Those of `ids` that name no test if their modules are collected so.
+[[nodiscard]] Expected<std::vector<std::string>> ids_without_tests(
+    const std::vector<std::string>& ids, const Ready& ready);
+
 // Prints each id with the nearest ids of its module, which is collected again for that, or with
 // the command that lists the ids.
 void print_unmatched_ids(const std::vector<std::string>& ids, const Ready& ready);

@@ -80,7 +80,10 @@ class Jobs {
             archive::attempt_names(module.path, assignment.number, assignment.kind);
         const fs::path& folder = execution_.run.folder;
         const plan::AttemptPaths paths{
-            folder / names.log, folder / names.events, folder / names.devices, folder / names.only,
+            folder / names.log,
+            folder / names.events,
+            folder / names.devices,
+            folder / names.only,
             fmt::format("{}/{}.{}", processes_, assignment.module, assignment.number),
             ready_.settings.seeds() > 0 ? assignment.number : 0};
         const plan::Job planned{module.path, assignment.only, 0};
@@ -253,7 +256,8 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
         print("shard {}: `runner merge FOLDER...` makes one run of all shards; this one is {}\n",
               execution.shard, run.folder.string());
     if (recorder.fatal_error()) return tl::unexpected(*recorder.fatal_error());
-    return ExecutionResult{code, true};
+    return ExecutionResult{code, true,
+                           finished.stopped ? std::vector<std::string>{} : recorder.unmatched()};
 }
 
 }  // namespace
@@ -271,12 +275,11 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
                             ready.settings.jobs(), settings_words(ready)));
     for (const auto& note : execution.notes) display.say("note: " + printable(note));
 
-    Recorder recorder(
-        store, execution.run.id, execution.run.folder,
-        {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails,
-         ready.settings.text(Setting::confirm) == "all", execution.plan.fail_on,
-         !ready.child.keep_going, execution.shared->evidence},
-        execution.plan.modules);
+    Recorder recorder(store, execution.run.id, execution.run.folder,
+                      {ready.suite.framework, attempt_limits(ready, execution.plan),
+                       execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all",
+                       execution.plan.fail_on, !ready.child.keep_going, execution.shared->evidence},
+                      execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: a later tick stores what a busy database refuses.
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};
@@ -286,8 +289,8 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
     choose_fresh_jobs(*first, execution.past, ready.settings.jobs());
     SharedByRuns& shared = *execution.shared;
     const bool is_first = !shared.preload;
-    auto zygote = zygote_for(ready, execution.run, jobs.common_env(), *first,
-                             execution.plan.modules, shared);
+    auto zygote =
+        zygote_for(ready, execution.run, jobs.common_env(), *first, execution.plan.modules, shared);
     if (is_first && shared.preload && !shared.preload->words.empty())
         display.say(printable(shared.preload->words));
     if (zygote && shared.start_next) shared.start_next(*shared.preload);

@@ -30,7 +30,8 @@ struct Execution {
 
 struct ExecutionResult {
     ExitCode code = ExitCode::ok;
-    bool stored = true;  // false: it selected no test, and it was deleted
+    bool stored = true;                    // false: it selected no test, and it was deleted
+    std::vector<std::string> unmatched{};  // requested ids that no test has
 };
 
 // The run is in the store and its plan is written.

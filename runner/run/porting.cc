@@ -1,6 +1,7 @@
 #include "reports/porting/porting.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,10 @@
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
+#include "runner/display/porting_summary.h"
+#include "runner/display/terminal.h"
+#include "runner/run/collect.h"
+#include "runner/run/fingerprint.h"
 #include "runner/run/porting.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
@@ -44,13 +49,8 @@ constexpr int kDefaultSeeds = 20;
 struct ColumnRun {
     std::string id;  // empty: there is no run
     std::string why_missing;
+    std::string command{};  // that makes it; empty: not known
 };
-
-std::string without_emphasis(std::string_view words) {
-    std::string text(words);
-    std::erase(text, '*');
-    return text;
-}
 
 config::Invocation invocation_of(const config::Invocation& invocation, const ColumnRow& column) {
     config::Invocation own = invocation;
@@ -105,8 +105,8 @@ Expected<Prepared> prepared(const PortingRequest& request, const config::Invocat
     return prepared;
 }
 
-// Lets the zygote of a run import while the run before it uses its own. Where anything is wrong with
-// that run, it says so itself.
+// Lets the zygote of a run import while the run before it uses its own. Where anything is wrong
+// with that run, it says so itself.
 void start_early(const RunRequest& request, const config::Invocation& invocation,
                  const Preload& preload, SharedByRuns& shared) {
     const auto silent = [](std::string_view) {};
@@ -132,34 +132,91 @@ struct Columns {
     }
 };
 
-Columns run_columns(const PortingRequest& request, const config::Invocation& invocation,
-                    const std::shared_ptr<SharedByRuns>& shared) {
+// Plain CPU lacks these tests. Another column may have them; a name that no column has is
+// misspelled, and the other runs would only repeat that.
+Expected<void> check_names(std::vector<std::string> ids, const RunRequest& request,
+                           const config::Invocation& invocation, const SharedByRuns& shared) {
+    const auto silent = [](std::string_view) {};
+    const auto from_user = parse_variables(request.env);
+    if (!from_user) return tl::unexpected(from_user.error());
+    for (const Column column : {Column::cuda, Column::mps, Column::cuda_on_mps}) {
+        if (ids.empty()) return {};
+        auto ready =
+            open_suite(request.suite, invocation_of(invocation, reports::row_of(column)), silent);
+        if (!ready) return tl::unexpected(ready.error());
+        ready->child.from_user = *from_user;
+        if (auto made = make_ready(*ready, Need::children, silent, shared.prepared); !made)
+            return made;
+        auto unmatched = ids_without_tests(ids, *ready);
+        if (!unmatched) return tl::unexpected(unmatched.error());
+        ids = std::move(*unmatched);
+    }
+    if (ids.empty()) return {};
+    return fail(ErrorKind::usage,
+                fmt::format("porting: {} on plain CPU or a simulated device",
+                            ids.size() == 1 ? "no such test" : "no such tests"),
+                "correct the name; the other columns were not run",
+                fmt::format("{}", fmt::join(ids, ", ")));
+}
+
+// The command line that makes a column, as the user asked for it.
+std::string command_of(const RunRequest& request, const config::Invocation& invocation) {
+    std::vector<std::string> words{"runner", request.suite};
+    words.insert(words.end(), request.targets.begin(), request.targets.end());
+    if (!request.keyword.empty()) words.insert(words.end(), {"-k", request.keyword});
+    for (const auto& row : config::kSettings) {
+        const auto flag = invocation.flags.find(row.setting);
+        if (flag == invocation.flags.end()) continue;
+        const std::string name(config::long_flag(row));
+        if (config::is_switch(row))
+            words.push_back(flag->second == "on" ? name : "--no-" + name.substr(2));
+        else
+            words.insert(words.end(), {name, flag->second});
+    }
+    for (const std::string& variable : request.env) words.insert(words.end(), {"--env", variable});
+    if (!invocation.passed_on.empty()) words.emplace_back("--");
+    words.insert(words.end(), invocation.passed_on.begin(), invocation.passed_on.end());
+    words = masked(words);
+    for (std::string& word : words) word = shell_quoted(word);
+    return fmt::format("{}", fmt::join(words, " "));
+}
+
+// Errors: those of the first column, after which no other can run either.
+Expected<Columns> run_columns(const PortingRequest& request, const config::Invocation& invocation,
+                              const std::shared_ptr<SharedByRuns>& shared) {
     Columns columns;
     std::string stopped;
     for (size_t i = 0; i < kColumns.size(); ++i) {
         ColumnRun& run = columns.runs[i];
         if (!stopped.empty()) {
             run.why_missing = stopped;
+            run.command = command_of(request.run, invocation_of(invocation, kColumns[i]));
             continue;
         }
         if (request.run.verbosity >= 0)
-            print("{}{} ({} of {})\n", i == 0 ? "" : "\n", without_emphasis(kColumns[i].words),
-                  i + 1, kColumns.size());
+            print("{}{} ({} of {})\n", i == 0 ? "" : "\n", reports::plain_words(kColumns[i]), i + 1,
+                  kColumns.size());
         RunRequest own = request_of(request.run, shared);
         own.options_checked = i > 0;
         shared->start_next = nullptr;
         if (i + 1 < kColumns.size())
-            shared->start_next = [&, next = invocation_of(invocation, kColumns[i + 1])](
-                                     const Preload& preload) {
-                start_early(request.run, next, preload, *shared);
-            };
+            shared->start_next =
+                [&, next = invocation_of(invocation, kColumns[i + 1])](const Preload& preload) {
+                    start_early(request.run, next, preload, *shared);
+                };
         const auto result = run_once(own, invocation_of(invocation, kColumns[i]));
+        if (!result && i == 0) return tl::unexpected(result.error());
         if (!result) {
             columns.error = result.error();
             stopped = run.why_missing = to_line(result.error());
+            run.command = command_of(request.run, invocation_of(invocation, kColumns[i]));
             continue;
         }
         run.id = result->id;
+        if (i == 0)
+            if (auto named = check_names(result->unmatched, request.run, invocation, *shared);
+                !named)
+                return tl::unexpected(named.error());
         if (result->code == ExitCode::interrupted) stopped = "interrupted before it began";
     }
     return columns;
@@ -170,7 +227,8 @@ std::string link_to_report(const fs::path& folder, const fs::path& out) {
     return reports::percent_encoded(report.lexically_relative(out).string());
 }
 
-// A run beside the columns. begin(model, link) takes the run, add(model, module) each stored module.
+// A run beside the columns. begin(model, link) takes the run, add(model, module) each stored
+// module.
 template <class Begin, class Add>
 Expected<void> read_further(const store::Store& store, const fs::path& results, const fs::path& out,
                             const std::string& id, Begin begin, Add add) {
@@ -243,74 +301,6 @@ Expected<void> write_pages(const PortingView& view, const fs::path& out) {
     return page->commit().and_then([&] { return file->commit(); });
 }
 
-// The counts, and the first place to change of each group.
-void print_cuda_uses(const reports::CudaUses& uses) {
-    print("CUDA in its code: {}\n", printable(reports::cuda_uses_words(uses)));
-    for (const reports::CudaUseGroup& group : uses.groups) {
-        using enum analysis::Ran;
-        print("    {}: {}{}\n", group.title, group.places,
-              uses.has_record ? fmt::format(" ({} ran, {} refused, {} did not, {} unknown)",
-                                            group.count(yes), group.count(refused),
-                                            group.count(no), group.count(unknown))
-                              : "");
-        if (!group.first.empty())
-            print("        {}  {}{}\n", printable(group.first.front().place),
-                  printable(group.first.front().symbol),
-                  group.first.front().write.empty()
-                      ? ""
-                      : "  -> " + printable(group.first.front().write));
-    }
-}
-
-void print_table(const PortingView& view, const fs::path& page) {
-    print("\n{}: on simulated devices against plain CPU\n", printable(view.suite));
-    print_cuda_uses(view.cuda_uses);
-    constexpr std::string_view kRow =
-        "{:<33} {:>6} {:>6} {:>7} {:>7} {:>11} {:>7} {:>11} {:>11}  {}{}\n";
-    display::put(display::people(),
-                 fmt::format(kRow, "", "tests", "ok", "failing", "changed", "now failing",
-                             "not run", "now passing", "used device", "time", ""));
-    for (const ColumnRow& row : kColumns) {
-        const auto& column = view.at(row.column);
-        if (!column.run) {
-            print("{:<33} missing: {}\n", without_emphasis(row.words),
-                  printable(column.why_missing));
-            continue;
-        }
-        std::int64_t broken = 0, good = 0;
-        for (size_t i = 0; i < column.totals.states.size(); ++i) {
-            const auto state = static_cast<parsers::State>(i);
-            if (analysis::needs_attention(state))
-                broken += column.totals.states[i];
-            else if (state != parsers::State::skipped && state != parsers::State::not_run)
-                good += column.totals.states[i];
-        }
-        const bool compared = row.column != Column::cpu && view.compared;
-        const auto figure = [&](std::int64_t value) {
-            return compared ? std::to_string(value) : std::string("-");
-        };
-        using enum reports::Group;
-        display::put(
-            display::people(),
-            fmt::format(kRow, without_emphasis(row.words), column.totals.collected, good, broken,
-                        figure(column.differ), figure(column.count(loss)),
-                        figure(column.count(idle)), figure(column.count(gain)),
-                        row.shim ? std::to_string(column.used_accelerator) : "-",
-                        format_duration(std::chrono::duration<double>(column.run->duration_s)),
-                        column.why_missing.empty() ? "" : "  not complete"));
-    }
-    for (const auto& mismatch : view.accounting.mismatches)
-        print("    {}: {}\n", printable(without_emphasis(mismatch.module)),
-              printable(mismatch.message));
-    for (const reports::InputDifference& input : view.input_differences)
-        print("not alike, {}\n", printable(reports::input_difference_words(input)));
-    print("{}\n", reports::verdict_words(view));
-    if (!view.causes.empty() && is_to_fix(view.causes.front()))
-        print("first: {} ({}; unblocks {})\n", printable(view.causes.front().title),
-              judgement_words(view.causes.front()), reports::unblocked_words(view.causes.front()));
-    print("page: {}\n", page.string());
-}
-
 // The worst of the runs' codes. If only some columns select no test, that is a difference between
 // the columns and not a usage error.
 ExitCode code_of(const PortingView& view) {
@@ -351,7 +341,8 @@ Expected<Comparison> compared(const Columns& columns, const store::Store& store,
     reports::PortingBuilder builder(id, suite);
     for (const ColumnRow& row : kColumns) {
         const ColumnRun& column = columns.runs[static_cast<size_t>(row.column)];
-        if (!column.why_missing.empty()) builder.note_missing(row.column, column.why_missing);
+        if (!column.why_missing.empty())
+            builder.note_missing(row.column, column.why_missing, column.command);
         if (column.id.empty()) continue;
         if (auto read = read_column(store, results, out, row.column, column.id, builder); !read)
             return tl::unexpected(read.error());
@@ -367,8 +358,7 @@ Expected<Comparison> compared(const Columns& columns, const store::Store& store,
 
 // Its records say what ran; any other run has the sources, too.
 std::string run_to_scan(const Columns& columns) {
-    const std::string& redirecting =
-        columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
+    const std::string& redirecting = columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
     if (!redirecting.empty()) return redirecting;
     for (const ColumnRun& run : columns.runs)
         if (!run.id.empty()) return run.id;
@@ -383,7 +373,8 @@ Expected<ExitCode> show(Expected<Comparison> comparison, const Columns& columns,
     const bool marks = id == columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
     view.cuda_uses = scan_suite(store, results, id, marks, out);
     return write_pages(view, out).map([&] {
-        print_table(view, out / reports::kPortingPage);
+        display::put(display::people(), display::porting_summary(view, out / reports::kPortingPage,
+                                                                 display::terminal_size().columns));
         return code_of(view);
     });
 }
@@ -420,7 +411,8 @@ std::vector<std::string> perhaps_random_tests(const PortingView& view) {
     std::set<std::string> ids;
     for (const reports::PortedTest& test : view.tests)
         for (const reports::Difference& difference : test.differences)
-            if (!test.pseudo && !test.id_on_cpu.empty() && difference.change == analysis::Change::lost)
+            if (!test.pseudo && !test.id_on_cpu.empty() &&
+                difference.change == analysis::Change::lost)
                 for (const size_t cause : difference.causes)
                     if (view.causes[cause].may_be_random) ids.insert(test.id_on_cpu);
     return {ids.begin(), ids.end()};
@@ -462,7 +454,7 @@ Expected<void> run_keep_going(const PortingRequest& request, const Prepared& pre
         own.options_checked = true;
         if (request.run.verbosity >= 0)
             print("\n{}: {} again, to see what is behind the first refusal\n",
-                  without_emphasis(column.words),
+                  reports::plain_words(column),
                   counted(static_cast<std::int64_t>(own.targets.size()), "broken test"));
         config::Invocation flags = invocation_of(prepared.invocation, column);
         flags.flags[Setting::keep_going] = "on";
@@ -535,10 +527,12 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
     const auto shared = std::make_shared<SharedByRuns>();
     const auto ready = prepared(request, invocation, *shared);
     if (!ready) return tl::unexpected(ready.error());
-    Columns columns = run_columns(request, ready->invocation, shared);
-    if (columns.error && columns.runs.front().id.empty()) return tl::unexpected(*columns.error);
-    const auto results = config::results_folder(invocation_of(ready->invocation, row_of(Column::mps)))
-                             .and_then(archive::existing_results);
+    auto of_suite = run_columns(request, ready->invocation, shared);
+    if (!of_suite) return tl::unexpected(of_suite.error());
+    Columns& columns = *of_suite;
+    const auto results =
+        config::results_folder(invocation_of(ready->invocation, row_of(Column::mps)))
+            .and_then(archive::existing_results);
     if (!results) return tl::unexpected(results.error());
     const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());

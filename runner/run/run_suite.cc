@@ -271,7 +271,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     const auto executed = execute_run(*ready, *store, execution);
     if (!executed) return tl::unexpected(executed.error());
     if (!executed->stored) return RunResult{executed->code, {}, {}};
-    return RunResult{executed->code, run.id, std::move(*store)};
+    return RunResult{executed->code, run.id, std::move(*store), executed->unmatched};
 }
 
 namespace {

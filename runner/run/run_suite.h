@@ -32,8 +32,8 @@ struct RunRequest {
     std::string repeat_of;             // the first of them; empty: this run
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
-    bool discovery_printed = false;  // by the caller, or by the first of several runs
-    bool options_checked = false;    // those for pytest, by the first of several runs
+    bool discovery_printed = false;          // by the caller, or by the first of several runs
+    bool options_checked = false;            // those for pytest, by the first of several runs
     std::shared_ptr<SharedByRuns> shared{};  // by several runs; empty: this run has its own
 };
 
@@ -41,6 +41,7 @@ struct RunResult {
     ExitCode code = ExitCode::ok;
     std::string id;                             // empty: no run is stored
     std::optional<archive::OpenResults> store;  // that holds the run
+    std::vector<std::string> unmatched{};       // requested ids that no test has
 };
 // Ignores `repeat`.
 [[nodiscard]] Expected<RunResult> run_once(const RunRequest& request,

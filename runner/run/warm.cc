@@ -19,17 +19,18 @@ namespace {
 
 std::string words_of(const nlohmann::json& answer) {
     std::vector<std::string> packages, reasons;
-    for (const auto& package : answer["packages"])
-        packages.push_back(fmt::format("{} ({} of {} modules)", package["name"].get<std::string>(),
-                                       package["modules"].get<int>(), answer["read"].get<int>()));
+    for (const auto& package : answer.at("packages"))
+        packages.push_back(
+            fmt::format("{} ({} of {} modules)", package.at("name").get<std::string>(),
+                        package.at("modules").get<int>(), answer.at("read").get<int>()));
     if (!packages.empty())
         reasons.push_back(
             fmt::format("imports once what most modules import: {}", fmt::join(packages, ", ")));
-    for (const auto& package : answer["left_out"])
-        reasons.push_back(
-            fmt::format("{} sets an environment variable before {} is imported, so each module "
-                        "imports it (\"preload\" in suite.json decides otherwise)",
-                        package["set_at"].get<std::string>(), package["name"].get<std::string>()));
+    for (const auto& package : answer.at("left_out"))
+        reasons.push_back(fmt::format(
+            "{} sets an environment variable before {} is imported, so each module "
+            "imports it (\"preload\" in suite.json decides otherwise)",
+            package.at("set_at").get<std::string>(), package.at("name").get<std::string>()));
     return reasons.empty() ? "" : fmt::format("warm start: {}", fmt::join(reasons, "; "));
 }
 
@@ -38,9 +39,8 @@ std::string words_of(const nlohmann::json& answer) {
 Preload derived_preload(const Ready& ready, const exec::Variables& variables,
                         const std::vector<archive::PlannedModule>& modules) {
     constexpr unsigned kLimit = 20;
-    prepare::Tool tool{{ready.child.python.string(),
-                        (ready.share.harness / "preload.py").string(), ready.child.root.string(),
-                        std::string(name_of(ready.suite.framework))},
+    prepare::Tool tool{{ready.child.python.string(), (ready.share.harness / "preload.py").string(),
+                        ready.child.root.string(), std::string(name_of(ready.suite.framework))},
                        ready.child.root,
                        variables,
                        {"TORCHDEVICE_RECORD"},
@@ -54,8 +54,11 @@ Preload derived_preload(const Ready& ready, const exec::Variables& variables,
     const auto answer =
         nlohmann::json::parse(before == std::string::npos ? *output : output->substr(before + 1),
                               nullptr, /*allow_exceptions=*/false);
-    if (!answer.is_object()) return {};
-    return {answer["names"].get<std::vector<std::string>>(), words_of(answer)};
+    try {
+        return {answer.at("names").get<std::vector<std::string>>(), words_of(answer)};
+    } catch (const nlohmann::json::exception&) {
+        return {};
+    }
 }
 
 exec::Job zygote_job(const Ready& ready, const std::string& id,
@@ -112,10 +115,12 @@ std::shared_ptr<exec::EarlyZygote> early_zygote(const Ready& ready, const std::s
     place.id = make_run_id(series, SystemClock().wall(), std::random_device{}());
     place.folder = fs::absolute(ready.settings.text(Setting::results));
     // Longer than the name in a run: the number of the run's folder may be.
-    return exec::EarlyZygote::start(zygote_job(
-        ready, archive::process_name_prefix(place) + "/zygote-before-its-run",
-        std::make_shared<exec::Variables>(plan::child_variables(ready.suite, ready.child)),
-        preload));
+    return exec::EarlyZygote::start(
+               zygote_job(ready, archive::process_name_prefix(place) + "/zygote-before-its-run",
+                          std::make_shared<exec::Variables>(
+                              plan::child_variables(ready.suite, ready.child)),
+                          preload))
+        .value_or(nullptr);
 }
 
 void choose_fresh_jobs(std::vector<exec::Job>& first, const store::SuitePast& past, int parallel) {

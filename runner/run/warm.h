@@ -39,11 +39,12 @@ struct SharedByRuns {
 // names, or else what most of `modules` import. `common` is what the run's children share of their
 // environment; the log lies in the run's folder.
 [[nodiscard]] std::optional<exec::Zygote> zygote_for(
-    const Ready& ready, const archive::RunFolder& run, std::shared_ptr<const exec::Variables> common,
-    const std::vector<exec::Job>& first, const std::vector<archive::PlannedModule>& modules,
-    SharedByRuns& shared);
+    const Ready& ready, const archive::RunFolder& run,
+    std::shared_ptr<const exec::Variables> common, const std::vector<exec::Job>& first,
+    const std::vector<archive::PlannedModule>& modules, SharedByRuns& shared);
 
-// Starts the zygote of a run that has not begun.
+// Starts the zygote of a run that has not begun. Null: it cannot start. The run then starts its own
+// or prints why it cannot.
 [[nodiscard]] std::shared_ptr<exec::EarlyZygote> early_zygote(const Ready& ready,
                                                               const std::string& series,
                                                               const Preload& preload);

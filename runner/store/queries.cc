@@ -321,6 +321,7 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 CROSS JOIN run ON run.id = module.run
                 WHERE module.suite = known.suite AND module.path = known.path
                     AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
+                    AND run.seeds = 0 AND NOT run.keep_going
                 ORDER BY run_started_ms DESC LIMIT 1) AS failed
                 FROM known
                 WHERE path IS NOT NULL) AS past)sql",

@@ -214,6 +214,7 @@ def test_a_suite_with_equal_results_on_every_device(runner, python, suite):
     ran = runner("porting", suite, "--python", python, "-q", "tests/test_port.py::Ported::test_host")
     assert ran.code == 0, ran.out + ran.err
     assert "no test used CUDA or MPS" in ran.out
+    assert max(map(len, ran.out[ran.out.rindex("on simulated devices"):].splitlines()[:-1])) <= 80
     page, written = pages(ran.out)
     assert written["tests"] == [] and "# Porting `ported`: no test used CUDA or MPS" in page.read_text()
 
@@ -246,7 +247,7 @@ def test_runs_with_different_settings_are_compared_with_a_note(runner, python, s
     commits, asked = (u["values"] for u in written["unlike"])
     assert len(commits["cpu"]) == len(commits["cuda"]) == 40 and commits["cpu"] != commits["cuda"]
     assert "-k passes" in asked["cuda"] and "-k" not in asked["cpu"].split() and asked["mps"] is None
-    assert "not alike, commit: " in ran.out and f"{commits['cuda']} on CUDA" in ran.out
+    assert "not alike, commit: " in ran.out and f"{commits['cuda']} on CUDA" in " ".join(ran.out.split())
     assert "**The runs are not alike:**" in page.read_text()
 
 
@@ -262,7 +263,34 @@ def test_a_column_that_ends_with_a_runner_error_is_reported(runner, python, suit
     columns = written["columns"]
     assert [(c["complete"], c["run"] is None) for c in columns] == [(True, False)] + [(False, True)] * 4
     assert {c["why_missing"] for c in columns[1:]} == {columns[1]["why_missing"]} and "lock" in columns[1]["why_missing"]
-    assert "`runner SUITE --simulate cuda`" in page.read_text()
+    assert "--simulate cuda" in page.read_text() and f"`runner {suite} tests/test_port.py " in page.read_text()
+
+
+def test_modules_that_cannot_be_loaded_are_named_at_the_top(runner, python, suite):
+    (suite / "tests/test_port.py").write_text("import nosuchpackage\n")
+    (suite / "tests/test_module.py").unlink()
+    ran = runner("porting", suite, "--python", python)
+    assert ran.code == 1, ran.out + ran.err
+    summary = ran.out[ran.out.rindex("on simulated devices against plain CPU"):]
+    assert "modules not loaded: 1 on CPU, 1 on CUDA, 1 on MPS, 1 on MPS without fallback, 1\n    on CUDA code on MPS\n" \
+           "    tests/test_port.py (every run)\n        ModuleNotFoundError: No module named 'nosuchpackage'\n" in summary
+    page, written = pages(ran.out)
+    assert "1 module could not be loaded" in page.read_text().splitlines()[0] and written["tests"] == []
+    (broken,) = written["not_loaded"]
+    assert (broken["module"], len(broken["columns"])) == ("tests/test_port.py", 5)
+
+
+def test_a_misspelled_test_ends_after_the_first_run(runner, python, suite, tmp_path):
+    (suite / "tests/test_port.py").write_text(
+        "import unittest, torch\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+        "if torch.cuda.is_available():\n    class OnCuda(unittest.TestCase):\n        def test_b(self):\n            pass\n")
+    ran = runner("porting", suite, "--python", python, "tests/test_port.py::T::test_a", "tests/test_port.py::T::test_aa")
+    assert ran.code == 2 and "page:" not in ran.out, ran.out + ran.err
+    assert 'did you mean "tests/test_port.py::T::test_a"?' in ran.err
+    assert "tests/test_port.py::T::test_aa: porting: no such test on plain CPU or a simulated device" in ran.err
+    assert len(list((tmp_path / "results/runs").iterdir())) == 1
+    on_cuda = runner("porting", suite, "--python", python, "tests/test_port.py::OnCuda::test_b")
+    assert on_cuda.code == 0 and "(5 of 5)" in on_cuda.out, "only plain CPU and a bare Mac lack it"
 
 
 def test_a_flaky_test_is_not_a_difference(runner, python, suite, tmp_path):
@@ -282,7 +310,7 @@ def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, sui
         "import os, time, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n    def test_b(self):\n"
         f"        if os.environ.get('TORCHDEVICE_SIMULATE'):\n            open({str(started)!r}, 'w').close()\n            time.sleep(100)\n")
     clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k == "COMPAT_CACHE"}
-    process = subprocess.Popen([program, "porting", suite, "--python", python, "tests/test_port.py"], cwd=tmp_path, env=clean,
+    process = subprocess.Popen([program, "porting", suite, "--python", python, "--retries", "0", "tests/test_port.py"], cwd=tmp_path, env=clean,
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     deadline = time.monotonic() + 120
     while not started.exists():
@@ -300,7 +328,10 @@ def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, sui
     (test,) = written["tests"]
     assert (test["states"]["cpu"], test["states"]["cuda"], test["differences"][0]["change"]) == ("passed", "not_run", "no_longer")
     text = page.read_text()
-    assert f"`runner resume {columns['cuda']['run']}`" in text and "`runner SUITE --simulate mps --policy none --fallback off`" in text
+    assert f"`runner resume {columns['cuda']['run']}`" in text and f"`runner {suite} tests/test_port.py " in text
+    (strict,) = [line for line in text.splitlines() if line.startswith("- bare Mac *simulated*, fallback off is missing")]
+    for words in ("--simulate mps", "--policy none", "--fallback off", f"--python {python}", "--retries 0"):
+        assert words in strict
 
     # After `resume` the run is complete and can be compared.
     for sleeping in (suite / "tests").glob("test_port.py"):

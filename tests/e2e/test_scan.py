@@ -1,9 +1,12 @@
 """Tests `runner scan` as installed: its text, its JSON, its exit codes. tests/harness/test_cuda_scan.py tests which
 sites are found."""
 import json
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import time
 
 import jsonschema
 import pytest
@@ -292,6 +295,35 @@ def test_verify_keeps_what_breaks_no_test(runner, python, tmp_path):
     assert "2 changes in 2 files; patch: p.patch; 1 dropped, 0 not verified" in out.err
     patch = (tmp_path / "p.patch").read_text()
     assert "project/src/verified/a_move.py" in patch and "project/src/verified/a_untested.py" in patch and "devices.py" not in patch
+
+
+def test_ctrl_c_before_the_first_run_leaves_no_copy(program, python, tmp_path):
+    (tmp_path / "project/tests").mkdir(parents=True)
+    code = "import torch\n\ndef test_a():\n    assert torch.cuda.device_count() >= 0\n"
+    (tmp_path / "project/tests/test_a.py").write_text(code)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = subprocess.Popen([program, "scan", "project/tests", "--fix", "--verify", "--write", "--python", python, "--project", "project"],
+                               cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + 120
+    while not list(temporary.glob("runner-verify-*")):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130 and "interrupted: nothing is written" in out, out
+    assert list(temporary.iterdir()) == [] and (tmp_path / "project/tests/test_a.py").read_text() == code
+
+
+@pytest.mark.parametrize("words", [(), ("--verify",)])
+def test_fix_finds_the_environment_of_the_project(runner, python, tmp_path, words):
+    (tmp_path / "project/tests").mkdir(parents=True)
+    (tmp_path / "project/pyproject.toml").write_text("[project]\nname = 'p'\nversion = '1'\n")
+    (tmp_path / "project/.venv").symlink_to(pathlib.Path(python).parents[1])
+    (tmp_path / "project/tests/test_a.py").write_text(
+        "import torch\n\ndef test_a():\n    assert torch.cuda.device_count() >= 0\n")
+    out = runner("scan", "project/tests", "--fix", *words)
+    assert out.code == 0 and "1 change in 1 file" in out.err, out.err
 
 
 def test_verify_needs_a_project_with_tests(runner, python, tmp_path):

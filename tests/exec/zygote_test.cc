@@ -89,7 +89,7 @@ TEST_F(ZygoteTest, LeavesNoZombieAfterARun) {
 TEST_F(ZygoteTest, MayImportBeforeItsRun) {
     // More output than a pipe holds: the run takes it.
     preload("print('x' * 100_000)\n");
-    zygote.early = EarlyZygote::start(zygote.job);
+    zygote.early = EarlyZygote::start(zygote.job).value();
     ASSERT_TRUE(zygote.early);
     module("prints", "print(os.getppid())");
     module("passes", "pass");
@@ -103,9 +103,22 @@ TEST_F(ZygoteTest, MayImportBeforeItsRun) {
     EXPECT_TRUE(the_zygote_ends());
 }
 
+TEST_F(ZygoteTest, SaysWhyItCannotStart) {
+    zygote.job.cwd = "/no such folder";
+    const auto early = EarlyZygote::start(zygote.job);
+    ASSERT_FALSE(early);
+    EXPECT_THAT(early.error().message, HasSubstr("no such folder"));
+    module("passes", "pass");
+    module("passes_too", "pass");
+    run_warm();
+    EXPECT_THAT(notes, ElementsAre(AllOf(HasSubstr("warm start disabled"),
+                                         HasSubstr("no such folder: /no such folder"))));
+    EXPECT_EQ(how(0), "exit code 0");
+}
+
 TEST_F(ZygoteTest, EndsIfNoRunTakesIt) {
     preload("import time; time.sleep(600)\n");
-    zygote.early = EarlyZygote::start(zygote.job);
+    zygote.early = EarlyZygote::start(zygote.job).value();
     ASSERT_TRUE(zygote.early);
     ASSERT_TRUE(wait_until([this] { return pid_of_the_zygote() > 0; }));
     zygote.early.reset();

@@ -473,6 +473,24 @@ TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
     EXPECT_THAT(past->failed, ElementsAre("c.py"));
 }
 
+TEST_F(StoreTest, RunsWithoutAVerdictSayNothingOfWhatFailed) {
+    const auto save = [&](const RunInfo& info, parsers::State state) {
+        ASSERT_TRUE(store.begin_run(info));
+        JobResult job = samples::job("a.py");
+        job.record.cases = {samples::test("t", state)};
+        ASSERT_TRUE(store.save_job(info.id, job));
+    };
+    save(samples::run("verdict", 1), parsers::State::passed);
+    RunInfo seeds = samples::run("seeds", 2), keep_going = samples::run("keep_going", 3);
+    seeds.seeds = 20;
+    keep_going.keep_going = true;
+    save(seeds, parsers::State::failed);
+    save(keep_going, parsers::State::failed);
+    EXPECT_THAT(store.past_of("alpha")->failed, testing::IsEmpty());
+    save(samples::run("failed", 4), parsers::State::failed);
+    EXPECT_THAT(store.past_of("alpha")->failed, ElementsAre("a.py"));
+}
+
 TEST_F(StoreTest, ModulesThatFailAndNeededAFreshProcessAreKnown) {
     enum Fork { fork_alone, fork_repeated, fresh_alone };
     const auto save = [&](const std::string& run, const char* path, Fork fork, bool good = false) {

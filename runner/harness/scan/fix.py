@@ -116,8 +116,8 @@ def patch_of(path, old, new):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
 
 
-def replace(path, data):
-    """Writes a file in one step, with its old permissions. A link stays one."""
+def replace(path, old, data):
+    """Writes a file in one step, with its old permissions, unless it is no longer `old`. A link stays one."""
     path = os.path.realpath(path)
     if not os.stat(path).st_mode & 0o222:
         raise PermissionError("it is read-only")
@@ -126,10 +126,17 @@ def replace(path, data):
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         os.chmod(beside, os.stat(path).st_mode & 0o7777)
+        with open(path, "rb") as file:
+            if file.read() != old:
+                raise Changed("it was changed meanwhile: run it again")
         os.replace(beside, path)
     except BaseException:
         os.unlink(beside)
         raise
+
+
+class Changed(OSError):
+    """Somebody else wrote the file after it was read."""
 
 
 def is_expression(text):
@@ -186,7 +193,7 @@ def main(form, *words):
     # `batch.cuda()` may be the method of a class of the project's own.
     own = {method for _, _, finder in read for _, method in finder.own_methods}
     without = {"method"} if "cuda" in own else set()
-    patch, changes = [], []
+    patch, changes, conflict = [], [], False
     for path, data, finder in read:
         real = os.path.realpath(path)
         try:
@@ -197,11 +204,13 @@ def main(form, *words):
                 continue
             new = rewrite(data, edits)
             if options.write:
-                replace(path, new)
+                replace(path, data, new)
         except (OSError, ValueError, IndexError, SyntaxError, RecursionError, cst.ParserSyntaxError) as error:
             skip(path, 0, f"left as it is: {error}")
+            conflict = conflict or isinstance(error, Changed)
             continue
         patch += patch_of(path, data, new)
         changes += [{"file": path, "real": real, **change} for change in changed]
-    output = {"format": form, "patch": "".join(patch), "changes": changes, "skipped": skipped, "own_cuda": bool(without)}
+    output = {"format": form, "patch": "".join(patch), "changes": changes, "skipped": skipped, "own_cuda": bool(without),
+              "conflict": conflict}
     sys.stdout.write(json.dumps(output) + "\n")

@@ -30,6 +30,7 @@ Expected<Fixed> parse_fixed(const std::string& output) {
         Fixed fixed;
         fixed.patch = json.at("patch");
         fixed.own_cuda = json.at("own_cuda");
+        fixed.conflict = json.at("conflict");
         for (const auto& change : json.at("changes"))
             fixed.changes.push_back({change.at("file"), change.at("real").get<std::string>(),
                                      change.at("place"), change.at("line"), change.at("symbol"),

@@ -25,13 +25,14 @@ struct Fixed {
     std::vector<Replacement> changes;  // by file and line
     bool own_cuda = false;             // a class of the code has a .cuda() of its own
     std::vector<std::string> skipped;  // "file:line: reason"
+    bool conflict = false;             // a file was edited while it was to be written: skipped
 
     [[nodiscard]] long files() const;
 };
 
 struct FixOptions {
-    std::string torch;                            // version that the code runs with
-    bool write = false;                           // into the files
+    std::string torch;                               // version that the code runs with
+    bool write = false;                              // into the files
     const std::vector<Replacement>* only = nullptr;  // null: all
     std::string device = {};                         // expression for a device; empty: the default
 };

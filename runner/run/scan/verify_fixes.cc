@@ -16,6 +16,7 @@
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
+#include "runner/exec/signals.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
 #include "runner/run/scan/bisection.h"
@@ -40,18 +41,6 @@ constexpr size_t kTestsOfFailure = 3, kTestsOfTrial = 30;
 bool is_inside(const fs::path& path, const fs::path& folder) {
     const fs::path below = path.lexically_relative(folder);
     return !below.empty() && *below.begin() != "..";
-}
-
-fs::path project_above(const std::vector<std::string>& paths) {
-    std::error_code error;
-    fs::path folder = real_path(paths.front());
-    for (const std::string& path : paths)
-        while (!is_inside(real_path(path), folder)) folder = folder.parent_path();
-    if (!fs::is_directory(folder, error)) folder = folder.parent_path();
-    for (fs::path above = folder; above != above.parent_path(); above = above.parent_path())
-        for (const std::string_view file : kProjectFiles)
-            if (fs::exists(above / file, error)) return above;
-    return folder;
 }
 
 // CUDA can be hidden from torch, other devices cannot.
@@ -105,8 +94,7 @@ class Verification {
 
     // All replacements of the copy. Keeps what its files were.
     Expected<void> find_changes(const std::vector<std::string>& paths) {
-        for (const std::string& path : paths)
-            paths_.push_back(in_copy(real_path(path)).string());
+        for (const std::string& path : paths) paths_.push_back(in_copy(real_path(path)).string());
         auto fixed = fixer_.fix(paths_, {torch_});
         if (!fixed) return tl::unexpected(fixed.error());
         changes_ = std::move(fixed->changes);
@@ -151,6 +139,12 @@ class Verification {
         return finish(std::move(verified));
     }
 
+    static Expected<Verified> interrupted() {
+        Verified verified;
+        verified.interrupted = true;
+        return verified;
+    }
+
   private:
     [[nodiscard]] size_t columns() const {
         return is_simulated_on(project_.accelerator) ? kVerifyColumns.size() : 1;
@@ -161,12 +155,6 @@ class Verification {
     [[nodiscard]] fs::path in_project(const fs::path& path) const {
         return project_.folder / path.lexically_relative(copy_);
     }
-    static Expected<Verified> interrupted() {
-        Verified verified;
-        verified.interrupted = true;
-        return verified;
-    }
-
     // The copy's packages come before those of an editable installation, which are the user's.
     std::string python_path() const {
         std::set<std::string> folders;
@@ -229,8 +217,7 @@ class Verification {
         const store::Store& store = *ran.store;
         const auto run = store.load_run(ran.id);
         if (!run) return tl::unexpected(run.error());
-        const fs::path folder =
-            fs::path(invocation_.flags.at(Setting::results)) / run->info.folder;
+        const fs::path folder = fs::path(invocation_.flags.at(Setting::results)) / run->info.folder;
         reports::ModelBuilder model(*run, {folder, folder});
         return store.each_module(ran.id, [&](store::StoredModule stored) -> Expected<void> {
             const reports::ModuleView module = model.view(std::move(stored));
@@ -323,9 +310,8 @@ class Verification {
         std::map<size_t, std::vector<std::string>> targets;
         for (const auto& [column, module, id] : tests) targets[column].push_back(id);
         Results now;
-        const std::string words =
-            fmt::format("{} of {}", changes.size(),
-                        counted(static_cast<long>(changes_.size()), "replacement"));
+        const std::string words = fmt::format(
+            "{} of {}", changes.size(), counted(static_cast<long>(changes_.size()), "replacement"));
         for (auto& [column, ids] : targets) {
             auto ran = run(column, all_tests ? std::vector<std::string>{} : ids, words);
             if (!ran) return tl::unexpected(ran.error());
@@ -386,9 +372,8 @@ class Verification {
         say_(fmt::format("finding which of {} breaks {}",
                          counted(static_cast<long>(kept.size()), "replacement"),
                          counted(static_cast<long>(broken.size()), "test")));
-        const std::set<TestKey> tests = all_tests
-                                            ? std::set<TestKey>(broken.begin(), broken.end())
-                                            : examples_of(broken);
+        const std::set<TestKey> tests =
+            all_tests ? std::set<TestKey>(broken.begin(), broken.end()) : examples_of(broken);
         std::vector<size_t> groups;
         for (const size_t change : kept) groups.push_back(group_of_[change]);
         const auto changes_of = [&](const Changes& indices) {
@@ -459,6 +444,18 @@ class Verification {
 
 }  // namespace
 
+fs::path project_above(const std::vector<std::string>& paths) {
+    std::error_code error;
+    fs::path folder = real_path(paths.front());
+    for (const std::string& path : paths)
+        while (!is_inside(real_path(path), folder)) folder = folder.parent_path();
+    if (!fs::is_directory(folder, error)) folder = folder.parent_path();
+    for (fs::path above = folder; above != above.parent_path(); above = above.parent_path())
+        for (const std::string_view file : kProjectFiles)
+            if (fs::exists(above / file, error)) return above;
+    return folder;
+}
+
 Expected<TestedProject> find_tested_project(const std::string& folder,
                                             const std::vector<std::string>& paths,
                                             const config::Invocation& invocation,
@@ -467,10 +464,10 @@ Expected<TestedProject> find_tested_project(const std::string& folder,
     project.folder = folder.empty() ? project_above(paths) : real_path(folder);
     for (const std::string& path : paths)
         if (!is_inside(real_path(path), project.folder))
-            return fail(ErrorKind::usage, "scan --verify: this path is not in the project",
-                        fmt::format("the project is {}; --project names another",
-                                    project.folder.string()),
-                        path);
+            return fail(
+                ErrorKind::usage, "scan --verify: this path is not in the project",
+                fmt::format("the project is {}; --project names another", project.folder.string()),
+                path);
     config::Invocation own = invocation;
     own.suite = project.folder;
     own.flags[Setting::shim] = "on";
@@ -496,6 +493,7 @@ Expected<Verified> verify_fixes(const TestedProject& project, const std::vector<
                                 const std::string& torch, std::chrono::milliseconds limit,
                                 const Fixer& fixer, const config::Invocation& invocation,
                                 const prepare::Say& say) {
+    exec::block_termination_signals();  // an interrupt removes the copy, too
     auto temporary = TemporaryFolder::create();
     if (!temporary) return tl::unexpected(temporary.error());
     Verification verification(project, temporary->path(), fixer, torch, invocation, say);
@@ -503,8 +501,8 @@ Expected<Verified> verify_fixes(const TestedProject& project, const std::vector<
     if (!results) return tl::unexpected(results.error());
     if (auto copied = verification.copy(real_path(*results)); !copied)
         return tl::unexpected(copied.error());
-    if (auto found = verification.find_changes(paths); !found)
-        return tl::unexpected(found.error());
+    if (exec::is_termination_pending()) return Verification::interrupted();
+    if (auto found = verification.find_changes(paths); !found) return tl::unexpected(found.error());
     if (!verification.has_changes()) return Verified{};
     return verification.verify(limit);
 }

@@ -25,6 +25,10 @@ struct VerifyColumn {
 inline constexpr std::array<VerifyColumn, 2> kVerifyColumns{
     {{"plain CPU", false}, {"simulated CUDA", true}}};
 
+// The folder above all `paths` that has a project's files (pyproject.toml, .git), else that of the
+// first.
+[[nodiscard]] std::filesystem::path project_above(const std::vector<std::string>& paths);
+
 // Where the tests of the scanned code are: its folder, the environment that runs them.
 struct TestedProject {
     std::filesystem::path folder;
@@ -34,7 +38,7 @@ struct TestedProject {
     std::string accelerator;  // of this host: cpu, cuda, mps
 };
 
-// `folder`: as given; empty: the folder above all `paths` that has a project's files. Fetches and
+// `folder`: as given; empty: project_above(paths). Fetches and
 // builds what is missing. Errors: usage, if a path is outside; suite, if it has no tests;
 // environment, if there is no torch.
 [[nodiscard]] Expected<TestedProject> find_tested_project(const std::string& folder,
@@ -66,8 +70,8 @@ struct Verified {
     std::vector<Replacement> undecided;   // there was no time: not kept
     std::vector<std::string> not_loaded;  // files with kept replacements that no test imports
     std::map<std::string, std::string> unloadable;  // modules that broke before: their key lines
-    std::vector<std::string> unsteady;    // tests that failed once, with changes that held later
-    bool interrupted = false;             // then nothing is decided
+    std::vector<std::string> unsteady;  // tests that failed once, with changes that held later
+    bool interrupted = false;           // then nothing is decided
 };
 
 // `limit`: for finding out which replacements break tests; the tests run to their end before and

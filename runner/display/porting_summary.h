@@ -1,0 +1,16 @@
+// What `runner porting` prints at its end. Not for the page (reports/porting/pages.h).
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "reports/porting/porting.h"
+
+namespace compat::display {
+
+// Lines of at most `columns` columns, but for words that are wider. `page`: the written page.
+[[nodiscard]] std::string porting_summary(const reports::PortingView& view,
+                                          const std::filesystem::path& page, std::size_t columns);
+
+}  // namespace compat::display

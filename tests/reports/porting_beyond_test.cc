@@ -1,0 +1,172 @@
+// Tests what the runs beside the columns say: what stands behind a failure, and random numbers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/reports/porting_sample.h"
+
+namespace compat::reports::porting_samples {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+
+TEST(Porting, FallbacksAreListedWithTheTestsThatNeedThem) {
+    const auto eigh = [] { return failure("NotImplementedError", kEigh); };
+    const Tests cpu{test("alone", State::passed), test("then_svd", State::passed),
+                    test("then_double", State::passed)};
+    const Tests mps{test("alone", State::passed), test("then_svd", State::passed),
+                    test("then_double", State::errored, failure("TypeError", kDouble))};
+    const Tests strict{test("alone", State::errored, eigh()),
+                       test("then_svd", State::errored, eigh()),
+                       test("then_double", State::errored, eigh())};
+    const std::string op = "aten::_linalg_eigh.eigenvalues";
+    const PortingView view =
+        compared(cpu, cpu, mps, strict,
+                 {fell_back("alone", op, 3), fell_back("then_svd", op),
+                  fell_back("then_svd", "aten::_svd"), fell_back("then_double", op)});
+    ASSERT_THAT(view.fallbacks, SizeIs(2));
+    EXPECT_EQ(view.fallbacks[0].symbol, op);
+    EXPECT_EQ(view.fallbacks[0].depend, 2);
+    EXPECT_EQ(view.fallbacks[0].tests, 3);
+    EXPECT_EQ(view.fallbacks[0].count, 5);
+    EXPECT_EQ(view.fallbacks[1].depend, 0);
+    EXPECT_EQ(view.decided_by_fallback, 2);
+}
+
+// A test stops at the first refusal. The run that keeps going shows what else it meets.
+TEST(Porting, ACauseUnblocksTheTestsThatMeetNothingElse) {
+    const auto eigh = [] { return failure("NotImplementedError", kEigh); };
+    const std::string refused_eigh = std::string("NotImplementedError: ") + kEigh;
+    const std::string refused_double = std::string("TypeError: ") + kDouble;
+    Tests cpu, mps, strict, kept;
+    const auto add = [&](const char* name, std::vector<RefusalView> refusals, State state,
+                         std::optional<FailureView> why = {}) {
+        cpu.push_back(test(name, State::passed));
+        mps.push_back(test(name, State::passed));
+        strict.push_back(test(name, State::errored, eigh()));
+        kept.push_back(test(name, state, std::move(why)));
+        kept.back().refusals = std::move(refusals);
+    };
+    add("alone", {{refused_eigh, "m.py:1", ""}, {refused_eigh, "m.py:2", ""}}, State::passed);
+    add("then_double", {{refused_eigh, "m.py:1", ""}, {refused_double, "m.py:2", ""}},
+        State::passed);
+    add("then_bug", {{refused_eigh, "m.py:1", ""}}, State::errored, failure("KeyError", "'x'"));
+    add("ends_there", {}, State::errored, eigh());
+    kept.push_back(test("not_run_again", State::not_run));
+    const PortingView view = compared(cpu, cpu, mps, strict, {}, kept);
+    ASSERT_THAT(view.causes, SizeIs(1));
+    const CauseOfDifferences& cause = view.causes[0];
+    EXPECT_EQ(cause.tests, 4);
+    EXPECT_EQ(cause.unblocked_tests, 1);
+    EXPECT_EQ(cause.perhaps_unblocked_tests, 1);
+    EXPECT_EQ(unblocked_words(cause), "1 to 2 tests");
+    std::vector<std::string> behind;
+    for (const ObstacleBehind& obstacle : cause.behind)
+        behind.push_back(fmt::format("{}: {}", obstacle.title, obstacle.tests));
+    EXPECT_THAT(behind, testing::UnorderedElementsAre(
+                            "float64 on mps: this dtype is not supported: 1", "KeyError: 'x': 1"));
+}
+
+// With fallback the operator runs on the CPU: it is no obstacle there.
+TEST(Porting, AMissingOperatorStandsInTheWayOnlyWithoutFallback) {
+    const auto doubled = failure("TypeError", kDouble);
+    CaseView kept = test("a", State::passed);
+    kept.refusals = {{std::string("NotImplementedError: ") + kEigh, "m.py:1", ""},
+                     {std::string("TypeError: ") + kDouble, "m.py:2", ""}};
+    const PortingView view = compared({test("a", State::passed)}, {test("a", State::passed)},
+                                      {test("a", State::errored, doubled)},
+                                      {test("a", State::errored, doubled)}, {}, {kept});
+    ASSERT_THAT(view.causes, SizeIs(1));
+    EXPECT_EQ(view.causes[0].unblocked, (PerColumn<std::int64_t>{0, 0, 1, 0, 0}));
+}
+
+TEST(Porting, ATestThatBreaksSoWithOtherRandomNumbersIsRandom) {
+    const auto not_close = [](int line, const std::string& type = "AssertionError") {
+        FailureView view =
+            failure(type, fmt::format("{} and 2 are not close", line), State::failed);
+        view.frames[0].line = line;
+        view.signature = fmt::format("line {}", line);
+        return view;
+    };
+    const auto good = [](const std::string& name) { return test(name, State::passed); };
+    const auto bad = [](const std::string& name, const FailureView& why) {
+        return test(name, State::failed, why);
+    };
+    const Tests cpu{good("same"), good("never"), good("elsewhere"), good("other_type"),
+                    good("refused")};
+    const FailureView refused = failure("TypeError", kDouble);
+    Tests cuda = cpu;
+    for (CaseView& t : cuda) t = bad(t.id.substr(9), not_close(7));
+    cuda[4] = test("refused", State::errored, refused);
+    Tests stream = cpu;
+    stream[0] = bad("same", not_close(7));
+    stream[2] = bad("elsewhere", not_close(9));
+    stream[3] = bad("other_type", not_close(7, "ValueError"));
+    stream[4] = test("refused", State::errored, refused);
+    Tests skipping{skipped("same", "no numbers")};
+    const PortingView view = with_streams(cpu, cuda, {cpu, stream, skipping, stream});
+    const auto of = [&](const std::string& name) {
+        const Difference& difference = find(view, name).differences.front();
+        return std::tuple(view.causes[difference.cause].judgement, difference.failed_streams,
+                          difference.streams);
+    };
+    EXPECT_EQ(of("same"), std::tuple("random", 2, 3));
+    EXPECT_EQ(of("never"), std::tuple("unexplained", 0, 3));
+    EXPECT_EQ(of("elsewhere"), std::tuple("unexplained", 0, 3)) << "another line of the suite";
+    EXPECT_EQ(of("other_type"), std::tuple("unexplained", 0, 3));
+    EXPECT_EQ(of("refused"), std::tuple("device_limit", 0, 0))
+        << "random numbers explain no refusal";
+    EXPECT_EQ(stream_words(find(view, "same").differences.front()),
+              "fails with 2 of 3 random streams on plain CPU");
+    EXPECT_EQ(stream_words(find(view, "never").differences.front()),
+              "does not fail so with any of 3 random streams on plain CPU");
+    EXPECT_EQ(stream_words(find(view, "refused").differences.front()), "");
+    EXPECT_FALSE(is_to_fix(view.causes[find(view, "same").differences.front().cause]));
+    RunView seeds = run_of(Column::cpu);
+    seeds.seeds = 3;
+    EXPECT_EQ(column_of(seeds), std::nullopt);
+}
+
+TEST(Porting, ATestWithTwoCausesIsUnblockedByNeither) {
+    CaseView both = test("a", State::errored, failure("NotImplementedError", kSvd));
+    both.failure->also = {failure("TypeError", kDouble)};
+    const PortingView view =
+        compared({test("a", State::passed)}, {test("a", State::passed)}, {both}, {both});
+    const Difference& difference = find(view, "a").differences[0];
+    EXPECT_THAT(difference.causes, SizeIs(2));
+    EXPECT_EQ(view.causes[difference.cause].gap->symbol, "aten::_svd");
+    for (const CauseOfDifferences& cause : view.causes)
+        EXPECT_EQ(cause.unblocked_tests + cause.perhaps_unblocked_tests, 0);
+}
+
+// A bare Mac ends at the request for CUDA. Where it is sent to MPS, more can be seen.
+TEST(Porting, CudaCodeSentToMpsKeepsGoingOnItsOwn) {
+    const auto absent = failure("AssertionError", "Torch not compiled with CUDA enabled");
+    const auto eigh = failure("NotImplementedError", kEigh);
+    const Tests on_host{test("a", State::errored, absent)};
+    CaseView kept = test("a", State::passed);
+    kept.refusals = {{std::string("NotImplementedError: ") + kEigh, "m.py:1", ""},
+                     {std::string("TypeError: ") + kDouble, "m.py:2", ""}};
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, on_host);
+    put(builder, Column::cuda, {test("a", State::passed)});
+    put(builder, Column::mps_strict, on_host);
+    put(builder, Column::cuda_on_mps, {test("a", State::errored, eigh)});
+    RunView run = run_of(Column::cuda_on_mps);
+    run.keep_going = true;
+    builder.begin_keep_going(run, "../report.md");
+    ModuleView module;
+    module.cases = {kept};
+    builder.add_keep_going(module);
+    const PortingView view = builder.finish();
+    const PortedTest& a = find(view, "a");
+    const auto& lacks = view.causes[a.differences.back().cause];
+    ASSERT_TRUE(lacks.gap);
+    EXPECT_EQ(unblocked_words(lacks), "0 tests");
+    ASSERT_THAT(lacks.behind, SizeIs(1));
+    EXPECT_EQ(lacks.behind[0].title, "float64 on mps: this dtype is not supported");
+    EXPECT_EQ(view.kept_going[0].column, Column::cuda_on_mps);
+}
+
+}  // namespace
+}  // namespace compat::reports::porting_samples

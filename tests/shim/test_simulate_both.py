@@ -1,6 +1,8 @@
 """Tests what both simulated devices do alike, in child processes: TorchScript, indices and values on
 other devices, integer division, memory."""
 
+import importlib.metadata
+
 import pytest
 
 DEVICES = {"mps": {"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"},
@@ -118,6 +120,10 @@ print(json.dumps([raised(torch.addcmul, short, short, short), raised(torch.sort,
     name = on_device.name
     assert product == ["NotImplementedError", f"\"addcmul_{name}\" not implemented for 'UInt16'"]
     sort[1] = sort[1].strip()
+    if int(importlib.metadata.version("torch").split(".")[1]) < 10:
+        # In torch's own words, which name the CPU on every device.
+        assert sort[0] == "ValueError"
+        return
     assert sort == ["RuntimeError", f"Sort does not support complex dtypes on {name.upper()}"]
 
 

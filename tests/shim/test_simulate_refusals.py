@@ -271,7 +271,12 @@ print(json.dumps(answers))
     held = [pattern(rule) for rule in rules]
     said = {text: kind for kind, text in answers.values() if text}
     said = {text: kind for text, kind in said.items() if any(each.fullmatch(text) for each in every)}
-    foreign = [text for text in said if not any(each.fullmatch(text) for each in held)]
+    # A missing kernel is named without a rule, too.
+    foreign = [
+        text
+        for text in said
+        if not text.startswith(MISSING) and not any(each.fullmatch(text) for each in held)
+    ]
     assert foreign == []
     unmet = [
         rule
@@ -368,8 +373,7 @@ print(json.dumps([text, torch.ormqr(t(f32, 2, 2), t(f32, 2), t(f32, 2, 2)).devic
 
 
 def test_calls_outside_the_rules_are_not_refused(on_mps):
-    ran = on_mps(
-        """
+    script = """
 t(i64, 3).scatter_reduce(0, z(i64, 1), t(i64, 1), "sum")
 t(i32, 3).scatter_reduce(0, z(i64, 1), t(i32, 1), "prod")
 t(i64, 2, 3).t().scatter_reduce(0, z(i64, 1, 1), t(i64, 1, 1), "amin")
@@ -386,7 +390,9 @@ torch.lerp(t(i32, 2), t(i32, 2), 0.5)
 F.fold(t(f32, 1, 4, 1), (2, 2), (2, 2))
 print(json.dumps(True))
 """
-    )
+    if minor(importlib.metadata.version("torch")) < 13:
+        script = re.sub(r't\(i64.*"am(in|ax)"\)\n', "", script)
+    ran = on_mps(script)
     assert ran.answer is True
     assert ran.devices(kind="refusal") == []
 
@@ -476,6 +482,8 @@ print(json.dumps([kept, str(turned.dtype), turned.cpu().to(c64).real.tolist(), s
 
 
 def test_a_dtype_that_no_kernel_has_is_refused_as_metal_names_the_kernel(on_mps):
+    if minor(importlib.metadata.version("torch")) < 10:
+        pytest.skip("older torch names other kernels")
     kernels = {
         "t(c64, 2).cummax(0)": "cummax_innermost_float2",
         "t(c64, 2, 2).cummin(0)": "cummin_outer_float2",

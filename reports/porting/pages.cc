@@ -7,6 +7,7 @@
 
 #include "reports/fitting.h"
 #include "reports/markdown_text.h"
+#include "runner/base/text.h"
 
 namespace compat::reports {
 
@@ -19,10 +20,6 @@ constexpr size_t kLongestInput = 1000;
 constexpr size_t kUnloadedShown = 20;
 // Causes to fix in the table at the top of the page, and below it folded.
 constexpr std::ptrdiff_t kFirstCauses = 10, kFoldedCauses = 90;
-
-std::string counted(std::int64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 std::string title_of(const CauseOfDifferences& cause) {
     return cause.trusted_title ? cause.title : code(cause.title, kLongestLine);

@@ -86,6 +86,22 @@ class RandomStreams {
     std::map<std::string, std::vector<ResultDetails>> tests_;  // one for each stream that ran it
 };
 
+// The operators that fall back to the CPU on MPS.
+class Fallbacks {
+  public:
+    // `test`: the comparison's id; empty: outside of tests. `url`: of the test.
+    void add(const GapHit& hit, std::string advice, const std::string& test,
+             const std::string& url);
+    // Counts the tests that depend on fallback, once the view has its causes.
+    void finish(PortingView& view);
+
+  private:
+    FallbackView& fallback_of(const std::string& symbol);
+
+    std::map<std::string, FallbackView> fallbacks_;
+    std::set<std::pair<std::string, std::string>> seen_;  // operator and test
+};
+
 // Counts how many tests each cause unblocks, and what is behind it. `differences`: those of the
 // view's tests, in their order.
 void count_unblocked(PortingView& view, const std::vector<UngroupedDifference>& differences,

@@ -84,9 +84,7 @@ std::string command_of(const RunRequest& request, const config::Invocation& invo
     for (const std::string& variable : request.env) words.insert(words.end(), {"--env", variable});
     if (!invocation.passed_on.empty()) words.emplace_back("--");
     words.insert(words.end(), invocation.passed_on.begin(), invocation.passed_on.end());
-    words = masked(words);
-    for (std::string& word : words) word = shell_quoted(word);
-    return fmt::format("{}", fmt::join(words, " "));
+    return shell_quoted(masked(words));
 }
 
 }  // namespace

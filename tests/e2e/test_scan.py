@@ -136,6 +136,15 @@ def test_a_record_marks_what_ran(runner, python, tmp_path):
     out = runner("scan", "src", "--record", "c.jsonl", "--json", "scan.json")
     assert "not_run" not in {s["ran"] for s in json.loads((tmp_path / "scan.json").read_text())["sites"]}
 
+    # The same code in another folder: nothing of the record is about it.
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy/program.py").write_text(PROGRAM)
+    out = runner("scan", "copy", "--record", "src/r.jsonl")
+    assert out.code == 0 and out.err == (
+        f"runner: nothing in src/r.jsonl is of the scanned code: its events are in {tmp_path / 'src'}, "
+        f"the scan is of {tmp_path / 'copy'}; scan the folder that it was recorded in\n")
+    assert runner("scan", "copy", "src", "--record", "src/r.jsonl").err == ""
+
     (tmp_path / "text").write_text("text\n")
     for record, text in (("nowhere", "no such record"), ("text", "not a device record")):
         out = runner("scan", "src", "--record", record)

@@ -211,12 +211,14 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
 
 
 def test_a_suite_with_equal_results_on_every_device(runner, python, suite):
-    ran = runner("porting", suite, "--python", python, "-q", "tests/test_port.py::Ported::test_host")
+    ran = runner("porting", suite, "--python", python, "-q", "--macos", "15", "tests/test_port.py::Ported::test_host")
     assert ran.code == 0, ran.out + ran.err
     assert "no test used CUDA or MPS" in ran.out
     assert max(map(len, ran.out[ran.out.rindex("on simulated devices"):].splitlines()[:-1])) <= 80
     page, written = pages(ran.out)
     assert written["tests"] == [] and "# Porting `ported`: no test used CUDA or MPS" in page.read_text()
+    runs = ",".join(column["run"] for column in written["columns"])
+    assert runner("porting", "--runs", runs, "--macos", "15").code == 0, "as harmless as other options of a run"
 
 
 def test_a_suite_that_reads_its_device_from_a_variable(runner, python, suite):

@@ -95,7 +95,10 @@ config::Invocation invocation_of(const config::Invocation& invocation, const Col
     own.flags[Setting::simulate] = column.simulated.empty() ? "off" : column.simulated;
     own.flags[Setting::policy] = column.shim ? column.policy : "missing";
     if (column.policy != "missing") own.flags.erase(Setting::masquerade);
-    if (column.simulated == "mps") own.flags[Setting::fallback] = column.fallback ? "on" : "off";
+    if (column.simulated == "mps")
+        own.flags[Setting::fallback] = column.fallback ? "on" : "off";
+    else
+        own.flags.erase(Setting::macos);
     return own;
 }
 

@@ -84,8 +84,12 @@ Expected<ExitCode> show(Expected<Comparison> comparison, const Columns& columns,
 }  // namespace
 
 Expected<ExitCode> porting(const PortingRequest& request, const config::Invocation& invocation) {
+    const auto existing_results = [&](const config::Invocation& own) {
+        return config::results_folder(invocation_of(own, row_of(Column::mps)))
+            .and_then(archive::existing_results);
+    };
     if (!request.runs.empty()) {
-        const auto results = config::results_folder(invocation).and_then(archive::existing_results);
+        const auto results = existing_results(invocation);
         if (!results) return tl::unexpected(results.error());
         const auto store =
             store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
@@ -101,9 +105,7 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
     auto of_suite = run_columns(request.run, ready->invocation, shared);
     if (!of_suite) return tl::unexpected(of_suite.error());
     Columns& columns = *of_suite;
-    const auto results =
-        config::results_folder(invocation_of(ready->invocation, row_of(Column::mps)))
-            .and_then(archive::existing_results);
+    const auto results = existing_results(ready->invocation);
     if (!results) return tl::unexpected(results.error());
     const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());

@@ -57,9 +57,19 @@ std::string kept_going_words(const PortingView& view) {
         fmt::join(runs, ", "));
 }
 
-std::string place_of(const BreakingPlace& place) {
-    return fmt::format("{} ({})", linked_code(place.place, place.url),
-                       counted(place.tests, "test"));
+// `first`: how many of the places at which tests broke first.
+std::string places_of(const CauseOfDifferences& cause, size_t first) {
+    const auto words = [](const std::vector<BreakingPlace>& places, size_t count) {
+        std::vector<std::string> parts;
+        for (size_t i = 0; i < std::min(count, places.size()); ++i)
+            parts.push_back(fmt::format("{} ({})", linked_code(places[i].place, places[i].url),
+                                        counted(places[i].tests, "test")));
+        return fmt::format("{}", fmt::join(parts, ", "));
+    };
+    const std::string behind = words(cause.places_behind, kExamples);
+    return fmt::format("{}{}{}", words(cause.places, first),
+                       cause.places.empty() || behind.empty() ? "" : "; ",
+                       behind.empty() ? "" : "also behind it: " + behind);
 }
 
 std::vector<const ColumnRow*> columns_with_run(const PortingView& view) {
@@ -225,8 +235,7 @@ std::string table_of_causes(const PortingView& view, std::ptrdiff_t from, std::p
     for (std::ptrdiff_t i = from; i < to; ++i) {
         const CauseOfDifferences& cause = view.causes[static_cast<size_t>(i)];
         text += row(i + 1, unblocked_words(cause), per_column(cause.counts), title_of(cause),
-                    cause.places.empty() ? "" : place_of(cause.places.front()), judged_words(cause),
-                    advice_of(cause)) +
+                    places_of(cause, 1), judged_words(cause), advice_of(cause)) +
                 "\n";
     }
     return text;
@@ -300,11 +309,8 @@ Item section_of(const PortingView& view, size_t index) {
     item.text += "\n\n";
     if (const std::string advice = advice_of(cause); !advice.empty())
         item.text += "What to do: " + advice + ".\n\n";
-    if (!cause.places.empty()) {
-        std::vector<std::string> places;
-        for (const BreakingPlace& place : cause.places) places.push_back(place_of(place));
-        item.text += fmt::format("Where: {}.\n\n", fmt::join(places, ", "));
-    }
+    if (const std::string places = places_of(cause, kExamples); !places.empty())
+        item.text += fmt::format("Where: {}.\n\n", places);
     std::string shown_line = cause.title;
     std::string examples;
     for (const size_t test : cause.examples)

@@ -346,7 +346,7 @@ class PortingBuilder::Impl {
 
     void group_by_cause() {
         Causes causes(gaps_);
-        std::map<size_t, std::map<std::string, BreakingPlace>> places;  // by cause
+        CausePlaces places;
         for (size_t i = 0; i < differences_.size();) {
             const size_t at = differences_[i].test;
             PortedTest& test = view_.tests.emplace_back(ported_test(at));
@@ -372,24 +372,14 @@ class PortingBuilder::Impl {
                 ++view_.columns[index_of(from.column)].groups[static_cast<size_t>(cause.group)];
                 if (!counted.insert(difference.cause).second) continue;
                 ++cause.tests;
-                if (cause.group == Group::loss && !difference.place.empty()) {
-                    BreakingPlace& place = places[difference.cause][difference.place];
-                    place.place = difference.place;
-                    place.url = difference.place_url;
-                    ++place.tests;
-                }
+                if (cause.group == Group::loss) places.add(difference);
                 if (cause.examples.size() < kExamples)
                     cause.examples.push_back(view_.tests.size() - 1);
             }
         }
+        places.add_behind(causes, kept_going_);
         view_.causes = std::move(causes.list());
-        for (auto& [cause, by_name] : places) {
-            auto& list = view_.causes[cause].places;
-            for (auto& [name, place] : by_name) list.push_back(std::move(place));
-            std::stable_sort(list.begin(), list.end(),
-                             [](const auto& a, const auto& b) { return a.tests > b.tests; });
-            if (list.size() > kExamples) list.resize(kExamples);
-        }
+        places.finish(view_.causes);
     }
 
     // Every test of every column must be in the comparison, and every change under one cause.

@@ -30,6 +30,7 @@ class Ported(unittest.TestCase):
 
     def test_double(self):
         torch.ones(2, dtype=torch.float64, device=DEVICE)
+        torch.zeros(2, dtype=torch.float64, device=DEVICE)
 
     def test_eig(self):
         torch.linalg.eig(torch.eye(3, device=DEVICE))
@@ -158,6 +159,9 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
         "device_handling", "device_asserted", "unexplained", "random"]
     first = written["causes"][3]
     assert (first["gap"]["symbol"], first["unblocked_tests"], first["perhaps_unblocked_tests"]) == ("float64", 3, 0)
+    behind = 1 + TESTS.splitlines().index("        torch.zeros(2, dtype=torch.float64, device=DEVICE)")
+    assert [(p["place"], p["tests"]) for p in first["places_behind"]] == [(f"tests/test_port.py:{behind}", 1)]
+    assert f"; also behind it: [`tests/test_port.py:{behind}`](" in page.read_text()
     (eig,) = [c for c in written["causes"] if c["gap"] and "eig" in c["gap"]["symbol"]]
     assert (eig["tests"], eig["unblocked_tests"], eig["perhaps_unblocked_tests"]) == (2, 1, 0), (
         "test_eig_then_double breaks by float64")

@@ -114,7 +114,19 @@ std::string command_for(const ColumnRow& row, const PortingColumn& column) {
                        row.fallback ? "" : " --fallback off");
 }
 
-std::string missing_columns(const PortingView& view) {
+std::string incomplete_further_runs(const PortingView& view) {
+    std::string text;
+    const auto add = [&](const FurtherRun& further, std::string_view how) {
+        if (!further.run.complete)
+            text += fmt::format("- {}, {}, is not complete: {}\n", row_of(further.column).words,
+                                how, code("runner resume " + further.run.id, kLongestInput));
+    };
+    for (const FurtherRun& kept : view.kept_going) add(kept, "going on where it refuses");
+    if (view.random) add(*view.random, "with other random numbers");
+    return text;
+}
+
+std::string missing_runs(const PortingView& view) {
     std::string text;
     for (const ColumnRow& row : kColumns) {
         const PortingColumn& column = view.at(row.column);
@@ -123,13 +135,14 @@ std::string missing_columns(const PortingView& view) {
                             column.run ? "is not complete" : "is missing", code(column.why_missing),
                             code(command_for(row, column), kLongestInput));
     }
+    text += incomplete_further_runs(view);
     if (text.empty()) return text;
     std::vector<std::string> runs;
     for (const ColumnRow& row : kColumns)
         runs.push_back(view.at(row.column).run ? view.at(row.column).run->id : "RUN");
     for (const FurtherRun& kept : view.kept_going) runs.push_back(kept.run.id);
     if (view.random) runs.push_back(view.random->run.id);
-    return fmt::format("\n**Not all columns are here:**\n\n{}\nThen compare again: {}\n", text,
+    return fmt::format("\n**Not all runs are here:**\n\n{}\nThen compare again: {}\n", text,
                        code(fmt::format("runner porting --runs {}", fmt::join(runs, ","))));
 }
 
@@ -364,7 +377,7 @@ constexpr SectionRow kSections[] = {
 
 void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sink) {
     Document page(max_bytes);
-    page.head = headline(view) + unloaded_modules_of(view) + missing_columns(view) +
+    page.head = headline(view) + unloaded_modules_of(view) + missing_runs(view) +
                 input_differences(view) + unused_accelerators(view) +
                 cuda_uses_markdown(view.cuda_uses) + "\n" + table_of_columns(view) +
                 first_causes(view);

@@ -10,6 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 TEST(Porting, FallbacksAreListedWithTheTestsThatNeedThem) {
@@ -158,6 +159,29 @@ TEST(Porting, ATestThatBreaksSoWithOtherRandomNumbersIsRandom) {
     RunView seeds = run_of(Column::cpu);
     seeds.seeds = 3;
     EXPECT_EQ(column_of(seeds), std::nullopt);
+}
+
+TEST(Porting, ThePageSaysHowToCompleteARunBesideTheColumns) {
+    const auto differs = failure("AssertionError", "1 != 2", State::failed);
+    PortingView view = with_streams({test("a", State::passed)}, {test("a", State::failed, differs)},
+                                    {{test("a", State::not_run)}});
+    const auto page = [&] {
+        std::string text;
+        porting_markdown(view, 1 << 20, [&](std::string_view bytes) { text += bytes; });
+        return text;
+    };
+    EXPECT_THAT(page(), Not(HasSubstr("alpha-seeds")));
+    view.random->run.complete = false;
+    EXPECT_THAT(page(), HasSubstr("\n- plain CPU, with other random numbers, is not complete: "
+                                  "`runner resume alpha-seeds`\n\nThen compare again: "
+                                  "`runner porting --runs alpha-cpu,alpha-cuda,RUN,RUN,RUN,"
+                                  "alpha-seeds`\n"));
+    FurtherRun& kept = view.kept_going.emplace_back(*view.random);
+    kept.column = Column::cuda;
+    kept.run.id = "alpha-keep-going";
+    EXPECT_THAT(page(),
+                HasSubstr("\n- CUDA *simulated*, going on where it refuses, is not complete: "
+                          "`runner resume alpha-keep-going`\n"));
 }
 
 TEST(Porting, ATestWithTwoCausesIsUnblockedByNeither) {

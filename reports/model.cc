@@ -107,7 +107,7 @@ class ModelBuilder::Impl {
     Impl(const store::StoredRun& run, ModelOptions options)
         : info_(run.info),
           options_(std::move(options)),
-          commands_(info_),
+          commands_({info_.rerun_argv, info_.env, info_.root, info_.framework, info_.python}),
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
         model_.run = run_ = run_view(run);

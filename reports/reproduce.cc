@@ -24,7 +24,7 @@ std::string exact_pattern(std::string_view name) {
     return pattern + "$";
 }
 
-std::vector<std::string> framework_command(const store::RunInfo& run, const std::string& module,
+std::vector<std::string> framework_command(const CommandSource& run, const std::string& module,
                                            const std::string& name) {
     const std::string& framework = run.framework;
     if (is_framework(framework, Framework::gtest)) {
@@ -44,18 +44,18 @@ std::vector<std::string> framework_command(const store::RunInfo& run, const std:
 
 }  // namespace
 
-ReproduceCommands::ReproduceCommands(const store::RunInfo& run) : run_(run) {
-    const auto& words = run.rerun_argv;
+ReproduceCommands::ReproduceCommands(CommandSource run) : run_(std::move(run)) {
+    const auto& words = run_.rerun_argv;
     // "--" and what follows is for the framework.
     const auto end = std::find(words.begin(), words.end(), "--");
     for (auto word = words.begin(); word != end; ++word)
         runner_before_ += shell_quoted(*word) + " ";
     for (auto word = end; word != words.end(); ++word) runner_after_ += " " + shell_quoted(*word);
     std::string variables;
-    for (const auto& [variable, value] : run.env)
+    for (const auto& [variable, value] : run_.env)
         if (!is_secret_name(variable) && value.find(kMasked) == std::string::npos)
             variables += shell_quoted(variable + "=" + value) + " ";
-    plain_before_ = fmt::format("cd {} && {}{}", shell_quoted(run.root),
+    plain_before_ = fmt::format("cd {} && {}{}", shell_quoted(run_.root),
                                 variables.empty() ? "" : "env ", variables);
 }
 

@@ -3,22 +3,30 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "reports/model.h"
-#include "runner/store/store.h"
 
 namespace compat::reports {
 
+// What the commands are made of; of the run.
+struct CommandSource {
+    std::vector<std::string> rerun_argv;
+    std::vector<std::pair<std::string, std::string>> env;
+    std::string root, framework, python;
+};
+
 class ReproduceCommands {
   public:
-    explicit ReproduceCommands(const store::RunInfo& run);
+    explicit ReproduceCommands(CommandSource run);
 
     // `target` for the runner, `name` for the framework (empty: the whole module).
     [[nodiscard]] Reproduce of(const std::string& target, const std::string& module,
                                const std::string& name) const;
 
   private:
-    const store::RunInfo& run_;
+    CommandSource run_;
     std::string runner_before_, runner_after_, plain_before_;  // equal for all tests
 };
 

@@ -73,7 +73,8 @@ std::string filled(std::string text, std::string_view path, int line) {
     return text;
 }
 
-// A project's own environment (.venv) lies in its folder, and what is installed there is not its code.
+// A project's own environment (.venv) lies in its folder, and what is installed there is not its
+// code.
 bool is_installed(const fs::path& relative) {
     return std::any_of(relative.begin(), relative.end(), [](const fs::path& part) {
         return part == "site-packages" || part == "dist-packages";

@@ -10,10 +10,10 @@
 #include <unordered_map>
 
 #include "reports/links.h"
+#include "reports/reproduce.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/attempts.h"
 #include "runner/analysis/marks.h"
-#include "runner/base/framework.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
 
@@ -26,22 +26,6 @@ using parsers::ModuleRecord;
 using parsers::State;
 
 namespace {
-
-std::string quoted(const std::vector<std::string>& words) {
-    std::vector<std::string> out;
-    for (const std::string& word : words) out.push_back(shell_quoted(word));
-    return fmt::format("{}", fmt::join(out, " "));
-}
-
-// A regular expression for CTest that matches only `name`.
-std::string exact_pattern(std::string_view name) {
-    std::string pattern = "^";
-    for (const char c : name) {
-        if (std::string_view("^$.*+?()[]|\\").find(c) != std::string_view::npos) pattern += '\\';
-        pattern += c;
-    }
-    return pattern + "$";
-}
 
 // Empty if the test had one attempt.
 std::vector<AttemptView> attempt_views(const store::StoredModule& module,
@@ -123,10 +107,10 @@ class ModelBuilder::Impl {
     Impl(const store::StoredRun& run, ModelOptions options)
         : info_(run.info),
           options_(std::move(options)),
+          commands_({info_.rerun_argv, info_.env, info_.root, info_.framework, info_.python}),
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
         model_.run = run_ = run_view(run);
-        set_commands();
         // The totals of an imported file often cover several modules: import compared them.
         if (model_.run.imported && run.end)
             for (const store::StoredMismatch& mismatch : run.end->mismatches)
@@ -139,7 +123,7 @@ class ModelBuilder::Impl {
         for (const store::JobResult& job : module.attempts)
             for (const LeakedProcess& process : job.leaked)
                 model_.leaked_processes.push_back(
-                    {module.path, process.pid, quoted(process.argv), process.killed});
+                    {module.path, process.pid, shell_quoted(process.argv), process.killed});
         if (!run_.imported) add_mismatches(module);
         const analysis::Verdicts verdicts = take_verdicts(module);
         const ModuleRecord& record = verdicts.record;
@@ -183,7 +167,8 @@ class ModelBuilder::Impl {
             view.log_url = log_urls.back();
             view.process_end = module.attempts.back().process_end;
         }
-        if (!ended_in_order(record)) view.reproduce = reproduce(module.path, module.path, {});
+        if (!run_.imported && !ended_in_order(record))
+            view.reproduce = commands_.of(module.path, module.path, {});
 
         const auto marks = analysis::marks_of(record);
         const auto used_accelerator = analysis::used_accelerator(record);
@@ -289,7 +274,7 @@ class ModelBuilder::Impl {
         view.torch = info.torch;
         view.root = info.root;
         view.python = info.python;
-        view.command = quoted(info.argv);
+        view.command = shell_quoted(info.argv);
         view.selection = info.shard.empty() ? info.plan : info.plan + " " + info.shard;
         view.fingerprint = info.fingerprint;
         return view;
@@ -355,9 +340,9 @@ class ModelBuilder::Impl {
             subtest.reason = sub.reason;
             if (sub.failure) subtest.failure = failure_view(*sub.failure);
         }
-        if (needs_attention(record.state))
-            view.reproduce = record.pseudo ? reproduce(module_path, module_path, {})
-                                           : reproduce(record.id, module_path, record.name);
+        if (!run_.imported && needs_attention(record.state))
+            view.reproduce = record.pseudo ? commands_.of(module_path, module_path, {})
+                                           : commands_.of(record.id, module_path, record.name);
         return view;
     }
 
@@ -376,50 +361,6 @@ class ModelBuilder::Impl {
             if (shown.in_suite) shown.url = links_.resolve({frame.file, frame.line});
         }
         return view;
-    }
-
-    // `target` for the runner, `name` for the framework (empty: the whole module). None for
-    // imported results.
-    std::optional<Reproduce> reproduce(const std::string& target, const std::string& module,
-                                       const std::string& name) const {
-        if (run_.imported) return std::nullopt;
-        return Reproduce{runner_before_ + shell_quoted(target) + runner_after_,
-                         plain_before_ + quoted(framework_command(module, name))};
-    }
-
-    // The parts of `reproduce` that are equal for all tests.
-    void set_commands() {
-        const auto& words = info_.rerun_argv;
-        // "--" and what follows is for the framework.
-        const auto end = std::find(words.begin(), words.end(), "--");
-        for (auto word = words.begin(); word != end; ++word)
-            runner_before_ += shell_quoted(*word) + " ";
-        for (auto word = end; word != words.end(); ++word)
-            runner_after_ += " " + shell_quoted(*word);
-        std::string variables;
-        for (const auto& [variable, value] : info_.env)
-            if (!is_secret_name(variable) && value.find(kMasked) == std::string::npos)
-                variables += shell_quoted(variable + "=" + value) + " ";
-        plain_before_ = fmt::format("cd {} && {}{}", shell_quoted(info_.root),
-                                    variables.empty() ? "" : "env ", variables);
-    }
-
-    [[nodiscard]] std::vector<std::string> framework_command(const std::string& module,
-                                                             const std::string& name) const {
-        const std::string& framework = info_.framework;
-        if (is_framework(framework, Framework::gtest)) {
-            std::vector<std::string> words{"./" + module};
-            if (!name.empty()) words.push_back("--gtest_filter=" + name);
-            return words;
-        }
-        if (is_framework(framework, Framework::ctest)) {
-            const fs::path folder = fs::path(module).parent_path();
-            std::vector<std::string> words{std::string(framework), "--test-dir",
-                                           folder.empty() ? "." : folder.string(), "--verbose"};
-            if (!name.empty()) words.insert(words.end(), {"-R", exact_pattern(name)});
-            return words;
-        }
-        return {info_.python, "-m", framework, "-v", name.empty() ? module : name};
     }
 
     // By test: the first line of the suite whose request got another device.
@@ -520,7 +461,7 @@ class ModelBuilder::Impl {
     store::RunInfo info_;
     ModelOptions options_;
     RunView run_;
-    std::string runner_before_, runner_after_, plain_before_;  // of commands to copy
+    ReproduceCommands commands_;
     LinkResolver links_;
     analysis::Totals totals_;
     std::map<SiteKey, Site> sites_;

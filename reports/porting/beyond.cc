@@ -65,6 +65,7 @@ class Counter {
     // Of one cause, over the columns of one test.
     struct Outcome {
         bool unblocked = false, perhaps = false;
+        bool shared = false;  // it broke by other causes, too
         Obstacles behind{};
     };
 
@@ -75,8 +76,12 @@ class Counter {
         for (size_t i = 0; i < test.differences.size(); ++i) {
             const Difference& difference = test.differences[i];
             CauseOfDifferences& cause = view_.causes[difference.cause];
-            if (cause.group != Group::loss || difference.causes.size() > 1) continue;
+            if (cause.group != Group::loss) continue;
             if (breaks_on_cpu && difference.change != Change::lost) continue;
+            if (difference.causes.size() > 1) {
+                for (const size_t each : difference.causes) outcomes[each].shared = true;
+                continue;
+            }
             Outcome& outcome = outcomes[difference.cause];
             const auto beyond = beyond_of(test, differences_[first_ + i]);
             const size_t column = index_of(difference.column);
@@ -129,6 +134,7 @@ class Counter {
         cause.unblocked_tests += outcome.unblocked;
         cause.perhaps_unblocked_tests += !outcome.unblocked && outcome.perhaps;
         if (outcome.unblocked || outcome.perhaps) return;
+        cause.blocked_tests += outcome.shared || !outcome.behind.empty();
         for (const FailureFacts& obstacle : outcome.behind) {
             const std::string title =
                 obstacle.gap ? analysis::facts_of(*obstacle.gap).description : obstacle.key_line;

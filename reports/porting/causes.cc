@@ -86,6 +86,15 @@ std::string_view judgement_words(const CauseOfDifferences& cause) {
 
 std::string unblocked_words(const CauseOfDifferences& cause) {
     const std::int64_t least = cause.unblocked_tests, most = least + cause.perhaps_unblocked_tests;
+    if (most == 0 && cause.blocked_tests > 0) {
+        const bool one = cause.blocked_tests == 1;
+        return cause.blocked_tests < cause.tests
+                   ? fmt::format("0 alone: {} of its {} tests meet{} another cause, too",
+                                 cause.blocked_tests, cause.tests, one ? "s" : "")
+               : one ? "0 alone: its test meets another cause, too"
+                     : fmt::format("0 alone: its {} tests meet another cause, too",
+                                   cause.blocked_tests);
+    }
     const std::string tests = fmt::format("{} test{}", most, most == 1 ? "" : "s");
     if (most == least) return tests;
     return least == 0 ? "up to " + tests : fmt::format("{} to {}", least, tests);
@@ -195,7 +204,7 @@ size_t Causes::cause_by_title(Group group, std::string_view judgement, std::stri
                        });
 }
 
-size_t Causes::cause_of_loss(const FailureFacts& failure) {
+std::string Causes::key_of_loss(const FailureFacts& failure) {
     using enum analysis::Grouping;
     const analysis::JudgementRule& rule = analysis::judge(failure.evidence);
     std::string detail;
@@ -206,23 +215,31 @@ size_t Causes::cause_of_loss(const FailureFacts& failure) {
                              : fmt::format("{} {} {}", text_of_mistake(failure), failure.function,
                                            fmt::join(failure.refused, " "));
     const auto row = &rule - analysis::judgement_rules().data();
-    return find_or_add(fmt::format("{}\n{}\n{}", name_of(Group::loss), row, detail),
-                       [&](CauseOfDifferences& cause) {
-                           cause.group = Group::loss;
-                           cause.judgement = analysis::words_of(rule.judgement).name;
-                           cause.trusted_title = !rule.title.empty();
-                           cause.title = rule.title.empty() ? failure.key_line : rule.title;
-                           if (rule.after_refusal)
-                               cause.title += fmt::format(", after {} was refused",
-                                                          fmt::join(failure.refused, ", "));
-                           cause.advice = rule.advice;
-                           cause.may_be_random = may_be_random(failure);
-                           cause.diagnosis = failure.cause;
-                           cause.error_class = failure.error_class;
-                           cause.rule = failure.rule;
-                           cause.signature = failure.signature;
-                           if (failure.gap) describe_gap(cause, *failure.gap);
-                       });
+    return fmt::format("{}\n{}\n{}", name_of(Group::loss), row, detail);
+}
+
+std::optional<size_t> Causes::find(const FailureFacts& failure) const {
+    const auto at = index_.find(key_of_loss(failure));
+    return at == index_.end() ? std::nullopt : std::optional(at->second);
+}
+
+size_t Causes::cause_of_loss(const FailureFacts& failure) {
+    const analysis::JudgementRule& rule = analysis::judge(failure.evidence);
+    return find_or_add(key_of_loss(failure), [&](CauseOfDifferences& cause) {
+        cause.group = Group::loss;
+        cause.judgement = analysis::words_of(rule.judgement).name;
+        cause.trusted_title = !rule.title.empty();
+        cause.title = rule.title.empty() ? failure.key_line : rule.title;
+        if (rule.after_refusal)
+            cause.title += fmt::format(", after {} was refused", fmt::join(failure.refused, ", "));
+        cause.advice = rule.advice;
+        cause.may_be_random = may_be_random(failure);
+        cause.diagnosis = failure.cause;
+        cause.error_class = failure.error_class;
+        cause.rule = failure.rule;
+        cause.signature = failure.signature;
+        if (failure.gap) describe_gap(cause, *failure.gap);
+    });
 }
 
 void Causes::describe_gap(CauseOfDifferences& cause, const GapKey& key) const {

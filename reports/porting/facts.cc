@@ -108,7 +108,10 @@ void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const
     facts.rule = view.rule;
     facts.signature = view.signature;
     facts.key_line = view.key_line;
-    if (const auto* frame = innermost_in_suite(view)) facts.place = place_words(*frame);
+    if (const auto* frame = innermost_in_suite(view)) {
+        facts.place = place_words(*frame);
+        facts.place_url = frame->url;
+    }
     FailureView told = view;
     told.key_line = error_of_process(view);
     facts.function = function_of(told);
@@ -166,6 +169,7 @@ FailureFacts facts_of_refusal(const RefusalView& refusal, const RunView& run) {
     facts.rule = why.rule;
     facts.key_line = why.key_line;
     facts.place = refusal.place;
+    facts.place_url = refusal.url;
     std::vector<FailureFacts> list;
     add_with_gaps(list, std::move(facts), failure, run);
     return list.front();

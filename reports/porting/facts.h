@@ -20,6 +20,7 @@ struct FailureFacts {
     std::optional<GapKey> gap;
     std::string type, cause, error_class, rule, signature, key_line;
     std::string place;                // "file:line" of the suite's innermost frame; may be empty
+    std::string place_url;            // empty: the place is not in the suite, or has no link
     std::string function;             // "file.py:function" of it; may be empty
     std::set<std::string> refused{};  // symbols that the device refused earlier in the test
     int streams = 0;                  // of random numbers that its test was run with on plain CPU

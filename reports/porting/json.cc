@@ -53,10 +53,14 @@ Json gap(const CauseOfDifferences& cause) {
             {"issue", null_if_empty(cause.issue)}};
 }
 
-Json cause(const CauseOfDifferences& c) {
+Json places(const std::vector<BreakingPlace>& list) {
     Json places = Json::array();
-    for (const BreakingPlace& p : c.places)
+    for (const BreakingPlace& p : list)
         places.push_back({{"place", p.place}, {"url", null_if_empty(p.url)}, {"tests", p.tests}});
+    return places;
+}
+
+Json cause(const CauseOfDifferences& c) {
     Json behind = Json::array();
     for (const ObstacleBehind& o : c.behind)
         behind.push_back({{"title", o.title}, {"tests", o.tests}});
@@ -69,7 +73,8 @@ Json cause(const CauseOfDifferences& c) {
             {"rule", null_if_empty(c.rule)},
             {"signature", null_if_empty(c.signature)},
             {"gap", gap(c)},
-            {"places", std::move(places)},
+            {"places", places(c.places)},
+            {"places_behind", places(c.places_behind)},
             {"tests", c.tests},
             {"counts", by_column(c.counts)},
             {"breaks_alike", breaks_alike(c)},
@@ -77,6 +82,7 @@ Json cause(const CauseOfDifferences& c) {
             {"unblocked", by_column(c.unblocked)},
             {"perhaps_unblocked_tests", c.perhaps_unblocked_tests},
             {"perhaps_unblocked", by_column(c.perhaps_unblocked)},
+            {"blocked_tests", c.blocked_tests},
             {"behind", std::move(behind)}};
 }
 

@@ -7,6 +7,7 @@
 
 #include "reports/fitting.h"
 #include "reports/markdown_text.h"
+#include "runner/base/text.h"
 
 namespace compat::reports {
 
@@ -19,10 +20,6 @@ constexpr size_t kLongestInput = 1000;
 constexpr size_t kUnloadedShown = 20;
 // Causes to fix in the table at the top of the page, and below it folded.
 constexpr std::ptrdiff_t kFirstCauses = 10, kFoldedCauses = 90;
-
-std::string counted(std::int64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 std::string title_of(const CauseOfDifferences& cause) {
     return cause.trusted_title ? cause.title : code(cause.title, kLongestLine);
@@ -60,9 +57,19 @@ std::string kept_going_words(const PortingView& view) {
         fmt::join(runs, ", "));
 }
 
-std::string place_of(const BreakingPlace& place) {
-    return fmt::format("{} ({})", linked_code(place.place, place.url),
-                       counted(place.tests, "test"));
+// `first`: how many of the places at which tests broke first.
+std::string places_of(const CauseOfDifferences& cause, size_t first) {
+    const auto words = [](const std::vector<BreakingPlace>& places, size_t count) {
+        std::vector<std::string> parts;
+        for (size_t i = 0; i < std::min(count, places.size()); ++i)
+            parts.push_back(fmt::format("{} ({})", linked_code(places[i].place, places[i].url),
+                                        counted(places[i].tests, "test")));
+        return fmt::format("{}", fmt::join(parts, ", "));
+    };
+    const std::string behind = words(cause.places_behind, kExamples);
+    return fmt::format("{}{}{}", words(cause.places, first),
+                       cause.places.empty() || behind.empty() ? "" : "; ",
+                       behind.empty() ? "" : "also behind it: " + behind);
 }
 
 std::vector<const ColumnRow*> columns_with_run(const PortingView& view) {
@@ -107,7 +114,19 @@ std::string command_for(const ColumnRow& row, const PortingColumn& column) {
                        row.fallback ? "" : " --fallback off");
 }
 
-std::string missing_columns(const PortingView& view) {
+std::string incomplete_further_runs(const PortingView& view) {
+    std::string text;
+    const auto add = [&](const FurtherRun& further, std::string_view how) {
+        if (!further.run.complete)
+            text += fmt::format("- {}, {}, is not complete: {}\n", row_of(further.column).words,
+                                how, code("runner resume " + further.run.id, kLongestInput));
+    };
+    for (const FurtherRun& kept : view.kept_going) add(kept, "going on where it refuses");
+    if (view.random) add(*view.random, "with other random numbers");
+    return text;
+}
+
+std::string missing_runs(const PortingView& view) {
     std::string text;
     for (const ColumnRow& row : kColumns) {
         const PortingColumn& column = view.at(row.column);
@@ -116,13 +135,14 @@ std::string missing_columns(const PortingView& view) {
                             column.run ? "is not complete" : "is missing", code(column.why_missing),
                             code(command_for(row, column), kLongestInput));
     }
+    text += incomplete_further_runs(view);
     if (text.empty()) return text;
     std::vector<std::string> runs;
     for (const ColumnRow& row : kColumns)
         runs.push_back(view.at(row.column).run ? view.at(row.column).run->id : "RUN");
     for (const FurtherRun& kept : view.kept_going) runs.push_back(kept.run.id);
     if (view.random) runs.push_back(view.random->run.id);
-    return fmt::format("\n**Not all columns are here:**\n\n{}\nThen compare again: {}\n", text,
+    return fmt::format("\n**Not all runs are here:**\n\n{}\nThen compare again: {}\n", text,
                        code(fmt::format("runner porting --runs {}", fmt::join(runs, ","))));
 }
 
@@ -228,8 +248,7 @@ std::string table_of_causes(const PortingView& view, std::ptrdiff_t from, std::p
     for (std::ptrdiff_t i = from; i < to; ++i) {
         const CauseOfDifferences& cause = view.causes[static_cast<size_t>(i)];
         text += row(i + 1, unblocked_words(cause), per_column(cause.counts), title_of(cause),
-                    cause.places.empty() ? "" : place_of(cause.places.front()), judged_words(cause),
-                    advice_of(cause)) +
+                    places_of(cause, 1), judged_words(cause), advice_of(cause)) +
                 "\n";
     }
     return text;
@@ -303,11 +322,8 @@ Item section_of(const PortingView& view, size_t index) {
     item.text += "\n\n";
     if (const std::string advice = advice_of(cause); !advice.empty())
         item.text += "What to do: " + advice + ".\n\n";
-    if (!cause.places.empty()) {
-        std::vector<std::string> places;
-        for (const BreakingPlace& place : cause.places) places.push_back(place_of(place));
-        item.text += fmt::format("Where: {}.\n\n", fmt::join(places, ", "));
-    }
+    if (const std::string places = places_of(cause, kExamples); !places.empty())
+        item.text += fmt::format("Where: {}.\n\n", places);
     std::string shown_line = cause.title;
     std::string examples;
     for (const size_t test : cause.examples)
@@ -361,7 +377,7 @@ constexpr SectionRow kSections[] = {
 
 void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sink) {
     Document page(max_bytes);
-    page.head = headline(view) + unloaded_modules_of(view) + missing_columns(view) +
+    page.head = headline(view) + unloaded_modules_of(view) + missing_runs(view) +
                 input_differences(view) + unused_accelerators(view) +
                 cuda_uses_markdown(view.cuda_uses) + "\n" + table_of_columns(view) +
                 first_causes(view);

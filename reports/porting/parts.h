@@ -44,8 +44,11 @@ class Causes {
     // Indices of the difference's causes, at least one. It is counted under the first.
     [[nodiscard]] std::vector<std::size_t> causes_of(const UngroupedDifference& difference);
     [[nodiscard]] std::vector<CauseOfDifferences>& list() { return causes_; }
+    // The cause of a difference that the failure would have had; empty: no difference has it.
+    [[nodiscard]] std::optional<std::size_t> find(const FailureFacts& failure) const;
 
   private:
+    [[nodiscard]] static std::string key_of_loss(const FailureFacts& failure);
     std::size_t cause_of_loss(const FailureFacts& failure);
     std::size_t cause_by_title(Group group, std::string_view judgement, std::string title,
                                bool trusted, std::string_view advice = {});
@@ -69,9 +72,25 @@ class KeptGoing {
     void add(const FurtherRun& run, const std::string& id, const CaseView& test,
              const std::vector<RefusalView>& of_module);
     [[nodiscard]] const OfTest* find(Column column, const std::string& id) const;
+    [[nodiscard]] const auto& tests() const { return tests_; }
 
   private:
     std::map<std::pair<Column, std::string>, OfTest> tests_;
+};
+
+// The lines of the suite at which causes showed.
+class CausePlaces {
+  public:
+    // Where a test broke first, once for each test and cause.
+    void add(const Difference& difference);
+    // Where tests met known causes in the runs that keep going. After all differences.
+    void add_behind(const Causes& causes, const KeptGoing& kept_going);
+    // `causes`: Causes::list.
+    void finish(std::vector<CauseOfDifferences>& causes);
+
+  private:
+    using OfCause = std::map<std::string, BreakingPlace>;  // by "file:line"
+    std::map<std::size_t, OfCause> places_, behind_;
 };
 
 // The run with other random numbers, by test.
@@ -84,6 +103,22 @@ class RandomStreams {
 
   private:
     std::map<std::string, std::vector<ResultDetails>> tests_;  // one for each stream that ran it
+};
+
+// The operators that fall back to the CPU on MPS.
+class Fallbacks {
+  public:
+    // `test`: the comparison's id; empty: outside of tests. `url`: of the test.
+    void add(const GapHit& hit, std::string advice, const std::string& test,
+             const std::string& url);
+    // Counts the tests that depend on fallback, once the view has its causes.
+    void finish(PortingView& view);
+
+  private:
+    FallbackView& fallback_of(const std::string& symbol);
+
+    std::map<std::string, FallbackView> fallbacks_;
+    std::set<std::pair<std::string, std::string>> seen_;  // operator and test
 };
 
 // Counts how many tests each cause unblocks, and what is behind it. `differences`: those of the

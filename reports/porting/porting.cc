@@ -142,7 +142,7 @@ class PortingBuilder::Impl {
         count_unblocked(view_, differences_, kept_going_);
         rank_causes(view_);
         for (const ColumnRow& row : kColumns) check(row.column);
-        count_dependents_of_fallback();
+        fallbacks_.finish(view_);
         for (auto& [key, row] : unloaded_) view_.unloaded.push_back(std::move(row));
         view_.accounting.closed = view_.accounting.mismatches.empty();
         return std::move(view_);
@@ -346,7 +346,7 @@ class PortingBuilder::Impl {
 
     void group_by_cause() {
         Causes causes(gaps_);
-        std::map<size_t, std::map<std::string, BreakingPlace>> places;  // by cause
+        CausePlaces places;
         for (size_t i = 0; i < differences_.size();) {
             const size_t at = differences_[i].test;
             PortedTest& test = view_.tests.emplace_back(ported_test(at));
@@ -372,24 +372,14 @@ class PortingBuilder::Impl {
                 ++view_.columns[index_of(from.column)].groups[static_cast<size_t>(cause.group)];
                 if (!counted.insert(difference.cause).second) continue;
                 ++cause.tests;
-                if (cause.group == Group::loss && !difference.place.empty()) {
-                    BreakingPlace& place = places[difference.cause][difference.place];
-                    place.place = difference.place;
-                    place.url = difference.place_url;
-                    ++place.tests;
-                }
+                if (cause.group == Group::loss) places.add(difference);
                 if (cause.examples.size() < kExamples)
                     cause.examples.push_back(view_.tests.size() - 1);
             }
         }
+        places.add_behind(causes, kept_going_);
         view_.causes = std::move(causes.list());
-        for (auto& [cause, by_name] : places) {
-            auto& list = view_.causes[cause].places;
-            for (auto& [name, place] : by_name) list.push_back(std::move(place));
-            std::stable_sort(list.begin(), list.end(),
-                             [](const auto& a, const auto& b) { return a.tests > b.tests; });
-            if (list.size() > kExamples) list.resize(kExamples);
-        }
+        places.finish(view_.causes);
     }
 
     // Every test of every column must be in the comparison, and every change under one cause.
@@ -419,51 +409,14 @@ class PortingBuilder::Impl {
     void count_fallbacks(const std::vector<GapHit>& hits) {
         for (const GapHit& hit : hits) {
             if (hit.key.kind != GapKind::fallback || hit.count == 0) continue;
-            FallbackView& fallback = fallback_of(hit.key.symbol);
-            fallback.count += hit.count;
             const auto logged = gaps_.find(hit.key);
-            fallback.advice =
-                logged == gaps_.end() ? analysis::facts_of(hit.key).action : logged->second.action;
             const std::string id = common_id(hit.test);
-            if (id.empty() || !tests_of_fallbacks_.emplace(hit.key.symbol, id).second) continue;
-            ++fallback.tests;
-            if (!fallback.example.empty()) continue;
-            fallback.example = id;
-            if (const auto test = compared_.find(id)) fallback.url = links_[*test].url;
+            const auto test = compared_.find(id);
+            fallbacks_.add(
+                hit,
+                logged == gaps_.end() ? analysis::facts_of(hit.key).action : logged->second.action,
+                id, test ? links_[*test].url : "");
         }
-    }
-
-    FallbackView& fallback_of(const std::string& symbol) {
-        FallbackView& fallback = fallbacks_[symbol];
-        fallback.symbol = symbol;
-        return fallback;
-    }
-
-    void count_dependents_of_fallback() {
-        for (const PortedTest& test : view_.tests) {
-            const auto on = test.states[index_of(Column::mps)];
-            const auto off = test.states[index_of(Column::mps_strict)];
-            if (!on || !off || *on == *off) continue;
-            ++view_.decided_by_fallback;
-            const auto strict =
-                std::find_if(test.differences.begin(), test.differences.end(),
-                             [](const auto& d) { return d.column == Column::mps_strict; });
-            // No difference without fallback: it breaks as on plain CPU.
-            if (kind_of(*on) != StateKind::good || strict == test.differences.end()) continue;
-            for (const size_t cause : strict->causes) {
-                if (!is_operator(view_.causes[cause])) continue;
-                FallbackView& fallback = fallback_of(view_.causes[cause].gap->symbol);
-                if (fallback.depend++ > 0) continue;
-                fallback.example = test.id;
-                fallback.url = test.url;
-                if (fallback.advice.empty()) fallback.advice = view_.causes[cause].advice;
-            }
-        }
-        for (auto& [symbol, fallback] : fallbacks_) view_.fallbacks.push_back(std::move(fallback));
-        std::stable_sort(view_.fallbacks.begin(), view_.fallbacks.end(),
-                         [](const FallbackView& a, const FallbackView& b) {
-                             return std::tie(a.depend, a.tests) > std::tie(b.depend, b.tests);
-                         });
     }
 
     PortingView view_;
@@ -475,8 +428,7 @@ class PortingBuilder::Impl {
     std::map<std::pair<std::string, std::string>, UnloadedModule> unloaded_;  // by error, too
     std::vector<UngroupedDifference> differences_;
     std::map<GapKey, GapView> gaps_;
-    std::map<std::string, FallbackView> fallbacks_;
-    std::set<std::pair<std::string, std::string>> tests_of_fallbacks_;
+    Fallbacks fallbacks_;
     KeptGoing kept_going_;
     RandomStreams streams_;
 };

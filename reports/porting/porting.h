@@ -101,7 +101,7 @@ struct PortedTest {
     std::vector<Difference> differences;  // in the order of the columns
 };
 
-// A line of the suite at which tests broke.
+// A line of the suite at which tests broke, or would have.
 struct BreakingPlace {
     std::string place;  // "file:line"
     std::string url;
@@ -131,8 +131,12 @@ struct CauseOfDifferences {
     PerColumn<std::int64_t> unblocked{}, perhaps_unblocked{};
     std::int64_t unblocked_tests = 0, perhaps_unblocked_tests = 0;
     std::vector<ObstacleBehind> behind;  // of most tests first, kExamples at most
-    std::vector<BreakingPlace> places;   // of most tests first, kExamples at most
-    std::vector<std::size_t> examples;   // indices in PortingView::tests, kExamples at most
+    // Tests that no column unblocks, because they meet another cause, too: in its run, or next.
+    std::int64_t blocked_tests = 0;
+    std::vector<BreakingPlace> places;  // of most tests first, kExamples at most
+    // Where the runs that keep going met it, and no test broke first. Likewise.
+    std::vector<BreakingPlace> places_behind;
+    std::vector<std::size_t> examples;  // indices in PortingView::tests, kExamples at most
 };
 inline constexpr std::size_t kExamples = 3;
 
@@ -217,7 +221,8 @@ struct PortingView {
     }
 };
 
-// "3 tests"; "3 to 5 tests" or "up to 5 tests", if nothing says what the others meet next.
+// "3 tests"; "3 to 5 tests" or "up to 5 tests", if nothing says what the others meet next; "0
+// alone: its 2 tests meet another cause, too".
 [[nodiscard]] std::string unblocked_words(const CauseOfDifferences& cause);
 
 // "fails with 6 of 20 random streams on plain CPU"; empty: it was not run with any.

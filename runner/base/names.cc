@@ -148,4 +148,10 @@ std::string shell_quoted(std::string_view word) {
     return out + "'";
 }
 
+std::string shell_quoted(const std::vector<std::string>& words) {
+    std::string line;
+    for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_quoted(word);
+    return line;
+}
+
 }  // namespace compat

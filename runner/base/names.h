@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runner/base/clock.h"
 
@@ -48,5 +49,7 @@ inline constexpr std::string_view kMasked = "<set>";
 
 // Quotes a word for a POSIX shell if needed, for commands that people copy.
 [[nodiscard]] std::string shell_quoted(std::string_view word);
+// A command line.
+[[nodiscard]] std::string shell_quoted(const std::vector<std::string>& words);
 
 }  // namespace compat

@@ -2,7 +2,6 @@
 // owns the terminal.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -193,12 +192,6 @@ int status_of(const ProcessEnd& end) {
     return static_cast<int>(ExitCode::infrastructure);
 }
 
-std::string words_of(const std::vector<std::string>& words) {
-    std::vector<std::string> quoted;
-    for (const auto& word : words) quoted.push_back(shell_quoted(word));
-    return fmt::format("{}", fmt::join(quoted, " "));
-}
-
 Expected<int> run_program(const ExecRequest& request, const config::Invocation& invocation) {
     const auto say = [&](std::string_view line) {
         if (!request.quiet) print(stderr, "runner: {}\n", printable(line));
@@ -232,7 +225,7 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
     }
     if (!end) return tl::unexpected(end.error());
     if (!request.quiet) {
-        run.command = words_of(run::masked(request.words));
+        run.command = shell_quoted(run::masked(request.words));
         run.end = *end;
         run.took = clock.steady() - begun;
         run.unwatched = program->unwatched;

@@ -1,5 +1,5 @@
 // `runner porting`: compares a suite on plain CPU and on simulated devices.
-#include "runner/run/porting.h"
+#include "runner/run/porting/porting.h"
 
 #include "runner/cli/commands.h"
 #include "runner/cli/run_options.h"

@@ -1,11 +1,13 @@
 // `runner scan`: lists what Python code uses CUDA for.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "runner/base/files.h"
+#include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/scan_fix.h"
 #include "runner/display/output.h"
@@ -74,6 +76,17 @@ Expected<void> check_request(const ScanRequest& request) {
     return {};
 }
 
+// Its sites would look as if they had not run.
+void warn_of_other_folder(const ScanRequest& request, const std::string& record,
+                          const fs::path& folder) {
+    std::vector<std::string> scanned;
+    for (const std::string& path : request.paths) scanned.push_back(run::real_path(path).string());
+    print(stderr, "runner: {}\n",
+          printable(fmt::format("nothing in {} is of the scanned code: its events are in {}, the "
+                                "scan is of {}; scan the folder that it was recorded in",
+                                record, folder.string(), fmt::join(scanned, ", "))));
+}
+
 Expected<ExitCode> scan_or_fix(const ScanRequest& request, const config::Invocation& invocation) {
     if (const auto ok = check_request(request); !ok) return tl::unexpected(ok.error());
     const auto share = prepare::find_share();
@@ -94,8 +107,11 @@ Expected<ExitCode> scan_or_fix(const ScanRequest& request, const config::Invocat
     if (!scan) return tl::unexpected(scan.error());
     if (!request.records.empty()) {
         run::RecordsOfScan records(request.paths, *scan);
-        for (const std::string& record : request.records)
-            if (const auto read = records.read(record); !read) return tl::unexpected(read.error());
+        for (const std::string& record : request.records) {
+            const auto elsewhere = records.read(record);
+            if (!elsewhere) return tl::unexpected(elsewhere.error());
+            if (!elsewhere->empty()) warn_of_other_folder(request, record, *elsewhere);
+        }
         records.mark(*scan);
     }
     if (!request.json.empty())

@@ -16,9 +16,9 @@ namespace compat::cli {
 
 namespace fs = std::filesystem;
 using display::print;
-using run::Fixed;
+using run::FixResult;
 using run::Replacement;
-using run::Verified;
+using run::VerifyResult;
 
 namespace {
 
@@ -37,13 +37,13 @@ Expected<void> put_patch(const FixRequest& request, const std::string& patch) {
     return {};
 }
 
-void print_notes(const Fixed& fixed) {
+void print_notes(const FixResult& fixed) {
     for (const std::string& line : fixed.skipped) say("skipped " + line);
     if (fixed.own_cuda)
         say("no .cuda() is replaced: a class of this code has a .cuda() of its own");
 }
 
-std::string outcome_words(const FixRequest& request, const Fixed& fixed) {
+std::string outcome_words(const FixRequest& request, const FixResult& fixed) {
     return fmt::format("{} in {}{}", counted(static_cast<long>(fixed.changes.size()), "change"),
                        counted(fixed.files(), "file"),
                        request.write            ? ", written"
@@ -66,7 +66,7 @@ void print_dropped(const run::DroppedReplacement& dropped) {
               counted(static_cast<long>(dropped.broken.size() - kTestsNamed), "test"));
 }
 
-void print_verified(const Verified& verified) {
+void print_verified(const VerifyResult& verified) {
     for (const auto& dropped : verified.dropped) print_dropped(dropped);
     for (const Replacement& change : verified.undecided)
         say("left out, there was no time to verify it: " + replacement_words(change));

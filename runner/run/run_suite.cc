@@ -42,6 +42,7 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
         const bool ours_alone = row.setting == Setting::progress || row.setting == Setting::color ||
                                 row.setting == Setting::jobs || row.setting == Setting::results;
         if (row.flag.empty() || ours_alone || !value.given()) continue;
+        if (row.setting == Setting::macos && ready.child.simulate != "mps") continue;
         if (config::is_switch(row)) {
             const std::string_view flag = config::long_flag(row);
             words.push_back(value.text == "on" ? std::string(flag)

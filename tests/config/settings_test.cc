@@ -102,6 +102,18 @@ TEST_F(SettingsTest, ANumberOutOfRangeNamesTheFlagAndTheRange) {
     EXPECT_EQ(value_of(Setting::retries, {{Setting::retries, "10"}}, nullptr), "10 --retries");
 }
 
+TEST_F(SettingsTest, TheMacosOptionNeedsASimulatedMac) {
+    const auto macos = [&](const Flags& flags) { return value_of(Setting::macos, flags, nullptr); };
+    const std::string refused = "--macos: only a simulated Mac has a macOS: add --simulate mps";
+    EXPECT_EQ(macos({{Setting::macos, "14"}}), refused);
+    EXPECT_EQ(macos({{Setting::macos, "14"}, {Setting::simulate, "cuda"}}), refused);
+    EXPECT_EQ(macos({{Setting::macos, "14"}, {Setting::simulate, "mps"}}), "14 --macos");
+    ::setenv("COMPAT_MACOS", "15", 1);
+    EXPECT_EQ(macos({}), "15 COMPAT_MACOS") << "for the runs that simulate a Mac";
+    ::setenv("COMPAT_SIMULATE", "mps", 1);
+    EXPECT_EQ(macos({{Setting::macos, "14"}}), "14 --macos");
+}
+
 TEST_F(SettingsTest, EachRowOfTheTableHasItsOwnSettingVariableAndKey) {
     std::set<Setting> settings;
     std::set<std::string_view> variables, keys;

@@ -30,6 +30,7 @@ class Ported(unittest.TestCase):
 
     def test_double(self):
         torch.ones(2, dtype=torch.float64, device=DEVICE)
+        torch.zeros(2, dtype=torch.float64, device=DEVICE)
 
     def test_eig(self):
         torch.linalg.eig(torch.eye(3, device=DEVICE))
@@ -158,6 +159,9 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
         "device_handling", "device_asserted", "unexplained", "random"]
     first = written["causes"][3]
     assert (first["gap"]["symbol"], first["unblocked_tests"], first["perhaps_unblocked_tests"]) == ("float64", 3, 0)
+    behind = 1 + TESTS.splitlines().index("        torch.zeros(2, dtype=torch.float64, device=DEVICE)")
+    assert [(p["place"], p["tests"]) for p in first["places_behind"]] == [(f"tests/test_port.py:{behind}", 1)]
+    assert f"; also behind it: [`tests/test_port.py:{behind}`](" in page.read_text()
     (eig,) = [c for c in written["causes"] if c["gap"] and "eig" in c["gap"]["symbol"]]
     assert (eig["tests"], eig["unblocked_tests"], eig["perhaps_unblocked_tests"]) == (2, 1, 0), (
         "test_eig_then_double breaks by float64")
@@ -211,12 +215,14 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
 
 
 def test_a_suite_with_equal_results_on_every_device(runner, python, suite):
-    ran = runner("porting", suite, "--python", python, "-q", "tests/test_port.py::Ported::test_host")
+    ran = runner("porting", suite, "--python", python, "-q", "--macos", "15", "tests/test_port.py::Ported::test_host")
     assert ran.code == 0, ran.out + ran.err
     assert "no test used CUDA or MPS" in ran.out
     assert max(map(len, ran.out[ran.out.rindex("on simulated devices"):].splitlines()[:-1])) <= 80
     page, written = pages(ran.out)
     assert written["tests"] == [] and "# Porting `ported`: no test used CUDA or MPS" in page.read_text()
+    runs = ",".join(column["run"] for column in written["columns"])
+    assert runner("porting", "--runs", runs, "--macos", "15").code == 0, "as harmless as other options of a run"
 
 
 def test_a_suite_that_reads_its_device_from_a_variable(runner, python, suite):
@@ -341,6 +347,57 @@ def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, sui
     assert again.code == 0, again.out + again.err
     _, written = pages(again.out)
     assert written["tests"] == [] and written["columns"][1]["complete"]
+
+
+def test_ctrl_c_while_random_streams_run_keeps_the_comparison(runner, program, python, suite, tmp_path):
+    # The second time on plain CPU is the run with random streams.
+    once, started, finish = tmp_path / "once", tmp_path / "started", tmp_path / "finish"
+    (suite / "tests/test_port.py").write_text(
+        "import os, time, unittest\nimport torch\n"
+        "DEVICE = 'cuda' if torch.cuda.is_available() else 'cpu'\nclass T(unittest.TestCase):\n    def test_numbers(self):\n"
+        "        if 'TORCHDEVICE_SIMULATE' not in os.environ:\n"
+        f"            if os.path.exists({str(once)!r}) and not os.path.exists({str(finish)!r}):\n"
+        f"                open({str(started)!r}, 'w').close()\n                time.sleep(100)\n"
+        f"            open({str(once)!r}, 'w').close()\n"
+        "        self.assertEqual(torch.ones(1, device=DEVICE).item(), 1 + (DEVICE != 'cpu'))\n")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k == "COMPAT_CACHE"}
+    process = subprocess.Popen([program, "porting", suite, "--python", python, "--seeds", "2", "tests/test_port.py"], cwd=tmp_path, env=clean,
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + 120
+    while not started.exists():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, out
+    page, written = pages(out)
+    assert [c["complete"] for c in written["columns"]] == [True] * 5 and written["accounting"]["closed"]
+    random = written["random"]["run"]
+    assert written["kept_going"] == [] and f"continue with: runner resume {random}" in out
+    runs = ",".join([c["run"] for c in written["columns"]] + [random])
+    assert f"is not complete: `runner resume {random}`\n\nThen compare again: `runner porting --runs {runs}`" in page.read_text()
+
+    finish.touch()
+    assert runner("resume", random).code in (0, 1)
+    again = runner("porting", "--runs", runs)
+    (test,) = pages(again.out)[1]["tests"]
+    assert {(d["streams"], d["failed_streams"]) for d in test["differences"]} == {(2, 0)}
+
+
+def test_only_named_runs_with_random_streams_count(runner, python, suite):
+    (suite / "tests/test_port.py").write_text(
+        "import os, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
+        "        self.assertNotIn('TORCHDEVICE_SIMULATE', os.environ)\n")
+    made = [runner(suite, "--python", python, *words, "tests/test_port.py").folder.name for words in (
+        ["--shim", "off"], ["--simulate", "cuda", "--retries", "0"], ["--shim", "off", "--seeds", "2"], ["--shim", "off", "--seeds", "3"])]
+    cpu, cuda, seeds, others = made
+    page, written = pages(runner("porting", "--runs", f"{cpu},{cuda}").out)
+    assert written["random"] is None and [d["streams"] for t in written["tests"] for d in t["differences"]] == [0]
+    assert "-seeds_" not in page.read_text()
+    _, written = pages(runner("porting", "--runs", f"{others},{cpu},{cuda}").out)
+    assert written["random"]["run"] == others and written["random"]["streams"] == 3
+    two = runner("porting", "--runs", f"{cpu},{cuda},{seeds},{others}")
+    assert two.code == 2 and f"{others} does not fit the other runs" in two.err
 
 
 def test_discovery_and_the_announcement_of_a_retry_are_printed_once(runner, python, tmp_path):

@@ -182,7 +182,7 @@ def test_resuming_a_copied_run_does_not_end_the_originals_processes(program, run
 
 
 def test_rerun_runs_part_of_a_run(runner, python, slow):
-    runner(slow, "--python", python, "--shim", "off")
+    runner(slow, "--python", python, "--shim", "off", env={"COMPAT_MACOS": "14"})  # no option of this run
     result = runner("rerun", "--failed")
     assert result.code == 1
     assert states(result.report) == {id: s for id, s in EXPECTED.items() if s != "passed"}

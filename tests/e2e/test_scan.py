@@ -136,6 +136,15 @@ def test_a_record_marks_what_ran(runner, python, tmp_path):
     out = runner("scan", "src", "--record", "c.jsonl", "--json", "scan.json")
     assert "not_run" not in {s["ran"] for s in json.loads((tmp_path / "scan.json").read_text())["sites"]}
 
+    # The same code in another folder: nothing of the record is about it.
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy/program.py").write_text(PROGRAM)
+    out = runner("scan", "copy", "--record", "src/r.jsonl")
+    assert out.code == 0 and out.err == (
+        f"runner: nothing in src/r.jsonl is of the scanned code: its events are in {tmp_path / 'src'}, "
+        f"the scan is of {tmp_path / 'copy'}; scan the folder that it was recorded in\n")
+    assert runner("scan", "copy", "src", "--record", "src/r.jsonl").err == ""
+
     (tmp_path / "text").write_text("text\n")
     for record, text in (("nowhere", "no such record"), ("text", "not a device record")):
         out = runner("scan", "src", "--record", record)
@@ -295,6 +304,43 @@ def test_verify_keeps_what_breaks_no_test(runner, python, tmp_path):
     assert "2 changes in 2 files; patch: p.patch; 1 dropped, 0 not verified" in out.err
     patch = (tmp_path / "p.patch").read_text()
     assert "project/src/verified/a_move.py" in patch and "project/src/verified/a_untested.py" in patch and "devices.py" not in patch
+
+
+# A function returns at once without its replacement, and waits with it.
+WAITS = """
+import time
+import unittest
+from unittest import mock
+
+from verified import devices
+
+
+class TestWaits(unittest.TestCase):
+    def test_count(self):
+        with mock.patch("torch.cuda.device_count"), mock.patch("torch.accelerator.device_count", side_effect=lambda: time.sleep(100)):
+            devices.count()
+"""
+
+
+@pytest.mark.parametrize("words, says", [
+    ((), [
+        "dropped src/verified/devices.py:5  torch.cuda.device_count -> torch.accelerator.device_count()\n"
+        "    breaks tests/test_verified.py::TestWaits::test_count (plain CPU, timed_out)\n",
+        "1 change in 1 file; patch: p.patch; 1 dropped, 0 not verified\n"]),
+    (("--limit", "1ms"), [
+        "left out, there was no time to verify it: src/verified/devices.py:5",
+        "left out, there was no time to verify it: src/verified/a_move.py:5",
+        "0 changes in 0 files; patch: p.patch; 0 dropped, 2 not verified\n"]),
+], ids=["a test", "the search"])
+def test_verify_ends_though_a_replacement_makes_a_test_wait(runner, python, tmp_path, words, says):
+    project = tmp_path / "project"
+    for name, text in {**VERIFIED, "tests/test_verified.py": WAITS}.items():
+        if "untested" not in name:
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text(text)
+    out = runner("scan", "project/src", "--fix", "--verify", *words, "--python", python, "--patch", "p.patch", env={"COMPAT_TEST_TIMEOUT": "2s"})
+    assert out.code == 1 and [text for text in says if text not in out.err] == [], out.out + out.err
+    assert "devices.py" not in (tmp_path / "p.patch").read_text()
 
 
 def test_ctrl_c_before_the_first_run_leaves_no_copy(program, python, tmp_path):

@@ -141,6 +141,8 @@ def test_refusals_and_fallbacks_of_a_program_are_listed(runner, python, tmp_path
     (["--simulate", "mps", "--shim", "off"], "simulated devices need the shim, and it is off"),
     (["--simulate", "cuda", "--policy", "full"], "--policy: nothing is redirected where CUDA is simulated"),
     (["--policy", "none"], "use --shim off to run without it"),
+    (["--macos", "14"], "--macos: only a simulated Mac has a macOS: add --simulate mps"),
+    (["--simulate", "cuda", "--macos", "14"], "add --simulate mps"),
 ])
 def test_unsupported_simulations_are_refused(runner, python, suite, words, message):
     ran = runner(suite, "--python", python, *words)

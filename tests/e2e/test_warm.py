@@ -303,3 +303,15 @@ def test_an_interrupt_during_the_zygotes_imports(program, python, suite, tmp_pat
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=20)
     assert process.returncode == 130 and "interrupted by SIGINT" in out, out
+
+
+def test_each_column_of_porting_uses_the_process_that_the_column_before_it_started(runner, python, suite, tmp_path):
+    imports = tmp_path / "imports"
+    library = f"import os\nwith open({str(imports)!r}, 'a') as file:\n    print(os.environ['COMPAT_JOB'].rsplit('/', 1)[-1], os.getpid(), file=file)\n"
+    folder = suite({"test_a": PASSES, "test_b": PASSES}, library=library)
+    ran = runner("porting", folder, "--python", python, "-j2")
+    assert ran.code == 0, ran.out + ran.err
+    lines = [line.split() for line in imports.read_text().splitlines()]
+    assert [name for name, _ in lines] == ["zygote-of-the-run", *["zygote-before-its-run"] * 4], "one import for each column"
+    with sqlite3.connect(f"file:{tmp_path}/results/runner.db?mode=ro", uri=True) as db:
+        assert db.execute("select count(*), sum(forked) from attempt").fetchone() == (10, 10), "of these processes"

@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/porting/pages.h"
 #include "tests/reports/porting_sample.h"
 
 namespace compat::reports::porting_samples {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 TEST(Porting, FallbacksAreListedWithTheTestsThatNeedThem) {
@@ -65,6 +68,37 @@ TEST(Porting, ACauseUnblocksTheTestsThatMeetNothingElse) {
         behind.push_back(fmt::format("{}: {}", obstacle.title, obstacle.tests));
     EXPECT_THAT(behind, testing::UnorderedElementsAre(
                             "float64 on mps: this dtype is not supported: 1", "KeyError: 'x': 1"));
+}
+
+TEST(Porting, NamesTheLinesThatStandBehindTheFirst) {
+    const std::string refused = std::string("TypeError: ") + kDouble;
+    const auto doubled = [] { return failure("TypeError", kDouble); };  // at m.py:7
+    Tests cpu, mps, kept;
+    for (const char* const name : {"a", "b", "c"}) {
+        cpu.push_back(test(name, State::passed));
+        mps.push_back(test(name, State::errored, doubled()));
+        kept.push_back(test(name, State::passed));
+        kept.back().refusals = {{refused, "m.py:7", "#7"},
+                                {refused, "m.py:9", "#9"},
+                                {refused, "m.py:9", "#9"},
+                                {refused, "lib.py:3", ""}};
+    }
+    kept[0].refusals.push_back({refused, "m.py:8", "#8"});
+    kept[0].refusals.push_back({std::string("NotImplementedError: ") + kEigh, "m.py:6", "#6"});
+    const PortingView view = compared(cpu, cpu, mps, mps, {}, kept);
+    ASSERT_THAT(view.causes, SizeIs(1));
+    std::vector<std::string> behind;
+    for (const BreakingPlace& place : view.causes[0].places_behind)
+        behind.push_back(fmt::format("{} {}: {}", place.place, place.url, place.tests));
+    EXPECT_THAT(behind, ElementsAre("m.py:9 #9: 3", "m.py:8 #8: 1"))
+        << "not the line that is known, another cause's, nor one of an installed package";
+    std::string page;
+    porting_markdown(view, 1 << 20, [&](std::string_view bytes) { page += bytes; });
+    const std::string words =
+        "[`m.py:7`](https://forge.example/m.py#L7) (3 tests); also behind it: [`m.py:9`](#9) (3 "
+        "tests), [`m.py:8`](#8) (1 test)";
+    EXPECT_THAT(page, HasSubstr("| " + words + " |")) << "in the table";
+    EXPECT_THAT(page, HasSubstr("Where: " + words + ".\n"));
 }
 
 // With fallback the operator runs on the CPU: it is no obstacle there.
@@ -127,6 +161,29 @@ TEST(Porting, ATestThatBreaksSoWithOtherRandomNumbersIsRandom) {
     EXPECT_EQ(column_of(seeds), std::nullopt);
 }
 
+TEST(Porting, ThePageSaysHowToCompleteARunBesideTheColumns) {
+    const auto differs = failure("AssertionError", "1 != 2", State::failed);
+    PortingView view = with_streams({test("a", State::passed)}, {test("a", State::failed, differs)},
+                                    {{test("a", State::not_run)}});
+    const auto page = [&] {
+        std::string text;
+        porting_markdown(view, 1 << 20, [&](std::string_view bytes) { text += bytes; });
+        return text;
+    };
+    EXPECT_THAT(page(), Not(HasSubstr("alpha-seeds")));
+    view.random->run.complete = false;
+    EXPECT_THAT(page(), HasSubstr("\n- plain CPU, with other random numbers, is not complete: "
+                                  "`runner resume alpha-seeds`\n\nThen compare again: "
+                                  "`runner porting --runs alpha-cpu,alpha-cuda,RUN,RUN,RUN,"
+                                  "alpha-seeds`\n"));
+    FurtherRun& kept = view.kept_going.emplace_back(*view.random);
+    kept.column = Column::cuda;
+    kept.run.id = "alpha-keep-going";
+    EXPECT_THAT(page(),
+                HasSubstr("\n- CUDA *simulated*, going on where it refuses, is not complete: "
+                          "`runner resume alpha-keep-going`\n"));
+}
+
 TEST(Porting, ATestWithTwoCausesIsUnblockedByNeither) {
     CaseView both = test("a", State::errored, failure("NotImplementedError", kSvd));
     both.failure->also = {failure("TypeError", kDouble)};
@@ -136,7 +193,21 @@ TEST(Porting, ATestWithTwoCausesIsUnblockedByNeither) {
     EXPECT_THAT(difference.causes, SizeIs(2));
     EXPECT_EQ(view.causes[difference.cause].gap->symbol, "aten::_svd");
     for (const CauseOfDifferences& cause : view.causes)
-        EXPECT_EQ(cause.unblocked_tests + cause.perhaps_unblocked_tests, 0);
+        EXPECT_EQ(unblocked_words(cause), "0 alone: its test meets another cause, too");
+}
+
+TEST(Porting, ZeroUnblockedTestsAreExplained) {
+    CauseOfDifferences cause;
+    cause.tests = 3;
+    EXPECT_EQ(unblocked_words(cause), "0 tests");
+    cause.blocked_tests = 1;
+    EXPECT_EQ(unblocked_words(cause), "0 alone: 1 of its 3 tests meets another cause, too");
+    cause.blocked_tests = 2;
+    EXPECT_EQ(unblocked_words(cause), "0 alone: 2 of its 3 tests meet another cause, too");
+    cause.blocked_tests = 3;
+    EXPECT_EQ(unblocked_words(cause), "0 alone: its 3 tests meet another cause, too");
+    cause.perhaps_unblocked_tests = 1;
+    EXPECT_EQ(unblocked_words(cause), "up to 1 test");
 }
 
 // A bare Mac ends at the request for CUDA. Where it is sent to MPS, more can be seen.
@@ -162,7 +233,7 @@ TEST(Porting, CudaCodeSentToMpsKeepsGoingOnItsOwn) {
     const PortedTest& a = find(view, "a");
     const auto& lacks = view.causes[a.differences.back().cause];
     ASSERT_TRUE(lacks.gap);
-    EXPECT_EQ(unblocked_words(lacks), "0 tests");
+    EXPECT_EQ(unblocked_words(lacks), "0 alone: its test meets another cause, too");
     ASSERT_THAT(lacks.behind, SizeIs(1));
     EXPECT_EQ(lacks.behind[0].title, "float64 on mps: this dtype is not supported");
     EXPECT_EQ(view.kept_going[0].column, Column::cuda_on_mps);

@@ -18,6 +18,7 @@ from unittest.suite import _ErrorHolder
 
 from _compat_harness import describe
 from _compat_harness.recorder import Outcome
+from _compat_harness.unittest_fixtures import Fixture, attribute, is_skipped, observed
 from _compat_harness.unittest_load import dotted_name, import_module, suites_in, tests_in
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
@@ -36,12 +37,6 @@ _PHASES = {
     "_callTestMethod": "call",
     "_callTearDown": "teardown",
     "_callCleanup": "teardown",
-}
-_FIXTURE_PHASES = {
-    "setUpModule": "module_setup",
-    "setUpClass": "class_setup",
-    "tearDownClass": "class_teardown",
-    "tearDownModule": "module_teardown",
 }
 
 
@@ -146,7 +141,7 @@ class _Listener:
                 part._tests = [t for t in part if id(t) not in unwanted]
             if isinstance(part, unittest.TestSuite):
                 with _suppress(TypeError):  # a suite class with slots cannot be observed
-                    part.__class__ = _observed(type(part))
+                    part.__class__ = observed(type(part))
 
     def end_load_failures(self):
         """Ends the rows of load failures in a session that runs no tests."""
@@ -155,8 +150,8 @@ class _Listener:
                 if isinstance(test, _FailedTest):
                     case.outcomes.append(self._load_outcome(test))
                 else:
-                    method = _attribute(test, test._testMethodName)
-                    reason = _attribute(method, "__unittest_skip_why__")
+                    method = attribute(test, test._testMethodName)
+                    reason = attribute(method, "__unittest_skip_why__")
                     case.outcomes.append(Outcome("skipped", "load", reason))
                 self.recorder.end(case)
 
@@ -170,7 +165,7 @@ class _Listener:
             return self.recorder.case(name, name, self.describer.place(test._testFunc))
         if not isinstance(method, str) or not name.endswith("." + method):
             return self.recorder.case(name, name)  # has its own id, like a doctest
-        place = self.describer.place(_attribute(test, method))
+        place = self.describer.place(attribute(test, method))
         return self.recorder.case("%s::%s" % (cls.__qualname__, method), name, place)
 
     # Tests.
@@ -223,8 +218,8 @@ class _Listener:
         elif isinstance(test, _FailedTest) or type(test).__module__ == "unittest.loader":
             self.outcome(test, Outcome("skipped", "load", reason))
         else:
-            method = _attribute(test, getattr(test, "_testMethodName", ""))
-            decorated = _is_skipped(type(test)) or _is_skipped(method)
+            method = attribute(test, getattr(test, "_testMethodName", ""))
+            decorated = is_skipped(type(test)) or is_skipped(method)
             self.outcome(test, Outcome("skipped", "setup" if decorated else "call", reason))
 
     def subtest(self, test, subtest, error, text):
@@ -270,7 +265,7 @@ class _Listener:
     def fixture(self, kind, owner, test=None):
         """Context in which the fixture `kind` of `owner` (a class or a module's name) runs. `test`
         is the first test that needs it."""
-        fixture = _Fixture(kind, owner)
+        fixture = Fixture(kind, owner)
         if fixture.function is not None:
             self.recorder.fixture(fixture.tail)
         self._fixtures.append(fixture)
@@ -315,93 +310,6 @@ class _Listener:
         else:
             outcome = Outcome("skipped", "class_setup", reason)
             self.recorder.pseudo("<%s>" % holder.id(), holder.id(), [outcome])
-
-
-class _Fixture:
-    """A running set-up or tear-down of a class or module, and its outcomes."""
-
-    def __init__(self, kind, owner):
-        self.phase, self._owner = _FIXTURE_PHASES[kind], owner
-        self.outcomes = []
-        if isinstance(owner, type):
-            self.tail = "%s::<%s>" % (owner.__qualname__, kind)
-            self.name = "%s (%s.%s)" % (kind, owner.__module__, owner.__qualname__)
-            self.function = _attribute(owner, kind)
-            base = getattr(unittest.TestCase, kind)
-            if getattr(self.function, "__func__", None) is base.__func__:
-                self.function = None  # inherited from TestCase: does nothing
-        else:
-            self.tail, self.name = "<%s>" % kind, "%s (%s)" % (kind, owner)
-            self.function = _attribute(sys.modules.get(owner), kind)
-
-    def covers(self, test):
-        cls = type(test)
-        return (cls if isinstance(self._owner, type) else cls.__module__) == self._owner
-
-    def fail(self, describer, state, exception, tb, text=None):
-        failure = describer.failure(exception, tb, self.phase, text)
-        self.outcomes.append(Outcome(state, self.phase, None, failure))
-
-
-class _Observed:
-    """Mixed into each suite: tells the listener which class or module fixture runs. unittest
-    reports only failed fixtures, and only as text."""
-
-    def _handleModuleFixture(self, test, result):
-        listener = getattr(result, "listener", None)
-        module = type(test).__module__
-        if listener is None or module == self._get_previous_module(result):
-            return super()._handleModuleFixture(test, result)
-        with listener.fixture("setUpModule", module, test):
-            return super()._handleModuleFixture(test, result)
-
-    def _handleClassSetUp(self, test, result):
-        listener = getattr(result, "listener", None)
-        cls = type(test)
-        if (
-            listener is None
-            or cls == result._previousTestClass
-            or result._moduleSetUpFailed
-            or _is_skipped(cls)
-        ):
-            return super()._handleClassSetUp(test, result)
-        with listener.fixture("setUpClass", cls, test):
-            return super()._handleClassSetUp(test, result)
-
-    def _tearDownPreviousClass(self, test, result):
-        listener = getattr(result, "listener", None)
-        cls = result._previousTestClass
-        if (
-            listener is None
-            or cls is None
-            or cls == type(test)
-            or getattr(cls, "_classSetupFailed", False)
-            or result._moduleSetUpFailed
-            or _is_skipped(cls)
-        ):
-            return super()._tearDownPreviousClass(test, result)
-        with listener.fixture("tearDownClass", cls):
-            return super()._tearDownPreviousClass(test, result)
-
-    def _handleModuleTearDown(self, result):
-        listener = getattr(result, "listener", None)
-        module = self._get_previous_module(result)
-        if listener is None or module is None or result._moduleSetUpFailed:
-            return super()._handleModuleTearDown(result)
-        with listener.fixture("tearDownModule", module):
-            return super()._handleModuleTearDown(result)
-
-
-_observed_classes = {}
-
-
-def _observed(cls):
-    if issubclass(cls, _Observed):
-        return cls
-    if cls not in _observed_classes:
-        names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-        _observed_classes[cls] = type(cls.__name__, (_Observed, cls), names)
-    return _observed_classes[cls]
 
 
 class _Result(unittest.TextTestResult):
@@ -518,20 +426,7 @@ class _Log:
         """`write` flushes."""
 
 
-# Access to the suite's objects, which may raise.
-
-
-def _attribute(owner, name):
-    try:
-        return getattr(owner, name, None)
-    except Exception:
-        return None
-
-
-def _is_skipped(decorated):
-    return bool(_attribute(decorated, "__unittest_skip__"))
-
-
+# The suite's code, which may raise.
 def _text_of(describe_itself, test):
     try:
         return str(describe_itself())

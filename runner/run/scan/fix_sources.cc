@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kFixFormat = 2;  // runner/harness/scan/__main__.py
 
-Expected<Fixed> parse_fixed(const std::string& output) {
+Expected<FixResult> parse_fix_result(const std::string& output) {
     try {
         const auto json = nlohmann::json::parse(output);
         if (json.at("format") != kFixFormat)
@@ -27,21 +27,21 @@ Expected<Fixed> parse_fixed(const std::string& output) {
         if (json.contains("error"))
             return fail(ErrorKind::usage,
                         fmt::format("scan --fix: {}", json["error"].get<std::string>()));
-        Fixed fixed;
-        fixed.patch = json.at("patch");
-        fixed.own_cuda = json.at("own_cuda");
-        fixed.conflict = json.at("conflict");
+        FixResult result;
+        result.patch = json.at("patch");
+        result.own_cuda = json.at("own_cuda");
+        result.conflict = json.at("conflict");
         for (const auto& change : json.at("changes"))
-            fixed.changes.push_back({change.at("file"), change.at("real").get<std::string>(),
-                                     change.at("place"), change.at("line"), change.at("symbol"),
-                                     change.at("write")});
+            result.changes.push_back({change.at("file"), change.at("real").get<std::string>(),
+                                      change.at("place"), change.at("line"), change.at("symbol"),
+                                      change.at("write")});
         for (const auto& file : json.at("skipped")) {
             const int line = file.at("line");
-            fixed.skipped.push_back(fmt::format("{}{}: {}", file.at("file").get<std::string>(),
-                                                line > 0 ? fmt::format(":{}", line) : "",
-                                                file.at("reason").get<std::string>()));
+            result.skipped.push_back(fmt::format("{}{}: {}", file.at("file").get<std::string>(),
+                                                 line > 0 ? fmt::format(":{}", line) : "",
+                                                 file.at("reason").get<std::string>()));
         }
-        return fixed;
+        return result;
     } catch (const nlohmann::json::exception& error) {
         return fail(ErrorKind::environment,
                     fmt::format("the program that makes the patch printed something else: {}",
@@ -81,7 +81,7 @@ class PlacesFile {
 
 }  // namespace
 
-long Fixed::files() const {
+long FixResult::files() const {
     std::set<fs::path> files;
     for (const Replacement& change : changes) files.insert(change.real);
     return static_cast<long>(files.size());
@@ -98,7 +98,8 @@ Expected<Fixer> Fixer::create(const config::Settings& settings, const prepare::S
         .map([&](fs::path python) { return Fixer(std::move(python), scanner); });
 }
 
-Expected<Fixed> Fixer::fix(const std::vector<std::string>& paths, const FixOptions& options) const {
+Expected<FixResult> Fixer::fix(const std::vector<std::string>& paths,
+                               const FixOptions& options) const {
     prepare::Tool tool{{python_.string(), "-I", scanner_.string(), "--fix", options.torch}};
     if (options.write) tool.argv.emplace_back("--write");
     if (!options.device.empty()) tool.argv.push_back("--device=" + options.device);
@@ -111,7 +112,7 @@ Expected<Fixed> Fixer::fix(const std::vector<std::string>& paths, const FixOptio
     }
     tool.argv.emplace_back("--");
     tool.argv.insert(tool.argv.end(), paths.begin(), paths.end());
-    return prepare::output_of(tool).and_then(parse_fixed);
+    return prepare::output_of(tool).and_then(parse_fix_result);
 }
 
 }  // namespace compat::run

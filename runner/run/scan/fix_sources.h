@@ -20,7 +20,7 @@ struct Replacement {
     std::string write;   // by what, for people
 };
 
-struct Fixed {
+struct FixResult {
     std::string patch;
     std::vector<Replacement> changes;  // by file and line
     bool own_cuda = false;             // a class of the code has a .cuda() of its own
@@ -43,8 +43,8 @@ class Fixer {
     [[nodiscard]] static Expected<Fixer> create(const config::Settings& settings,
                                                 const prepare::Share& share,
                                                 const prepare::Say& say);
-    [[nodiscard]] Expected<Fixed> fix(const std::vector<std::string>& paths,
-                                      const FixOptions& options) const;
+    [[nodiscard]] Expected<FixResult> fix(const std::vector<std::string>& paths,
+                                          const FixOptions& options) const;
 
   private:
     Fixer(std::filesystem::path python, std::filesystem::path scanner);

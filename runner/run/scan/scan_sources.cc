@@ -1,14 +1,17 @@
 #include "runner/run/scan/scan_sources.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "runner/archive/attempt_files.h"
 #include "runner/prepare/tool.h"
+#include "runner/run/scan/tested_project.h"
 
 namespace compat::run {
 
@@ -35,10 +38,29 @@ fs::path real_path(const fs::path& path) {
     return error ? path : real;
 }
 
+namespace {
+
+// The folder that all files are in, without those of installed packages; empty: there is none.
+fs::path common_folder(const std::set<fs::path>& files) {
+    fs::path folder;
+    for (const fs::path& file : files) {
+        const bool is_installed = std::any_of(file.begin(), file.end(), [](const fs::path& part) {
+            return part == "site-packages" || part == "dist-packages";
+        });
+        if (is_installed || !file.is_absolute()) continue;  // as "<string>"
+        if (folder.empty()) folder = file.parent_path();
+        while (!is_inside(file, folder)) folder = folder.parent_path();
+    }
+    return folder;
+}
+
+}  // namespace
+
 struct RecordsOfScan::Impl {
     std::vector<std::pair<fs::path, std::string>> folders;
     std::map<fs::path, std::string> names;
-    std::map<std::string, std::optional<std::string>> known;  // file of a record -> file of the scan
+    std::map<std::string, std::optional<std::string>>
+        known;  // file of a record -> file of the scan
     using Line = std::tuple<std::string, int, std::string, std::string, std::string, std::string>;
     std::map<Line, std::int64_t> counts;
     bool redirected = true;
@@ -65,15 +87,23 @@ RecordsOfScan::RecordsOfScan(const std::vector<std::string>& paths, const analys
 
 RecordsOfScan::~RecordsOfScan() = default;
 
-Expected<void> RecordsOfScan::read(const fs::path& record) {
-    const auto read = parsers::parse_devices(
-        archive::lines_of(record, std::numeric_limits<std::uint64_t>::max()),
-        [&](const parsers::DeviceEvent& event) { add(event); });
+Expected<fs::path> RecordsOfScan::read(const fs::path& record) {
+    std::set<fs::path> outside;
+    bool any_inside = false;
+    const auto read =
+        parsers::parse_devices(archive::lines_of(record, std::numeric_limits<std::uint64_t>::max()),
+                               [&](const parsers::DeviceEvent& event) {
+                                   add(event);
+                                   const auto file = impl_->known.find(event.location.file);
+                                   if (file == impl_->known.end()) return;
+                                   any_inside |= file->second.has_value();
+                                   if (!file->second) outside.insert(file->first);
+                               });
     if (!read.shim)
         return fail(ErrorKind::usage, "scan: this file is not a device record",
                     "`runner exec --record FILE` writes one", record.string());
     add(*read.shim);
-    return {};
+    return any_inside ? fs::path() : common_folder(outside);
 }
 
 void RecordsOfScan::add(const parsers::DeviceEvent& event) {

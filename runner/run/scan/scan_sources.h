@@ -36,8 +36,9 @@ class RecordsOfScan {
     RecordsOfScan(const RecordsOfScan&) = delete;
     RecordsOfScan& operator=(const RecordsOfScan&) = delete;
 
-    // Errors: usage, if the file is no device record.
-    [[nodiscard]] Expected<void> read(const std::filesystem::path& record);
+    // The folder of the record's events in the user's code, if none of them is in a scanned file;
+    // else empty. Errors: usage, if the file is no device record.
+    [[nodiscard]] Expected<std::filesystem::path> read(const std::filesystem::path& record);
     // An event of a record that the caller has read. `location.file` is absolute.
     void add(const parsers::DeviceEvent& event);
     void add(const parsers::ShimSession& session);

@@ -17,7 +17,6 @@
 #include "runner/base/text.h"
 #include "runner/display/output.h"
 #include "runner/exec/signals.h"
-#include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
 #include "runner/run/scan/bisection.h"
 #include "runner/run/scan/project_copy.h"
@@ -32,16 +31,8 @@ using parsers::State;
 
 namespace {
 
-// Files at the top of a project.
-constexpr std::array<std::string_view, 7> kProjectFiles{
-    "suite.json", "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", ".git"};
 // Broken tests that a trial runs: a few of each failure.
 constexpr size_t kTestsOfFailure = 3, kTestsOfTrial = 30;
-
-bool is_inside(const fs::path& path, const fs::path& folder) {
-    const fs::path below = path.lexically_relative(folder);
-    return !below.empty() && *below.begin() != "..";
-}
 
 // CUDA can be hidden from torch, other devices cannot.
 bool is_simulated_on(const std::string& accelerator) {
@@ -112,8 +103,8 @@ class Verification {
 
     [[nodiscard]] bool has_changes() const { return !changes_.empty(); }
 
-    Expected<Verified> verify(std::chrono::milliseconds limit) {
-        Verified verified;
+    Expected<VerifyResult> verify(std::chrono::milliseconds limit) {
+        VerifyResult verified;
         before_.clear();
         for (size_t column = 0; column < columns(); ++column) {
             const auto ran = run(column, {}, "before");
@@ -139,8 +130,8 @@ class Verification {
         return finish(std::move(verified));
     }
 
-    static Expected<Verified> interrupted() {
-        Verified verified;
+    static Expected<VerifyResult> interrupted() {
+        VerifyResult verified;
         verified.interrupted = true;
         return verified;
     }
@@ -336,7 +327,7 @@ class Verification {
     }
 
     // All at once; where tests break, finds the replacements that break them, until none does.
-    Expected<void> search(Verified& verified) {
+    Expected<void> search(VerifyResult& verified) {
         Changes kept(changes_.size());
         for (size_t i = 0; i < kept.size(); ++i) kept[i] = i;
         bool all_tests = false;
@@ -391,7 +382,7 @@ class Verification {
         return found;
     }
 
-    void add_dropped(const DroppedChange& dropped, Verified& verified) {
+    void add_dropped(const DroppedChange& dropped, VerifyResult& verified) {
         DroppedReplacement one{user_change(changes_[dropped.change]), {}};
         for (const size_t failure : dropped.broken) one.broken.push_back(failures_[failure]);
         verified.dropped.push_back(std::move(one));
@@ -403,7 +394,7 @@ class Verification {
         return change;
     }
 
-    Expected<Verified> finish(Verified verified) {
+    Expected<VerifyResult> finish(VerifyResult verified) {
         std::set<std::string> not_loaded;
         for (const size_t change : kept_) {
             verified.kept.push_back(user_change(changes_[change]));
@@ -444,55 +435,10 @@ class Verification {
 
 }  // namespace
 
-fs::path project_above(const std::vector<std::string>& paths) {
-    std::error_code error;
-    fs::path folder = real_path(paths.front());
-    for (const std::string& path : paths)
-        while (!is_inside(real_path(path), folder)) folder = folder.parent_path();
-    if (!fs::is_directory(folder, error)) folder = folder.parent_path();
-    for (fs::path above = folder; above != above.parent_path(); above = above.parent_path())
-        for (const std::string_view file : kProjectFiles)
-            if (fs::exists(above / file, error)) return above;
-    return folder;
-}
-
-Expected<TestedProject> find_tested_project(const std::string& folder,
-                                            const std::vector<std::string>& paths,
-                                            const config::Invocation& invocation,
-                                            const prepare::Say& say) {
-    TestedProject project;
-    project.folder = folder.empty() ? project_above(paths) : real_path(folder);
-    for (const std::string& path : paths)
-        if (!is_inside(real_path(path), project.folder))
-            return fail(
-                ErrorKind::usage, "scan --verify: this path is not in the project",
-                fmt::format("the project is {}; --project names another", project.folder.string()),
-                path);
-    config::Invocation own = invocation;
-    own.suite = project.folder;
-    own.flags[Setting::shim] = "on";
-    auto ready = open_suite(project.folder.string(), own, say);
-    if (!ready) return tl::unexpected(ready.error());
-    if (auto made = make_ready(*ready, Need::children, say); !made)
-        return tl::unexpected(made.error());
-    if (!is_inside(real_path(ready->prepared.source.root), project.folder))
-        return fail(ErrorKind::usage, "scan --verify: the tests of this project are elsewhere",
-                    "name the folder that has sources and tests with --project",
-                    ready->prepared.source.root.string());
-    project.name = project.folder.filename().string();
-    project.python = ready->prepared.environment.python.string();
-    project.torch = ready->prepared.environment.torch_version;
-    project.accelerator = ready->prepared.accelerator;
-    if (project.torch.empty())
-        return fail(ErrorKind::usage, "scan --verify: the project's environment has no torch",
-                    "name another with --python", project.python);
-    return project;
-}
-
-Expected<Verified> verify_fixes(const TestedProject& project, const std::vector<std::string>& paths,
-                                const std::string& torch, std::chrono::milliseconds limit,
-                                const Fixer& fixer, const config::Invocation& invocation,
-                                const prepare::Say& say) {
+Expected<VerifyResult> verify_fixes(const TestedProject& project,
+                                    const std::vector<std::string>& paths, const std::string& torch,
+                                    std::chrono::milliseconds limit, const Fixer& fixer,
+                                    const config::Invocation& invocation, const prepare::Say& say) {
     exec::block_termination_signals();  // an interrupt removes the copy, too
     auto temporary = TemporaryFolder::create();
     if (!temporary) return tl::unexpected(temporary.error());
@@ -503,7 +449,7 @@ Expected<Verified> verify_fixes(const TestedProject& project, const std::vector<
         return tl::unexpected(copied.error());
     if (exec::is_termination_pending()) return Verification::interrupted();
     if (auto found = verification.find_changes(paths); !found) return tl::unexpected(found.error());
-    if (!verification.has_changes()) return Verified{};
+    if (!verification.has_changes()) return VerifyResult{};
     return verification.verify(limit);
 }
 

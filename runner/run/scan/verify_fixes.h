@@ -1,11 +1,11 @@
 // `runner scan --fix --verify`: keeps the replacements with which the project's tests pass as
-// before. Works on a copy of the project. Not for making replacements (fix_sources.h).
+// before. Works on a copy of the project. Not for making replacements (fix_sources.h) nor for which
+// project it is (tested_project.h).
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,6 +14,7 @@
 #include "runner/config/settings.h"
 #include "runner/prepare/prepare.h"
 #include "runner/run/scan/fix_sources.h"
+#include "runner/run/scan/tested_project.h"
 
 namespace compat::run {
 
@@ -24,27 +25,6 @@ struct VerifyColumn {
 };
 inline constexpr std::array<VerifyColumn, 2> kVerifyColumns{
     {{"plain CPU", false}, {"simulated CUDA", true}}};
-
-// The folder above all `paths` that has a project's files (pyproject.toml, .git), else that of the
-// first.
-[[nodiscard]] std::filesystem::path project_above(const std::vector<std::string>& paths);
-
-// Where the tests of the scanned code are: its folder, the environment that runs them.
-struct TestedProject {
-    std::filesystem::path folder;
-    std::string name;
-    std::string python;
-    std::string torch;        // version; never empty
-    std::string accelerator;  // of this host: cpu, cuda, mps
-};
-
-// `folder`: as given; empty: project_above(paths). Fetches and
-// builds what is missing. Errors: usage, if a path is outside; suite, if it has no tests;
-// environment, if there is no torch.
-[[nodiscard]] Expected<TestedProject> find_tested_project(const std::string& folder,
-                                                          const std::vector<std::string>& paths,
-                                                          const config::Invocation& invocation,
-                                                          const prepare::Say& say);
 
 struct BrokenTest {
     std::string id;
@@ -59,7 +39,7 @@ struct DroppedReplacement {
     std::vector<BrokenTest> broken;  // with it, and pass without
 };
 
-struct Verified {
+struct VerifyResult {
     struct Column {
         std::string_view words;
         std::int64_t tests = 0, passed = 0;  // before
@@ -76,11 +56,9 @@ struct Verified {
 
 // `limit`: for finding out which replacements break tests; the tests run to their end before and
 // after that. Errors: usage, if no test passes before, or a file is changed while the tests run.
-[[nodiscard]] Expected<Verified> verify_fixes(const TestedProject& project,
-                                              const std::vector<std::string>& paths,
-                                              const std::string& torch,
-                                              std::chrono::milliseconds limit, const Fixer& fixer,
-                                              const config::Invocation& invocation,
-                                              const prepare::Say& say);
+[[nodiscard]] Expected<VerifyResult> verify_fixes(
+    const TestedProject& project, const std::vector<std::string>& paths, const std::string& torch,
+    std::chrono::milliseconds limit, const Fixer& fixer, const config::Invocation& invocation,
+    const prepare::Say& say);
 
 }  // namespace compat::run

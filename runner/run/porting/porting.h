@@ -1,5 +1,6 @@
 // Runs a suite on plain CPU and on simulated devices, one run after the other, and compares the
-// stored runs. Not for one run (run_suite.h) nor for the comparison itself (reports/porting/porting.h).
+// stored runs. Not for one run (run/run_suite.h) nor for the comparison
+// (reports/porting/porting.h).
 #pragma once
 
 #include <string>

@@ -1,0 +1,68 @@
+#include "reports/reproduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "runner/base/framework.h"
+#include "runner/base/names.h"
+
+namespace compat::reports {
+
+namespace {
+
+// A regular expression for CTest that matches only `name`.
+std::string exact_pattern(std::string_view name) {
+    std::string pattern = "^";
+    for (const char c : name) {
+        if (std::string_view("^$.*+?()[]|\\").find(c) != std::string_view::npos) pattern += '\\';
+        pattern += c;
+    }
+    return pattern + "$";
+}
+
+std::vector<std::string> framework_command(const CommandSource& run, const std::string& module,
+                                           const std::string& name) {
+    const std::string& framework = run.framework;
+    if (is_framework(framework, Framework::gtest)) {
+        std::vector<std::string> words{"./" + module};
+        if (!name.empty()) words.push_back("--gtest_filter=" + name);
+        return words;
+    }
+    if (is_framework(framework, Framework::ctest)) {
+        const std::filesystem::path folder = std::filesystem::path(module).parent_path();
+        std::vector<std::string> words{std::string(framework), "--test-dir",
+                                       folder.empty() ? "." : folder.string(), "--verbose"};
+        if (!name.empty()) words.insert(words.end(), {"-R", exact_pattern(name)});
+        return words;
+    }
+    return {run.python, "-m", framework, "-v", name.empty() ? module : name};
+}
+
+}  // namespace
+
+ReproduceCommands::ReproduceCommands(CommandSource run) : run_(std::move(run)) {
+    const auto& words = run_.rerun_argv;
+    // "--" and what follows is for the framework.
+    const auto end = std::find(words.begin(), words.end(), "--");
+    for (auto word = words.begin(); word != end; ++word)
+        runner_before_ += shell_quoted(*word) + " ";
+    for (auto word = end; word != words.end(); ++word) runner_after_ += " " + shell_quoted(*word);
+    std::string variables;
+    for (const auto& [variable, value] : run_.env)
+        if (!is_secret_name(variable) && value.find(kMasked) == std::string::npos)
+            variables += shell_quoted(variable + "=" + value) + " ";
+    plain_before_ = fmt::format("cd {} && {}{}", shell_quoted(run_.root),
+                                variables.empty() ? "" : "env ", variables);
+}
+
+Reproduce ReproduceCommands::of(const std::string& target, const std::string& module,
+                                const std::string& name) const {
+    return {runner_before_ + shell_quoted(target) + runner_after_,
+            plain_before_ + shell_quoted(framework_command(run_, module, name))};
+}
+
+}  // namespace compat::reports

@@ -162,7 +162,14 @@ def tried(rules, kind, functions, known):
     """What was found by trial, in the form of the rules above: each op's forms, with its arguments.
     Dtypes of an op that a rule above is about are left to it."""
     groups = kernel_groups(functions)
-    ruled = {(name, dtype) for rule in known for name in rule["names"] for dtype in rule["dtypes"]}
+    version = target()
+    ruled = {
+        (name, dtype)
+        for rule in known
+        if holds(rule, version)
+        for name in rule["names"]
+        for dtype in rule["dtypes"]
+    }
     for rule in rules[kind]:
         for each in groups.get(rule["op"], ()):
             name, argument = str(each.func.name), first_tensor(each)

@@ -20,8 +20,11 @@ std::string with_reason(std::string_view words, const std::string& reason) {
     return reason.empty() ? std::string(words) : fmt::format("{}: {}", words, reason);
 }
 
-bool is_of_module_broken_on_cpu(const UngroupedDifference& difference) {
-    return difference.pseudo && difference.cpu && kind_of(*difference.cpu) == StateKind::broken;
+// A row that says that a module or fixture broke is there only where it does.
+bool loads_here_alone(const UngroupedDifference& difference) {
+    return difference.change == Change::missing && difference.pseudo && difference.cpu &&
+           kind_of(*difference.cpu) == StateKind::broken && !difference.incomplete_column &&
+           difference.details.failures.empty();
 }
 
 Group group_of(const UngroupedDifference& difference) {
@@ -32,8 +35,7 @@ Group group_of(const UngroupedDifference& difference) {
             return Group::loss;
         case Change::no_longer:
         case Change::missing:
-            // Its row is missing because the module loads here.
-            if (is_of_module_broken_on_cpu(difference)) return Group::gain;
+            if (loads_here_alone(difference)) return Group::gain;
             // With failures: it did not run because its module or fixture broke.
             return difference.details.failures.empty() ? Group::idle : Group::loss;
         case Change::gained:
@@ -86,15 +88,10 @@ std::string_view judgement_words(const CauseOfDifferences& cause) {
 
 std::string unblocked_words(const CauseOfDifferences& cause) {
     const std::int64_t least = cause.unblocked_tests, most = least + cause.perhaps_unblocked_tests;
-    if (most == 0 && cause.blocked_tests > 0) {
-        const bool one = cause.blocked_tests == 1;
-        return cause.blocked_tests < cause.tests
-                   ? fmt::format("0 alone: {} of its {} tests meet{} another cause, too",
-                                 cause.blocked_tests, cause.tests, one ? "s" : "")
-               : one ? "0 alone: its test meets another cause, too"
-                     : fmt::format("0 alone: its {} tests meet another cause, too",
-                                   cause.blocked_tests);
-    }
+    if (most == 0 && cause.blocked_tests > 0)
+        return cause.blocked_tests == 1
+                   ? "0 alone: 1 test meets another cause, too"
+                   : fmt::format("0 alone: {} tests meet another cause, too", cause.blocked_tests);
     const std::string tests = fmt::format("{} test{}", most, most == 1 ? "" : "s");
     if (most == least) return tests;
     return least == 0 ? "up to " + tests : fmt::format("{} to {}", least, tests);

@@ -133,7 +133,7 @@ std::string missing_runs(const PortingView& view) {
         if (column.why_missing.empty()) continue;
         text += fmt::format("- {} {} ({}): {}\n", row.words,
                             column.run ? "is not complete" : "is missing", code(column.why_missing),
-                            code(command_for(row, column), kLongestInput));
+                            code(command_for(row, column), std::string::npos));
     }
     text += incomplete_further_runs(view);
     if (text.empty()) return text;

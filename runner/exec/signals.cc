@@ -1,5 +1,7 @@
 #include "runner/exec/signals.h"
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 
 #include "runner/base/host.h"
@@ -39,8 +41,11 @@ void block_termination_signals() { mask(SIG_BLOCK); }
 bool is_termination_pending() {
     sigset_t pending;
     ::sigpending(&pending);
-    return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-           sigismember(&pending, SIGHUP) == 1;
+    // Linux keeps a blocked signal pending although it is ignored, as SIGHUP under nohup.
+    const std::array signals{SIGINT, SIGTERM, SIGHUP};
+    return std::any_of(signals.begin(), signals.end(), [&](int signal) {
+        return sigismember(&pending, signal) == 1 && !is_ignored(signal);
+    });
 }
 
 Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)

@@ -63,10 +63,8 @@ bool set_default_device(c10::DeviceType type, std::vector<PyObject*> functions, 
         Import{kTorchSymbols.default_device, reinterpret_cast<void*>(&default_device)}};
     default_type = type;
     stays_on_host = stays;
-    if (!device_key) {
-        device_key = PyUnicode_InternFromString("device");
-        device_value = THPDevice_New(target());
-    }
+    if (!device_key) device_key = PyUnicode_InternFromString("device");
+    Py_XSETREF(device_value, THPDevice_New(target()));
     if (replace_imports(imports).front() == 0) return false;
     std::erase_if(functions, [](PyObject* function) { return !takes_keywords(function); });
     install_each(functions, std::make_index_sequence<12>());

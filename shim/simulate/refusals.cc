@@ -282,8 +282,13 @@ bool common_dtype_of_dimensions(const c10::FunctionSchema& schema, Values values
     return false;
 }
 
-// addmm_out_mps_impl and addr_out_mps_impl (LinearAlgebra.mm) read their factors as doubles.
-bool complex_factor(const c10::FunctionSchema& schema, Values values) {
+// addmm_out_mps_impl and addr_out_mps_impl (LinearAlgebra.mm) read their factors as doubles, unless
+// there is nothing to compute or, for long products of complex numbers, another kernel does.
+bool complex_factor(const c10::FunctionSchema&, Values values) {
+    constexpr std::int64_t kLongProduct = 2048;
+    const at::Tensor &one = values[1].toTensor(), &other = values[2].toTensor();
+    if (one.numel() == 0 || other.numel() == 0) return false;
+    if (one.dim() == 2 && one.size(1) > kLongProduct) return false;
     return std::any_of(values.begin(), values.end(), [](const c10::IValue& value) {
         return value.isComplexDouble() && value.toComplexDouble().imag() != 0.0;
     });

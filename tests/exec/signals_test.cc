@@ -177,5 +177,17 @@ TEST_F(SignalsTest, EndsASurvivorOfAKilledRunner) {
     EXPECT_THAT(end_survivors(run_id), testing::IsEmpty());
 }
 
+// As under nohup: the program goes on, so that nothing is to be given up.
+TEST(PendingTermination, DoesNotCountAnIgnoredSignal) {
+    const auto pending = [](int signal, sighandler_t handler) {
+        ::signal(signal, handler);
+        block_termination_signals();
+        ::raise(signal);
+        ::_exit(is_termination_pending() ? 1 : 0);
+    };
+    EXPECT_EXIT(pending(SIGHUP, SIG_IGN), testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(pending(SIGHUP, SIG_DFL), testing::ExitedWithCode(1), "");
+}
+
 }  // namespace
 }  // namespace compat::exec

@@ -286,6 +286,31 @@ TEST(Porting, ModulesThatCannotBeLoadedAreNamedWithTheirColumns) {
                           "`ModuleNotFoundError: No module named 'x'` |"));
 }
 
+TEST(PortingUnloaded, IsNoGainWhereTheRunEndedBeforeTheModule) {
+    PortingBuilder builder("alpha_1", "alpha");
+    for (const Column column : {Column::cpu, Column::cuda}) {
+        ReportModel model;
+        model.run = run_of(column);
+        model.run.complete = column == Column::cpu;
+        builder.begin(column, model.run);
+        if (column == Column::cpu) {
+            ModuleView view;
+            view.path = "m.py";
+            CaseView row = test("m", State::errored, failure("ModuleNotFoundError", "No module"));
+            row.pseudo = true;
+            row.id = "m.py::<module>";
+            view.outcome = parsers::ModuleOutcome::load_error;
+            view.cases = {row};
+            builder.add(view);
+            ++model.totals.collected;
+        }
+        builder.end(model, {}, "../report.md");
+    }
+    const PortingView view = builder.finish();
+    EXPECT_EQ(view.at(Column::cuda).count(Group::gain), 0);
+    EXPECT_EQ(view.at(Column::cuda).count(Group::idle), 1);
+}
+
 TEST(ColumnOf, FollowsFromTheSettingsOfTheRun) {
     for (const ColumnRow& row : kColumns) EXPECT_EQ(column_of(run_of(row.column)), row.column);
     RunView redirected = run_of(Column::cpu);

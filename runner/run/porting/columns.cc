@@ -171,7 +171,10 @@ Expected<Columns> run_columns(const RunRequest& request, const config::Invocatio
         if (i == 0)
             if (auto named = check_names(result->unmatched, request, invocation, *shared); !named)
                 return tl::unexpected(named.error());
-        if (result->code == ExitCode::interrupted) stopped = "interrupted before it began";
+        if (result->code == ExitCode::interrupted) {
+            columns.interrupted = true;
+            stopped = "interrupted before it began";
+        }
     }
     return columns;
 }

@@ -25,7 +25,7 @@ struct Columns {
     reports::PerColumn<ColumnRun> runs;
     std::vector<std::string> kept_going{};  // ids of runs
     std::string random{};                   // id of the run with other random numbers
-    bool interrupted = false;               // a run after the columns
+    bool interrupted = false;               // one of the runs was
     std::optional<Error> error;             // after which no further column ran
 
     [[nodiscard]] bool is_whole() const {

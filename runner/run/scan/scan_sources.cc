@@ -40,18 +40,19 @@ fs::path real_path(const fs::path& path) {
 
 namespace {
 
-// The folder that all files are in, without those of installed packages; empty: there is none.
+// The folder that all files are in, without those of installed packages; that of the first where they
+// have only the root in common; empty: there is none.
 fs::path common_folder(const std::set<fs::path>& files) {
-    fs::path folder;
+    fs::path folder, first;
     for (const fs::path& file : files) {
         const bool is_installed = std::any_of(file.begin(), file.end(), [](const fs::path& part) {
             return part == "site-packages" || part == "dist-packages";
         });
         if (is_installed || !file.is_absolute()) continue;  // as "<string>"
-        if (folder.empty()) folder = file.parent_path();
+        if (folder.empty()) folder = first = file.parent_path();
         while (!is_inside(file, folder)) folder = folder.parent_path();
     }
-    return folder;
+    return folder.has_relative_path() ? folder : first;
 }
 
 }  // namespace

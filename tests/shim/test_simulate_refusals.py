@@ -293,7 +293,10 @@ print(json.dumps(answers))
     counted = sum(line["count"] for line in ran.devices(kind="refusal"))
     missing = [text for _, text in answers.values() if NO_KERNEL in (text or "")]
     refused = [text for _, text in answers.values() if text in said]
-    assert counted == len(refused) + len(missing)
+    # A missing kernel that the CPU's error led to is not counted, and other versions have some.
+    assert counted <= len(refused) + len(missing)
+    if minor(version) == minor(RULES["version"]):
+        assert counted == len(refused) + len(missing)
 
 
 # What depends on macOS, and the first release of macOS that takes it.

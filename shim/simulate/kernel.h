@@ -57,7 +57,7 @@ void count_kernel() noexcept;
 [[nodiscard]] std::uint64_t take_kernel_count() noexcept;
 
 // Runs `op` on the CPU, whatever devices its tensors are on, and returns the results on the
-// accelerator: upstream's fallback to the CPU.
+// accelerator, with the dtypes that the accelerator computes.
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 // The same as the device's own fallback: with the dtypes and the errors of the CPU.

@@ -310,13 +310,10 @@ def test_a_flaky_test_is_not_a_difference(runner, python, suite, tmp_path):
     assert "flaky: 1 test passed only in a later attempt" in ran.out
 
 
-def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, suite, tmp_path):
-    started = tmp_path / "started"
-    (suite / "tests/test_port.py").write_text(
-        "import os, time, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n    def test_b(self):\n"
-        f"        if os.environ.get('TORCHDEVICE_SIMULATE'):\n            open({str(started)!r}, 'w').close()\n            time.sleep(100)\n")
+def interrupted(program, words, cwd, started):
+    """The output of porting after a Ctrl-C once a test has made the file `started`."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k == "COMPAT_CACHE"}
-    process = subprocess.Popen([program, "porting", suite, "--python", python, "--retries", "0", "tests/test_port.py"], cwd=tmp_path, env=clean,
+    process = subprocess.Popen([program, "porting", *words], cwd=cwd, env=clean,
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     deadline = time.monotonic() + 120
     while not started.exists():
@@ -325,6 +322,15 @@ def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, sui
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130, out
+    return out
+
+
+def test_ctrl_c_in_the_second_column_can_be_resumed(runner, program, python, suite, tmp_path):
+    started = tmp_path / "started"
+    (suite / "tests/test_port.py").write_text(
+        "import os, time, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n    def test_b(self):\n"
+        f"        if os.environ.get('TORCHDEVICE_SIMULATE'):\n            open({str(started)!r}, 'w').close()\n            time.sleep(100)\n")
+    out = interrupted(program, [suite, "--python", python, "--retries", "0", "tests/test_port.py"], tmp_path, started)
     page, written = pages(out)
     columns = {c["column"]: c for c in written["columns"]}
     assert [(name, c["complete"], c["run"] is None) for name, c in columns.items()] == [
@@ -360,16 +366,7 @@ def test_ctrl_c_while_random_streams_run_keeps_the_comparison(runner, program, p
         f"                open({str(started)!r}, 'w').close()\n                time.sleep(100)\n"
         f"            open({str(once)!r}, 'w').close()\n"
         "        self.assertEqual(torch.ones(1, device=DEVICE).item(), 1 + (DEVICE != 'cpu'))\n")
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("COMPAT_") or k == "COMPAT_CACHE"}
-    process = subprocess.Popen([program, "porting", suite, "--python", python, "--seeds", "2", "tests/test_port.py"], cwd=tmp_path, env=clean,
-                               text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + 120
-    while not started.exists():
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, out
+    out = interrupted(program, [suite, "--python", python, "--seeds", "2", "tests/test_port.py"], tmp_path, started)
     page, written = pages(out)
     assert [c["complete"] for c in written["columns"]] == [True] * 5 and written["accounting"]["closed"]
     random = written["random"]["run"]

@@ -32,7 +32,7 @@ TEST_P(ExitCodes, OfTheFrameworkSayNothingNew) {
     }
 }
 
-TEST_P(ExitCodes, OfAnyOtherOriginAreTold) {
+TEST_P(ExitCodes, OfAnyOtherOriginAreReported) {
     const Ordinary& c = GetParam();
     const ModuleRecord ordinary =
         parse_events(c.events, {ProcessEnd::Kind::exited, c.codes.front(), {}}, "m.py").record;

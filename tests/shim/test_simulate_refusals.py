@@ -10,6 +10,7 @@ import pytest
 
 from conftest import SHIM
 
+TORCH = importlib.metadata.version("torch")
 RULES = json.loads((SHIM / "simulate" / "mps_refusals.json").read_text())
 NO_KERNEL = "is not currently implemented for the MPS device"
 MISSING = "Failed to create function state object for: "
@@ -264,7 +265,7 @@ for call in {CALLS + OTHERS!r}:
 print(json.dumps(answers))
 """
     )
-    version = importlib.metadata.version("torch")
+    version = TORCH
     rules = holding(version)
     answers = dict(zip(CALLS + OTHERS, ran.answer))
     every = [pattern(rule) for section in RULES["refusals"] for rule in section["rules"]]
@@ -314,7 +315,7 @@ ON_OLD_MACOS = {
 
 @pytest.mark.parametrize("macos", ["14", "15.0", "15"])
 def test_what_depends_on_macos_is_refused_on_those_before(on_mps, macos):
-    version = minor(importlib.metadata.version("torch"))
+    version = minor(TORCH)
     if version < 13:
         pytest.skip("older torch refuses other calls")
     if version >= 15 and macos == "14":
@@ -394,7 +395,7 @@ torch.lerp(t(i32, 2), t(i32, 2), 0.5)
 F.fold(t(f32, 1, 4, 1), (2, 2), (2, 2))
 print(json.dumps(True))
 """
-    if minor(importlib.metadata.version("torch")) < 13:
+    if minor(TORCH) < 13:
         script = re.sub(r't\(i64.*"am(in|ax)"\)\n', "", script)
     ran = on_mps(script)
     assert ran.answer is True
@@ -414,7 +415,7 @@ COMPUTED = {
 
 def test_dtypes_that_only_the_cpu_lacks_are_computed(on_mps):
     """Expected values are written out, because no CPU kernel computes them."""
-    version = minor(importlib.metadata.version("torch"))
+    version = minor(TORCH)
     refused = {
         name
         for name, (since, until) in COMPUTED.items()
@@ -486,7 +487,7 @@ print(json.dumps([kept, str(turned.dtype), turned.cpu().to(c64).real.tolist(), s
 
 
 def test_a_dtype_that_no_kernel_has_is_refused_as_metal_names_the_kernel(on_mps):
-    if minor(importlib.metadata.version("torch")) < 12:
+    if minor(TORCH) < 12:
         pytest.skip("older torch names other kernels")
     kernels = {
         "t(c64, 2).cummax(0)": "cummax_innermost_float2",
@@ -512,7 +513,7 @@ print(json.dumps(answers))
 
 
 def test_copies_to_the_host_are_refused_as_a_mac_does(on_mps):
-    version = importlib.metadata.version("torch")
+    version = TORCH
     ran = on_mps(
         """
 answers = {}

@@ -88,15 +88,15 @@ def _watch_methods(traced, note):
 
 def _answer(module, asked_by_user):
     """The compiler answers for the tensors that it traces. is_cuda is a bool, as outside. A device
-    may become that of a new tensor, which the graph must make on the real one, so it stays; who
-    compares it is told."""
+    may become that of a new tensor, which the graph must make on the real one, so it stays; the first
+    question for it prints a warning."""
     traced = module.TensorVariable
     ask_device, ask_is_cuda = traced.method_attr_device, traced.method_attr_is_cuda
-    told = []
+    warned = []
 
     def method_attr_device(self, tx):
-        if not told and asked_by_user(self, tx):
-            told.append(True)
+        if not warned and asked_by_user(self, tx):
+            warned.append(True)
             appending.say(
                 f"compat_shim: {tx.f_code.co_filename}:{tx.lineno}: compiled code sees "
                 f"{self.device}, not cuda:0: what compares a tensor's device with \"cuda\" there "

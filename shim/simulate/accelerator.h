@@ -13,6 +13,8 @@
 #include <span>
 #include <string_view>
 
+#include "simulate/kernels/mps_values.h"
+
 namespace torch {
 class Library;
 }
@@ -75,6 +77,10 @@ class Accelerator {
     [[nodiscard]] virtual std::span<const Refusal> refusals() const noexcept;
     [[nodiscard]] virtual std::span<const Computed> computed() const noexcept;
     [[nodiscard]] virtual std::span<const MetalKernel> metal_kernels() const noexcept;
+    // What replaces the CPU's kernel of an op whose results differ (kernels/mps_values.h).
+    [[nodiscard]] virtual Computation computation(std::string_view /*op*/) const noexcept {
+        return nullptr;
+    }
     // Throw upstream's error if the accelerator has no such tensors.
     virtual void check_dtype(c10::ScalarType) const {}
     virtual void check_empty(c10::ScalarType, std::size_t) const {}

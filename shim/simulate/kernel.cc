@@ -87,7 +87,7 @@ class Call {
     // Dtypes and errors are then the CPU's, not the device's.
     void fall_back() { falls_back_ = true; }
     void to_cpu(const Rules* rules);
-    void run(bool seeded, bool dense, bool divides);
+    void run(bool seeded, bool dense, bool divides, Computation computation);
     void to_device();
 
   private:
@@ -101,7 +101,7 @@ class Call {
     void check_indices();
     void check_types();
     void note_items();
-    void run_on_aliases(bool seeded, bool dense, bool divides);
+    void run_on_aliases(bool seeded, bool dense, bool divides, Computation computation);
     [[nodiscard]] at::Tensor alias_of(const at::Tensor& tensor, bool written, const Rules* rules);
 
     const c10::OperatorHandle& op_;
@@ -246,9 +246,9 @@ at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* r
 }
 
 // Errors about dtypes leave as the device's.
-void Call::run(bool seeded, bool dense, bool divides) {
+void Call::run(bool seeded, bool dense, bool divides, Computation computation) {
     try {
-        run_on_aliases(seeded, dense, divides);
+        run_on_aliases(seeded, dense, divides, computation);
     } catch (const c10::Error& error) {
         if (falls_back_ || results_.is_cpu() || !names_the_cpu(error)) throw;
         c10::SmallVector<at::Tensor, 6> given;
@@ -258,7 +258,7 @@ void Call::run(bool seeded, bool dense, bool divides) {
     }
 }
 
-void Call::run_on_aliases(bool seeded, bool dense, bool divides) {
+void Call::run_on_aliases(bool seeded, bool dense, bool divides, Computation computation) {
     std::optional<at::Generator> lent;
     std::optional<DrawFrom> drawing;
     if (seeded && !results_.is_cpu()) {
@@ -268,7 +268,9 @@ void Call::run_on_aliases(bool seeded, bool dense, bool divides) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const KernelMemory memory(results_);
     const auto call = [&] {
-        if (dense && !aliases_.rebuilt())
+        if (computation)
+            computation(op_, stack_);
+        else if (dense && !aliases_.rebuilt())
             op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
         else
             op_.callBoxed(&stack_);
@@ -335,7 +337,8 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
       arguments_(arguments_of(op.schema())),
       rules_(accelerator().refusals(), accelerator().computed(), row.name, op.schema()),
       seeded_(draws_without_generator(op, arguments_)),
-      divides_(divides(row.name)) {}
+      divides_(divides(row.name)),
+      computation_(accelerator().computation(row.name)) {}
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                         torch::jit::Stack* stack) const {
@@ -345,7 +348,7 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     go_on_past(op, [&] { call.check(row_); });
     call.choose_results_device();
     call.to_cpu(&rules_);
-    call.run(seeded_, row_.key == accelerator().keys().dense, divides_);
+    call.run(seeded_, row_.key == accelerator().keys().dense, divides_, computation_);
     call.to_device();
 }
 
@@ -403,7 +406,8 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack, bool f
     if (falls_back) call.fall_back();
     call.choose_results_device();
     call.to_cpu(nullptr);
-    call.run(draws_without_generator(op, arguments), /*dense=*/true, /*divides=*/false);
+    call.run(draws_without_generator(op, arguments), /*dense=*/true, /*divides=*/false,
+             /*computation=*/nullptr);
     call.to_device();
 }
 

@@ -220,6 +220,10 @@ class Mps final : public Accelerator {
         return mps_metal_kernels();
     }
 
+    Computation computation(std::string_view op) const noexcept override {
+        return mps_computation(op);
+    }
+
     bool has_dtype(c10::ScalarType dtype) const noexcept override { return is_mapped(dtype); }
     void check_dtype(c10::ScalarType dtype) const override {
         if (dtype == c10::ScalarType::Double) return refuse_double();

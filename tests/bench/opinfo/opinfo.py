@@ -11,8 +11,8 @@ All from the installed torch: its OpInfo samples, run on the simulated device, a
 its own suite expects to fail on a Mac (torch.testing._internal.common_mps, and OpInfo's decorators for
 TestConsistency). That suite compares a Mac with the CPU: a case is listed where the Mac refuses, where the
 CPU does and there is nothing to compare with, and where values differ. `predict` holds the two against
-each other in tables of Markdown: for the first two of these; for the device alone; and for what the
-device refuses with a text of MPS's. `values` and `gradients` compare
+each other in tables of Markdown: for all of these; for the device alone; and for what the device
+refuses with a text of MPS's. `values` and `gradients` compare
 samples with the CPU, float32 where nothing else is said. `dtypes` runs samples of each dtype on simulated
 CUDA and compares what is refused with OpInfo's dtypesIfCUDA. `score` prints the tables of an earlier run's FILE.
 
@@ -172,21 +172,25 @@ def print_figures(figures):
 
 def print_prediction(rows, detail):
     known = mps_texts()
-    nothing_to_compare = [row for row in rows if row["cpu_error"] and not row["error"]]
-    comparable = [row for row in rows if row not in nothing_to_compare]
+
+    def has_no_text(row):
+        """The device computes: what fails is that the result is not the CPU's, or that there is none."""
+        return not row["error"] and (row["cpu_error"] or row["value"])
+
+    comparable = [row for row in rows if not has_no_text(row)]
 
     def device_says_so(row):
         return bool(row["error"] and known.search(row["error"]))
 
     readings = (
         (
-            "The lists' test fails: the device refuses, or there is nothing to compare with",
+            "The lists' test fails: the device refuses, there is nothing to compare with, or values differ",
             rows,
-            lambda row: bool(row["error"] or row["cpu_error"]),
+            lambda row: bool(row["error"] or row["cpu_error"] or row["value"]),
         ),
         ("The device refuses", rows, lambda row: bool(row["error"])),
         ("The device refuses with a text of MPS's", rows, device_says_so),
-        ("The same, where there is something to compare with", comparable, device_says_so),
+        ("The same, where there is something to compare with, and it is equal", comparable, device_says_so),
     )
     for title, chosen, fails in readings:
         figures, wrong = table(chosen, fails)
@@ -194,7 +198,7 @@ def print_prediction(rows, detail):
         print_figures(figures)
         if detail:
             for kind, row in sorted(wrong, key=lambda each: (each[0], each[1]["op"])):
-                print(f"{kind} {row['op']} {row['dtype']} {(row['error'] or '')[:100]}")
+                print(f"{kind} {row['op']} {row['dtype']} {(row['error'] or '')[:100]} {'value' * row['value']}")
 
 
 def print_dtypes(rows):

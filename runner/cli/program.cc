@@ -42,6 +42,11 @@ int run_program(int argc, char** argv) {
         const auto& parsed = std::get<Parsed>(line);
         if (parsed.json_progress) display::keep_stdout_for_programs();
         const auto code = parsed.action();
+        if (!code && exec::is_termination_pending()) {
+            // A tool that the signal ended, too.
+            display::print(stderr, "runner: interrupted\n");
+            return static_cast<int>(ExitCode::interrupted);
+        }
         if (!code) {
             display::print(stderr, "runner: {}\n", printable(to_line(code.error())));
             return static_cast<int>(exit_code_of(code.error().kind));

@@ -108,11 +108,12 @@ Expected<ExitCode> verify_and_fix(const FixRequest& request, const config::Invoc
     if (!fixer) return tl::unexpected(fixer.error());
     const auto verified =
         run::verify_fixes(*project, request.paths, torch, request.limit, *fixer, invocation, say);
-    if (!verified) return tl::unexpected(verified.error());
-    if (verified->interrupted || exec::is_termination_pending()) {
+    // An error while a signal is pending is a tool's that the signal ended.
+    if (exec::is_termination_pending() || (verified && verified->interrupted)) {
         say("interrupted: nothing is written");
         return ExitCode::interrupted;
     }
+    if (!verified) return tl::unexpected(verified.error());
     const auto fixed = fixer->fix(request.paths, {torch, request.write, &verified->kept});
     if (!fixed) return tl::unexpected(fixed.error());
     if (const auto put = put_patch(request, fixed->patch); !put) return tl::unexpected(put.error());

@@ -1,5 +1,6 @@
 """Tests `runner scan` as installed: its text, its JSON, its exit codes. tests/harness/test_cuda_scan.py tests which
 sites are found."""
+import contextlib
 import json
 import os
 import pathlib
@@ -359,6 +360,31 @@ def test_ctrl_c_before_the_first_run_leaves_no_copy(program, python, tmp_path):
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted: nothing is written" in out, out
     assert list(temporary.iterdir()) == [] and (tmp_path / "project/tests/test_a.py").read_text() == code
+
+
+def test_ctrl_c_ends_the_search_for_replacements(program, python, tmp_path):
+    """Which takes a minute in so large a file, in a program that inherits the runner's blocked signals."""
+    (tmp_path / "project/tests").mkdir(parents=True)
+    code = "import torch\n\ndef test_a():\n    x = 0\n" + "    x = x + torch.cuda.device_count()\n" * 50_000
+    (tmp_path / "project/tests/test_a.py").write_text(code)
+    process = subprocess.Popen([program, "scan", "project/tests", "--fix", "--verify", "--write", "--python", python, "--project", "project"],
+                               cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def commands_of_children():
+        for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+            with contextlib.suppress(OSError):
+                yield pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
+    deadline = time.monotonic() + 120
+    while not any(b"--fix" in command for command in commands_of_children()):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)  # the shell would send it to the tool, too
+    for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        os.kill(int(pid), signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130 and "interrupted: nothing is written" in out, out
+    assert (tmp_path / "project/tests/test_a.py").read_text() == code
 
 
 @pytest.mark.parametrize("words", [(), ("--verify",)])

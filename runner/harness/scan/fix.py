@@ -12,6 +12,7 @@ import ast
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 
@@ -193,24 +194,30 @@ def main(form, *words):
     # `batch.cuda()` may be the method of a class of the project's own.
     own = {method for _, _, finder in read for _, method in finder.own_methods}
     without = {"method"} if "cuda" in own else set()
-    patch, changes, conflict = [], [], False
+    rewritten = []
     for path, data, finder in read:
         real = os.path.realpath(path)
         try:
             text = data.decode("utf-8")
             changed, edits = edits_of(finder, text, sites.suppressed_lines(text, uses.code), options, without,
                                       lambda place: only is None or f"{real}:{place}" in only)
-            if not edits:
-                continue
-            new = rewrite(data, edits)
+            if edits:
+                rewritten.append((path, data, rewrite(data, edits), changed))
+        except (OSError, ValueError, IndexError, SyntaxError, RecursionError, cst.ParserSyntaxError) as error:
+            skip(path, 0, f"left as it is: {error}")
+    patch, changes, conflict = [], [], False
+    # An interrupt leaves all files as they were, or comes too late.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    for path, data, new, changed in rewritten:
+        try:
             if options.write:
                 replace(path, data, new)
-        except (OSError, ValueError, IndexError, SyntaxError, RecursionError, cst.ParserSyntaxError) as error:
+        except OSError as error:
             skip(path, 0, f"left as it is: {error}")
             conflict = conflict or isinstance(error, Changed)
             continue
         patch += patch_of(path, data, new)
-        changes += [{"file": path, "real": real, **change} for change in changed]
+        changes += [{"file": path, "real": os.path.realpath(path), **change} for change in changed]
     output = {"format": form, "patch": "".join(patch), "changes": changes, "skipped": skipped, "own_cuda": bool(without),
               "conflict": conflict}
     sys.stdout.write(json.dumps(output) + "\n")

@@ -48,8 +48,8 @@ bp::environment environment_of(const Tool& tool) {
 }
 
 // Runs in the tool between fork and exec. The tool ends with the runner, which holds the lock on
-// the cache entry; alarm(2) survives exec. So would the runner's blocked signals: Ctrl-C ends a tool
-// at once, and the runner, which has it pending, handles it then.
+// the cache entry; alarm(2) survives exec. So would the runner's blocked signals: Ctrl-C ends a
+// tool at once, and the runner, which has it pending, handles it then.
 void limit_tool(const Tool& tool) {
     sigset_t none;
     ::sigemptyset(&none);

@@ -130,9 +130,7 @@ Suite suite_of(const ordered_json& at) {
 struct ReservedKey {
     const char *pointer, *name;
 };
-constexpr std::array<ReservedKey, 3> kReservedKeys{{{"/device/preferred", "device.preferred"},
-                                                    {"/device/precision", "device.precision"},
-                                                    {"/expectations", "expectations"}}};
+constexpr std::array<ReservedKey, 1> kReservedKeys{{{"/expectations", "expectations"}}};
 
 tl::unexpected<Error> refuse(const fs::path& file, Position at, std::string message,
                              std::string advice = {}) {

@@ -63,6 +63,11 @@ std::string_view value_name(const config::SettingRow& row) {
             return "TIME";
         case config::Type::size:
             return "SIZE";
+        case config::Type::device:
+            return "DEVICE";
+        case config::Type::fraction:
+        case config::Type::amount:
+            return "NUMBER";
         case config::Type::path:
             return "PATH";
         case config::Type::program:

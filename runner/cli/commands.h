@@ -23,6 +23,7 @@
     ROW(porting)             \
     ROW(scan)                \
     ROW(gaps)                \
+    ROW(devices)            \
     ROW(doctor)
 
 namespace compat::cli {

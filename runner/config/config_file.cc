@@ -61,6 +61,8 @@ tl::unexpected<Error> refuse_key(const Entry& entry, const fs::path& file) {
 std::optional<std::string> text_of(const SettingRow& row, const json& value) {
     if (row.type == Type::on_off)
         return value.is_boolean() ? std::optional(value.get<bool>() ? "on" : "off") : std::nullopt;
+    if (row.type == Type::fraction || row.type == Type::amount)
+        return value.is_number() ? std::optional(value.dump()) : std::nullopt;
     if (row.type == Type::number)
         return value.is_number_integer() ? std::optional(value.dump()) : std::nullopt;
     return value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
@@ -70,6 +72,8 @@ std::string expected_value(const SettingRow& row) {
     if (row.type == Type::on_off) return "expected true or false";
     if (row.type == Type::number)
         return fmt::format("expected a whole number from {} to {}", row.least, row.most);
+    if (row.type == Type::fraction) return "expected a number above 0, at most 1";
+    if (row.type == Type::amount) return "expected a number of dollars";
     if (row.type == Type::words) return fmt::format("expected one of {}, quoted", row.allowed);
     return "expected a string";
 }

@@ -44,6 +44,30 @@ std::optional<Refusal> refuse_size(std::string_view text) {
     return Refusal{fmt::format("\"{}\" is not a size", text), "write it as 8G, 512M or in bytes"};
 }
 
+std::optional<Refusal> refuse_device(const SettingRow& row, std::string_view text) {
+    const std::vector<std::string> words = words_of(row.allowed);
+    const std::size_t colon = text.find(':');
+    const bool known = std::ranges::find(words, text.substr(0, colon)) != words.end();
+    static const RE2 index("[0-9]{1,4}");
+    if (known && (colon == std::string_view::npos ||
+                  (text != "auto" && RE2::FullMatch(text.substr(colon + 1), index))))
+        return std::nullopt;
+    return Refusal{fmt::format("\"{}\" is not a device", text),
+                   fmt::format("use one of {}, or one with an index, such as cuda:1", row.allowed)};
+}
+
+std::optional<Refusal> refuse_decimal(const SettingRow& row, std::string_view text) {
+    static const RE2 decimal("[0-9]{1,9}([.][0-9]{1,9})?");
+    const bool is_fraction = row.type == Type::fraction;
+    if (RE2::FullMatch(text, decimal)) {
+        const double number = std::stod(std::string(text));
+        if (!is_fraction || (number > 0 && number <= 1)) return std::nullopt;
+    }
+    return Refusal{fmt::format("\"{}\" is not {}", text, is_fraction ? "a fraction" : "an amount"),
+                   is_fraction ? "use a number above 0, at most 1, such as 0.8"
+                               : "use a number of dollars, such as 0.50"};
+}
+
 std::optional<Refusal> refuse_duration(std::string_view text) {
     const auto duration = suites::parse_duration(text);
     if (!duration)
@@ -88,6 +112,11 @@ std::optional<Refusal> refuse(const SettingRow& row, std::string_view text) {
             return refuse_duration(text);
         case Type::size:
             return refuse_size(text);
+        case Type::device:
+            return refuse_device(row, text);
+        case Type::fraction:
+        case Type::amount:
+            return refuse_decimal(row, text);
         case Type::path:
         case Type::program:
         case Type::text:

@@ -28,6 +28,17 @@ enum class Setting {
     default_device,
     keep_going,
     seeds,
+    device,
+    precision,
+    prefer,
+    allow_tpu,
+    tpu_batch_factor,
+    memory_fraction,
+    recovery,
+    optimizations,
+    cost_cpu,
+    cost_gpu,
+    cost_tpu,
     device_memory,
     macos,
     fallback,
@@ -48,6 +59,9 @@ enum class Type {
     number,    // a whole number from `least` to `most`
     duration,  // "90s", "30m", "1h30m"
     size,      // "8G", "512M", or bytes
+    device,    // a type of device, or one with an index: "cuda:1"
+    fraction,  // a number above 0, at most 1
+    amount,    // a number of 0 or more, in dollars
     path,      // in a file: relative to that file
     program,   // a path if it has a slash, else a name on PATH
     text,
@@ -62,7 +76,7 @@ struct SettingRow {
     std::string_view fixed;     // the default; empty: none, or computed (default_of)
     std::string_view computed;  // a computed default, described for users
     std::string_view flag;      // empty: none
-    std::string_view variable;  // COMPAT_*
+    std::string_view variable;  // COMPAT_*, COMPUTE_*
     std::string_view in_suite;  // key of suite.json; empty: none
     std::string_view key;       // key of configuration files
     std::string_view help;
@@ -71,9 +85,14 @@ struct SettingRow {
 inline constexpr int kMostJobs = 4096;
 inline constexpr int kMostRetries = 10;  // as suite.schema.json
 inline constexpr int kMostSeeds = 1000;
+inline constexpr int kMostBatchFactor = 65536;
+// As in shim/devices/settings.h.
+inline constexpr std::string_view kDeviceWords =
+    "auto|cpu|cuda|mps|xpu|hpu|mtia|privateuseone|tpu";
+inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 26> kSettings{{
+inline constexpr std::array<SettingRow, 37> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -116,6 +135,39 @@ inline constexpr std::array<SettingRow, 26> kSettings{{
     {Setting::seeds, "seeds", Type::number, "", 0, kMostSeeds, "0", "",
      "--seeds", "COMPAT_SEEDS", "", "seeds",
      "run each test with N other streams of torch's random numbers, without a verdict"},
+    {Setting::device, "device", Type::device, kDeviceWords, 0, 0, "auto", "",
+     "--device", "COMPAT_DEVICE", "device.preferred", "device",
+     "the device to use, which must be here; auto: MPS, else CUDA, else the CPU"},
+    {Setting::precision, "precision", Type::words, "auto|fp32|fp16|bf16|int8", 0, 0, "auto", "",
+     "--precision", "COMPAT_PRECISION", "device.precision", "precision",
+     "the dtype that the device library recommends; auto: the best that works"},
+    {Setting::prefer, "preferred kind", Type::words, "auto|cpu|gpu|tpu", 0, 0, "auto", "",
+     "", "COMPUTE_PREFER", "", "prefer",
+     "the kind of device to use where `device` is auto"},
+    {Setting::allow_tpu, "TPU", Type::on_off, kSwitchWords, 0, 0, "on", "",
+     "", "COMPUTE_ALLOW_TPU", "", "allow_tpu",
+     "the device library may choose a TPU; a run never does"},
+    {Setting::tpu_batch_factor, "TPU batch factor", Type::number, "", 1, kMostBatchFactor, "128", "",
+     "", "COMPUTE_TPU_BATCH_FACTOR", "", "tpu_batch_factor",
+     "by how much a batch grows on a TPU"},
+    {Setting::memory_fraction, "memory fraction", Type::fraction, "", 0, 0, "0.8", "",
+     "", "COMPAT_MEMORY_FRACTION", "device.memory_fraction", "memory_fraction",
+     "how much of a device's memory the device library counts on"},
+    {Setting::recovery, "recovery", Type::on_off, kSwitchWords, 0, 0, "on", "",
+     "", "COMPAT_RECOVERY", "", "recovery",
+     "the device library tries again after a device error"},
+    {Setting::optimizations, "optimizations", Type::on_off, kSwitchWords, 0, 0, "on", "",
+     "", "COMPAT_OPTIMIZATIONS", "device.enable_optimizations", "enable_optimizations",
+     "off: precision auto means fp32 on every device"},
+    {Setting::cost_cpu, "cost of a CPU", Type::amount, "", 0, 0, "0.00", "",
+     "", "COMPAT_COST_CPU", "", "cost_cpu",
+     "estimate of the dollars that a CPU costs an hour"},
+    {Setting::cost_gpu, "cost of a GPU", Type::amount, "", 0, 0, "0.50", "",
+     "", "COMPAT_COST_GPU", "", "cost_gpu",
+     "estimate of the dollars that a GPU costs an hour"},
+    {Setting::cost_tpu, "cost of a TPU", Type::amount, "", 0, 0, "2.00", "",
+     "", "COMPAT_COST_TPU", "", "cost_tpu",
+     "estimate of the dollars that a TPU costs an hour"},
     {Setting::device_memory, "device memory", Type::size, "", 0, 0, "",
      "a share of what the host can spare",
      "--device-memory", "COMPAT_DEVICE_MEMORY", "", "device_memory",

@@ -73,8 +73,11 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
                 env["TORCHDEVICE_PROCESSES"] = std::to_string(settings.processes);
         }
         if (settings.default_device) env["TORCHDEVICE_DEFAULT_DEVICE"] = "on";
+        if (settings.on_cpu) env["TORCHDEVICE_HOST"] = "cpu";
     }
     env["PYTORCH_ENABLE_MPS_FALLBACK"] = settings.fallback ? "1" : "0";
+    if (settings.on_cpu) env["CUDA_VISIBLE_DEVICES"] = "";
+    for (const auto& [name, value] : settings.device_library) env[name] = value;
     if (python && !inherited.contains("PYTHONHASHSEED")) env["PYTHONHASHSEED"] = "0";
     if (settings.threads > 0 && !inherited.contains("OMP_NUM_THREADS"))
         env["OMP_NUM_THREADS"] = std::to_string(settings.threads);

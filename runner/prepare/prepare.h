@@ -67,6 +67,7 @@ struct Prepared {
     Source source;
     std::filesystem::path shim_library;  // empty: shim off
     std::string accelerator;             // that torch finds on this host: cuda, mps or cpu
+    std::string devices;                 // as probe_devices; empty: the shim is off, or no answer
 };
 
 using Say = std::function<void(std::string_view)>;  // by several threads, one call at a time

@@ -270,10 +270,15 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
         if (!library) return tl::unexpected(library.error());
         prepared.shim_library = std::move(*library);
     }
-    return accelerator_of(prepared.environment, share).map([&](std::string accelerator) {
-        prepared.accelerator = std::move(accelerator);
-        return prepared;
+    auto devices = std::async(kPolicy, [&]() -> std::string {
+        if (prepared.shim_library.empty()) return {};
+        return probe_devices(prepared.environment, prepared.shim_library).value_or("");
     });
+    auto accelerator = accelerator_of(prepared.environment, share);
+    prepared.devices = devices.get();
+    if (!accelerator) return tl::unexpected(accelerator.error());
+    prepared.accelerator = std::move(*accelerator);
+    return prepared;
 }
 
 }  // namespace compat::prepare

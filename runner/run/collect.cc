@@ -1,7 +1,5 @@
 #include "runner/run/collect.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -17,36 +15,13 @@
 #include "runner/display/output.h"
 #include "runner/exec/loop.h"
 #include "runner/plan/targets.h"
+#include "runner/run/scratch_folder.h"
 
 namespace compat::run {
 
 namespace fs = std::filesystem;
 using display::print;
 using parsers::ModuleOutcome;
-
-namespace {
-
-// A temporary folder, removed by the destructor.
-class ScratchFolder {
-  public:
-    ScratchFolder() {
-        std::error_code error;
-        std::string name = (fs::temp_directory_path(error) / "runner-XXXXXX").string();
-        if (!error && ::mkdtemp(name.data())) path_ = name;
-    }
-    ~ScratchFolder() {
-        std::error_code error;
-        if (!path_.empty()) fs::remove_all(path_, error);
-    }
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-    [[nodiscard]] const fs::path& path() const { return path_; }
-
-  private:
-    fs::path path_;
-};
-
-}  // namespace
 
 Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const std::string& keyword,
                                                      const std::vector<plan::Job>& planned_jobs,

@@ -1,12 +1,17 @@
 #include "runner/run/device_choice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <utility>
 
 #include "runner/base/files.h"
 #include "runner/base/text.h"
+#include "runner/run/devices/host_devices.h"
 #include "suites/tree.h"
 
 namespace compat::run {
@@ -40,7 +45,94 @@ std::string place_that_names_mps(const std::filesystem::path& root) {
     return {};
 }
 
+constexpr std::array kLibrarySettings{
+    Setting::precision,       Setting::prefer,   Setting::allow_tpu,     Setting::tpu_batch_factor,
+    Setting::memory_fraction, Setting::recovery, Setting::optimizations,
+};
+
+// "cuda" of "cuda:1".
+std::string type_of(const std::string& device) { return device.substr(0, device.find(':')); }
+
+tl::unexpected<Error> refuse_device(const std::string& message, const std::string& advice,
+                                    const config::Value& wanted) {
+    return fail(ErrorKind::usage, fmt::format("device {}: {}", wanted.text, message), advice,
+                wanted.origin);
+}
+
+Expected<void> use_cpu(Ready& ready, const config::Value& wanted) {
+    const std::string found = std::exchange(ready.prepared.accelerator, "cpu");
+    if (found == "cpu") return {};
+    if (found != "cuda" && ready.child.shim_library.empty())
+        return refuse_device(
+            fmt::format("only the shim keeps tests from {}, and it is off", found),
+            "leave --shim on", wanted);
+    ready.child.on_cpu = true;
+    return {};
+}
+
+Expected<void> use_accelerator(const Ready& ready, const config::Value& wanted) {
+    const std::string& found = ready.prepared.accelerator;
+    const std::string type = type_of(wanted.text);
+    const bool is_simulated = ready.settings[Setting::simulate].text == "off" &&
+                              (type == "cuda" || type == "mps");
+    const std::string advice =
+        is_simulated ? fmt::format("leave the device out, or simulate one: --simulate {}", type)
+                     : "leave the device out";
+    if (type != found)
+        return refuse_device(fmt::format("torch finds none here, only {}", found), advice, wanted);
+    const auto names = device_names(ready.prepared.devices);
+    if (type == wanted.text || names.empty() || std::ranges::count(names, wanted.text) > 0)
+        return {};
+    return refuse_device(fmt::format("torch finds only {}", fmt::join(names, ", ")),
+                         "name one of them", wanted);
+}
+
+Expected<void> check_device(Ready& ready, const config::Value& wanted) {
+    const std::string type = type_of(wanted.text);
+    const std::string& simulated = ready.child.simulate;
+    if (type == "tpu")
+        return refuse_device("a run never uses a TPU: torch has no kernels for it",
+                             "leave the device out", wanted);
+    if (!simulated.empty() && type != simulated)
+        return refuse_device(fmt::format("{} is simulated", simulated),
+                             fmt::format("leave the device out, or --simulate {}", simulated),
+                             wanted);
+    if (!simulated.empty()) return {};
+    return type == "cpu" ? use_cpu(ready, wanted) : use_accelerator(ready, wanted);
+}
+
+// A kind is a wish, and a device is an order.
+void note_preference(const Ready& ready, const prepare::Say& say) {
+    const auto& [kind, origin, source] = ready.settings[Setting::prefer];
+    const std::string device = device_name(ready);
+    if (kind == "tpu") say(fmt::format("{}=tpu: a run never uses a TPU; it uses {}", origin, device));
+    if (kind == "gpu" && device == "cpu")
+        say(fmt::format("{}=gpu: no GPU is here; the run uses the CPU", origin));
+}
+
 }  // namespace
+
+Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
+    const config::Value& device = ready.settings[Setting::device];
+    const config::Value& kind = ready.settings[Setting::prefer];
+    if (device.text != "auto") {
+        if (auto checked = check_device(ready, device); !checked) return checked;
+    } else if (kind.text == "cpu" && ready.child.simulate.empty()) {
+        if (auto used = use_cpu(ready, kind); !used) return used;
+    } else {
+        note_preference(ready, say);
+    }
+    auto& variables = ready.child.device_library;
+    for (const Setting setting : kLibrarySettings)
+        if (const auto& value = ready.settings[setting]; value.source != config::Source::fallback)
+            variables.emplace_back(config::row_of(setting).variable, value.text);
+    // A simulated Mac to which requests for CUDA are sent is still one.
+    const std::string simulated = ready.child.simulate;
+    variables.emplace_back(config::row_of(Setting::device).variable,
+                           !simulated.empty() && device.text == "auto" ? simulated
+                                                                       : device_name(ready));
+    return {};
+}
 
 void choose_redirection(Ready& ready, const prepare::Say& say) {
     if (ready.child.simulate != "mps" || ready.settings[Setting::policy].given() ||
@@ -64,6 +156,8 @@ void choose_redirection(Ready& ready, const prepare::Say& say) {
 std::string device_name(const Ready& ready) {
     const auto& child = ready.child;
     if (child.simulate == "mps" && child.policy != "none") return "cuda";
+    const std::string& wanted = ready.settings.text(Setting::device);
+    if (wanted != "auto") return wanted;
     if (!child.simulate.empty()) return child.simulate;
     return child.shim_library.empty() ? "cpu" : ready.prepared.accelerator;
 }

@@ -1,17 +1,21 @@
-// What a run does with the device that its tests get: whether a simulated Mac is bare, and how the
-// suite is told its device. Not for finding the host's devices (shim/devices).
+// What a run does with the device that its tests get: which it is, whether a simulated Mac is bare,
+// and how the suite is told its device. Not for finding the host's devices (shim/devices).
 #pragma once
 
 #include "runner/run/ready.h"
 
 namespace compat::run {
 
+// Checks that the device of the settings is here, and passes the settings of the device library to
+// the children. `say` prints where a wish cannot be met. Errors: usage, if there is no such device.
+[[nodiscard]] Expected<void> choose_device(Ready& ready, const prepare::Say& say);
+
 // A suite whose code names mps runs on a simulated Mac as on a real one: nothing is redirected.
 // Other suites' requests for CUDA are sent to MPS. `say` prints which it is and why; where the user
 // chose, nothing is changed.
 void choose_redirection(Ready& ready, const prepare::Say& say);
 
-// The device as code names it: "cpu", "cuda", "mps". Where CUDA requests are sent to MPS: "cuda".
+// The device as code names it: "cpu", "cuda", "mps", "cuda:1". Where CUDA requests are sent to MPS: "cuda".
 [[nodiscard]] std::string device_name(const Ready& ready);
 
 // `{device}` becomes `device_name` in the variables and options of the suite's `device` and of the

@@ -113,6 +113,7 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();
     if (auto checked = check_simulation(ready); !checked) return checked;
+    if (auto chosen = choose_device(ready, say); !chosen) return chosen;
     choose_redirection(ready, say);
     tell_device(ready);
     return {};

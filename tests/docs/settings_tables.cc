@@ -42,6 +42,19 @@ ordered_json schema_of(const SettingRow& row) {
             schema = {{"type", "string"},
                       {"pattern", "^0*[1-9][0-9]{0,11}([KkMmGgTt]([iI]?[bB])?)?$"}};
             break;
+        case Type::device: {
+            std::string words;
+            for (const auto& word : words_of(row.allowed))
+                if (word != "auto") words += (words.empty() ? "" : "|") + word;
+            schema = {{"type", "string"}, {"pattern", "^(auto|(" + words + ")(:[0-9]{1,4})?)$"}};
+            break;
+        }
+        case Type::fraction:
+            schema = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
+            break;
+        case Type::amount:
+            schema = {{"type", "number"}, {"minimum", 0}};
+            break;
         case Type::path:
         case Type::program:
         case Type::text:
@@ -52,6 +65,8 @@ ordered_json schema_of(const SettingRow& row) {
         schema["default"] = row.fixed == "on";
     else if (row.type == Type::number && !row.fixed.empty())
         schema["default"] = std::stoi(std::string(row.fixed));
+    else if (row.type == Type::fraction || row.type == Type::amount)
+        schema["default"] = std::stod(std::string(row.fixed));
     else if (!row.fixed.empty())
         schema["default"] = row.fixed;
     std::string sentence = fmt::format("{}.", row.help);
@@ -72,6 +87,12 @@ std::string values_of(const SettingRow& row) {
             return "duration";
         case Type::size:
             return "size";
+        case Type::device:
+            return fmt::format("{}; an index, as cuda:1", fmt::join(words_of(row.allowed), ", "));
+        case Type::fraction:
+            return "a number above 0, at most 1";
+        case Type::amount:
+            return "dollars";
         case Type::path:
             return "path";
         case Type::program:

@@ -208,10 +208,6 @@ const ErrorCase kErrors[] = {
     {R"("source": {"pypi": "einops>=0.8"})",
      R"(s.json:2:22: "einops>=0.8": expected a package and its exact version, such as "einops==0.8.2")"},
     // Reserved keys.
-    {R"("device": {"preferred": "mps"})",
-     R"(s.json:2:14: "device.preferred" is not supported yet: remove it)"},
-    {R"("device": {"fallback_enabled": true, "precision": "auto"})",
-     R"(s.json:2:40: "device.precision" is not supported yet: remove it)"},
     {R"("expectations": "e.json")",
      R"(s.json:2:3: "expectations" is not supported yet: remove it)"},
     // Versions.

@@ -98,8 +98,8 @@ DeviceManager& DeviceManager::instance() {
     return manager;
 }
 
-DeviceManager::DeviceManager(Settings settings, DeviceLog& log)
-    : settings_(std::move(settings)), log_(log) {}
+DeviceManager::DeviceManager(Settings settings, Describe describe, DeviceLog& log)
+    : settings_(std::move(settings)), describe_(std::move(describe)), log_(log) {}
 
 Settings DeviceManager::settings() const {
     const std::lock_guard lock(mutex_);
@@ -126,6 +126,12 @@ const std::vector<DeviceCapabilities>& DeviceManager::found() {
         } catch (const std::exception& error) {
             failed_.emplace_back(type, first_line_of(error.what()));
         }
+    }
+    for (auto& device : all) {
+        if (!describe_ || (!device.name.empty() && !device.capability.empty())) continue;
+        auto [name, capability] = describe_(device.device);
+        if (device.name.empty()) device.name = std::move(name);
+        if (device.capability.empty()) device.capability = std::move(capability);
     }
     all.insert(all.end(), added_.begin(), added_.end());
     return devices_.emplace(std::move(all));

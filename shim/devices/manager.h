@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,7 +32,11 @@ class DeviceManager {
   public:
     // The one of this process, with the settings of its environment. Throws SettingError.
     [[nodiscard]] static DeviceManager& instance();
-    explicit DeviceManager(Settings settings, DeviceLog& log = DeviceLog::instance());
+    // `describe`: called for each device of which LibTorch does not tell name or capability;
+    // returns both, or empty text.
+    using Describe = std::function<std::pair<std::string, std::string>(const std::string& device)>;
+    explicit DeviceManager(Settings settings, Describe describe = {},
+                           DeviceLog& log = DeviceLog::instance());
 
     [[nodiscard]] Settings settings() const;
     // Replaces the settings, so that the next choice is made anew.
@@ -81,6 +86,7 @@ class DeviceManager {
 
     mutable std::mutex mutex_;
     Settings settings_;
+    const Describe describe_;
     DeviceLog& log_;
     std::optional<std::vector<DeviceCapabilities>> devices_;
     std::vector<DeviceCapabilities> added_;

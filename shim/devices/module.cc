@@ -1,5 +1,6 @@
 // The Python module _compat_devices: the library's names for the package compat_devices, which adds
 // what is Python's own (containers of tensors, numpy, decorators). Torch is imported before it.
+#include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
@@ -272,11 +273,11 @@ void bind_manager(py::module_& module) {
         .def_readonly("reserved", &Memory::reserved);
     using One = at::Tensor (DeviceManager::*)(const at::Tensor&, const std::string&);
     py::class_<DeviceManager>(module, "DeviceManager")
-        .def(py::init([](Settings settings) {
-                 return std::make_unique<DeviceManager>(std::move(settings));
+        .def(py::init([](Settings settings, DeviceManager::Describe describe) {
+                 return std::make_unique<DeviceManager>(std::move(settings), std::move(describe));
              }),
-             py::arg("settings"))
-        .def_property_readonly("settings", &DeviceManager::settings)
+             py::arg("settings"), py::arg("describe"))
+        .def_property_readonly("settings", py::cpp_function(&DeviceManager::settings, Unlocked()))
         .def("configure", &DeviceManager::configure, py::arg("settings"), Unlocked())
         .def("devices", &DeviceManager::devices, Unlocked())
         .def("failed", &DeviceManager::failed, Unlocked())

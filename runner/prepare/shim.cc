@@ -20,13 +20,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What the libraries are built from. shim/python is read as it is, when a process starts.
+// What the libraries are built from. shim/python is read as it is, when a process starts, but for
+// the package that is installed with the libraries.
 bool is_built_from(const fs::path& file, const fs::path& folder) {
-    static constexpr std::array<std::string_view, 4> kExtensions{".cc", ".h", ".py", ".json"};
+    static constexpr std::array<std::string_view, 5> kExtensions{".cc", ".h", ".py", ".json",
+                                                                 ".in"};
     const fs::path below = file.lexically_relative(folder);
-    return *below.begin() != "python" && (below.filename() == "CMakeLists.txt" ||
-                                          std::find(kExtensions.begin(), kExtensions.end(),
-                                                    below.extension()) != kExtensions.end());
+    const bool is_python = *below.begin() == "python";
+    if (is_python && below.string().rfind("python/compat_devices/", 0) != 0) return false;
+    return (below.filename() == "CMakeLists.txt" ||
+            std::find(kExtensions.begin(), kExtensions.end(), below.extension()) !=
+                kExtensions.end());
 }
 
 // A hash of the names and contents of all sources: a changed shim is rebuilt.
@@ -41,10 +45,14 @@ Expected<std::string> sources_key(const fs::path& folder) {
                     "reinstall the runner or use --shim off", folder.string());
     std::sort(files.begin(), files.end());
     std::string all;
+    // A table of the device library is made from the rules of diagnosis.
+    if (const fs::path rules = folder.parent_path() / "parsers" / "rules.json";
+        fs::exists(rules, error))
+        files.push_back(rules);
     for (const auto& file : files) {
         auto text = read_file(file);
         if (!text) return tl::unexpected(text.error());
-        all += content_key({fs::relative(file, folder).string(), *text});
+        all += content_key({file.lexically_relative(folder).string(), *text});
     }
     return content_key({all});
 }

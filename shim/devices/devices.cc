@@ -202,6 +202,17 @@ TypeReport devices_of(std::string_view name, Progress& progress) {
     return report;
 }
 
+void ask_memory_of(DeviceCapabilities& found, const std::string& device) {
+    const at::Device asked(device);
+    if (!asked.is_cpu()) {
+        ask_memory(found, asked);
+        return;
+    }
+    const DeviceCapabilities now = cpu();
+    found.memory_total = now.memory_total;
+    found.memory_free = now.memory_free;
+}
+
 std::string build_config() { return at::show_config(); }
 
 }  // namespace compat::devices

@@ -1,6 +1,6 @@
 // The devices that LibTorch finds on this host and what each can do. It asks LibTorch and runs
 // small tests; it never guesses from a name. No torch header, so that callers need none. It neither
-// chooses a device nor runs with the shim in its process.
+// chooses a device (choice.h) nor caches what it found (manager.h).
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,9 @@ class Progress {
 
 // All devices of one type. Throws LibTorch's error if the backend fails.
 [[nodiscard]] TypeReport devices_of(std::string_view type, Progress& progress);
+
+// The memory of a device, "cuda:0", as it is now.
+void ask_memory_of(DeviceCapabilities& found, const std::string& device);
 
 // LibTorch's own description of its build.
 [[nodiscard]] std::string build_config();

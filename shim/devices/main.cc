@@ -30,51 +30,27 @@
 #endif
 
 #include "devices/devices.h"
+#include "devices/json_text.h"
 
 namespace {
 
 using compat::devices::DeviceCapabilities;
+using compat::devices::joined;
+using compat::devices::json_string;
+using compat::devices::or_null;
 using compat::devices::TypeReport;
 
 constexpr int kFormat = 1;
 constexpr unsigned kSeconds = 15;
 
-// The few forms of JSON needed here.
-std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') out += '\\';
-        if (byte >= 0x20) {
-            out += c;
-            continue;
-        }
-        char escape[8];
-        std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(byte));
-        out += escape;
-    }
-    return out + '"';
-}
-
-std::string or_null(const std::string& text) { return text.empty() ? "null" : quoted(text); }
-
-std::string or_null(std::optional<std::int64_t> number) {
-    return number ? std::to_string(*number) : "null";
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-    std::string out;
-    for (const auto& part : parts) out += (out.empty() ? "" : ", ") + part;
-    return out;
-}
-
 std::string json_of(const DeviceCapabilities& device) {
     std::vector<std::string> dtypes;
     for (const auto& dtype : device.dtypes)
-        dtypes.push_back(quoted(dtype.name) + ": {\"works\": " + (dtype.works ? "true" : "false") +
+        dtypes.push_back(json_string(dtype.name) +
+                         ": {\"works\": " + (dtype.works ? "true" : "false") +
                          ", \"why\": " + or_null(dtype.why) + "}");
-    return "{\"device\": " + quoted(device.device) + ", \"type\": " + quoted(device.type) +
-           ", \"name\": " + or_null(device.name) +
+    return "{\"device\": " + json_string(device.device) +
+           ", \"type\": " + json_string(device.type) + ", \"name\": " + or_null(device.name) +
            ", \"memory_total\": " + or_null(device.memory_total) +
            ", \"memory_free\": " + or_null(device.memory_free) +
            ", \"capability\": " + or_null(device.capability) + ", \"dtypes\": {" + joined(dtypes) +
@@ -113,7 +89,7 @@ void ask_type(const std::string& type, Pipe& pipe) {
 }
 
 void ask_config(const std::string& /*asked*/, Pipe& pipe) {
-    pipe.tell(found, quoted(compat::devices::build_config()));
+    pipe.tell(found, json_string(compat::devices::build_config()));
 }
 
 constexpr char kConfig[] = "config";  // asked for in place of a type
@@ -231,10 +207,10 @@ int main(int count, char** arguments) {
     std::vector<std::string> types, failed;
     for (auto& answer : answers) {
         finish(answer);
-        if (answer.is_built) types.push_back(quoted(answer.asked));
+        if (answer.is_built) types.push_back(json_string(answer.asked));
         if (!answer.why.empty())
-            failed.push_back("{\"asked\": " + quoted(answer.asked) +
-                             ", \"why\": " + quoted(answer.why) + "}");
+            failed.push_back("{\"asked\": " + json_string(answer.asked) +
+                             ", \"why\": " + json_string(answer.why) + "}");
     }
     const std::string config = joined(answers.front().found);
     std::vector<std::string> devices;
@@ -243,8 +219,8 @@ int main(int count, char** arguments) {
     std::printf(
         "{\"format\": %d, \"torch\": %s, \"git\": %s, \"config\": %s,\n \"built\": [%s],\n"
         " \"devices\": [%s],\n \"failed\": [%s]}\n",
-        kFormat, quoted(COMPAT_SHIM_TORCH_VERSION).c_str(), quoted(COMPAT_SHIM_TORCH_GIT).c_str(),
-        config.empty() ? "null" : config.c_str(), joined(types).c_str(), joined(devices).c_str(),
-        joined(failed).c_str());
+        kFormat, json_string(COMPAT_SHIM_TORCH_VERSION).c_str(),
+        json_string(COMPAT_SHIM_TORCH_GIT).c_str(), config.empty() ? "null" : config.c_str(),
+        joined(types).c_str(), joined(devices).c_str(), joined(failed).c_str());
     return std::fflush(stdout) == 0 ? 0 : 1;
 }

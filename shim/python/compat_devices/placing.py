@@ -1,0 +1,100 @@
+"""Tensors and modules of a call, brought where a recovery wants them. Nothing of the caller's is
+changed: tensors are copied, and a module has copies of its parameters while the attempt runs."""
+
+import contextlib
+import warnings
+
+import torch
+from torch.nn.utils import stateless
+from torch.utils import _pytree
+
+from .native import CallFacts
+
+
+def tensors_of(module):
+    """Parameters and buffers by name; shared ones under each of their names."""
+    yield from module.named_parameters(remove_duplicate=False)
+    yield from module.named_buffers(remove_duplicate=False)
+
+
+class Placing:
+    """Of one attempt: `place` brings values where `placement` wants them, `facts` says what it saw.
+    Closing it gives modules their own parameters back."""
+
+    def __init__(self, manager, placement):
+        self._manager = manager
+        self._placement = placement
+        self._copies = {}  # by id of the original, which is kept alive beside its copy
+        self._modules = {}
+        self._stack = contextlib.ExitStack()
+        self.devices = []
+        self.has_other_floats = False
+
+    def facts(self):
+        facts = CallFacts()
+        facts.devices = self.devices
+        facts.has_other_floats = self.has_other_floats
+        return facts
+
+    def saw(self, device):
+        name = str(device)
+        if not name.startswith("meta") and name not in self.devices:
+            self.devices = self.devices + [name]
+
+    def place(self, value):
+        """`value` with its tensors and modules placed."""
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        return _pytree.tree_map(self._leaf, value)
+
+    def run_factories_there(self):
+        """Until it is closed, new tensors are made on the placement's device unless told otherwise."""
+        if self._placement is not None and self._placement.device:
+            self._stack.enter_context(torch.device(self._placement.device))
+
+    def close(self, keep_buffers):
+        """`keep_buffers`: what the call changed in copies of buffers is written to the originals."""
+        self._stack.close()
+        if keep_buffers:
+            with torch.no_grad():
+                for original, copy, version in self._buffers():
+                    if copy._version != version:
+                        original.copy_(copy)
+        self._copies.clear()
+        self._modules.clear()
+
+    def _leaf(self, leaf):
+        if isinstance(leaf, torch.nn.Module):
+            return self._module(leaf)
+        return self._tensor(leaf) if isinstance(leaf, torch.Tensor) else leaf
+
+    def _tensor(self, tensor):
+        if id(tensor) not in self._copies:
+            self._copies[id(tensor)] = (tensor, self._moved(tensor))
+        return self._copies[id(tensor)][1]
+
+    def _moved(self, tensor):
+        result, placement = tensor, self._placement
+        if placement is not None and placement.device:
+            result = self._manager.ensure_device(result, placement.device)
+        if placement is not None and placement.dtype:
+            result = self._manager.ensure_dtype(result, placement.dtype)
+        self.saw(result.device)
+        self.has_other_floats |= result.is_floating_point() and result.dtype != torch.float32
+        return result
+
+    def _module(self, module):
+        if id(module) in self._modules:
+            return module
+        copies = {name: self._tensor(tensor) for name, tensor in tensors_of(module)}
+        buffers = [(b, copies[name], copies[name]._version) for name, b in module.named_buffers() if copies[name] is not b]
+        self._modules[id(module)] = (module, buffers)
+        if any(copies[name] is not tensor for name, tensor in tensors_of(module)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)
+                self._stack.enter_context(stateless._reparametrize_module(module, copies))
+        return module
+
+    def _buffers(self):
+        for _, buffers in self._modules.values():
+            yield from buffers

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <functional>
 #include <stdexcept>
-#include <thread>
 
 #include "devices/json_text.h"
 
@@ -21,6 +19,13 @@ void shorten(std::string& text) {
     std::size_t end = DeviceLog::kTextBytes;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
     text.resize(end);
+}
+
+// Numbered from 1: exact in every reader of JSON.
+std::uint64_t this_thread() {
+    static std::atomic<std::uint64_t> last{0};
+    thread_local const std::uint64_t number = ++last;
+    return number;
 }
 
 std::string decimal(double number) {
@@ -79,7 +84,7 @@ std::int64_t DeviceLog::add(LogEvent event) {
     if (!enabled()) return 0;
     using Seconds = std::chrono::duration<double>;
     event.time = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-    event.thread = std::hash<std::thread::id>{}(std::this_thread::get_id());
+    event.thread = this_thread();
     for (std::string* text : {&event.what, &event.device, &event.from, &event.why}) shorten(*text);
     const std::lock_guard lock(mutex_);
     event.number = ++last_;

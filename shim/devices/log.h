@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,7 +22,7 @@ inline constexpr std::array<std::string_view, 4> kLogKinds{"move", "choice", "re
 struct LogEvent {
     std::int64_t number = 0;   // from 1, in order; set by the log
     double time = 0;           // seconds since 1970; set by the log
-    std::uint64_t thread = 0;  // set by the log
+    std::uint64_t thread = 0;  // from 1, in the order of their first events; set by the log
     LogKind kind = LogKind::move;
     std::string what;    // "ensure_device", "halve_batch to 8", the error's first line
     std::string device;  // where it ended; of an error, where it happened; empty: unknown

@@ -1,5 +1,5 @@
-// Parses the command line into a command and its options. Not here: the commands (command.h,
-// commands.h).
+// Parses the command line into a command and its options, and runs it. Not here: the commands
+// (command.h, commands.h).
 #pragma once
 
 #include <memory>
@@ -18,5 +18,9 @@ struct Parsed {
 
 // If the line asks for help or has an error: prints it and returns the exit code.
 [[nodiscard]] std::variant<Parsed, int> parse_command_line(int argc, char** argv);
+
+// The program's main function, in the library so that it is compiled in its batch (program.cc).
+// Returns the exit code.
+[[nodiscard]] int run_program(int argc, char** argv);
 
 }  // namespace compat::cli

@@ -44,7 +44,9 @@ plan::Variables simulating(const config::Settings& settings, const prepare::Shar
     child.simulate = settings.simulated();
     child.device_memory = settings.text(Setting::device_memory);
     child.macos = settings.text(Setting::macos);
-    return plan::added_variables({}, child);
+    auto variables = plan::added_variables({}, child);
+    variables.emplace_back("TORCHDEVICE_SUMMARY", "off");
+    return variables;
 }
 
 Expected<ExitCode> show_devices(const DevicesRequest& request,

@@ -145,7 +145,7 @@ Command doctor_command() {
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::shim, Setting::policy, Setting::fallback, Setting::warm,
              Setting::confirm, Setting::python, Setting::root, Setting::framework, Setting::name,
-             Setting::progress, Setting::color, Setting::simulate, Setting::masquerade},
+             Setting::progress, Setting::color, Setting::device, Setting::precision, Setting::simulate, Setting::masquerade},
             "Options are those of `runner run`; doctor prints the value each would have.",
             add_doctor};
 }

@@ -23,6 +23,7 @@
 #include "runner/exec/attached.h"
 #include "runner/prepare/program.h"
 #include "runner/prepare/share.h"
+#include "runner/run/device_choice.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/scan/scan_program.h"
 #include "runner/run/variables.h"
@@ -108,6 +109,7 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     child.default_device = settings->on(Setting::default_device);
     child.keep_going = settings->on(Setting::keep_going);
     child.fallback = settings->on(Setting::fallback);
+    child.device_library = run::device_library_variables(*settings);
     child.threads = 0;  // the program decides how many processes share the cores
     child.inherited = run::inherited_environment();
     child.from_user = std::move(*from_user);

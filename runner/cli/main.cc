@@ -1,3 +1,3 @@
-#include "runner/cli/program.h"
+#include "runner/cli/command_line.h"
 
 int main(int argc, char** argv) { return compat::cli::run_program(argc, argv); }

@@ -1,5 +1,3 @@
-#include "runner/cli/program.h"
-
 #include <unistd.h>
 
 #include <csignal>

@@ -16,7 +16,7 @@ const std::vector<Setting> kRunSettings{
     Setting::results,   Setting::shim,       Setting::policy,         Setting::fallback,
     Setting::warm,      Setting::confirm,    Setting::python,         Setting::root,
     Setting::framework, Setting::name,       Setting::progress,       Setting::color,
-    Setting::simulate,  Setting::masquerade, Setting::default_device, Setting::device_memory,
+    Setting::device,    Setting::precision,  Setting::simulate,  Setting::masquerade, Setting::default_device, Setting::device_memory,
     Setting::macos,     Setting::keep_going, Setting::seeds};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {

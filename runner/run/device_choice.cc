@@ -93,7 +93,8 @@ Expected<void> check_device(Ready& ready, const config::Value& wanted) {
     if (type == "tpu")
         return refuse_device("a run never uses a TPU: torch has no kernels for it",
                              "leave the device out", wanted);
-    if (!simulated.empty() && type != simulated)
+    // In a file or a variable it is for the runs that simulate nothing.
+    if (!simulated.empty() && type != simulated && wanted.source == config::Source::flag)
         return refuse_device(fmt::format("{} is simulated", simulated),
                              fmt::format("leave the device out, or --simulate {}", simulated),
                              wanted);
@@ -112,6 +113,14 @@ void note_preference(const Ready& ready, const prepare::Say& say) {
 
 }  // namespace
 
+plan::Variables device_library_variables(const config::Settings& settings) {
+    plan::Variables variables;
+    for (const Setting setting : kLibrarySettings)
+        if (const auto& value = settings[setting]; value.source != config::Source::fallback)
+            variables.emplace_back(config::row_of(setting).variable, value.text);
+    return variables;
+}
+
 Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
     const config::Value& device = ready.settings[Setting::device];
     const config::Value& kind = ready.settings[Setting::prefer];
@@ -123,9 +132,7 @@ Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
         note_preference(ready, say);
     }
     auto& variables = ready.child.device_library;
-    for (const Setting setting : kLibrarySettings)
-        if (const auto& value = ready.settings[setting]; value.source != config::Source::fallback)
-            variables.emplace_back(config::row_of(setting).variable, value.text);
+    variables = device_library_variables(ready.settings);
     // A simulated Mac to which requests for CUDA are sent is still one.
     const std::string simulated = ready.child.simulate;
     variables.emplace_back(config::row_of(Setting::device).variable,
@@ -157,7 +164,8 @@ std::string device_name(const Ready& ready) {
     const auto& child = ready.child;
     if (child.simulate == "mps" && child.policy != "none") return "cuda";
     const std::string& wanted = ready.settings.text(Setting::device);
-    if (wanted != "auto") return wanted;
+    if (wanted != "auto" && (child.simulate.empty() || type_of(wanted) == child.simulate))
+        return wanted;
     if (!child.simulate.empty()) return child.simulate;
     return child.shim_library.empty() ? "cpu" : ready.prepared.accelerator;
 }

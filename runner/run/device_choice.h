@@ -10,6 +10,9 @@ namespace compat::run {
 // the children. `say` prints where a wish cannot be met. Errors: usage, if there is no such device.
 [[nodiscard]] Expected<void> choose_device(Ready& ready, const prepare::Say& say);
 
+// The variables by which the settings reach the device library in a child; defaults are left out.
+[[nodiscard]] plan::Variables device_library_variables(const config::Settings& settings);
+
 // A suite whose code names mps runs on a simulated Mac as on a real one: nothing is redirected.
 // Other suites' requests for CUDA are sent to MPS. `say` prints which it is and why; where the user
 // chose, nothing is changed.

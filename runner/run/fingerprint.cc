@@ -3,6 +3,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -29,6 +31,24 @@ std::vector<std::string> masked(std::vector<std::string> words) {
     return words;
 }
 
+namespace {
+
+// The devices that torch finds, and apart from them what changes by itself and is never compared.
+void add_devices(nlohmann::ordered_json& json, const std::string& devices) {
+    auto& changing = json["volatile"] = nlohmann::ordered_json::object();
+    std::array<double, 3> load{};
+    if (::getloadavg(load.data(), load.size()) == load.size()) changing["load"] = load;
+    auto probed = nlohmann::ordered_json::parse(devices, nullptr, /*allow_exceptions=*/false);
+    if (!probed.is_object() || !probed.contains("devices")) return;
+    json["devices"] = std::move(probed["devices"]);
+    for (auto& device : json["devices"]) {
+        changing["memory_free"][device.value("device", "?")] = device["memory_free"];
+        device.erase("memory_free");
+    }
+}
+
+}  // namespace
+
 std::string fingerprint(const prepare::Prepared& prepared, const config::Settings& settings,
                         const plan::Variables& child_env) {
     utsname host{};
@@ -52,6 +72,7 @@ std::string fingerprint(const prepare::Prepared& prepared, const config::Setting
     json["runner"] = kVersion;
     // The shim's library lies in a folder that is named by what it was built from.
     json["shim"] = prepared.shim_library.parent_path().filename().string();
+    add_devices(json, prepared.devices);
     for (const auto& row : config::kSettings)
         json["settings"][std::string(row.name)] = mask_url_passwords(settings.text(row.setting));
     for (const auto& [name, value] : masked(child_env)) json["env"][name] = value;

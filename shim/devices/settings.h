@@ -48,7 +48,7 @@ inline constexpr std::array<SettingRow, 8> kSettings{{
      "whether a TPU may be chosen"},
     {"tpu_batch_factor", "COMPUTE_TPU_BATCH_FACTOR", "", ValueKind::positive,
      "a whole number from 1 to 65536", "128", "by how much a batch grows on a TPU"},
-    {"enable_optimizations", "", "enable_optimizations", ValueKind::on_off, kOnOffValues, "on",
+    {"enable_optimizations", "COMPAT_OPTIMIZATIONS", "enable_optimizations", ValueKind::on_off, kOnOffValues, "on",
      "off: the precision auto means fp32 on every device"},
 }};
 

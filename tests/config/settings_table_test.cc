@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "devices/settings.h"
 #include "suites/schema.h"
 
 namespace compat::config {
@@ -33,6 +34,25 @@ TEST(SettingsTable, DefaultsMatchTheSchemaOfSuites) {
             EXPECT_EQ(key["maximum"], row.most) << row.in_suite;
         }
     }
+}
+
+// The device library reads the same variables in the processes that a run starts.
+TEST(SettingsTable, MatchesTheDeviceLibrary) {
+    std::size_t found = 0;
+    for (const devices::SettingRow& theirs : devices::kSettings)
+        for (const SettingRow& row : kSettings)
+            if (row.variable == theirs.variable) {
+                ++found;
+                EXPECT_EQ(row.fixed, theirs.fallback) << theirs.name;
+                std::string allowed(row.allowed);
+                for (std::size_t bar; (bar = allowed.find('|')) != std::string::npos;)
+                    allowed.replace(bar, 1, ", ");
+                if (theirs.kind != devices::ValueKind::fraction &&
+                    theirs.kind != devices::ValueKind::positive) {
+                    EXPECT_TRUE(theirs.allowed.starts_with(allowed)) << theirs.name;
+                }
+            }
+    EXPECT_EQ(found, devices::kSettings.size());
 }
 
 TEST(SettingsTable, EachDefaultIsAllowed) {

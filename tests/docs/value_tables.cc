@@ -213,6 +213,8 @@ Rows child_variables() {
     plan::ChildSettings settings;
     settings.python = settings.shim_library = settings.activation = "/x/x";
     settings.simulate = "mps";
+    settings.on_cpu = true;
+    settings.device_library = {{"COMPAT_DEVICE", "cpu"}};
     plan::AttemptPaths paths;
     paths.id = "x";
     std::set<std::string> names;

@@ -171,6 +171,7 @@ HostFacts host_facts(const std::optional<prepare::Environment>& environment,
     HostFacts facts;
     facts.cpu.device = facts.cpu.type = "cpu";
     facts.cpu.name = cpu_model();
+    facts.cpu.dtypes = {{"fp32", true, ""}};  // this program computes with it
     const auto page = static_cast<std::int64_t>(::sysconf(_SC_PAGE_SIZE));
     facts.cpu.memory_total = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * page;
 #ifdef _SC_AVPHYS_PAGES
@@ -197,7 +198,7 @@ DeviceReport report_of(const std::vector<ProbeAnswer>& answers, const HostFacts&
     report.devices = Devices(answers, facts).all();
     for (auto& device : report.devices) {
         device.cost_per_hour = std::stod(settings.text(cost_of(device.kind)));
-        device.batch_factor = devices::batch(1, device.capabilities, library).factor;
+        device.batch_factor = devices::batch(1, device.capabilities, library).size;
         if (device.capabilities.dtypes.empty()) continue;
         const auto dtype = devices::recommended_dtype(device.capabilities, library);
         device.dtype = dtype.dtype;

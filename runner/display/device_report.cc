@@ -24,8 +24,7 @@ std::string gibibytes(std::optional<std::int64_t> bytes) {
 
 std::string dtype_words(const devices::DeviceCapabilities& device) {
     std::vector<std::string> works, fails;
-    for (const auto& dtype : device.dtypes)
-        (dtype.works ? works : fails).push_back(dtype.name);
+    for (const auto& dtype : device.dtypes) (dtype.works ? works : fails).push_back(dtype.name);
     if (device.dtypes.empty()) return "not tried";
     return fmt::format("{}{}{}", works.empty() ? "none" : fmt::format("{}", fmt::join(works, " ")),
                        fails.empty() ? "" : ", not ", fmt::join(fails, " "));
@@ -45,10 +44,10 @@ std::string device_words(const ReportedDevice& device, bool current, bool verbos
                                                     gibibytes(known.memory_free))
                                       : "unknown");
     fact("capability", known.capability);
-    fact("dtypes", device.dtype.empty() ? dtype_words(known)
-                                        : fmt::format("{}; recommended: {} ({})",
-                                                      dtype_words(known), device.dtype,
-                                                      device.dtype_why));
+    fact("dtypes", device.dtype.empty()
+                       ? dtype_words(known)
+                       : fmt::format("{}; recommended: {} ({})", dtype_words(known), device.dtype,
+                                     device.dtype_why));
     if (verbose)
         for (const auto& dtype : known.dtypes)
             if (!dtype.works) fact(dtype.name, dtype.why);
@@ -112,18 +111,17 @@ Json json_of(const ReportedDevice& device) {
 }  // namespace
 
 std::string device_report(const DeviceReport& report, bool verbose) {
-    std::string text = report.current.empty()
-                           ? fmt::format("Device: none will do: {}\n", printable(report.why))
-                           : fmt::format("Device: {} ({}; routing {})\n", report.current,
-                                         printable(report.why),
-                                         report.automatic ? "auto" : "manual");
+    std::string text =
+        report.current.empty()
+            ? fmt::format("Device: none will do: {}\n", printable(report.why))
+            : fmt::format("Device: {} ({}; routing {})\n", report.current, printable(report.why),
+                          report.automatic ? "auto" : "manual");
     if (verbose)
         for (const auto& [device, why] : report.passed_over)
             text += fmt::format("  not {}: {}\n", device, printable(why));
     std::string devices;
     for (const auto& device : report.devices)
-        devices +=
-            device_words(device, device.capabilities.device == report.current, verbose);
+        devices += device_words(device, device.capabilities.device == report.current, verbose);
     section(text, "Devices", devices);
     std::string frameworks;
     for (const auto& [name, version] : report.frameworks)

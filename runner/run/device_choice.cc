@@ -63,9 +63,8 @@ Expected<void> use_cpu(Ready& ready, const config::Value& wanted) {
     const std::string found = std::exchange(ready.prepared.accelerator, "cpu");
     if (found == "cpu") return {};
     if (found != "cuda" && ready.child.shim_library.empty())
-        return refuse_device(
-            fmt::format("only the shim keeps tests from {}, and it is off", found),
-            "leave --shim on", wanted);
+        return refuse_device(fmt::format("only the shim keeps tests from {}, and it is off", found),
+                             "leave --shim on", wanted);
     ready.child.on_cpu = true;
     return {};
 }
@@ -73,8 +72,8 @@ Expected<void> use_cpu(Ready& ready, const config::Value& wanted) {
 Expected<void> use_accelerator(const Ready& ready, const config::Value& wanted) {
     const std::string& found = ready.prepared.accelerator;
     const std::string type = type_of(wanted.text);
-    const bool is_simulated = ready.settings[Setting::simulate].text == "off" &&
-                              (type == "cuda" || type == "mps");
+    const bool is_simulated =
+        ready.settings[Setting::simulate].text == "off" && (type == "cuda" || type == "mps");
     const std::string advice =
         is_simulated ? fmt::format("leave the device out, or simulate one: --simulate {}", type)
                      : "leave the device out";
@@ -106,7 +105,8 @@ Expected<void> check_device(Ready& ready, const config::Value& wanted) {
 void note_preference(const Ready& ready, const prepare::Say& say) {
     const auto& [kind, origin, source] = ready.settings[Setting::prefer];
     const std::string device = device_name(ready);
-    if (kind == "tpu") say(fmt::format("{}=tpu: a run never uses a TPU; it uses {}", origin, device));
+    if (kind == "tpu")
+        say(fmt::format("{}=tpu: a run never uses a TPU; it uses {}", origin, device));
     if (kind == "gpu" && device == "cpu")
         say(fmt::format("{}=gpu: no GPU is here; the run uses the CPU", origin));
 }
@@ -135,9 +135,9 @@ Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
     variables = device_library_variables(ready.settings);
     // A simulated Mac to which requests for CUDA are sent is still one.
     const std::string simulated = ready.child.simulate;
-    variables.emplace_back(config::row_of(Setting::device).variable,
-                           !simulated.empty() && device.text == "auto" ? simulated
-                                                                       : device_name(ready));
+    variables.emplace_back(
+        config::row_of(Setting::device).variable,
+        !simulated.empty() && device.text == "auto" ? simulated : device_name(ready));
     return {};
 }
 

@@ -18,7 +18,8 @@ namespace compat::run {
 // chose, nothing is changed.
 void choose_redirection(Ready& ready, const prepare::Say& say);
 
-// The device as code names it: "cpu", "cuda", "mps", "cuda:1". Where CUDA requests are sent to MPS: "cuda".
+// The device as code names it: "cpu", "cuda", "mps", "cuda:1". Where CUDA requests are sent to MPS:
+// "cuda".
 [[nodiscard]] std::string device_name(const Ready& ready);
 
 // `{device}` becomes `device_name` in the variables and options of the suite's `device` and of the

@@ -66,12 +66,12 @@ std::vector<Asked> asked_by(const ProbeRequest& request) {
     if (request.environment && has_package(*request.environment, "tensorflow"))
         python(Probe::tensorflow, "TensorFlow", "tensorflow");
     if (const auto program = prepare::find_program("nvidia-smi"); !program.empty())
-        asked.push_back({Probe::nvidia_smi,
-                         "nvidia-smi",
-                         {program.string(),
-                          "--query-gpu=index,name,memory.total,memory.free,compute_cap",
-                          "--format=csv,noheader,nounits"},
-                         {}});
+        asked.push_back(
+            {Probe::nvidia_smi,
+             "nvidia-smi",
+             {program.string(), "--query-gpu=index,name,memory.total,memory.free,compute_cap",
+              "--format=csv,noheader,nounits"},
+             {}});
     if (request.environment && has_package(*request.environment, "jax"))
         python(Probe::jax, "JAX", "jax");
     return asked;
@@ -122,10 +122,11 @@ Expected<HostDevices> parse_json_answer(std::string_view output) {
 
 // The last line with words says what went wrong, as in a traceback.
 std::string last_line(std::string_view output) {
-    while (!output.empty() && (output.back() == '\n' || output.back() == ' ')) output.remove_suffix(1);
+    while (!output.empty() && (output.back() == '\n' || output.back() == ' '))
+        output.remove_suffix(1);
     const size_t begin = output.rfind('\n');
-    return printable(std::string(
-        output.substr(begin == std::string_view::npos ? 0 : begin + 1).substr(0, 200)));
+    return printable(
+        std::string(output.substr(begin == std::string_view::npos ? 0 : begin + 1).substr(0, 200)));
 }
 
 void read_answer(ProbeAnswer& answer, const ProcessEnd& end, const fs::path& log) {

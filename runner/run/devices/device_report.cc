@@ -23,11 +23,10 @@ using display::ReportedDevice;
 namespace {
 
 constexpr std::array kReportedSettings{
-    Setting::device,           Setting::precision,       Setting::fallback,
-    Setting::recovery,         Setting::memory_fraction, Setting::prefer,
-    Setting::allow_tpu,        Setting::tpu_batch_factor, Setting::optimizations,
-    Setting::simulate,         Setting::device_memory,   Setting::cost_cpu,
-    Setting::cost_gpu,         Setting::cost_tpu};
+    Setting::device,          Setting::precision, Setting::fallback,      Setting::recovery,
+    Setting::memory_fraction, Setting::prefer,    Setting::allow_tpu,     Setting::tpu_batch_factor,
+    Setting::optimizations,   Setting::simulate,  Setting::device_memory, Setting::cost_cpu,
+    Setting::cost_gpu,        Setting::cost_tpu};
 
 // The names that the device library gives them.
 constexpr std::array<std::pair<Setting, std::string_view>, 8> kLibraryNames{
@@ -50,14 +49,17 @@ std::string_view kind_of(std::string_view type) {
 }
 
 Setting cost_of(std::string_view kind) {
-    return kind == "cpu" ? Setting::cost_cpu : kind == "tpu" ? Setting::cost_tpu : Setting::cost_gpu;
+    return kind == "cpu"   ? Setting::cost_cpu
+           : kind == "tpu" ? Setting::cost_tpu
+                           : Setting::cost_gpu;
 }
 
 devices::Settings library_settings(const config::Settings& settings) {
     devices::SettingValues values;
     for (const auto& [setting, name] : kLibraryNames)
         values[std::string(name)] = settings.text(setting);
-    auto resolved = devices::resolve_settings(values, {}, [](std::string_view) { return std::nullopt; });
+    auto resolved =
+        devices::resolve_settings(values, {}, [](std::string_view) { return std::nullopt; });
     for (const auto& [setting, name] : kLibraryNames)
         resolved.origin[std::string(name)] = settings[setting].origin;
     return resolved;
@@ -138,11 +140,13 @@ std::vector<std::string> recommendations(const DeviceReport& report, const HostF
     if (facts.torch_version.empty())
         lines.emplace_back("no torch is here: name a Python that has it with --python");
     if (gpu != end && gpu->found_by != "PyTorch" && !facts.torch_version.empty())
-        lines.push_back(fmt::format("torch {} does not use {}, which {} finds: install a build of "
-                                    "torch for it",
-                                    facts.torch_version, gpu->capabilities.device, gpu->found_by));
+        lines.push_back(
+            fmt::format("torch {} does not use {}, which {} finds: install a build of "
+                        "torch for it",
+                        facts.torch_version, gpu->capabilities.device, gpu->found_by));
     if (gpu == end && facts.simulated.empty() && !facts.torch_version.empty())
-        lines.emplace_back("no GPU is here: --simulate mps or --simulate cuda tries code without one");
+        lines.emplace_back(
+            "no GPU is here: --simulate mps or --simulate cuda tries code without one");
     if (tpu != end && !settings.allow_tpu)
         lines.push_back(fmt::format("{} is not used: COMPUTE_ALLOW_TPU=on allows it",
                                     tpu->capabilities.device));
@@ -152,9 +156,10 @@ std::vector<std::string> recommendations(const DeviceReport& report, const HostF
     if (current == end) return lines;
     const auto& known = current->capabilities;
     if (known.memory_total && known.memory_free && *known.memory_free < *known.memory_total / 10)
-        lines.push_back(fmt::format("less than a tenth of the memory of {} is free: end what holds "
-                                    "it, or use smaller batches",
-                                    known.device));
+        lines.push_back(
+            fmt::format("less than a tenth of the memory of {} is free: end what holds "
+                        "it, or use smaller batches",
+                        known.device));
     if (current->kind != "cpu" && (current->dtype == "bf16" || current->dtype == "fp16"))
         lines.push_back(fmt::format("{} takes half the memory on {}: torch.autocast uses it",
                                     current->dtype, known.device));
@@ -206,9 +211,8 @@ DeviceReport report_of(const std::vector<ProbeAnswer>& answers, const HostFacts&
     }
     choose(report, library);
     report.automatic = library.device == "auto" && library.prefer == "auto";
-    report.frameworks = {{"PyTorch", facts.torch_version},
-                         {"TensorFlow", facts.tensorflow},
-                         {"JAX", facts.jax}};
+    report.frameworks = {
+        {"PyTorch", facts.torch_version}, {"TensorFlow", facts.tensorflow}, {"JAX", facts.jax}};
     for (const Setting setting : kReportedSettings) {
         const auto& value = settings[setting];
         report.settings.push_back({std::string(config::row_of(setting).key), value.text,
@@ -217,7 +221,8 @@ DeviceReport report_of(const std::vector<ProbeAnswer>& answers, const HostFacts&
     for (const auto& answer : answers) {
         report.probes.push_back({answer.name, answer.why, answer.seconds});
         for (const auto& [asked, why] : answer.found.failed)
-            report.probes.push_back({fmt::format("{} {}", answer.name, asked), why, answer.seconds});
+            report.probes.push_back(
+                {fmt::format("{} {}", answer.name, asked), why, answer.seconds});
     }
     report.recommendations = recommendations(report, facts, library);
     return report;

@@ -13,11 +13,11 @@ namespace compat::run {
 
 // What is known besides the probes' answers.
 struct HostFacts {
-    devices::DeviceCapabilities cpu;       // as the operating system describes it
-    std::string torch_version;             // empty: no torch
-    std::string tensorflow, jax;           // versions; empty: not installed
-    std::string tpu_name, tpu_zone;        // TPU_NAME and TPU_ZONE
-    std::string simulated;                 // "mps", "cuda"; empty: nothing is simulated
+    devices::DeviceCapabilities cpu;  // as the operating system describes it
+    std::string torch_version;        // empty: no torch
+    std::string tensorflow, jax;      // versions; empty: not installed
+    std::string tpu_name, tpu_zone;   // TPU_NAME and TPU_ZONE
+    std::string simulated;            // "mps", "cuda"; empty: nothing is simulated
 };
 
 // Of this process and this environment.

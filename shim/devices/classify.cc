@@ -34,6 +34,16 @@ const std::vector<std::regex>& patterns() {
     return all;
 }
 
+// A standard library may give up on a text that takes too many steps. The caller's error matters
+// more than its class.
+bool matches(const std::string& words, const std::regex& pattern) {
+    try {
+        return std::regex_search(words, pattern);
+    } catch (const std::regex_error&) {
+        return false;
+    }
+}
+
 }  // namespace
 
 std::optional<Classification> classify(std::string_view type, std::string_view message) {
@@ -42,7 +52,7 @@ std::optional<Classification> classify(std::string_view type, std::string_view m
     const auto rules = error_rules();
     for (std::size_t i = 0; i < rules.size(); ++i) {
         if (rules[i].short_line && !is_short) continue;
-        if (!std::regex_search(words, patterns()[i])) continue;
+        if (!matches(words, patterns()[i])) continue;
         if (!rules[i].error_class) return std::nullopt;
         return Classification{*rules[i].error_class, std::string(rules[i].id)};
     }

@@ -117,6 +117,11 @@ std::string_view type_of_device(std::string_view device) {
     return device.substr(0, device.find(':'));
 }
 
+bool is_file_key(std::string_view key) {
+    return !key.empty() && std::any_of(kSettings.begin(), kSettings.end(),
+                                       [&](const SettingRow& row) { return row.file_key == key; });
+}
+
 std::optional<std::string> environment_variable(std::string_view name) {
     const char* value = std::getenv(std::string(name).c_str());
     return value ? std::optional<std::string>(value) : std::nullopt;

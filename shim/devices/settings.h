@@ -79,6 +79,7 @@ using Lookup = std::function<std::optional<std::string>(std::string_view variabl
 // Throws SettingError.
 [[nodiscard]] Settings resolve_settings(const SettingValues& arguments, const SettingValues& file,
                                         const Lookup& environment);
+[[nodiscard]] bool is_file_key(std::string_view key);
 // Of this process.
 [[nodiscard]] std::optional<std::string> environment_variable(std::string_view name);
 

@@ -14,12 +14,14 @@ namespace compat::devices {
 // resolve_settings. Throws SettingError that names the file and what is wrong with it.
 [[nodiscard]] inline SettingValues settings_of_json(const nlohmann::json& document,
                                                     const std::string& path) {
-    const auto& object =
-        document.is_object() && document.contains("device") ? document["device"] : document;
+    // A suite.json says more of its device, and has a schema of its own.
+    const bool is_suite = document.is_object() && document.contains("device");
+    const auto& object = is_suite ? document["device"] : document;
     if (!object.is_object())
         throw SettingError(path + ": the settings must be a JSON object of keys and values");
     SettingValues values;
     for (const auto& [key, value] : object.items()) {
+        if (is_suite && !is_file_key(key)) continue;
         if (value.is_structured() || value.is_null())
             throw SettingError(path + ", key " + key + ": use a string, a number or true or false");
         values.emplace(key, value.is_string() ? value.get<std::string>() : value.dump());

@@ -73,6 +73,6 @@ for wheel in "$@"; do
     # Of the shim's own, the common one offers something to the others.
     for library in "$torch"/torch/lib/*.dylib "$build"/_compat_shim.*.so; do libraries+=(--library "$library"); done
     files=()
-    for file in "$build"/_compat_*.so "$build/devices/device-probe"; do [ ! -f "$file" ] || files+=("$file"); done
+    for file in "$build"/_compat_*.so "$build"/devices/_compat_*.so "$build/devices/device-probe"; do [ ! -f "$file" ] || files+=("$file"); done
     "$COMPAT_ZIG_PYTHON" "$ROOT/tests/cross/symbols.py" "${files[@]}" "${libraries[@]}" --python "$libpython"
 done

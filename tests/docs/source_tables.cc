@@ -60,6 +60,7 @@ constexpr Format kFormats[] = {
     {"`gaps list --json`, `gaps export --json`", "reports/gaps.h", R"(kGapsFormat = (\d+);)"},
     {"`--progress json`", "runner/display/progress_json.cc", R"(kProgressFormat = (\d+);)"},
     {"`device-probe`", "runner/display/device_lines.cc", R"(kDevicesFormat = (\d+);)"},
+    {"the device library's log", "shim/devices/log.cc", R"(kLogFormat = (\d+);)"},
     {"output of a scan of Python code", "runner/harness/scan/__main__.py", R"(FORMAT = (\d+))"},
     {"output of an API scan", "runner/analysis/gap_scan.cc", R"(kScanFormat = (\d+);)"},
 };

@@ -36,6 +36,9 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows module_globs();
 [[nodiscard]] Rows policy();
 [[nodiscard]] Rows child_variables();
+[[nodiscard]] Rows device_settings();
+[[nodiscard]] Rows recoveries();
+[[nodiscard]] Rows recovery_actions();
 
 // Tables of the settings (settings_tables.cc).
 [[nodiscard]] Rows settings();

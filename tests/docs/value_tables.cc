@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <set>
 
+#include "devices/recovery.h"
+#include "devices/settings.h"
 #include "parsers/diagnosis.h"
 #include "parsers/foreign.h"
 #include "parsers/record.h"
@@ -190,6 +192,36 @@ Rows module_globs() {
             if (!glob.empty()) globs.push_back(code(glob));
         rows.push_back({std::string(traits.name), fmt::format("{}", fmt::join(globs, ", "))});
     }
+    return rows;
+}
+
+Rows device_settings() {
+    Rows rows;
+    for (const auto& row : devices::kSettings) {
+        const auto or_none = [](std::string_view name) {
+            return name.empty() ? std::string("–") : code(name);
+        };
+        rows.push_back({code(row.name), or_none(row.variable), or_none(row.file_key),
+                        std::string(row.allowed), code(row.fallback), std::string(row.meaning)});
+    }
+    return rows;
+}
+
+Rows recoveries() {
+    Rows rows;
+    for (const auto& row : devices::kRecoveries) {
+        std::string actions;
+        for (const auto action : devices::actions_for(row.error_class))
+            actions.append(actions.empty() ? "" : ", ") += code(devices::row_of(action).name);
+        rows.push_back({code(devices::name_of(row.error_class)), actions});
+    }
+    return rows;
+}
+
+Rows recovery_actions() {
+    Rows rows;
+    for (const auto& row : devices::kActions)
+        rows.push_back({code(row.name), std::string(row.meaning)});
     return rows;
 }
 

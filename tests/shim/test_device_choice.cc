@@ -380,7 +380,8 @@ TEST(SettingsFile, IsReadFromAJsonFile) {
     const std::string own =
         R"({"preferred": "cuda", "fallback_enabled": false, "memory_fraction": 0.5})";
     EXPECT_EQ(read_settings_file(tree.write("own.json", own).string()), expected);
-    const auto suite = tree.write("suite.json", "{\"name\": \"x\", \"device\": " + own + "}");
+    const auto suite = tree.write(
+        "suite.json", "{\"name\": \"x\", \"device\": {\"env\": {}, " + own.substr(1) + "}");
     EXPECT_EQ(read_settings_file(suite.string()), expected);
     const Settings settings =
         resolve_settings({}, expected, [](std::string_view) { return std::nullopt; });

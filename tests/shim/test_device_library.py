@@ -151,6 +151,9 @@ def test_a_manager_takes_settings_from_a_file(package, tmp_path, monkeypatch):
     manager = package.DeviceManager(settings_file=path)
     assert (manager.settings.precision, manager.settings.recovery, manager.settings.memory_fraction) == ("bf16", False, 0.5)
     assert manager.recommended_dtype().torch_dtype == torch.bfloat16
+    suite = tmp_path / "suite.json"
+    suite.write_text('{"name": "x", "device": {"env": {"DEVICE": "{device}"}, "fallback_enabled": false}}')
+    assert not package.DeviceManager(settings_file=suite).settings.recovery
     monkeypatch.setenv("COMPAT_PRECISION", "fp16")
     assert package.DeviceManager(settings_file=path).settings.precision == "fp16"
     assert package.DeviceManager(settings_file=path, precision="fp32").settings.precision == "fp32"
@@ -158,7 +161,8 @@ def test_a_manager_takes_settings_from_a_file(package, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text, words", [
     ("{", "is not JSON"), ("[]", "must be a JSON object"), ('{"preferred": null}', "key preferred"),
-    ('{"precision": "8bit"}', "auto, fp32, fp16, bf16, int8"), ('{"device": {"prefer": 1}}', 'no setting "prefer"'),
+    ('{"precision": "8bit"}', "auto, fp32, fp16, bf16, int8"), ('{"prefer": "cpu"}', 'no setting "prefer"'),
+    ('{"device": {"env": {}, "preferred": []}}', "key preferred"),
 ])
 def test_a_bad_settings_file_is_refused(package, tmp_path, text, words):
     path = tmp_path / "device.json"

@@ -338,6 +338,35 @@ def test_other_errors_pass_through_untouched(package):
         package.device_safe(lambda: (_ for _ in ()).throw(KeyboardInterrupt))()
 
 
+def test_an_error_whose_text_is_odd_passes_through(package):
+    class Odd(Exception):
+        def __str__(self):
+            raise RuntimeError("CUDA out of memory")
+
+    with pytest.raises(Odd):
+        package.device_safe(lambda: (_ for _ in ()).throw(Odd()))()
+    text = "\ud800 \0 Expected all tensors to be on the same device"
+    assert package.classify(RuntimeError(text)).error_class == "device_mismatch"
+    with pytest.raises(RuntimeError) as raised:
+        package.device_safe(lambda: (_ for _ in ()).throw(RuntimeError(text)))()
+    assert raised.value.args == (text,) and raised.value.recovery == []
+
+
+def test_a_small_stack_is_enough_to_classify(package):
+    import threading
+
+    found = []
+    words = "RuntimeError: Input type (MPS" + "x" * 1000 + ") 'device'" + "tensors x " * 300
+    before = threading.stack_size(512 << 10)
+    try:
+        thread = threading.Thread(target=lambda: found.append(package.classify("RuntimeError", words * 3)))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert found == [None]
+
+
 def test_an_error_of_the_program_in_a_later_attempt_is_raised(package):
     import torch
 

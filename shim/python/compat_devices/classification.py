@@ -14,8 +14,21 @@ def type_name(error):
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+def message_of(error):
+    """Its text; empty where that raises an error itself."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def in_one_line(error):
+    return f"{type_name(error)}: {message_of(error).partition(chr(10))[0]}"
+
+
 def classify(error, message=None):
     """The Classification of an exception, or of a type's name and a message; None: not a device error."""
     if isinstance(error, BaseException):
-        return library.classify(type_name(error), str(error))
-    return library.classify(error, message or "")
+        error, message = type_name(error), message_of(error)
+    # Bytes, since a text may have what UTF-8 has not.
+    return library.classify(error.encode("utf-8", "replace"), (message or "").encode("utf-8", "replace"))

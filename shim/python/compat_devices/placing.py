@@ -41,6 +41,15 @@ class Placing:
         if not name.startswith("meta") and name not in self.devices:
             self.devices = self.devices + [name]
 
+    def look_at(self, value):
+        """As `place`, for what it sees: nothing is moved."""
+        for leaf in _pytree.tree_leaves(value):
+            if isinstance(leaf, torch.nn.Module):
+                for _, tensor in tensors_of(leaf):
+                    self._saw_tensor(tensor)
+            elif isinstance(leaf, torch.Tensor):
+                self._saw_tensor(leaf)
+
     def place(self, value):
         """`value` with its tensors and modules placed."""
         if isinstance(value, torch.Tensor):
@@ -79,9 +88,16 @@ class Placing:
             result = self._manager.ensure_device(result, placement.device)
         if placement is not None and placement.dtype:
             result = self._manager.ensure_dtype(result, placement.dtype)
-        self.saw(result.device)
-        self.has_other_floats |= result.is_floating_point() and result.dtype != torch.float32
+        self._saw_tensor(tensor)
         return result
+
+    def _saw_tensor(self, tensor):
+        """As it is in this attempt."""
+        placement = self._placement
+        placed = placement is not None and placement.device and tensor.device.type != "meta"
+        self.saw(placement.device if placed else tensor.device)
+        converted = placement is not None and placement.dtype
+        self.has_other_floats |= not converted and tensor.is_floating_point() and tensor.dtype != torch.float32
 
     def _module(self, module):
         if id(module) in self._modules:

@@ -23,7 +23,7 @@ import traceback
 import torch
 from torch.utils import _pytree
 
-from .classification import classify, type_name
+from .classification import classify, in_one_line
 from .manager import DeviceManager
 from .native import RecoveryPlan, library
 from .placing import Placing
@@ -45,15 +45,16 @@ class Recovery:
     def next(self, error, found, facts):
         """The placement of the next attempt; None: there is none."""
         log = self._manager.log
-        log.add("error", f"{type_name(error)}: {str(error).partition(chr(10))[0]}", facts.devices[0] if facts.devices else "",
+        log.add("error", in_one_line(error).encode("utf-8", "replace"), facts.devices[0] if facts.devices else "",
                 error_class=found.error_class, rule=found.rule)
         step = self._plan.next(found.error_class, facts)
         if step is None:
             return None
         begun, released = time.perf_counter(), None
         if found.error_class == "out_of_memory" or step.action == "clear_caches":
-            # The frames of the error hold the tensors that did not fit.
-            traceback.clear_frames(error.__traceback__)
+            # The frames of the errors hold the tensors that did not fit.
+            for held in (self.first, error):
+                traceback.clear_frames(held.__traceback__)
             gc.collect()
         if step.action == "clear_caches":
             released = self._manager.free_memory()
@@ -101,11 +102,10 @@ class Call:
     def facts(self, manager, placement):
         """Of the call with this placement, None: as it was written."""
         placing = Placing(manager, placement)
-        placing.place((self._args, self._kwargs, self._module))
+        placing.look_at((self._args, self._kwargs, self._module))
         device = self._argument("device")
         if isinstance(device, (str, torch.device)) and not placing.devices:
             placing.saw(placement.device if placement and placement.device else device)
-        placing.close(keep_buffers=False)
         facts = placing.facts()
         dtype = self._argument("dtype")
         facts.takes_dtype = isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype != torch.float32
@@ -228,7 +228,7 @@ class Loop:
             recovery.attach(recovery.first)
             if recovery.first is error:
                 return False
-            raise recovery.first
+            raise recovery.first from recovery.first.__cause__  # not because of the later error
         self._next = Attempt(self, len(recovery._plan.taken) + 1, placement)
         return True
 
@@ -292,8 +292,7 @@ class DeviceSafe:
     def __exit__(self, _type, error, _traceback):
         found = self.class_of(error) if error is not None else None
         if found is not None:
-            self.manager.log.add("error", f"{type_name(error)}: {str(error).partition(chr(10))[0]}",
-                                 error_class=found.error_class, rule=found.rule)
+            self.manager.log.add("error", in_one_line(error).encode("utf-8", "replace"), error_class=found.error_class, rule=found.rule)
             _attach(error, found, self.name, [], "a block cannot run again, use `for attempt in device_safe():`")
         return False
 

@@ -21,10 +21,14 @@ def read_settings_file(path):
         raise SettingError(f"{path}: the settings file cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise SettingError(f"{path}: the settings file is not JSON: {error}") from None
-    if isinstance(document, dict) and "device" in document:
+    is_suite = isinstance(document, dict) and "device" in document
+    if is_suite:
         document = document["device"]
     if not isinstance(document, dict):
         raise SettingError(f"{path}: the settings must be a JSON object of keys and values")
+    if is_suite:  # it says more of its device, and has a schema of its own
+        keys = {row["file_key"] for row in library.SETTINGS}
+        document = {key: value for key, value in document.items() if key in keys}
     for key, value in document.items():
         if value is None or isinstance(value, (dict, list)):
             raise SettingError(f"{path}, key {key}: use a string, a number or true or false")

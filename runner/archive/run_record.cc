@@ -288,7 +288,7 @@ Expected<void> each_recorded_module(const RunRecord& record, const fs::path& fol
                 if (auto accepted = on_gone(known); !accepted) return accepted;
                 break;
             }
-            module.attempts.push_back(std::move(*job));
+            module.add(std::move(*job));
         }
         if (auto seen = see(std::move(module)); !seen) return seen;
     }
@@ -302,7 +302,8 @@ Expected<void> store_recorded(store::Store& store, const fs::path& folder) {
     std::map<std::string, size_t> stored;
     const auto seen = store.each_module(record->info.id,
                                         [&](const store::StoredModule& module) -> Expected<void> {
-                                            stored[module.path] = module.attempts.size();
+                                            stored[module.path] =
+                                                module.attempts.size() + module.diagnostics.size();
                                             return {};
                                         });
     if (!seen) return seen;

@@ -17,7 +17,8 @@ const std::vector<Setting> kRunSettings{
     Setting::warm,      Setting::confirm,    Setting::python,         Setting::root,
     Setting::framework, Setting::name,       Setting::progress,       Setting::color,
     Setting::simulate,  Setting::masquerade, Setting::default_device, Setting::device_memory,
-    Setting::macos,     Setting::keep_going, Setting::seeds};
+    Setting::macos,     Setting::keep_going, Setting::seeds,          Setting::diagnose,
+    Setting::diagnose_time};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("SUITE", request.suite, kSuiteHelp)->required();

@@ -28,6 +28,8 @@ enum class Setting {
     default_device,
     keep_going,
     seeds,
+    diagnose,
+    diagnose_time,
     device_memory,
     macos,
     fallback,
@@ -73,7 +75,7 @@ inline constexpr int kMostRetries = 10;  // as suite.schema.json
 inline constexpr int kMostSeeds = 1000;
 
 // clang-format off
-inline constexpr std::array<SettingRow, 26> kSettings{{
+inline constexpr std::array<SettingRow, 28> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -116,6 +118,12 @@ inline constexpr std::array<SettingRow, 26> kSettings{{
     {Setting::seeds, "seeds", Type::number, "", 0, kMostSeeds, "0", "",
      "--seeds", "COMPAT_SEEDS", "", "seeds",
      "run each test with N other streams of torch's random numbers, without a verdict"},
+    {Setting::diagnose, "diagnose", Type::on_off, "on|off", 0, 0, "off", "",
+     "--diagnose", "COMPAT_DIAGNOSE", "", "diagnose",
+     "run failed tests again with what may mend them, and report what passes; verdicts stay"},
+    {Setting::diagnose_time, "diagnose time", Type::duration, "", 0, 0, "10m", "",
+     "--diagnose-time", "COMPAT_DIAGNOSE_TIME", "", "diagnose_time",
+     "time limit for starting diagnostic attempts of a run"},
     {Setting::device_memory, "device memory", Type::size, "", 0, 0, "",
      "a share of what the host can spare",
      "--device-memory", "COMPAT_DEVICE_MEMORY", "", "device_memory",

@@ -31,6 +31,7 @@ struct ChildSettings {
     bool default_device = false;  // tensors without a device are made on the accelerator
     bool keep_going = false;      // refusals of the simulated device are written down, not raised
     bool fallback = true;
+    std::string default_dtype;  // of torch, whatever the code sets; empty: the code's
     int threads = 1;           // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
     std::string keyword;       // -k EXPR; empty: none
     std::int64_t maxfail = 0;  // a child stops after this many failed tests; 0: never

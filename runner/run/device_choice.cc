@@ -75,6 +75,8 @@ void tell_device(Ready& ready) {
             text.replace(at, kPlace.size(), name);
     };
     auto& child = ready.child;
+    child.from_user = ready.given_variables;
+    child.options = ready.given_options;
     auto device_env = ready.suite.device_env;
     for (auto* variables : {&device_env, &child.from_user})
         for (auto& [variable, value] : *variables) fill(value);

@@ -114,6 +114,8 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.inherited = inherited_environment();
     if (auto checked = check_simulation(ready); !checked) return checked;
     choose_redirection(ready, say);
+    ready.given_variables = child.from_user;
+    ready.given_options = child.options;
     tell_device(ready);
     return {};
 }

@@ -20,6 +20,9 @@ struct Ready {
     config::Settings settings;
     prepare::Prepared prepared;
     plan::ChildSettings child;
+    // The user's, in which "{device}" is not filled in.
+    plan::Variables given_variables{};
+    std::vector<std::string> given_options{};
 };
 
 // Reads the suite and resolves the settings. Writes and starts nothing, so that their errors come

@@ -172,6 +172,7 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
             ORDER BY subtest IS NOT NULL, also, id LIMIT 1), ''), result.duration_s,
                 (SELECT count(*)
             FROM result AS other
+            JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
             WHERE other.test = result.test AND other.run = result.run), attempt.log
             FROM test
             JOIN suite ON suite.id = test.suite
@@ -302,7 +303,8 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 SELECT min(EXISTS (
                     SELECT 1
                     FROM attempt AS later
-                    WHERE later.module = last_ten.id AND later.number = 2 AND NOT later.forked))
+                    WHERE later.module = last_ten.id AND later.number = 2 AND NOT later.forked
+                        AND later.kind <> 'diagnostic'))
                 FROM (SELECT id, run FROM module
                     WHERE module.suite = past.suite AND module.path = past.path
                     ORDER BY run_started_ms DESC LIMIT 10) AS last_ten

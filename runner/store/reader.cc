@@ -393,7 +393,8 @@ Expected<void> read_modules(Database& database, std::int64_t run, const ModuleVi
     row.reset();
     ModuleReader reader(database);
     for (const auto& [id, path] : planned) {
-        StoredModule module{path, reader.attempts(id, path), {}, {}};
+        StoredModule module{path, {}, {}, {}};
+        for (JobResult& job : reader.attempts(id, path)) module.add(std::move(job));
         if (module.attempts.empty()) {
             if (whole.end) module.not_run_reason = whole.end->not_run_reason;
             module.last_known_cases =

@@ -40,6 +40,7 @@ Expected<void> add_modules(Database& database, std::int64_t run, const ReadModul
         return guarded(database.file(), [&]() -> Expected<void> {
             write_plan(database, run, {module.path});
             for (const JobResult& job : module.attempts) write_job(database, run, job);
+            for (const JobResult& job : module.diagnostics) write_job(database, run, job);
             return {};
         });
     });

@@ -71,7 +71,8 @@ struct JobResult : AttemptCost {
     parsers::ModuleRecord record;
     int attempt = 1;  // counts from 1
     AttemptKind kind = AttemptKind::whole;
-    std::vector<std::string> only;  // of rest, alone and again: the ids that were asked for
+    std::vector<std::string> only;  // of all but whole: the ids that were asked for
+    std::string step;               // of diagnostic: a name in kDiagnosticSteps
     WallTime started{};
     std::string log;  // paths relative to the run's folder; empty: not written
     std::string events;
@@ -110,6 +111,12 @@ struct StoredModule {
     std::vector<JobResult> attempts;               // oldest first; empty: never started
     std::string not_run_reason;                    // only where attempts is empty
     std::optional<std::int64_t> last_known_cases;  // in the latest earlier run that knew them
+    // Of `--diagnose`, numbered after the others: apart from them, because they decide nothing.
+    std::vector<JobResult> diagnostics{};
+
+    void add(JobResult job) {
+        (job.kind == AttemptKind::diagnostic ? diagnostics : attempts).push_back(std::move(job));
+    }
 
     friend bool operator==(const StoredModule&, const StoredModule&) = default;
 };

@@ -118,7 +118,7 @@ class JobWriter {
 
     void write(const JobResult& job) {
         const std::int64_t module = add_module(job.record.path);
-        if (job.attempt > 1) {
+        if (job.attempt > 1 && job.kind != AttemptKind::diagnostic) {
             Statement outdated = database_.prepare(
                 R"sql(
             UPDATE result SET verdict = 0
@@ -180,6 +180,7 @@ class JobWriter {
     }
 
     bool decides(const JobResult& job, const CaseRecord& record, std::int64_t test) {
+        if (job.kind == AttemptKind::diagnostic) return false;
         if (job.attempt == 1) return true;
         if (record.state == parsers::State::not_run) return !any(reached_, test);
         return !(record.pseudo && repeats_some_tests(job.kind)) || any(known_, test);

@@ -28,6 +28,8 @@ constexpr std::array<std::span<const DiagnosticStep>, parsers::kErrorClassNames.
     kDeviceMismatch, kDtypeMismatch, kOutOfMemory, kPlaceholderStorage,
     kCudaRuntime,    kOperationFailed, {}};
 
+constexpr std::string_view kSame = "fails the same everywhere";
+
 bool tried(const std::vector<DiagnosticAttempt>& attempts, DiagnosticStep step) {
     return std::any_of(attempts.begin(), attempts.end(),
                        [&](const auto& attempt) { return attempt.step == step; });
@@ -143,7 +145,7 @@ std::string words_of(const DiagnosticResult& result) {
             words = row_of(*result.step).passes;
             break;
         case DiagnosticResult::Kind::same:
-            words = "fails the same everywhere";
+            words = kSame;
             break;
         case DiagnosticResult::Kind::otherwise:
             words = fmt::format("fails otherwise {}: {}", row_of(*result.step).under, result.why);
@@ -153,6 +155,20 @@ std::string words_of(const DiagnosticResult& result) {
             break;
     }
     return result.as.empty() ? words : fmt::format("{} (as {})", words, result.as);
+}
+
+std::string_view brief_words_of(const DiagnosticResult& result) {
+    switch (result.kind) {
+        case DiagnosticResult::Kind::passes:
+            return row_of(*result.step).passes;
+        case DiagnosticResult::Kind::same:
+            return kSame;
+        case DiagnosticResult::Kind::otherwise:
+            return "fails otherwise";
+        case DiagnosticResult::Kind::not_tried:
+            return "not tried";
+    }
+    return {};
 }
 
 Representatives::Kind Representatives::kind_of(const FailedTest& test) {

@@ -107,6 +107,9 @@ inline constexpr std::array<std::string_view, 4> kDiagnosticResultNames{"passes"
 // "passes with fallback on", "fails the same everywhere (as a.py::test_b)"
 [[nodiscard]] std::string words_of(const DiagnosticResult& result);
 
+// Without the reason and the other test: for sums.
+[[nodiscard]] std::string_view brief_words_of(const DiagnosticResult& result);
+
 // One test of each kind of failure is run, and speaks for the others: equal signature and class.
 class Representatives {
   public:

@@ -40,6 +40,7 @@ void fields_of_run(Info& info, Field field) {
     field("fallback", info.fallback);
     field("keep_going", info.keep_going);
     field("seeds", info.seeds);
+    field("diagnose", info.diagnose);
     field("commit", info.commit);
     field("dirty", info.dirty);
     field("remote", info.remote);

@@ -250,6 +250,11 @@ class Diagnosis {
 
 }  // namespace
 
+bool diagnoses(const Ready& ready) {
+    return ready.settings.on(config::Setting::diagnose) && ready.settings.seeds() == 0 &&
+           !ready.child.keep_going;
+}
+
 Expected<DiagnosisEnd> diagnose_failures(const Ready& ready, store::Store& store,
                                          const Execution& execution, const Clock& clock,
                                          const std::function<void(std::string_view)>& say) {

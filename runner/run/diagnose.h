@@ -13,6 +13,9 @@
 
 namespace compat::run {
 
+// A run without a verdict has nothing to diagnose.
+[[nodiscard]] bool diagnoses(const Ready& ready);
+
 struct DiagnosisEnd {
     bool interrupted = false;  // `resume` goes on with it
     std::int64_t attempts = 0;

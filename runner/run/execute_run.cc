@@ -262,12 +262,10 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
                            finished.stopped ? std::vector<std::string>{} : recorder.unmatched()};
 }
 
-// Whether it was interrupted. A run without a verdict has nothing to diagnose.
+// Whether it was interrupted.
 bool diagnose(const Ready& ready, store::Store& store, const Execution& execution,
               const Clock& clock, display::Display& display, Recorder& recorder) {
-    if (!ready.settings.on(Setting::diagnose) || ready.settings.seeds() > 0 ||
-        ready.child.keep_going)
-        return false;
+    if (!diagnoses(ready)) return false;
     store.set_patience(store::Store::kPatience);
     const auto diagnosed =
         retry_while_busy(store, [&] { return recorder.save_pending(); }).and_then([&] {

@@ -17,6 +17,7 @@
 #include "runner/exec/signals.h"
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
+#include "runner/run/diagnose.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/recorder.h"
@@ -97,6 +98,7 @@ store::RunInfo run_info(const RunRequest& request, const config::Invocation& inv
     info.fallback = ready.child.fallback;
     info.keep_going = ready.child.keep_going;
     info.seeds = ready.settings.seeds();
+    info.diagnose = diagnoses(ready);
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;
     info.remote = prepared.source.remote;

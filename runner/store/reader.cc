@@ -40,7 +40,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
             SELECT run.name, suite.name, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of, keep_going, seeds
+                folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -76,6 +76,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.keep_going = row.flag(27);
     info.seeds = static_cast<int>(row.integer(28));
     info.repeat_of = row.text(26);
+    info.diagnose = row.flag(29);
     return info;
 }
 

@@ -236,6 +236,26 @@ Expected<std::optional<std::int64_t>> Store::last_known_cases(std::string_view s
     });
 }
 
+Expected<std::vector<RunInfo>> Store::other_ways_of(std::string_view run) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<RunInfo>> {
+        const auto row = run_row(impl_->database, run);
+        if (!row) return tl::unexpected(row.error());
+        std::vector<RunInfo> ways;
+        for (const std::int64_t other : store::other_ways_of(impl_->database, *row))
+            ways.push_back(read_run(impl_->database, other).info);
+        return ways;
+    });
+}
+
+Expected<std::optional<TestVerdict>> Store::verdict_of(std::string_view run,
+                                                       std::string_view test) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::optional<TestVerdict>> {
+        const auto row = run_row(impl_->database, run);
+        if (!row) return tl::unexpected(row.error());
+        return verdict_in(impl_->database, *row, test);
+    });
+}
+
 Expected<SuitePast> Store::past_of(std::string_view suite) const {
     return guarded(impl_->database.file(),
                    [&]() -> Expected<SuitePast> { return store::past_of(impl_->database, suite); });

@@ -43,6 +43,7 @@ struct RunInfo {
     bool fallback = true;
     bool keep_going = false;  // what the simulated device refuses is written down and not raised
     int seeds = 0;  // attempts at each module, each with another stream of random numbers; 0: none
+    bool diagnose = false;    // failed tests were run again (--diagnose)
     std::string commit;      // of the suite's source; empty: not from git
     bool dirty = false;      // the source differs from `commit`
     std::string remote;      // git remote of the suite's source; empty: none
@@ -188,6 +189,12 @@ struct SuitePast {
     std::set<std::string> needs_fresh_process;
 };
 
+// A test's verdict in one run, and the signature of the failure that decides; empty: none.
+struct TestVerdict {
+    parsers::State state = parsers::State::not_run;
+    std::string signature;
+};
+
 // A test's verdict in one run.
 struct HistoryEntry {
     std::string run;
@@ -291,6 +298,13 @@ class Store {
     // Number of tests that the latest attempt with a finished collection collected.
     [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
         std::string_view suite, std::string_view module) const;
+    // The newest complete run of each other way to run the suite: shim, device, simulated device,
+    // policy, fallback. Of the same clean revision and torch, and with verdicts. Empty if the
+    // revision is not known.
+    [[nodiscard]] Expected<std::vector<RunInfo>> other_ways_of(std::string_view run) const;
+    // Empty: the run has no such test.
+    [[nodiscard]] Expected<std::optional<TestVerdict>> verdict_of(std::string_view run,
+                                                                  std::string_view test) const;
     [[nodiscard]] Expected<SuitePast> past_of(std::string_view suite) const;
 
     // Not part of the interface: the connection, for the store's own tests.

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/attribution_parts.h"
 #include "reports/gap_parts.h"
 #include "runner/base/names.h"
 
@@ -100,14 +101,6 @@ Json diagnosis(const std::optional<DiagnosisView>& d) {
             {"attempts", list_of(d->attempts, attempt_at_step)}};
 }
 
-Json attribution(const std::optional<AttributionView>& a) {
-    if (!a) return nullptr;
-    return {{"cause", a->cause},
-            {"rule", or_null(a->rule)},
-            {"words", a->words},
-            {"run", or_null(a->run)}};
-}
-
 Json test(const CaseView& c) {
     return {{"id", c.id},
             {"state", name_of(c.state)},
@@ -125,7 +118,7 @@ Json test(const CaseView& c) {
             {"subtests", list_of(c.subtests, subtest)},
             {"failure", failure_or_null(c.failure)},
             {"diagnosis", diagnosis(c.diagnosis)},
-            {"attribution", attribution(c.attribution)},
+            {"attribution", attribution_json(c.attribution)},
             {"reproduce", reproduce(c.reproduce)}};
 }
 
@@ -286,6 +279,14 @@ class JsonReport : public Renderer {
 };
 
 }  // namespace
+
+nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a) {
+    if (!a) return nullptr;
+    return {{"cause", a->cause},
+            {"rule", or_null(a->rule)},
+            {"words", a->words},
+            {"run", or_null(a->run)}};
+}
 
 std::unique_ptr<Renderer> json_report(const ReportModel& model, Sink sink) {
     return std::make_unique<JsonReport>(model, std::move(sink));

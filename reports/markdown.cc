@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "reports/attribution_parts.h"
 #include "reports/fitting.h"
 #include "reports/gap_parts.h"
 #include "reports/markdown_summary.h"
@@ -101,13 +102,6 @@ std::string details_of(const CaseView& test) {
                                 attempt.step, name_of(attempt.state), code(attempt.key_line));
     body += commands(test.reproduce);
     return folded("Traceback and how to reproduce", body);
-}
-
-// "`op_missing`: passes with fallback on: … (run `alpha_…`)"
-std::string attribution_words(const AttributionView& attribution) {
-    return fmt::format("{}: {}{}", code(attribution.cause), attribution.words,
-                       attribution.run.empty() ? ""
-                                               : fmt::format(" (run {})", code(attribution.run)));
 }
 
 Item failing_test(const CaseView& test) {
@@ -434,6 +428,12 @@ class MarkdownReport : public Renderer {
 };
 
 }  // namespace
+
+std::string attribution_words(const AttributionView& attribution) {
+    return fmt::format("{}: {}{}", code(attribution.cause), attribution.words,
+                       attribution.run.empty() ? ""
+                                               : fmt::format(" (run {})", code(attribution.run)));
+}
 
 std::unique_ptr<Renderer> markdown_report(const ReportModel& model, size_t max_bytes, Sink sink) {
     return std::make_unique<MarkdownReport>(model, max_bytes, std::move(sink));

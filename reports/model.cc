@@ -75,6 +75,11 @@ bool is_device_unused(const ReportModel& model) {
            model.totals.collected > 0;
 }
 
+AttributionView view_of(const analysis::Attribution& attribution) {
+    return {std::string(name_of(attribution.cause)), std::string(attribution.rule),
+            std::string(attribution.words), attribution.run};
+}
+
 const FailureView* failure_of(const CaseView& test) {
     if (test.failure) return &*test.failure;
     for (const SubtestView& sub : test.subtests)
@@ -249,9 +254,7 @@ class ModelBuilder::Impl {
                 }
         }
         if (const auto attributed = ways_.attribution(test))
-            view.attribution = {std::string(name_of(attributed->cause)),
-                                std::string(attributed->rule), std::string(attributed->words),
-                                attributed->run};
+            view.attribution = view_of(*attributed);
     }
 
     // The links of a case_view.

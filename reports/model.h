@@ -98,6 +98,8 @@ struct RefusalView {
     std::string place, url;  // "file:line" that called; may be empty
 };
 
+[[nodiscard]] AttributionView view_of(const analysis::Attribution& attribution);
+
 struct CaseView {
     std::string id;
     parsers::State state = parsers::State::not_run;

@@ -98,8 +98,9 @@ std::string details_of(const CaseView& test) {
                             code(attempt.key_line));
     if (test.diagnosis)
         for (const AttemptView& attempt : test.diagnosis->attempts)
-            body += fmt::format("\nDiagnostic attempt {} ({}): {} {}\n", attempt.number,
-                                attempt.step, name_of(attempt.state), code(attempt.key_line));
+            body += fmt::format("\nDiagnostic attempt {} ({}): {}{}\n", attempt.number,
+                                attempt.step, name_of(attempt.state),
+                                attempt.key_line.empty() ? "" : " " + code(attempt.key_line));
     body += commands(test.reproduce);
     return folded("Traceback and how to reproduce", body);
 }

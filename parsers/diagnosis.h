@@ -58,7 +58,8 @@ inline constexpr std::array<CauseWords, 19> kCauses{{
     {"timeout", "the test, or what it waited for, took too long"},
     {"crash", "the process ended during the test"},
     {"unknown", "no rule matches"},
-    {"upstream", "it fails the same without us: on plain CPU, without the shim (attribution alone)"},
+    {"upstream",
+     "it fails the same without us: on plain CPU, without the shim (attribution alone)"},
 }};
 [[nodiscard]] constexpr const CauseWords& words_of(Cause c) {
     return kCauses[static_cast<size_t>(c)];

@@ -1,4 +1,5 @@
-// An attribution as a part of a report. Not for how it is found (runner/analysis/attribution.h).
+// An attribution as a part of a report. Not for how it is found
+// (runner/analysis/ways/attribution.h).
 #pragma once
 
 #include <nlohmann/json.hpp>

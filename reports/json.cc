@@ -90,9 +90,12 @@ Json attempt(const AttemptView& a) {
 Json diagnosis(const std::optional<DiagnosisView>& d) {
     if (!d) return nullptr;
     const auto attempt_at_step = [](const AttemptView& a) {
-        return Json{{"attempt", a.number},        {"step", a.step},
-                    {"state", name_of(a.state)},  {"duration_s", a.duration_s},
-                    {"key_line", or_null(a.key_line)}, {"log", or_null(a.log)}};
+        return Json{{"attempt", a.number},
+                    {"step", a.step},
+                    {"state", name_of(a.state)},
+                    {"duration_s", a.duration_s},
+                    {"key_line", or_null(a.key_line)},
+                    {"log", or_null(a.log)}};
     };
     return {{"result", name_of(d->result.kind)},
             {"step", d->result.step ? Json(name_of(*d->result.step)) : Json(nullptr)},

@@ -431,9 +431,9 @@ class MarkdownReport : public Renderer {
 }  // namespace
 
 std::string attribution_words(const AttributionView& attribution) {
-    return fmt::format("{}: {}{}", code(attribution.cause), attribution.words,
-                       attribution.run.empty() ? ""
-                                               : fmt::format(" (run {})", code(attribution.run)));
+    return fmt::format(
+        "{}: {}{}", code(attribution.cause), attribution.words,
+        attribution.run.empty() ? "" : fmt::format(" (run {})", code(attribution.run)));
 }
 
 std::unique_ptr<Renderer> markdown_report(const ReportModel& model, size_t max_bytes, Sink sink) {

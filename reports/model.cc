@@ -105,7 +105,7 @@ class ModelBuilder::Impl {
         : info_(run.info),
           options_(std::move(options)),
           commands_({info_.rerun_argv, info_.env, info_.root, info_.framework, info_.python}),
-          ways_(info_, std::move(options_.other_runs)),
+          ways_(analysis::way_of(info_), info_.diagnose, std::move(options_.other_runs)),
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
         model_.run = run_ = run_view(run);
@@ -130,7 +130,7 @@ class ModelBuilder::Impl {
         for (const CaseRecord& test : record.cases) {
             count_links(test, start);
             if (!needs_attention(test.state)) continue;
-            ways_.add(test, module.diagnostics);
+            ways_.add(test, analysis::attempts_of(module.diagnostics, test.id));
             collect_causes(test, start);
             if (const auto shown = ways_.diagnosis(test))
                 ++model_.diagnoses[std::string(analysis::brief_words_of(*shown))];
@@ -190,8 +190,7 @@ class ModelBuilder::Impl {
                     fmt::format("{}:{}", links_.shown(at->second.file), at->second.line);
                 test.redirected_url = links_.resolve(at->second);
             }
-            if (needs_attention(test.state))
-                set_ways(test, record.cases[i], module.diagnostics);
+            if (needs_attention(test.state)) set_ways(test, record.cases[i], module.diagnostics);
             if (const auto of_test = refused.find(test.id); of_test != refused.end())
                 test.refusals = std::move(of_test->second);
             if (!module.attempts.empty()) {
@@ -248,9 +247,9 @@ class ModelBuilder::Impl {
                 if (const auto step = diagnostic_step_of(job.step);
                     step && job.only == std::vector{test.id}) {
                     const auto attempt = analysis::diagnostic_attempt(*step, job.record, test.id);
-                    view.diagnosis->attempts.push_back({job.attempt, job.kind, false,
-                                                        attempt.state, job.duration_s,
-                                                        attempt.why, job.log, job.step});
+                    view.diagnosis->attempts.push_back({job.attempt, job.kind, false, attempt.state,
+                                                        job.duration_s, attempt.why, job.log,
+                                                        job.step});
                 }
         }
         if (const auto attributed = ways_.attribution(test))

@@ -66,7 +66,7 @@ struct AttemptView {
     parsers::State state = parsers::State::not_run;
     double duration_s = 0;
     std::string key_line;
-    std::string log;  // relative to the run's folder
+    std::string log;     // relative to the run's folder
     std::string step{};  // of a diagnostic attempt
 };
 
@@ -77,7 +77,7 @@ struct DiagnosisView {
     std::vector<AttemptView> attempts;  // at this very test
 };
 
-// The cause of a failure whose test ran in several ways (runner/analysis/attribution.h).
+// The cause of a failure whose test ran in several ways (runner/analysis/ways/attribution.h).
 struct AttributionView {
     std::string cause;
     std::string rule;  // empty: the other ways decide nothing
@@ -255,12 +255,12 @@ struct ReportModel {
     Accounting accounting;
     std::int64_t links_total = 0;
     std::int64_t links_unresolved = 0;
-    std::map<std::string, std::int64_t> causes;  // of tests that need attention: count by cause
-    std::map<std::string, std::int64_t> diagnoses;     // of failed tests: count by brief words
+    std::map<std::string, std::int64_t> causes;     // of tests that need attention: count by cause
+    std::map<std::string, std::int64_t> diagnoses;  // of failed tests: count by brief words
     std::map<std::string, std::int64_t> attributions;  // of failed tests: count by cause
-    std::vector<ClusterView> clusters;           // most frequent first
-    std::vector<GapView> gaps;                   // met by the run; ranked
-    std::vector<RedirectionView> redirections;   // most frequent first
+    std::vector<ClusterView> clusters;                 // most frequent first
+    std::vector<GapView> gaps;                         // met by the run; ranked
+    std::vector<RedirectionView> redirections;         // most frequent first
     std::vector<LeakedView> leaked_processes;
     std::vector<LoadFailureView> load_failures;  // most frequent first
 };

@@ -1,23 +1,34 @@
 // What other ways of running a failed test show of it: the run's diagnostic attempts, and other
-// runs of the suite. Not for the tables (runner/analysis/{diagnostic_retries,attribution}.h).
+// runs of the suite. Not for the tables (runner/analysis/ways/{diagnostic_retries,attribution}.h).
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "runner/analysis/attribution.h"
-#include "runner/store/store.h"
+#include "runner/analysis/ways/attribution.h"
+
+namespace compat::store {
+class Store;
+}  // namespace compat::store
 
 namespace compat::reports {
 
 // Runs in other ways, newest first, and the verdicts of their tests.
 struct OtherRuns {
-    std::vector<store::RunInfo> runs{};
+    struct Run {
+        std::string id;
+        analysis::Way way;
+    };
+    struct Verdict {
+        parsers::State state = parsers::State::not_run;
+        std::string signature;  // of its failure
+    };
+    std::vector<Run> runs{};
     // Empty: the run has no such test.
-    std::function<std::optional<store::TestVerdict>(const std::string& run,
-                                                    const std::string& test)>
+    std::function<std::optional<Verdict>(const std::string& run, const std::string& test)>
         verdict{};
 };
 // Those of the same clean revision and torch. `store` outlives it.
@@ -26,11 +37,11 @@ struct OtherRuns {
 // Takes a run's modules in order, and answers of the failed tests of those that it has.
 class WaysOfRun {
   public:
-    WaysOfRun(const store::RunInfo& run, OtherRuns others)
-        : run_(run), way_(analysis::way_of(run)), others_(std::move(others)) {}
+    WaysOfRun(analysis::Way way, bool diagnosed, OtherRuns others)
+        : way_(std::move(way)), diagnosed_(diagnosed), others_(std::move(others)) {}
 
-    // A test of the module that needs attention, and the module's diagnostic attempts.
-    void add(const parsers::CaseRecord& test, const std::vector<store::JobResult>& diagnostics);
+    // A test that needs attention, and the diagnostic attempts at it.
+    void add(const parsers::CaseRecord& test, std::vector<analysis::DiagnosticAttempt> attempts);
     // Empty: the run was not asked to diagnose.
     [[nodiscard]] std::optional<analysis::DiagnosticResult> diagnosis(
         const parsers::CaseRecord& test) const;
@@ -38,8 +49,8 @@ class WaysOfRun {
         const parsers::CaseRecord& test) const;
 
   private:
-    store::RunInfo run_;
     analysis::Way way_;
+    bool diagnosed_;
     OtherRuns others_;
     analysis::Representatives kinds_;
 };

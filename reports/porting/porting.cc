@@ -275,8 +275,7 @@ class PortingBuilder::Impl {
                 line != cpu_key_lines_.end())
                 difference.cpu_key_line = line->second;
             difference.attribution = attribution_of(difference, failures);
-            if (difference.attribution &&
-                difference.attribution->rule == analysis::kRedirectedOnly)
+            if (difference.attribution && difference.attribution->rule == analysis::kRedirectedOnly)
                 blame_redirection(difference.details);
             if (difference.here && *difference.here != State::not_run) continue;
             const std::string module(compared_.test(difference.test).module);
@@ -288,8 +287,7 @@ class PortingBuilder::Impl {
         }
     }
 
-    using FailuresOfTests =
-        std::map<std::pair<Column, size_t>, const std::vector<FailureFacts>*>;
+    using FailuresOfTests = std::map<std::pair<Column, size_t>, const std::vector<FailureFacts>*>;
 
     [[nodiscard]] FailuresOfTests all_failures() const {
         FailuresOfTests all;
@@ -303,8 +301,7 @@ class PortingBuilder::Impl {
     // By the same errors.
     static bool breaks_alike(const std::vector<FailureFacts>& a,
                              const std::vector<FailureFacts>& b) {
-        return !a.empty() &&
-               std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same_obstacle);
+        return !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same_obstacle);
     }
 
     // The test in the other columns, beside its failure here. A bare Mac stands once beside CUDA
@@ -322,10 +319,10 @@ class PortingBuilder::Impl {
             if (kind_of(*there) == StateKind::good) shown = analysis::Shown::passes;
             if (kind_of(*there) == StateKind::broken) {
                 const auto failures = all.find({row.column, here.test});
-                shown = failures != all.end() &&
-                                breaks_alike(here.details.failures, *failures->second)
-                            ? analysis::Shown::fails_alike
-                            : analysis::Shown::fails_otherwise;
+                shown =
+                    failures != all.end() && breaks_alike(here.details.failures, *failures->second)
+                        ? analysis::Shown::fails_alike
+                        : analysis::Shown::fails_otherwise;
             }
             const RunView& run = *view_.at(row.column).run;
             others.push_back({analysis::way_of(run), shown, run.id});
@@ -337,10 +334,9 @@ class PortingBuilder::Impl {
         const UngroupedDifference& difference, const FailuresOfTests& all) const {
         if (difference.details.failures.empty() || difference.flaky) return std::nullopt;
         const FailureFacts& failure = difference.details.failures.front();
-        const auto found =
-            analysis::attribute({analysis::way_of(*view_.at(difference.column).run),
-                                 failure.evidence.cause, failure.rule},
-                                other_ways(difference, all));
+        const auto found = analysis::attribute({analysis::way_of(*view_.at(difference.column).run),
+                                                failure.evidence.cause, failure.rule},
+                                               other_ways(difference, all));
         return found ? std::optional(view_of(*found)) : std::nullopt;
     }
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "runner/analysis/attempts.h"
-#include "runner/analysis/diagnostic_retries.h"
 #include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
+#include "runner/analysis/ways/diagnostic_retries.h"
 #include "runner/base/version.h"
 #include "runner/store/gaps.h"
 
@@ -26,8 +26,7 @@ std::map<std::string, std::string> recoveries(const parsers::ModuleRecord& recor
         if (test.pseudo || !analysis::needs_attention(test.state)) continue;
         const analysis::FailedTest failed = analysis::failed_test(test);
         kinds.add(failed);
-        if (kinds.represents(failed))
-            kinds.set_attempts(failed, analysis::attempts_of(diagnostics, test.id));
+        kinds.set_attempts(failed, analysis::attempts_of(diagnostics, test.id));
         const auto shown = kinds.result(failed, way);
         if (shown.kind == analysis::DiagnosticResult::Kind::passes)
             found[test.id] = brief_words_of(shown);

@@ -301,12 +301,11 @@ Expected<void> store_recorded(store::Store& store, const fs::path& folder) {
     const auto record = read_record(folder);
     if (!record) return tl::unexpected(record.error());
     std::map<std::string, size_t> stored;
-    const auto seen = store.each_module(record->info.id,
-                                        [&](const store::StoredModule& module) -> Expected<void> {
-                                            stored[module.path] =
-                                                module.attempts.size() + module.diagnostics.size();
-                                            return {};
-                                        });
+    const auto seen = store.each_module(
+        record->info.id, [&](const store::StoredModule& module) -> Expected<void> {
+            stored[module.path] = module.attempts.size() + module.diagnostics.size();
+            return {};
+        });
     if (!seen) return seen;
     for (const auto& [path, attempts] : record->attempts)
         for (const store::JobResult& known : attempts) {

@@ -11,10 +11,10 @@
 namespace compat {
 
 enum class AttemptKind {
-    whole,  // every selected test of the module
-    rest,   // the remaining tests after its process died
-    alone,  // one test by itself in a process
-    again,  // the failed tests together
+    whole,       // every selected test of the module
+    rest,        // the remaining tests after its process died
+    alone,       // one test by itself in a process
+    again,       // the failed tests together
     diagnostic,  // one failed test, changed by a step of `--diagnose`; decides no verdict
 };
 

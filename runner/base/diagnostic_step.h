@@ -1,5 +1,6 @@
 // The changes under which `--diagnose` runs a failed test again. Not here: which failures get which
-// (runner/analysis/diagnostic_retries.h), how a child is changed (runner/plan/diagnostic_child.h).
+// (runner/analysis/ways/diagnostic_retries.h), how a child is changed
+// (runner/plan/diagnostic_child.h).
 #pragma once
 
 #include <array>

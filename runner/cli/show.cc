@@ -23,8 +23,7 @@ namespace {
 void print_ways(const reports::CaseView& test, std::string_view indent) {
     if (test.diagnosis) print("{}diagnosis: {}\n", indent, printable(test.diagnosis->words));
     if (test.attribution)
-        print("{}attribution: {}: {}{}\n", indent, test.attribution->cause,
-              test.attribution->words,
+        print("{}attribution: {}: {}{}\n", indent, test.attribution->cause, test.attribution->words,
               test.attribution->run.empty() ? "" : " (run " + test.attribution->run + ")");
 }
 

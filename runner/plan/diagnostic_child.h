@@ -1,5 +1,5 @@
 // How a child's settings and environment differ in a diagnostic attempt. Pure. Not for which step a
-// failure gets (runner/analysis/diagnostic_retries.h).
+// failure gets (runner/analysis/ways/diagnostic_retries.h).
 #pragma once
 
 #include "runner/base/diagnostic_step.h"

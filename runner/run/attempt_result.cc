@@ -11,8 +11,7 @@ namespace fs = std::filesystem;
 
 parsers::ModuleRecord read_attempt(const fs::path& run_folder, Framework framework,
                                    const std::string& module, int number, const ProcessEnd& end) {
-    const archive::AttemptNames names =
-        archive::attempt_names(module, number, AttemptKind::whole);
+    const archive::AttemptNames names = archive::attempt_names(module, number, AttemptKind::whole);
     return parsers::read_attempt(
         {archive::lines_of(run_folder / names.events), archive::text_of(run_folder / names.log),
          archive::lines_of(run_folder / names.devices)},

@@ -18,7 +18,7 @@
 #include "runner/exec/loop.h"
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
-#include "runner/run/diagnose.h"
+#include "runner/run/diagnosis/diagnose.h"
 #include "runner/run/recorder.h"
 #include "runner/run/reporting.h"
 #include "runner/run/warm.h"
@@ -316,7 +316,8 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
     for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);
-    const bool has_all = !finished.stopped && !recorder.fatal_error() && !recorder.could_not_start();
+    const bool has_all =
+        !finished.stopped && !recorder.fatal_error() && !recorder.could_not_start();
     const bool diagnosis_interrupted =
         has_all && diagnose(ready, store, execution, clock, display, recorder);
     display.finish();

@@ -276,7 +276,8 @@ std::vector<Step> Recorder::choose_confirmations(const std::vector<size_t>& wait
     for (size_t i = 0; i < waiting.size(); ++i) {
         if (chosen[i].empty()) continue;
         waiting_.erase(waiting[i]);
-        Assignment assignment = assign(waiting[i], {AttemptKind::again, std::move(chosen[i])}, false);
+        Assignment assignment =
+            assign(waiting[i], {AttemptKind::again, std::move(chosen[i])}, false);
         assignment.confirms = true;
         steps.push_back({std::move(assignment), {}});
     }
@@ -332,9 +333,8 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found)
 std::vector<Step> Recorder::job_finished(const Assignment& assignment,
                                          const exec::JobFinished& finished) {
     const size_t module = assignment.module;
-    store::JobResult result =
-        attempt_result(folder_, settings_.framework, modules_[module].path, assignment.number,
-                       assignment.kind, finished);
+    store::JobResult result = attempt_result(folder_, settings_.framework, modules_[module].path,
+                                             assignment.number, assignment.kind, finished);
     if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
 
     account(module, result.record);

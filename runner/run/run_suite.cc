@@ -17,7 +17,7 @@
 #include "runner/exec/signals.h"
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
-#include "runner/run/diagnose.h"
+#include "runner/run/diagnosis/diagnose.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/recorder.h"

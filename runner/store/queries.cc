@@ -298,8 +298,7 @@ std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run) {
     return runs;
 }
 
-std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run,
-                                      std::string_view test) {
+std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std::string_view test) {
     Statement row = database.prepare(R"sql(
             SELECT state, coalesce((
                 SELECT signature

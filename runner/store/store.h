@@ -43,7 +43,7 @@ struct RunInfo {
     bool fallback = true;
     bool keep_going = false;  // what the simulated device refuses is written down and not raised
     int seeds = 0;  // attempts at each module, each with another stream of random numbers; 0: none
-    bool diagnose = false;    // failed tests were run again (--diagnose)
+    bool diagnose = false;   // failed tests were run again (--diagnose)
     std::string commit;      // of the suite's source; empty: not from git
     bool dirty = false;      // the source differs from `commit`
     std::string remote;      // git remote of the suite's source; empty: none
@@ -185,7 +185,8 @@ struct SuitePast {
     std::map<std::string, double> seconds_of_whole_runs;
     std::set<std::string> failed;  // modules with failures in their last run
     // Those of them that needed a fresh process after their fork, each time that they were forked
-    // in their last ten runs. Runs that repeat every failure do not count (--retries, --confirm all).
+    // in their last ten runs. Runs that repeat every failure do not count (--retries, --confirm
+    // all).
     std::set<std::string> needs_fresh_process;
 };
 

@@ -1,4 +1,4 @@
-#include "runner/analysis/diagnostic_retries.h"
+#include "runner/analysis/ways/diagnostic_retries.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ const Way kStrictMac{true, "cpu", "mps", "missing", false, {}};
 const Way kHost{false, "cpu", "", "", true, {}};
 
 DiagnosticAttempt tried(DiagnosticStep step, State state, std::string signature = {},
-                          std::string why = {}) {
+                        std::string why = {}) {
     return {step, state != State::not_run, state, std::move(signature), std::move(why)};
 }
 
@@ -79,8 +79,7 @@ TEST(DiagnosticSteps, AreSkippedWhereTheRunIsSoAlready) {
 
 TEST(DiagnosticSteps, EndWithTheFirstThatPasses) {
     const FailedTest test{"a.py::A::t", "broken", ErrorClass::device_mismatch};
-    EXPECT_EQ(next_step(test, {tried(redirect_all, State::passed)}, kStrictMac),
-              std::nullopt);
+    EXPECT_EQ(next_step(test, {tried(redirect_all, State::passed)}, kStrictMac), std::nullopt);
     EXPECT_EQ(next_step(test, {tried(redirect_all, State::skipped)}, kStrictMac), cpu);
     EXPECT_EQ(next_step({"a.py::A::t", "broken", {}}, {}, kStrictMac), std::nullopt);
 }
@@ -96,7 +95,9 @@ TEST(DiagnosticResults, AreExactlyOneOfFourKinds) {
     const auto mismatch = ErrorClass::device_mismatch;
     const Way& mac = kStrictMac;
     const RetriesCase cases[] = {
-        {mismatch, {tried(redirect_all, State::passed)}, mac,
+        {mismatch,
+         {tried(redirect_all, State::passed)},
+         mac,
          "passes with every device redirected"},
         {mismatch,
          {tried(redirect_all, State::errored, "broken"), tried(cpu, State::passed)},
@@ -116,11 +117,15 @@ TEST(DiagnosticResults, AreExactlyOneOfFourKinds) {
           tried(cpu, State::skipped, "", "needs a device")},
          mac,
          "fails otherwise on CPU: skipped: needs a device"},
-        {mismatch, {tried(redirect_all, State::errored, "broken")}, mac,
+        {mismatch,
+         {tried(redirect_all, State::errored, "broken")},
+         mac,
          "not tried: the time for it was up (--diagnose-time), or it was interrupted"},
         {mismatch, {}, kHost, "not tried: the run is on plain CPU already"},
         {std::nullopt, {}, mac, "not tried: no recovery is known for this failure"},
-        {ErrorClass::model_loading, {}, mac,
+        {ErrorClass::model_loading,
+         {},
+         mac,
          "not tried: a download or a file is at fault, not a device"},
     };
     std::set<Kind> kinds;
@@ -135,9 +140,9 @@ TEST(DiagnosticResults, AreExactlyOneOfFourKinds) {
 
 TEST(DiagnosticResults, OfAFailureWithoutASignatureAreNeverTheSame) {
     const FailedTest test{"a.py::A::t", "", ErrorClass::dtype_mismatch};
-    const auto result = result_of(
-        test, {tried(float32, State::crashed), tried(cpu, State::crashed, "", "SIGSEGV")},
-        kStrictMac);
+    const auto result =
+        result_of(test, {tried(float32, State::crashed), tried(cpu, State::crashed, "", "SIGSEGV")},
+                  kStrictMac);
     EXPECT_EQ(words_of(result), "fails otherwise on CPU: SIGSEGV");
 }
 
@@ -153,8 +158,7 @@ TEST(Representatives, OneTestSpeaksForItsSignature) {
     kinds.set_attempts(first, {tried(float32, State::passed)});
     kinds.set_attempts(second, {tried(float32, State::errored)});
     EXPECT_EQ(words_of(kinds.result(first, kStrictMac)), "passes in float32");
-    EXPECT_EQ(words_of(kinds.result(second, kStrictMac)),
-              "passes in float32 (as a.py::A::t)");
+    EXPECT_EQ(words_of(kinds.result(second, kStrictMac)), "passes in float32 (as a.py::A::t)");
     EXPECT_EQ(kinds.result(other, kStrictMac).kind, Kind::not_tried);
     const FailedTest bare{"a.py::A::x", "", error}, bare_too{"a.py::A::y", "", error};
     kinds.add(bare);

@@ -34,10 +34,10 @@ class DiagnosticChildTest : public ::testing::Test {
         return all;
     }
     std::vector<std::string> argv(DiagnosticStep step) const {
-        return child_command(suite, settings_of(step, settings),
-                             {"tests/test_a.py", {"tests/test_a.py::t"}, 0},
-                             {"/r/1.log", "/r/1.events.jsonl", "/r/1.devices.jsonl", "/r/1.only",
-                              "r/1"})
+        return child_command(
+                   suite, settings_of(step, settings),
+                   {"tests/test_a.py", {"tests/test_a.py::t"}, 0},
+                   {"/r/1.log", "/r/1.events.jsonl", "/r/1.devices.jsonl", "/r/1.only", "r/1"})
             .argv;
     }
 

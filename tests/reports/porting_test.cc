@@ -141,8 +141,7 @@ TEST(Porting, TestsBrokenOnPlainCpuAreNoDifference) {
     ASSERT_THAT(view.upstream, SizeIs(1));
     EXPECT_EQ(view.upstream[0].id, broken[0].id);
     EXPECT_EQ(view.upstream[0].key_line, "AssertionError: 1 != 2");
-    EXPECT_EQ(view.upstream[0].columns,
-              (PerColumn<bool>{false, true, true, true, false}));
+    EXPECT_EQ(view.upstream[0].columns, (PerColumn<bool>{false, true, true, true, false}));
 }
 
 TEST(Porting, ATestBrokenInOneStateByAnotherErrorIsNotUpstream) {
@@ -159,9 +158,9 @@ TEST(Porting, ATestBrokenInOneStateByAnotherErrorIsNotUpstream) {
 TEST(Porting, AttributesDifferencesByTheOtherColumns) {
     const Tests good{test("eigh", State::passed), test("odd", State::passed)};
     const auto odd = failure("ValueError", "odd");
-    const Tests strict{test("eigh", State::failed,
-                            failure("AssertionError", "1 != 2", State::failed)),
-                       test("odd", State::errored, odd)};
+    const Tests strict{
+        test("eigh", State::failed, failure("AssertionError", "1 != 2", State::failed)),
+        test("odd", State::errored, odd)};
     const PortingView view = compared(good, good, {good[0], strict[1]}, strict);
     const auto& eigh = find(view, "eigh").differences[0].attribution;
     ASSERT_TRUE(eigh);

@@ -1,7 +1,7 @@
 """Keeps torch's default dtype, whatever the suite sets: a diagnostic attempt asks whether a test
 passes in float32. Code that names float64, and NumPy's arrays of it, keep float64.
 
-Not here: which tests are run so (runner/analysis/diagnostic_retries.h).
+Not here: which tests are run so (runner/analysis/ways/diagnostic_retries.h).
 """
 
 from _compat_harness import own_builtins as __builtins__

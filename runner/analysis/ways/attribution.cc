@@ -1,4 +1,4 @@
-#include "runner/analysis/attribution.h"
+#include "runner/analysis/ways/attribution.h"
 
 #include <algorithm>
 

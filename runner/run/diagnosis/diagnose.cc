@@ -1,4 +1,4 @@
-#include "runner/run/diagnose.h"
+#include "runner/run/diagnosis/diagnose.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "runner/analysis/attempts.h"
-#include "runner/analysis/diagnostic_retries.h"
+#include "runner/analysis/ways/diagnostic_retries.h"
 #include "runner/archive/run_record.h"
 #include "runner/base/text.h"
 #include "runner/exec/loop.h"
@@ -34,8 +34,8 @@ struct Failure {
 };
 
 struct Work {
-    std::vector<Failure> failures;  // with a step to try
-    std::int64_t failed = 0;        // tests
+    std::vector<Failure> failures;       // with a step to try
+    std::int64_t failed = 0;             // tests
     std::map<std::string, int> numbers;  // of each module's last attempt
 };
 
@@ -55,8 +55,8 @@ class Children {
             Ready& own = made->ready;
             own.child = plan::settings_of(step, std::move(own.child));
             if (step == DiagnosticStep::cpu) tell_device(own);
-            made->common_env = std::make_shared<exec::Variables>(
-                plan::child_variables(own.suite, own.child));
+            made->common_env =
+                std::make_shared<exec::Variables>(plan::child_variables(own.suite, own.child));
         }
         return *made;
     }
@@ -80,27 +80,26 @@ Expected<Work> find_work(const store::Store& store, const Execution& execution,
     Work work;
     analysis::Representatives kinds;
     return store
-        .each_module(
-            execution.run.id,
-            [&](store::StoredModule module) -> Expected<void> {
-                if (module.attempts.empty()) return {};
-                const int last =
-                    static_cast<int>(module.attempts.size() + module.diagnostics.size());
-                work.numbers[module.path] = last;
-                remove_files(execution.run.folder, module.path, last + 1);
-                const auto verdicts = analysis::take_verdicts(module.attempts);
-                for (const auto& row : verdicts.record.cases) {
-                    if (row.pseudo || !analysis::needs_attention(row.state)) continue;
-                    ++work.failed;
-                    Failure failure{analysis::failed_test(row), module.path, {}};
-                    kinds.add(failure.test);
-                    if (!kinds.represents(failure.test)) continue;
-                    failure.attempts = analysis::attempts_of(module.diagnostics, row.id);
-                    if (analysis::next_step(failure.test, failure.attempts, way))
-                        work.failures.push_back(std::move(failure));
-                }
-                return {};
-            })
+        .each_module(execution.run.id,
+                     [&](store::StoredModule module) -> Expected<void> {
+                         if (module.attempts.empty()) return {};
+                         const int last =
+                             static_cast<int>(module.attempts.size() + module.diagnostics.size());
+                         work.numbers[module.path] = last;
+                         remove_files(execution.run.folder, module.path, last + 1);
+                         const auto verdicts = analysis::take_verdicts(module.attempts);
+                         for (const auto& row : verdicts.record.cases) {
+                             if (row.pseudo || !analysis::needs_attention(row.state)) continue;
+                             ++work.failed;
+                             Failure failure{analysis::failed_test(row), module.path, {}};
+                             kinds.add(failure.test);
+                             if (!kinds.represents(failure.test)) continue;
+                             failure.attempts = analysis::attempts_of(module.diagnostics, row.id);
+                             if (analysis::next_step(failure.test, failure.attempts, way))
+                                 work.failures.push_back(std::move(failure));
+                         }
+                         return {};
+                     })
         .map([&] { return std::move(work); });
 }
 
@@ -143,7 +142,8 @@ class Diagnosis {
     Expected<std::optional<exec::Job>> next_job() {
         std::optional<DiagnosticStep> step;
         for (; at_ < work_.failures.size() && !step; at_ += !step)
-            step = analysis::next_step(work_.failures[at_].test, work_.failures[at_].attempts, way_);
+            step =
+                analysis::next_step(work_.failures[at_].test, work_.failures[at_].attempts, way_);
         if (!step) return std::nullopt;
         const Failure& of = work_.failures[at_];
         const int number = ++work_.numbers[of.module];
@@ -182,9 +182,9 @@ class Diagnosis {
         if (const auto* end = std::get_if<exec::RunFinished>(&event)) {
             end_.interrupted = end->stopped && !time_is_up_ && !error_;
             if (end->stopped)
-                say_(fmt::format("diagnosis: {}; not tried: {}", end->reason,
-                                 counted(static_cast<std::int64_t>(work_.failures.size() - at_),
-                                         "test")));
+                say_(fmt::format(
+                    "diagnosis: {}; not tried: {}", end->reason,
+                    counted(static_cast<std::int64_t>(work_.failures.size() - at_), "test")));
         }
         const auto* finished = std::get_if<exec::JobFinished>(&event);
         if (!finished) return reply;
@@ -211,9 +211,8 @@ class Diagnosis {
     void store_result(const Assigned& of, const exec::JobFinished& finished) {
         Failure& failure = work_.failures[of.failure];
         const fs::path& folder = execution_.run.folder;
-        store::JobResult job =
-            attempt_result(folder, ready_.suite.framework, failure.module, of.number,
-                           AttemptKind::diagnostic, finished);
+        store::JobResult job = attempt_result(folder, ready_.suite.framework, failure.module,
+                                              of.number, AttemptKind::diagnostic, finished);
         job.only = {failure.test.id};
         job.step = name_of(of.step);
         set_file_names(folder, failure.module, job);

@@ -21,11 +21,11 @@ namespace compat::analysis {
 // A way in which tests run.
 struct Way {
     bool shim = true;
-    std::string device = "cpu";                // the host's accelerator
-    std::string simulated{};                   // empty: none
-    std::string policy{};                      // of redirection; empty without the shim
+    std::string device = "cpu";  // the host's accelerator
+    std::string simulated{};     // empty: none
+    std::string policy{};        // of redirection; empty without the shim
     bool fallback = true;
-    std::optional<DiagnosticStep> step{};      // a diagnostic attempt of a run of that way
+    std::optional<DiagnosticStep> step{};  // a diagnostic attempt of a run of that way
 
     // Nothing of ours, and no accelerator.
     [[nodiscard]] bool is_plain_cpu() const {
@@ -116,6 +116,7 @@ class Representatives {
     // Tests in the order of the run; the first of its kind represents it.
     void add(const FailedTest& test);
     [[nodiscard]] bool represents(const FailedTest& test) const;
+    // Those of a test that represents its kind; of others they are ignored.
     void set_attempts(const FailedTest& test, std::vector<DiagnosticAttempt> attempts);
     [[nodiscard]] const std::vector<DiagnosticAttempt>& attempts(const FailedTest& test) const;
     [[nodiscard]] DiagnosticResult result(const FailedTest& test, const Way& run) const;

@@ -1,4 +1,4 @@
-#include "runner/analysis/diagnostic_retries.h"
+#include "runner/analysis/ways/diagnostic_retries.h"
 
 #include <fmt/format.h>
 
@@ -25,8 +25,13 @@ constexpr DiagnosticStep kOperationFailed[] = {fallback, cpu};
 
 // In the order of ErrorClass.
 constexpr std::array<std::span<const DiagnosticStep>, parsers::kErrorClassNames.size()> kLadders{
-    kDeviceMismatch, kDtypeMismatch, kOutOfMemory, kPlaceholderStorage,
-    kCudaRuntime,    kOperationFailed, {}};
+    kDeviceMismatch,
+    kDtypeMismatch,
+    kOutOfMemory,
+    kPlaceholderStorage,
+    kCudaRuntime,
+    kOperationFailed,
+    {}};
 
 constexpr std::string_view kSame = "fails the same everywhere";
 
@@ -91,12 +96,10 @@ DiagnosticAttempt diagnostic_attempt(DiagnosticStep step, const parsers::ModuleR
     const auto found = std::find_if(record.cases.begin(), record.cases.end(),
                                     [&](const auto& row) { return row.id == test; });
     // Else the module broke, or has no such test on this device.
-    const auto row = found != record.cases.end() ? found
-                                                 : std::find_if(record.cases.begin(),
-                                                                record.cases.end(),
-                                                                [](const auto& other) {
-                                                                    return other.pseudo;
-                                                                });
+    const auto row = found != record.cases.end()
+                         ? found
+                         : std::find_if(record.cases.begin(), record.cases.end(),
+                                        [](const auto& other) { return other.pseudo; });
     if (row == record.cases.end()) {
         attempt.why = record.reason.empty() ? "there is no such test" : record.reason;
         return attempt;
@@ -130,10 +133,11 @@ DiagnosticResult result_of(const FailedTest& test, const std::vector<DiagnosticA
     if (attempts.empty()) return {not_tried, {}, "the run is on plain CPU already"};
     for (auto last = attempts.rbegin(); last != attempts.rend(); ++last)
         if (!fails_the_same(*last, test)) {
-            const std::string state(needs_attention(last->state) ? "" : parsers::name_of(last->state));
-            return {otherwise, last->step,
-                    state.empty() || last->why.empty() ? state + last->why
-                                                       : state + ": " + last->why};
+            const std::string state(needs_attention(last->state) ? ""
+                                                                 : parsers::name_of(last->state));
+            return {
+                otherwise, last->step,
+                state.empty() || last->why.empty() ? state + last->why : state + ": " + last->why};
         }
     return {same};
 }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "parsers/diagnosis.h"
-#include "runner/analysis/diagnostic_retries.h"
+#include "runner/analysis/ways/diagnostic_retries.h"
 
 namespace compat::analysis {
 
@@ -32,14 +32,14 @@ struct OtherWay {
 
 // How another way differs from that of the failure.
 enum class Where {
-    plain_cpu,    // without the shim, and without an accelerator
-    fallback,     // on the same device, fallback on
-    float32,      // the steps of `--diagnose`
+    plain_cpu,  // without the shim, and without an accelerator
+    fallback,   // on the same device, fallback on
+    float32,    // the steps of `--diagnose`
     redirect_all,
     alone,
     blocking,
-    bare_mac,     // nothing is redirected; the failure's way sends requests for CUDA to MPS
-    cuda          // the code gets the CUDA that it asks for
+    bare_mac,  // nothing is redirected; the failure's way sends requests for CUDA to MPS
+    cuda       // the code gets the CUDA that it asks for
 };
 inline constexpr std::array<std::string_view, 8> kWhereWords{
     "on plain CPU",

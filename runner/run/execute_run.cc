@@ -265,7 +265,7 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
 // Whether it was interrupted.
 bool diagnose(const Ready& ready, store::Store& store, const Execution& execution,
               const Clock& clock, display::Display& display, Recorder& recorder) {
-    if (!diagnoses(ready)) return false;
+    if (!ready.diagnose) return false;
     store.set_patience(store::Store::kPatience);
     const auto diagnosed =
         retry_while_busy(store, [&] { return recorder.save_pending(); }).and_then([&] {

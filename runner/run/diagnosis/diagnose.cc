@@ -249,9 +249,9 @@ class Diagnosis {
 
 }  // namespace
 
-bool diagnoses(const Ready& ready) {
-    return ready.settings.on(config::Setting::diagnose) && ready.settings.seeds() == 0 &&
-           !ready.child.keep_going;
+bool asks_for_diagnosis(const config::Settings& settings) {
+    return settings.on(config::Setting::diagnose) && settings.seeds() == 0 &&
+           !settings.on(config::Setting::keep_going);
 }
 
 Expected<DiagnosisEnd> diagnose_failures(const Ready& ready, store::Store& store,

@@ -14,7 +14,7 @@
 namespace compat::run {
 
 // A run without a verdict has nothing to diagnose.
-[[nodiscard]] bool diagnoses(const Ready& ready);
+[[nodiscard]] bool asks_for_diagnosis(const config::Settings& settings);
 
 struct DiagnosisEnd {
     bool interrupted = false;  // `resume` goes on with it

@@ -29,13 +29,14 @@ enum class Cause {
     infrastructure,
     timeout,
     crash,
-    unknown
+    unknown,
+    upstream
 };
 struct CauseWords {
     std::string_view name;   // in files
     std::string_view means;  // for people
 };
-inline constexpr std::array<CauseWords, 18> kCauses{{
+inline constexpr std::array<CauseWords, 19> kCauses{{
     {"op_missing", "the device has no kernel or feature for this"},
     {"fell_back", "an operator ran on the CPU, and the warning about that was raised as an error"},
     {"dtype_limit", "the device or kernel does not take this dtype, or dtypes do not go together"},
@@ -57,6 +58,8 @@ inline constexpr std::array<CauseWords, 18> kCauses{{
     {"timeout", "the test, or what it waited for, took too long"},
     {"crash", "the process ended during the test"},
     {"unknown", "no rule matches"},
+    {"upstream",
+     "it fails the same without us: on plain CPU, without the shim (attribution alone)"},
 }};
 [[nodiscard]] constexpr const CauseWords& words_of(Cause c) {
     return kCauses[static_cast<size_t>(c)];

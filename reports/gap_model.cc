@@ -78,10 +78,12 @@ GapView view_of(const store::StoredGap& gap) {
 std::vector<GapView> ranked_gaps(const GapSources& sources) {
     std::map<std::string, std::vector<GapHit>> hits;  // by run
     std::map<GapKey, std::map<SiteKey, Site>> sites;
+    std::map<GapKey, std::map<std::string, std::set<std::string>>> diagnoses;
     std::map<std::string, LinkResolver> links;
     for (const store::CurrentHit& current : sources.hits) {
         GapHit& hit = hits[current.run].emplace_back(current.hit);
         hit.test = qualified(current);
+        if (!hit.diagnosis.empty()) diagnoses[hit.key][hit.diagnosis].insert(hit.test);
         Site& site = sites[hit.key][{current.run, hit.file, hit.line}];
         site.count += hit.count;
         if (!hit.test.empty()) site.tests.insert(hit.test);
@@ -101,6 +103,8 @@ std::vector<GapView> ranked_gaps(const GapSources& sources) {
             view.tests = at->second.tests;
             view.unblocked_alone = at->second.unblocked_alone;
         }
+        for (const auto& [words, tests] : diagnoses[view.key])
+            view.diagnoses[words] = static_cast<std::int64_t>(tests.size());
         const auto at = sites.find(view.key);
         if (at == sites.end()) continue;
         for (const auto& [key, site] : at->second) view.hits += site.count;

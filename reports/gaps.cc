@@ -48,6 +48,7 @@ Json gap_json(const GapView& gap) {
             {"tests", gap.tests},
             {"unblocked_alone", gap.unblocked_alone},
             {"hits", gap.hits},
+            {"diagnoses", gap.diagnoses},
             {"sites", std::move(sites)}};
 }
 

@@ -42,7 +42,8 @@ struct GapView {
     std::int64_t tests = 0;            // that failed because of it
     std::int64_t unblocked_alone = 0;  // at most: tests that meet no other gap
     std::int64_t hits = 0;
-    std::vector<GapSite> sites;  // most frequent first, kGapSites at most
+    std::map<std::string, std::int64_t> diagnoses{};  // tests by what passes instead
+    std::vector<GapSite> sites;                       // most frequent first, kGapSites at most
 };
 inline constexpr std::size_t kGapSites = 20;
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/attribution_parts.h"
 #include "reports/gap_parts.h"
 #include "runner/base/names.h"
 
@@ -58,7 +59,9 @@ Json cluster(const ClusterView& c) {
             {"rule", or_null(c.rule)},
             {"key_line", c.key_line},
             {"example", c.example},
-            {"url", or_null(c.url)}};
+            {"url", or_null(c.url)},
+            {"diagnosis", or_null(c.diagnosis)},
+            {"attribution", or_null(c.attribution)}};
 }
 
 Json failure_or_null(const std::optional<FailureView>& f) {
@@ -84,6 +87,23 @@ Json attempt(const AttemptView& a) {
             {"log", or_null(a.log)}};
 }
 
+Json diagnosis(const std::optional<DiagnosisView>& d) {
+    if (!d) return nullptr;
+    const auto attempt_at_step = [](const AttemptView& a) {
+        return Json{{"attempt", a.number},
+                    {"step", a.step},
+                    {"state", name_of(a.state)},
+                    {"duration_s", a.duration_s},
+                    {"key_line", or_null(a.key_line)},
+                    {"log", or_null(a.log)}};
+    };
+    return {{"result", name_of(d->result.kind)},
+            {"step", d->result.step ? Json(name_of(*d->result.step)) : Json(nullptr)},
+            {"words", d->words},
+            {"as", or_null(d->result.as)},
+            {"attempts", list_of(d->attempts, attempt_at_step)}};
+}
+
 Json test(const CaseView& c) {
     return {{"id", c.id},
             {"state", name_of(c.state)},
@@ -100,6 +120,8 @@ Json test(const CaseView& c) {
             {"attempts", list_of(c.attempts, attempt)},
             {"subtests", list_of(c.subtests, subtest)},
             {"failure", failure_or_null(c.failure)},
+            {"diagnosis", diagnosis(c.diagnosis)},
+            {"attribution", attribution_json(c.attribution)},
             {"reproduce", reproduce(c.reproduce)}};
 }
 
@@ -138,6 +160,7 @@ Json run(const RunView& r) {
             {"fallback", r.fallback},
             {"keep_going", r.keep_going},
             {"seeds", r.seeds},
+            {"diagnose", r.diagnose},
             {"commit", or_null(r.commit)},
             {"dirty", r.dirty},
             {"torch", or_null(r.torch)},
@@ -222,6 +245,8 @@ class JsonReport : public Renderer {
                        {"links",
                         {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
                        {"causes", model.causes},
+                       {"diagnoses", model.diagnoses},
+                       {"attributions", model.attributions},
                        {"load_failures", list_of(model.load_failures, load_failure)}}) +
               ",\n \"clusters\": [");
         for (size_t i = 0; i < model.clusters.size(); ++i) item(i > 0, cluster(model.clusters[i]));
@@ -257,6 +282,14 @@ class JsonReport : public Renderer {
 };
 
 }  // namespace
+
+nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a) {
+    if (!a) return nullptr;
+    return {{"cause", a->cause},
+            {"rule", or_null(a->rule)},
+            {"words", a->words},
+            {"run", or_null(a->run)}};
+}
 
 std::unique_ptr<Renderer> json_report(const ReportModel& model, Sink sink) {
     return std::make_unique<JsonReport>(model, std::move(sink));

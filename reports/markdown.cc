@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "reports/attribution_parts.h"
 #include "reports/fitting.h"
 #include "reports/gap_parts.h"
 #include "reports/markdown_summary.h"
@@ -95,6 +96,11 @@ std::string details_of(const CaseView& test) {
         body += fmt::format("\nAttempt {} ({}{}): {} {}\n", attempt.number, name_of(attempt.kind),
                             attempt.forked ? ", forked" : "", name_of(attempt.state),
                             code(attempt.key_line));
+    if (test.diagnosis)
+        for (const AttemptView& attempt : test.diagnosis->attempts)
+            body += fmt::format("\nDiagnostic attempt {} ({}): {}{}\n", attempt.number,
+                                attempt.step, name_of(attempt.state),
+                                attempt.key_line.empty() ? "" : " " + code(attempt.key_line));
     body += commands(test.reproduce);
     return folded("Traceback and how to reproduce", body);
 }
@@ -106,6 +112,9 @@ Item failing_test(const CaseView& test) {
     if (failure && !failure->key_line.empty()) item.text += code(failure->key_line) + "\n\n";
     if (failure && !failure->cause.empty()) item.text += "Cause: " + cause_words(*failure) + "\n\n";
     if (!test.reason.empty()) item.text += code(test.reason) + "\n\n";
+    if (test.diagnosis) item.text += "Diagnosis: " + code(test.diagnosis->words) + "\n\n";
+    if (test.attribution)
+        item.text += "Attribution: " + attribution_words(*test.attribution) + "\n\n";
     item.detail = [&test] { return details_of(test); };
     return item;
 }
@@ -290,12 +299,17 @@ class MarkdownReport : public Renderer {
                 "| tests | cause | means |\n|---:|---|---|\n{}\nWhere to look first: "
                 "docs/reference/diagnosis.md.\n\n",
                 causes);
-        clusters_.intro +=
-            "| tests | cause | what went wrong | for example |\n|---:|---|---|---|\n";
-        for (const ClusterView& c : model.clusters)
+        // Only where there is something to say of other ways in which the tests ran.
+        const bool ways = !model.diagnoses.empty() || !model.attributions.empty();
+        clusters_.intro += fmt::format(
+            "| tests | cause | what went wrong | for example |{}\n|---:|---|---|---|{}\n",
+            ways ? " attribution | diagnosis |" : "", ways ? "---|---|" : "");
+        for (const ClusterView& c : model.clusters) {
+            const std::string more = row(code(c.attribution), code(c.diagnosis, kLongestCell));
             page_.add(clusters_, {row(c.tests, code(c.cause), code(c.key_line, kLongestCell),
                                       linked_code(c.example, c.url)) +
-                                  "\n"});
+                                  (ways ? more.substr(1) : "") + "\n"});
+        }
     }
 
     void add_gaps(const ReportModel& model) {
@@ -415,6 +429,12 @@ class MarkdownReport : public Renderer {
 };
 
 }  // namespace
+
+std::string attribution_words(const AttributionView& attribution) {
+    return fmt::format(
+        "{}: {}{}", code(attribution.cause), attribution.words,
+        attribution.run.empty() ? "" : fmt::format(" (run {})", code(attribution.run)));
+}
 
 std::unique_ptr<Renderer> markdown_report(const ReportModel& model, size_t max_bytes, Sink sink) {
     return std::make_unique<MarkdownReport>(model, max_bytes, std::move(sink));

@@ -55,14 +55,6 @@ bool ended_in_order(const ModuleRecord& record) {
     return record.outcome == ModuleOutcome::completed || record.outcome == ModuleOutcome::no_tests;
 }
 
-// The test's failure, else that of its first failed sub-test; null: none.
-const parsers::Failure* failure_of(const CaseRecord& test) {
-    if (test.failure) return &*test.failure;
-    for (const parsers::SubCase& sub : test.subcases)
-        if (sub.failure && needs_attention(sub.state)) return &*sub.failure;
-    return nullptr;
-}
-
 // `to`: a FailureView or a ClusterView.
 template <class View>
 void set_cause(View& to, const parsers::Failure& failure) {
@@ -81,6 +73,11 @@ void set_cause(View& to, const parsers::Failure& failure) {
 bool is_device_unused(const ReportModel& model) {
     return model.run.shim && model.run.simulated && model.totals.used_accelerator == 0 &&
            model.totals.collected > 0;
+}
+
+AttributionView view_of(const analysis::Attribution& attribution) {
+    return {std::string(name_of(attribution.cause)), std::string(attribution.rule),
+            std::string(attribution.words), attribution.run};
 }
 
 const FailureView* failure_of(const CaseView& test) {
@@ -108,6 +105,7 @@ class ModelBuilder::Impl {
         : info_(run.info),
           options_(std::move(options)),
           commands_({info_.rerun_argv, info_.env, info_.root, info_.framework, info_.python}),
+          ways_(analysis::way_of(info_), info_.diagnose, std::move(options_.other_runs)),
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
         model_.run = run_ = run_view(run);
@@ -131,7 +129,13 @@ class ModelBuilder::Impl {
         links_.count(start);
         for (const CaseRecord& test : record.cases) {
             count_links(test, start);
-            if (needs_attention(test.state)) collect_causes(test, start);
+            if (!needs_attention(test.state)) continue;
+            ways_.add(test, analysis::attempts_of(module.diagnostics, test.id));
+            collect_causes(test, start);
+            if (const auto shown = ways_.diagnosis(test))
+                ++model_.diagnoses[std::string(analysis::brief_words_of(*shown))];
+            if (const auto attributed = ways_.attribution(test))
+                ++model_.attributions[std::string(name_of(attributed->cause))];
         }
         const auto used = analysis::used_accelerator(record);
         model_.totals.used_accelerator += std::count(used.begin(), used.end(), true);
@@ -186,6 +190,7 @@ class ModelBuilder::Impl {
                     fmt::format("{}:{}", links_.shown(at->second.file), at->second.line);
                 test.redirected_url = links_.resolve(at->second);
             }
+            if (needs_attention(test.state)) set_ways(test, record.cases[i], module.diagnostics);
             if (const auto of_test = refused.find(test.id); of_test != refused.end())
                 test.refusals = std::move(of_test->second);
             if (!module.attempts.empty()) {
@@ -234,6 +239,23 @@ class ModelBuilder::Impl {
         return test.location.file.empty() ? module : test.location;
     }
 
+    void set_ways(CaseView& view, const CaseRecord& test,
+                  const std::vector<store::JobResult>& diagnostics) const {
+        if (auto shown = ways_.diagnosis(test)) {
+            view.diagnosis = {*shown, analysis::words_of(*shown), {}};
+            for (const store::JobResult& job : diagnostics)
+                if (const auto step = diagnostic_step_of(job.step);
+                    step && job.only == std::vector{test.id}) {
+                    const auto attempt = analysis::diagnostic_attempt(*step, job.record, test.id);
+                    view.diagnosis->attempts.push_back({job.attempt, job.kind, false, attempt.state,
+                                                        job.duration_s, attempt.why, job.log,
+                                                        job.step});
+                }
+        }
+        if (const auto attributed = ways_.attribution(test))
+            view.attribution = view_of(*attributed);
+    }
+
     // The links of a case_view.
     void count_links(const CaseRecord& test, const parsers::Location& module) {
         links_.count(place_of(test, module));
@@ -269,6 +291,7 @@ class ModelBuilder::Impl {
         view.fallback = info.fallback;
         view.keep_going = info.keep_going;
         view.seeds = info.seeds;
+        view.diagnose = info.diagnose;
         view.commit = info.commit;
         view.dirty = info.dirty;
         view.torch = info.torch;
@@ -410,11 +433,15 @@ class ModelBuilder::Impl {
             set_cause(cluster, failure);
             cluster.example = test.id;
             cluster.url = links_.resolve(place_of(test, module));
+            if (const auto shown = ways_.diagnosis(test))
+                cluster.diagnosis = analysis::words_of(*shown);
+            if (const auto attributed = ways_.attribution(test))
+                cluster.attribution = name_of(attributed->cause);
         };
         if (test.failure) add(*test.failure);
         for (const parsers::SubCase& sub : test.subcases)
             if (sub.failure) add(*sub.failure);
-        const parsers::Failure* const own = failure_of(test);
+        const parsers::Failure* const own = analysis::deciding_failure(test);
         if (own && own->diagnosis) ++model_.causes[std::string(name_of(own->diagnosis->cause))];
     }
 
@@ -462,6 +489,7 @@ class ModelBuilder::Impl {
     ModelOptions options_;
     RunView run_;
     ReproduceCommands commands_;
+    WaysOfRun ways_;
     LinkResolver links_;
     analysis::Totals totals_;
     std::map<SiteKey, Site> sites_;

@@ -15,6 +15,7 @@
 
 #include "parsers/record.h"
 #include "reports/gaps.h"
+#include "reports/ways.h"
 #include "runner/analysis/attempts.h"
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
@@ -65,7 +66,23 @@ struct AttemptView {
     parsers::State state = parsers::State::not_run;
     double duration_s = 0;
     std::string key_line;
-    std::string log;  // relative to the run's folder
+    std::string log;     // relative to the run's folder
+    std::string step{};  // of a diagnostic attempt
+};
+
+// What the run's diagnostic attempts show of a failed test (`--diagnose`).
+struct DiagnosisView {
+    analysis::DiagnosticResult result;
+    std::string words;
+    std::vector<AttemptView> attempts;  // at this very test
+};
+
+// The cause of a failure whose test ran in several ways (runner/analysis/ways/attribution.h).
+struct AttributionView {
+    std::string cause;
+    std::string rule;  // empty: the other ways decide nothing
+    std::string words;
+    std::string run;  // that showed it; empty: this one
 };
 
 // Commands to copy into a shell.
@@ -80,6 +97,8 @@ struct RefusalView {
     std::string message;     // class and text, "TypeError: Cannot convert …"
     std::string place, url;  // "file:line" that called; may be empty
 };
+
+[[nodiscard]] AttributionView view_of(const analysis::Attribution& attribution);
 
 struct CaseView {
     std::string id;
@@ -102,7 +121,9 @@ struct CaseView {
     std::vector<AttemptView> attempts;  // only if there were several
     std::vector<SubtestView> subtests;
     std::optional<FailureView> failure;
-    std::optional<Reproduce> reproduce;  // if needs_attention(state)
+    std::optional<DiagnosisView> diagnosis{};      // only if the run was asked for it
+    std::optional<AttributionView> attribution{};  // only if it ran in another way, too
+    std::optional<Reproduce> reproduce;            // if needs_attention(state)
 };
 
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
@@ -178,6 +199,8 @@ struct ClusterView {
     std::string example;  // id of its test
     std::string url;
     std::int64_t tests = 0;
+    std::string diagnosis{};    // of the example, in words; empty: none
+    std::string attribution{};  // the example's cause, once compared; empty: it ran in one way
 };
 
 struct LeakedView {
@@ -214,6 +237,7 @@ struct RunView {
     bool fallback = true;
     bool keep_going = false;  // refusals were written down and not raised: no verdict
     int seeds = 0;            // attempts, each with other random numbers: no verdict; 0: none
+    bool diagnose = false;    // failed tests were run again with what may mend them
     std::string commit;
     bool dirty = false;
     std::string torch;
@@ -231,10 +255,12 @@ struct ReportModel {
     Accounting accounting;
     std::int64_t links_total = 0;
     std::int64_t links_unresolved = 0;
-    std::map<std::string, std::int64_t> causes;  // of tests that need attention: count by cause
-    std::vector<ClusterView> clusters;           // most frequent first
-    std::vector<GapView> gaps;                   // met by the run; ranked
-    std::vector<RedirectionView> redirections;   // most frequent first
+    std::map<std::string, std::int64_t> causes;     // of tests that need attention: count by cause
+    std::map<std::string, std::int64_t> diagnoses;  // of failed tests: count by brief words
+    std::map<std::string, std::int64_t> attributions;  // of failed tests: count by cause
+    std::vector<ClusterView> clusters;                 // most frequent first
+    std::vector<GapView> gaps;                         // met by the run; ranked
+    std::vector<RedirectionView> redirections;         // most frequent first
     std::vector<LeakedView> leaked_processes;
     std::vector<LoadFailureView> load_failures;  // most frequent first
 };
@@ -260,6 +286,7 @@ inline constexpr std::array<WayToUseTheDevice, 3> kWaysToUseTheDevice{{
 struct ModelOptions {
     std::filesystem::path run_folder;     // absolute: source copies go in its source/ folder
     std::filesystem::path report_folder;  // relative links start here
+    OtherRuns other_runs{};               // for attribution
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/attribution_parts.h"
 #include "reports/porting/pages.h"
 #include "runner/base/names.h"
 
@@ -41,6 +42,7 @@ Json column(const PortingView& view, const ColumnRow& row) {
     for (size_t i = 0; i < kGroupNames.size(); ++i)
         out["groups"][std::string(kGroupNames[i])] = at.groups[i];
     out["broken_alike"] = at.broken_alike;
+    out["upstream"] = at.upstream;
     return out;
 }
 
@@ -72,6 +74,7 @@ Json cause(const CauseOfDifferences& c) {
             {"class", null_if_empty(c.error_class)},
             {"rule", null_if_empty(c.rule)},
             {"signature", null_if_empty(c.signature)},
+            {"attribution", attribution_json(c.attribution)},
             {"gap", gap(c)},
             {"places", places(c.places)},
             {"places_behind", places(c.places_behind)},
@@ -95,6 +98,7 @@ Json difference(const Difference& d) {
             {"place", null_if_empty(d.place)},
             {"url", null_if_empty(d.place_url)},
             {"reproduce", null_if_empty(d.reproduce)},
+            {"attribution", attribution_json(d.attribution)},
             {"streams", d.streams},
             {"failed_streams", d.failed_streams}};
 }
@@ -122,14 +126,25 @@ Json fallback(const FallbackView& f) {
             {"url", null_if_empty(f.url)}};
 }
 
-Json unloaded(const UnloadedModule& u) {
-    Json columns = Json::array();
+Json names_of(const PerColumn<bool>& columns) {
+    Json names = Json::array();
     for (const ColumnRow& row : kColumns)
-        if (u.columns[static_cast<size_t>(row.column)]) columns.push_back(row.name);
+        if (columns[static_cast<size_t>(row.column)]) names.push_back(row.name);
+    return names;
+}
+
+Json upstream(const UpstreamTest& u) {
+    return {{"id", u.id},
+            {"url", null_if_empty(u.url)},
+            {"key_line", null_if_empty(u.key_line)},
+            {"columns", names_of(u.columns)}};
+}
+
+Json unloaded(const UnloadedModule& u) {
     return {{"module", u.module},
             {"url", null_if_empty(u.url)},
             {"key_line", null_if_empty(u.key_line)},
-            {"columns", std::move(columns)}};
+            {"columns", names_of(u.columns)}};
 }
 
 Json cuda_use(const CudaUseView& u) {
@@ -193,6 +208,7 @@ void porting_json(const PortingView& view, const Sink& sink) {
         {"causes", Json::array()},
         {"decided_by_fallback", view.decided_by_fallback},
         {"fallbacks", Json::array()},
+        {"upstream", Json::array()},
         {"tests", Json::array()}};
     for (const ColumnRow& row : kColumns) out["columns"].push_back(column(view, row));
     for (const UnloadedModule& u : view.unloaded) out["not_loaded"].push_back(unloaded(u));
@@ -216,6 +232,7 @@ void porting_json(const PortingView& view, const Sink& sink) {
         out["accounting"]["mismatches"].push_back({{"column", m.module}, {"message", m.message}});
     for (const CauseOfDifferences& c : view.causes) out["causes"].push_back(cause(c));
     for (const FallbackView& f : view.fallbacks) out["fallbacks"].push_back(fallback(f));
+    for (const UpstreamTest& u : view.upstream) out["upstream"].push_back(upstream(u));
     for (const PortedTest& t : view.tests) out["tests"].push_back(test(t));
     sink(out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "reports/attribution_parts.h"
 #include "reports/fitting.h"
 #include "reports/markdown_text.h"
 #include "runner/base/text.h"
@@ -235,8 +236,14 @@ std::string table_of_columns(const PortingView& view) {
     if (alike > 0)
         text += fmt::format(
             "\n{} alike on plain CPU and on a device, which is no difference: see plain CPU's "
-            "report.\n",
-            alike == 1 ? std::string("1 test breaks") : fmt::format("{} tests break", alike));
+            "report.{}\n",
+            alike == 1 ? std::string("1 test breaks") : fmt::format("{} tests break", alike),
+            view.upstream.empty()
+                ? ""
+                : fmt::format(" Attribution: {} by the same errors, `upstream`.",
+                              view.upstream.size() == 1
+                                  ? std::string("1 test fails")
+                                  : fmt::format("{} tests fail", view.upstream.size())));
     return text;
 }
 
@@ -319,6 +326,8 @@ Item section_of(const PortingView& view, size_t index) {
             fmt::format(" Cause {} ({})", code(cause.diagnosis), cause_means(cause.diagnosis));
     if (!cause.rule.empty()) item.text += fmt::format(", rule {}", code(cause.rule));
     if (!cause.diagnosis.empty()) item.text += ".";
+    if (cause.attribution && !cause.attribution->rule.empty())
+        item.text += fmt::format(" Attribution {}.", attribution_words(*cause.attribution));
     item.text += "\n\n";
     if (const std::string advice = advice_of(cause); !advice.empty())
         item.text += "What to do: " + advice + ".\n\n";

@@ -30,9 +30,10 @@ struct UngroupedDifference {
     Change change = Change::lost;
     std::optional<parsers::State> cpu{}, here{};
     ResultDetails details{};
-    std::string cpu_key_line{};      // empty if it is good on plain CPU
-    bool flaky = false;              // in any column
-    bool pseudo = false;             // of a row that is not a test
+    std::string cpu_key_line{};  // empty if it is good on plain CPU
+    bool flaky = false;          // in any column
+    bool pseudo = false;         // of a row that is not a test
+    std::optional<AttributionView> attribution{};
     bool incomplete_column = false;  // not all tests of the column ran
 };
 

@@ -142,6 +142,7 @@ class PortingBuilder::Impl {
         count_unblocked(view_, differences_, kept_going_);
         rank_causes(view_);
         for (const ColumnRow& row : kColumns) check(row.column);
+        add_upstream();
         fallbacks_.finish(view_);
         for (auto& [key, row] : unloaded_) view_.unloaded.push_back(std::move(row));
         view_.accounting.closed = view_.accounting.mismatches.empty();
@@ -206,6 +207,7 @@ class PortingBuilder::Impl {
         if (column_ == Column::cpu) {
             links_[at].id_on_cpu = test.id;
             if (kind != StateKind::good) cpu_key_lines_.emplace(at, details.key_line);
+            if (kind == StateKind::broken) broken_[{column_, at}] = details.failures;
             if (kind == StateKind::broken && needs_a_device(details))
                 compared_.add(kNeedsDevice, compared_.test(at).id, State::skipped, module,
                               test.pseudo);
@@ -215,8 +217,9 @@ class PortingBuilder::Impl {
             difference.column = column_;
             difference.change = *changed;
             difference.details = std::move(details);
-        } else {
-            column.broken_alike += kind == StateKind::broken;
+        } else if (kind == StateKind::broken) {
+            ++column.broken_alike;
+            broken_[{column_, at}] = std::move(details.failures);
         }
     }
 
@@ -260,7 +263,7 @@ class PortingBuilder::Impl {
             difference.column = column;
             difference.change = Change::missing;
         }
-        const auto on_cuda = failures_on(Column::cuda);
+        const FailuresOfTests failures = all_failures();
         for (UngroupedDifference& difference : differences_) {
             if (difference.column != column) continue;
             difference.cpu = state(difference.test, Column::cpu);
@@ -271,8 +274,8 @@ class PortingBuilder::Impl {
             if (const auto line = cpu_key_lines_.find(difference.test);
                 line != cpu_key_lines_.end())
                 difference.cpu_key_line = line->second;
-            if (column == Column::cuda_on_mps && is_good_on_a_mac(difference.test) &&
-                !breaks_alike(on_cuda, difference))
+            difference.attribution = attribution_of(difference, failures);
+            if (difference.attribution && difference.attribution->rule == analysis::kRedirectedOnly)
                 blame_redirection(difference.details);
             if (difference.here && *difference.here != State::not_run) continue;
             const std::string module(compared_.test(difference.test).module);
@@ -284,29 +287,76 @@ class PortingBuilder::Impl {
         }
     }
 
-    [[nodiscard]] bool is_good_on_a_mac(size_t test) const {
-        const Column mac = has_run(Column::mps_strict) ? Column::mps_strict : Column::mps;
-        const auto there = state(test, mac);
-        return there && kind_of(*there) == StateKind::good;
-    }
+    using FailuresOfTests = std::map<std::pair<Column, size_t>, const std::vector<FailureFacts>*>;
 
-    using FailuresOfTests = std::unordered_map<size_t, const std::vector<FailureFacts>*>;
-
-    [[nodiscard]] FailuresOfTests failures_on(Column column) const {
-        FailuresOfTests failures;
+    [[nodiscard]] FailuresOfTests all_failures() const {
+        FailuresOfTests all;
+        for (const auto& [key, failures] : broken_) all.emplace(key, &failures);
         for (const UngroupedDifference& difference : differences_)
-            if (difference.column == column)
-                failures.emplace(difference.test, &difference.details.failures);
-        return failures;
+            all.emplace(std::pair(difference.column, difference.test),
+                        &difference.details.failures);
+        return all;
     }
 
-    // By the same errors, which are then the code's own and not those of redirection.
-    static bool breaks_alike(const FailuresOfTests& failures, const UngroupedDifference& here) {
-        const auto there = failures.find(here.test);
-        return there != failures.end() && !there->second->empty() &&
-               std::equal(there->second->begin(), there->second->end(),
-                          here.details.failures.begin(), here.details.failures.end(),
-                          is_same_obstacle);
+    // By the same errors.
+    static bool breaks_alike(const std::vector<FailureFacts>& a,
+                             const std::vector<FailureFacts>& b) {
+        return !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same_obstacle);
+    }
+
+    // The test in the other columns, beside its failure here. A bare Mac stands once beside CUDA
+    // code that is sent to MPS: without fallback, as that.
+    [[nodiscard]] std::vector<analysis::OtherWay> other_ways(const UngroupedDifference& here,
+                                                             const FailuresOfTests& all) const {
+        std::vector<analysis::OtherWay> others;
+        for (const ColumnRow& row : kColumns) {
+            const auto there = state(here.test, row.column);
+            if (row.column == here.column || !has_run(row.column) || !there ||
+                (row.column == Column::mps && here.column == Column::cuda_on_mps &&
+                 has_run(Column::mps_strict)))
+                continue;
+            auto shown = analysis::Shown::idle;
+            if (kind_of(*there) == StateKind::good) shown = analysis::Shown::passes;
+            if (kind_of(*there) == StateKind::broken) {
+                const auto failures = all.find({row.column, here.test});
+                shown =
+                    failures != all.end() && breaks_alike(here.details.failures, *failures->second)
+                        ? analysis::Shown::fails_alike
+                        : analysis::Shown::fails_otherwise;
+            }
+            const RunView& run = *view_.at(row.column).run;
+            others.push_back({analysis::way_of(run), shown, run.id});
+        }
+        return others;
+    }
+
+    [[nodiscard]] std::optional<AttributionView> attribution_of(
+        const UngroupedDifference& difference, const FailuresOfTests& all) const {
+        if (difference.details.failures.empty() || difference.flaky) return std::nullopt;
+        const FailureFacts& failure = difference.details.failures.front();
+        const auto found = analysis::attribute({analysis::way_of(*view_.at(difference.column).run),
+                                                failure.evidence.cause, failure.rule},
+                                               other_ways(difference, all));
+        return found ? std::optional(view_of(*found)) : std::nullopt;
+    }
+
+    // Tests that break in the baseline's state, by the same errors.
+    void add_upstream() {
+        std::map<size_t, UpstreamTest> tests;
+        for (const auto& [key, failures] : broken_) {
+            const auto& [column, test] = key;
+            const auto on_cpu = broken_.find({Column::cpu, test});
+            if (column == Column::cpu || on_cpu == broken_.end() ||
+                !breaks_alike(on_cpu->second, failures))
+                continue;
+            UpstreamTest& row = tests[test];
+            row.id = compared_.test(test).id;
+            row.url = links_[test].url;
+            row.key_line = failures.front().key_line;
+            row.columns[index_of(column)] = true;
+            ++view_.columns[index_of(column)].upstream;
+        }
+        for (auto& [test, row] : tests) view_.upstream.push_back(std::move(row));
     }
 
     static void blame_redirection(ResultDetails& details) {
@@ -363,6 +413,7 @@ class PortingBuilder::Impl {
                 difference.place_url = std::move(from.details.place_url);
                 difference.reproduce = std::move(from.details.reproduce);
                 difference.id = std::move(from.details.id);
+                difference.attribution = std::move(from.attribution);
                 if (!from.details.failures.empty()) {
                     difference.streams = from.details.failures.front().streams;
                     difference.failed_streams = from.details.failures.front().failed_streams;
@@ -370,6 +421,7 @@ class PortingBuilder::Impl {
                 CauseOfDifferences& cause = causes.list()[difference.cause];
                 ++cause.counts[index_of(from.column)];
                 ++view_.columns[index_of(from.column)].groups[static_cast<size_t>(cause.group)];
+                if (!cause.attribution) cause.attribution = difference.attribution;
                 if (!counted.insert(difference.cause).second) continue;
                 ++cause.tests;
                 if (cause.group == Group::loss) places.add(difference);
@@ -425,6 +477,8 @@ class PortingBuilder::Impl {
     std::vector<TestLink> links_;                            // by test
     std::unordered_map<size_t, std::string> cpu_key_lines_;  // of tests that are not good there
     std::map<std::pair<Column, std::string>, ResultDetails> broken_modules_;
+    // Of tests that break on plain CPU, or on a device in the baseline's state.
+    std::map<std::pair<Column, size_t>, std::vector<FailureFacts>> broken_;
     std::map<std::pair<std::string, std::string>, UnloadedModule> unloaded_;  // by error, too
     std::vector<UngroupedDifference> differences_;
     std::map<GapKey, GapView> gaps_;

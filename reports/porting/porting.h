@@ -84,6 +84,8 @@ struct Difference {
     std::string place_url{};
     std::string reproduce{};  // the runner's command line; empty: it did not break
     std::string id{};         // of the test in the column's run
+    // Its cause, seen beside the other columns; empty: it did not break, or it is flaky.
+    std::optional<AttributionView> attribution{};
     // Streams of random numbers that the test was run with on plain CPU, and those with which it
     // broke in the same way; 0: it was not.
     int streams = 0, failed_streams = 0;
@@ -122,6 +124,7 @@ struct CauseOfDifferences {
     bool may_be_random = false;  // other random numbers may explain it
     std::string advice;
     std::string diagnosis, error_class, rule, signature;  // of the first failure; may be empty
+    std::optional<AttributionView> attribution{};         // likewise
     std::optional<GapKey> gap;
     std::string equivalent, issue;     // of the gap
     PerColumn<std::int64_t> counts{};  // differences
@@ -139,6 +142,14 @@ struct CauseOfDifferences {
     std::vector<std::size_t> examples;  // indices in PortingView::tests, kExamples at most
 };
 inline constexpr std::size_t kExamples = 3;
+
+// A test that fails the same on plain CPU: no difference, and nothing of ours.
+struct UpstreamTest {
+    std::string id;
+    std::string url;
+    std::string key_line;
+    PerColumn<bool> columns{};
+};
 
 // A module that could not be loaded, with one error.
 struct UnloadedModule {
@@ -177,6 +188,7 @@ struct PortingColumn {
     std::array<std::int64_t, kGroupNames.size()> groups{};  // the same differences by cause
     std::int64_t used_accelerator = 0;                      // tests; in files: "exercised"
     std::int64_t broken_alike = 0;                          // broken in the baseline's state
+    std::int64_t upstream = 0;  // of these, those that fail by the same errors on plain CPU
 
     [[nodiscard]] std::int64_t count(Change change) const {
         return changes[static_cast<size_t>(change)];
@@ -211,6 +223,7 @@ struct PortingView {
     Accounting accounting;
     std::vector<CauseOfDifferences> causes;  // by group; then what to fix first
     std::vector<PortedTest> tests;
+    std::vector<UpstreamTest> upstream;
     std::vector<UnloadedModule> unloaded;  // by module; of any column, alike or not
     std::vector<FallbackView> fallbacks;   // those that most tests depend on first
     CudaUses cuda_uses;                    // of the suite's own code; no root: nobody asked
@@ -242,7 +255,7 @@ struct PortingView {
 [[nodiscard]] std::string verdict_words(const PortingView& view);
 
 // Takes the columns one after the other, plain CPU first, each module by module. Keeps the state of
-// each test, and failures only of tests that differ.
+// each test, and failures of those that break.
 class PortingBuilder {
   public:
     PortingBuilder(std::string id, std::string suite);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "runner/analysis/attempts.h"
 #include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
+#include "runner/analysis/ways/diagnostic_retries.h"
 #include "runner/base/version.h"
 #include "runner/store/gaps.h"
 
@@ -14,11 +16,34 @@ namespace compat::archive {
 
 namespace {
 
+// What passes instead, by test.
+std::map<std::string, std::string> recoveries(const parsers::ModuleRecord& record,
+                                              const std::vector<store::JobResult>& diagnostics,
+                                              const analysis::Way& way,
+                                              analysis::Representatives& kinds) {
+    std::map<std::string, std::string> found;
+    for (const auto& test : record.cases) {
+        if (test.pseudo || !analysis::needs_attention(test.state)) continue;
+        const analysis::FailedTest failed = analysis::failed_test(test);
+        kinds.add(failed);
+        kinds.set_attempts(failed, analysis::attempts_of(diagnostics, test.id));
+        const auto shown = kinds.result(failed, way);
+        if (shown.kind == analysis::DiagnosticResult::Kind::passes)
+            found[test.id] = brief_words_of(shown);
+    }
+    return found;
+}
+
 void collect_hits(store::StoredModule module, const analysis::Target& target,
+                  const analysis::Way& way, analysis::Representatives& kinds,
                   analysis::LaterRun& seen) {
     if (module.attempts.empty()) return;
     const parsers::ModuleRecord record = analysis::take_verdicts(module.attempts).record;
     auto hits = analysis::gap_hits(record, target);
+    const auto passes = recoveries(record, module.diagnostics, way, kinds);
+    for (GapHit& hit : hits)
+        if (const auto at = passes.find(hit.test); hit.blocks && at != passes.end())
+            hit.diagnosis = at->second;
     seen.hits.insert(seen.hits.end(), std::make_move_iterator(hits.begin()),
                      std::make_move_iterator(hits.end()));
     const auto marks = analysis::marks_of(record);
@@ -73,11 +98,13 @@ Expected<RunForGapLog> read_for_gap_log(const store::Store& store, const std::st
     if (!stored) return tl::unexpected(stored.error());
     const store::RunInfo& info = stored->info;
     const analysis::Target target{info.simulated.value_or(info.device), info.simulated.has_value()};
+    const analysis::Way way = analysis::way_of(info);
+    analysis::Representatives kinds;
     RunForGapLog read{info, {info.suite, {}, {}}};
     return store
         .each_module(run,
                      [&](store::StoredModule module) -> Expected<void> {
-                         collect_hits(std::move(module), target, read.seen);
+                         collect_hits(std::move(module), target, way, kinds, read.seen);
                          return {};
                      })
         .map([&] { return std::move(read); });

@@ -56,7 +56,11 @@ Expected<ReparseCounts> compare_attempts(const store::Store& store, const store:
     const auto source = text ? AttemptSource::log_text : AttemptSource::files;
     const auto read =
         store.each_module(run.id, [&](const store::StoredModule& module) -> Expected<void> {
-            for (const auto& job : module.attempts) {
+            std::vector<const store::JobResult*> jobs;
+            for (const auto* list : {&module.attempts, &module.diagnostics})
+                for (const auto& job : *list) jobs.push_back(&job);
+            for (const auto* stored : jobs) {
+                const store::JobResult& job = *stored;
                 ++counts.attempts;
                 const auto again = read_attempt_again(job, run.framework, folder, source);
                 if (!again) {
@@ -161,6 +165,9 @@ class ReparsedModules {
             for (const auto& mismatch : analysis::account(job.record).mismatches)
                 mismatches_.push_back({module.path, mismatch.text()});
         }
+        for (auto& job : module.diagnostics)
+            if (auto again = read_attempt_again(job, run_.info.framework, folder_))
+                job.record = std::move(*again);
         if (!module.attempts.empty())
             add(facts_, analysis::verdicts_of_jobs(module.attempts).record);
     }

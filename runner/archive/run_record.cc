@@ -40,6 +40,7 @@ void fields_of_run(Info& info, Field field) {
     field("fallback", info.fallback);
     field("keep_going", info.keep_going);
     field("seeds", info.seeds);
+    field("diagnose", info.diagnose);
     field("commit", info.commit);
     field("dirty", info.dirty);
     field("remote", info.remote);
@@ -288,7 +289,7 @@ Expected<void> each_recorded_module(const RunRecord& record, const fs::path& fol
                 if (auto accepted = on_gone(known); !accepted) return accepted;
                 break;
             }
-            module.attempts.push_back(std::move(*job));
+            module.add(std::move(*job));
         }
         if (auto seen = see(std::move(module)); !seen) return seen;
     }
@@ -300,11 +301,11 @@ Expected<void> store_recorded(store::Store& store, const fs::path& folder) {
     const auto record = read_record(folder);
     if (!record) return tl::unexpected(record.error());
     std::map<std::string, size_t> stored;
-    const auto seen = store.each_module(record->info.id,
-                                        [&](const store::StoredModule& module) -> Expected<void> {
-                                            stored[module.path] = module.attempts.size();
-                                            return {};
-                                        });
+    const auto seen = store.each_module(
+        record->info.id, [&](const store::StoredModule& module) -> Expected<void> {
+            stored[module.path] = module.attempts.size() + module.diagnostics.size();
+            return {};
+        });
     if (!seen) return seen;
     for (const auto& [path, attempts] : record->attempts)
         for (const store::JobResult& known : attempts) {

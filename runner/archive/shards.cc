@@ -24,8 +24,10 @@ tl::unexpected<Error> lacks_attempt(const RunRecord& record, const fs::path& fol
 Expected<void> check_attempts(const RunRecord& record, const fs::path& folder,
                               const store::StoredModule& module) {
     int attempt = 0;
-    for (const auto& job : module.attempts)
-        if (job.attempt != ++attempt) return lacks_attempt(record, folder, module.path, attempt);
+    for (const auto* jobs : {&module.attempts, &module.diagnostics})
+        for (const auto& job : *jobs)
+            if (job.attempt != ++attempt)
+                return lacks_attempt(record, folder, module.path, attempt);
     // Until a shard is complete its runner may have ended before it recorded an attempt.
     if (!record.end || !record.end->complete) return {};
     // Their names do not depend on the kind.

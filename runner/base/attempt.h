@@ -11,14 +11,15 @@
 namespace compat {
 
 enum class AttemptKind {
-    whole,  // every selected test of the module
-    rest,   // the remaining tests after its process died
-    alone,  // one test by itself in a process
-    again,  // the failed tests together
+    whole,       // every selected test of the module
+    rest,        // the remaining tests after its process died
+    alone,       // one test by itself in a process
+    again,       // the failed tests together
+    diagnostic,  // one failed test, changed by a step of `--diagnose`; decides no verdict
 };
 
-inline constexpr std::array<std::string_view, 4> kAttemptKindNames{"whole", "rest", "alone",
-                                                                   "again"};
+inline constexpr std::array<std::string_view, 5> kAttemptKindNames{"whole", "rest", "alone",
+                                                                   "again", "diagnostic"};
 
 [[nodiscard]] constexpr std::string_view name_of(AttemptKind kind) {
     return kAttemptKindNames[static_cast<size_t>(kind)];
@@ -26,7 +27,8 @@ inline constexpr std::array<std::string_view, 4> kAttemptKindNames{"whole", "res
 
 // Whether the attempt repeats some tests of an earlier attempt, without the others.
 [[nodiscard]] constexpr bool repeats_some_tests(AttemptKind kind) {
-    return kind == AttemptKind::alone || kind == AttemptKind::again;
+    return kind == AttemptKind::alone || kind == AttemptKind::again ||
+           kind == AttemptKind::diagnostic;
 }
 
 [[nodiscard]] constexpr std::optional<AttemptKind> attempt_kind_of(std::string_view name) {

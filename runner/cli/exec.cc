@@ -23,7 +23,7 @@
 #include "runner/exec/attached.h"
 #include "runner/prepare/program.h"
 #include "runner/prepare/share.h"
-#include "runner/run/device_choice.h"
+#include "runner/run/devices/device_choice.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/scan/scan_program.h"
 #include "runner/run/variables.h"

@@ -183,6 +183,8 @@ Expected<ExitCode> show(const GapsRequest& request, const config::Invocation& in
         line("last seen", fmt::format("{} (torch {})", gap.last_seen, gap.last_torch));
         line("blocks", fmt::format("{}; fixing it alone unblocks at most {}",
                                    counted(gap.tests, "test"), gap.unblocked_alone));
+        for (const auto& [words, tests] : gap.diagnoses)
+            line("diagnosis", fmt::format("{}: {}", words, counted(tests, "test")));
         for (const auto& site : gap.sites)
             print("    {}  {}, {}{}\n", printable(fmt::format("{}:{}", site.file, site.line)),
                   counted(site.count, "time"), counted(site.tests, "test"),

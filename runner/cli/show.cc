@@ -19,11 +19,46 @@ using display::print;
 
 namespace {
 
+// What other ways of running a failed test show.
+void print_ways(const reports::CaseView& test, std::string_view indent) {
+    if (test.diagnosis) print("{}diagnosis: {}\n", indent, printable(test.diagnosis->words));
+    if (test.attribution)
+        print("{}attribution: {}: {}{}\n", indent, test.attribution->cause, test.attribution->words,
+              test.attribution->run.empty() ? "" : " (run " + test.attribution->run + ")");
+}
+
+// The test as the run's reports show it; empty: the run has no such test, or it has nothing to say
+// of other ways.
+Expected<std::optional<reports::CaseView>> view_of(const Results& results, const std::string& id,
+                                                   const std::string& test) {
+    const auto run = results.store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    auto others = reports::other_runs_of(results.store, id);
+    if (!others) return tl::unexpected(others.error());
+    std::optional<reports::CaseView> found;
+    if (!run->info.diagnose && others->runs.empty()) return found;
+    const fs::path folder = results.folder / run->info.folder;
+    reports::ModelBuilder model(*run, {folder, folder, std::move(*others)});
+    const auto seen =
+        results.store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+            const bool here = test.starts_with(module.path + "::");
+            model.add(module);
+            if (!here) return {};
+            for (auto& view : model.view(std::move(module)).cases)
+                if (view.id == test) found = std::move(view);
+            return {};
+        });
+    if (!seen) return tl::unexpected(seen.error());
+    return found;
+}
+
 Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     const auto run = results.store.load_run(id);
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = results.folder / run->info.folder;
-    reports::ModelBuilder model(*run, {folder, folder});
+    auto others = reports::other_runs_of(results.store, id);
+    if (!others) return tl::unexpected(others.error());
+    reports::ModelBuilder model(*run, {folder, folder, std::move(*others)});
     const bool running = !model.run().complete && archive::RunLock::is_held(folder);
     print("{}  started {}{}\n", id, iso8601(run->info.started),
           model.run().complete ? ""
@@ -48,6 +83,7 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
                 const std::string& why = failure ? failure->key_line : test.reason;
                 print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
                       why.empty() ? "" : ": " + printable(why));
+                print_ways(test, "        ");
             }
             return {};
         });
@@ -78,6 +114,12 @@ Expected<ExitCode> show_test(const Results& results, const std::string& test) {
     }
     const auto& last = history->front();
     print("log: {}\n", (results.folder / "runs" / last.run / last.log).string());
+    // Of its newest run.
+    if (reports::needs_attention(last.state)) {
+        const auto view = view_of(results, last.run, test);
+        if (!view) return tl::unexpected(view.error());
+        if (*view) print_ways(**view, "");
+    }
     return ExitCode::ok;
 }
 

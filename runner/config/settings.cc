@@ -122,6 +122,7 @@ Expected<Settings> Settings::resolve(const Invocation& invocation, const suites:
     settings.seeds_ = std::stoi(settings.text(Setting::seeds));
     settings.timeout_ = *suites::parse_duration(settings.text(Setting::timeout));
     settings.test_timeout_ = *suites::parse_duration(settings.text(Setting::test_timeout));
+    settings.diagnose_time_ = *suites::parse_duration(settings.text(Setting::diagnose_time));
     return settings;
 }
 

@@ -73,6 +73,7 @@ class Settings {
     [[nodiscard]] int jobs() const { return jobs_; }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
     [[nodiscard]] std::chrono::milliseconds test_timeout() const { return test_timeout_; }
+    [[nodiscard]] std::chrono::milliseconds diagnose_time() const { return diagnose_time_; }
     [[nodiscard]] int retries() const { return retries_; }
     [[nodiscard]] int seeds() const { return seeds_; }
     // The configuration files that were read, the project's first.
@@ -86,6 +87,7 @@ class Settings {
     int jobs_ = 1;
     std::chrono::milliseconds timeout_{};
     std::chrono::milliseconds test_timeout_{};
+    std::chrono::milliseconds diagnose_time_{};
     int retries_ = 0;
     int seeds_ = 0;
 };

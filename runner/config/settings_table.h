@@ -39,6 +39,8 @@ enum class Setting {
     cost_cpu,
     cost_gpu,
     cost_tpu,
+    diagnose,
+    diagnose_time,
     device_memory,
     macos,
     fallback,
@@ -92,7 +94,7 @@ inline constexpr std::string_view kDeviceWords =
 inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 37> kSettings{{
+inline constexpr std::array<SettingRow, 39> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -168,6 +170,12 @@ inline constexpr std::array<SettingRow, 37> kSettings{{
     {Setting::cost_tpu, "cost of a TPU", Type::amount, "", 0, 0, "2.00", "",
      "", "COMPAT_COST_TPU", "", "cost_tpu",
      "estimate of the dollars that a TPU costs an hour"},
+    {Setting::diagnose, "diagnose", Type::on_off, "on|off", 0, 0, "off", "",
+     "--diagnose", "COMPAT_DIAGNOSE", "", "diagnose",
+     "run failed tests again with what may mend them, and report what passes; verdicts stay"},
+    {Setting::diagnose_time, "diagnose time", Type::duration, "", 0, 0, "10m", "",
+     "--diagnose-time", "COMPAT_DIAGNOSE_TIME", "", "diagnose_time",
+     "time limit for starting diagnostic attempts of a run"},
     {Setting::device_memory, "device memory", Type::size, "", 0, 0, "",
      "a share of what the host can spare",
      "--device-memory", "COMPAT_DEVICE_MEMORY", "", "device_memory",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "runner/base/names.h"
@@ -51,6 +52,17 @@ void print_load_failures(const reports::ReportModel& model) {
 }  // namespace
 
 namespace {
+
+// "diagnosis: 3 passes with fallback on, 1 not tried"; most tests first. Nothing if there are none.
+void print_counts(std::string_view what, const std::map<std::string, std::int64_t>& counts) {
+    std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string words;
+    for (const auto& [name, count] : sorted)
+        words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, name);
+    if (!words.empty()) print("{}: {}\n", what, words);
+}
 
 // Only tests that passed or failed show whether they used a device.
 std::string device_sentence(const reports::ReportModel& model) {
@@ -143,6 +155,8 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
             "no verdict: each module ran {}, each time with other random numbers of torch; the "
             "states are the last one's\n",
             counted(model.run.seeds, "time"));
+    print_counts("diagnosis", model.diagnoses);
+    print_counts("attribution", model.attributions);
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
     if (totals.collected == 0) print("no test was selected\n");

@@ -142,6 +142,8 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
     if (settings.collect_only) command.argv.push_back("--collect-only");
     if (settings.maxfail > 0)
         command.argv.insert(command.argv.end(), {"--maxfail", std::to_string(settings.maxfail)});
+    if (!settings.default_dtype.empty())
+        command.argv.insert(command.argv.end(), {"--default-dtype", settings.default_dtype});
     if (paths.random_stream > 0)
         command.argv.insert(command.argv.end(),
                             {"--random-stream", std::to_string(paths.random_stream)});

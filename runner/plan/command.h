@@ -31,11 +31,12 @@ struct ChildSettings {
     bool default_device = false;  // tensors without a device are made on the accelerator
     bool keep_going = false;      // refusals of the simulated device are written down, not raised
     bool fallback = true;
-    bool on_cpu = false;     // the host has an accelerator, and the suite is to run on the CPU
+    bool on_cpu = false;  // the host has an accelerator, and the suite is to run on the CPU
     Variables device_library = {};  // its settings (docs/guide/device-library.md)
-    int threads = 1;           // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
-    std::string keyword;       // -k EXPR; empty: none
-    std::int64_t maxfail = 0;  // a child stops after this many failed tests; 0: never
+    std::string default_dtype;      // of torch, whatever the code sets; empty: the code's
+    int threads = 1;                // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
+    std::string keyword;            // -k EXPR; empty: none
+    std::int64_t maxfail = 0;       // a child stops after this many failed tests; 0: never
     bool collect_only = false;
     std::vector<std::string> options;         // for pytest, as they are
     std::vector<std::string> device_options;  // the suite's own, before them
@@ -46,7 +47,7 @@ struct ChildSettings {
 // Files of one attempt, absolute.
 struct AttemptPaths {
     std::filesystem::path log, events, devices, only;
-    std::string id;  // value of COMPAT_JOB, which identifies the child's processes
+    std::string id;         // value of COMPAT_JOB, which identifies the child's processes
     int random_stream = 0;  // other random numbers than the suite's own; 0: those
 };
 

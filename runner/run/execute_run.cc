@@ -18,6 +18,7 @@
 #include "runner/exec/loop.h"
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
+#include "runner/run/diagnosis/diagnose.h"
 #include "runner/run/recorder.h"
 #include "runner/run/reporting.h"
 #include "runner/run/warm.h"
@@ -210,19 +211,20 @@ Expected<void> delete_empty_run(store::Store& store, const archive::RunFolder& r
 Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
                                     const Execution& execution, const Clock& clock,
                                     SteadyTime since, const exec::RunFinished& finished,
-                                    Recorder& recorder) {
+                                    Recorder& recorder, bool diagnosis_interrupted) {
     const archive::RunFolder& run = execution.run;
     const auto saved = retry_while_busy(store, [&] { return recorder.save_pending(); });
     if (!saved) return with_resume_advice(saved.error(), execution);
     analysis::RunFacts facts = recorder.facts();
     const bool enough = recorder.reached_maxfail();
-    facts.interrupted = finished.stopped && !recorder.fatal_error() && !enough;
+    facts.interrupted =
+        (finished.stopped && !recorder.fatal_error() && !enough) || diagnosis_interrupted;
     facts.unexpected = facts.unexpected || !finished.not_started.empty();
     facts.nothing_to_do = execution.plan.modules.empty();
     const ExitCode code = analysis::exit_code(facts);
     const std::chrono::duration<double> took = clock.steady() - since;
     // --maxfail leaves nothing out if the run's last test reached it.
-    const bool complete = !recorder.could_not_start() &&
+    const bool complete = !recorder.could_not_start() && !diagnosis_interrupted &&
                           (!finished.stopped || (enough && finished.not_started.empty() &&
                                                  !recorder.has_tests_to_resume()));
     const auto print_unmatched = [&] {
@@ -258,6 +260,23 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
     if (recorder.fatal_error()) return tl::unexpected(*recorder.fatal_error());
     return ExecutionResult{code, true,
                            finished.stopped ? std::vector<std::string>{} : recorder.unmatched()};
+}
+
+// Whether it was interrupted.
+bool diagnose(const Ready& ready, store::Store& store, const Execution& execution,
+              const Clock& clock, display::Display& display, Recorder& recorder) {
+    if (!ready.diagnose) return false;
+    store.set_patience(store::Store::kPatience);
+    const auto diagnosed =
+        retry_while_busy(store, [&] { return recorder.save_pending(); }).and_then([&] {
+            return diagnose_failures(ready, store, execution, clock, [&](std::string_view line) {
+                display.say(std::string(line));
+            });
+        });
+    if (diagnosed) return diagnosed->interrupted;
+    if (diagnosed.error().kind == ErrorKind::interrupted) return true;
+    recorder.note_start_failure(diagnosed.error());
+    return false;
 }
 
 }  // namespace
@@ -297,9 +316,14 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
     for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);
+    const bool has_all =
+        !finished.stopped && !recorder.fatal_error() && !recorder.could_not_start();
+    const bool diagnosis_interrupted =
+        has_all && diagnose(ready, store, execution, clock, display, recorder);
     display.finish();
     execution.shared->evidence = recorder.evidence();
-    return close_run(store, ready, execution, clock, since, finished, recorder);
+    return close_run(store, ready, execution, clock, since, finished, recorder,
+                     diagnosis_interrupted);
 }
 
 }  // namespace compat::run

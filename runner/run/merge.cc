@@ -117,8 +117,9 @@ Expected<void> copy_files(const fs::path& shard, const fs::path& to) {
 
 Expected<void> record_module(const fs::path& folder, const store::StoredModule& module) {
     auto recorded = archive::record_plan(folder, {module.path});
-    for (const store::JobResult& job : module.attempts)
-        recorded = recorded.and_then([&] { return archive::record_attempt(folder, job); });
+    for (const auto* jobs : {&module.attempts, &module.diagnostics})
+        for (const store::JobResult& job : *jobs)
+            recorded = recorded.and_then([&] { return archive::record_attempt(folder, job); });
     return recorded;
 }
 

@@ -9,7 +9,7 @@
 #include "runner/base/text.h"
 #include "runner/display/device_lines.h"
 #include "runner/prepare/share.h"
-#include "runner/run/device_choice.h"
+#include "runner/run/devices/device_choice.h"
 #include "runner/run/variables.h"
 #include "suites/load.h"
 
@@ -115,6 +115,8 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     if (auto checked = check_simulation(ready); !checked) return checked;
     if (auto chosen = choose_device(ready, say); !chosen) return chosen;
     choose_redirection(ready, say);
+    ready.given_variables = child.from_user;
+    ready.given_options = child.options;
     tell_device(ready);
     return {};
 }

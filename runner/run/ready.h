@@ -20,6 +20,10 @@ struct Ready {
     config::Settings settings;
     prepare::Prepared prepared;
     plan::ChildSettings child;
+    bool diagnose = false;  // failed tests run again, after everything else
+    // The user's, in which "{device}" is not filled in.
+    plan::Variables given_variables{};
+    std::vector<std::string> given_options{};
 };
 
 // Reads the suite and resolves the settings. Writes and starts nothing, so that their errors come

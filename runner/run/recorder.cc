@@ -9,16 +9,14 @@
 #include <sstream>
 #include <string_view>
 
-#include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/forked_failures.h"
 #include "runner/analysis/marks.h"
-#include "runner/archive/attempt_files.h"
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
+#include "runner/run/attempt_result.h"
 #include "runner/run/collect.h"
-#include "runner/run/fingerprint.h"
 
 namespace compat::run {
 
@@ -57,23 +55,11 @@ Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Se
       modules_(std::move(modules)) {}
 
 ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
-    // A file that is not there is one that the child never wrote: the parsers say what that means.
-    const archive::AttemptNames names =
-        archive::attempt_names(modules_[module].path, number, AttemptKind::whole);
-    return parsers::read_attempt(
-        {archive::lines_of(folder_ / names.events), archive::text_of(folder_ / names.log),
-         archive::lines_of(folder_ / names.devices)},
-        name_of(settings_.framework), modules_[module].path, end);
+    return read_attempt(folder_, settings_.framework, modules_[module].path, number, end);
 }
 
 void Recorder::save(size_t module, store::JobResult result) {
-    const archive::AttemptNames names =
-        archive::attempt_names(modules_[module].path, result.attempt, result.kind);
-    std::error_code error;
-    result.log = names.log;
-    if (fs::exists(folder_ / names.events, error)) result.events = names.events;
-    if (fs::exists(folder_ / names.devices, error)) result.devices = names.devices;
-
+    set_file_names(folder_, modules_[module].path, result);
     auto& jobs = open_[module];
     jobs.push_back(std::move(result));
     add_result(module);
@@ -290,7 +276,8 @@ std::vector<Step> Recorder::choose_confirmations(const std::vector<size_t>& wait
     for (size_t i = 0; i < waiting.size(); ++i) {
         if (chosen[i].empty()) continue;
         waiting_.erase(waiting[i]);
-        Assignment assignment = assign(waiting[i], {AttemptKind::again, std::move(chosen[i])}, false);
+        Assignment assignment =
+            assign(waiting[i], {AttemptKind::again, std::move(chosen[i])}, false);
         assignment.confirms = true;
         steps.push_back({std::move(assignment), {}});
     }
@@ -327,7 +314,8 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found)
             if (kind != AttemptKind::whole) result.only = lines_of(read_file(only).value_or(""));
         }
     }
-    if (!left) return decide(module);
+    // What follows the others is begun again (diagnose.h).
+    if (!left || result.kind == AttemptKind::diagnostic) return decide(module);
 
     // The runner ended before it could store this attempt.
     result.process_end = "the runner ended before it";
@@ -345,18 +333,9 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found)
 std::vector<Step> Recorder::job_finished(const Assignment& assignment,
                                          const exec::JobFinished& finished) {
     const size_t module = assignment.module;
-    store::JobResult result;
-    result.ended = finished.end;
-    result.record = read(module, assignment.number, *result.ended);
-    result.attempt = assignment.number;
-    result.kind = assignment.kind;
+    store::JobResult result = attempt_result(folder_, settings_.framework, modules_[module].path,
+                                             assignment.number, assignment.kind, finished);
     if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
-    result.record.forked = finished.forked;
-    result.started = finished.started;
-    static_cast<AttemptCost&>(result) = finished.cost;
-    result.process_end = describe(finished.end);
-    for (const auto& leaked : finished.leaked)
-        result.leaked.push_back({leaked.pid, masked(leaked.argv), leaked.killed});
 
     account(module, result.record);
     if (finished.infrastructure_error && !fatal_error_)

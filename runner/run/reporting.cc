@@ -30,7 +30,9 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = results / run->info.folder;
     const fs::path out = which.out.empty() ? folder : which.out;
-    reports::ModelBuilder builder(*run, {folder, out});
+    auto others = reports::other_runs_of(store, id);
+    if (!others) return tl::unexpected(others.error());
+    reports::ModelBuilder builder(*run, {folder, out, std::move(*others)});
     WrittenReports reported{run->info, {}, {}};
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto render = [&]() -> Expected<void> {

@@ -142,6 +142,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     ready->child.from_user = std::move(*from_user);
     ready->child.keyword = plan->keyword;
     ready->child.maxfail = plan->maxfail;
+    ready->diagnose = loaded_run->stored.info.diagnose;
     if (auto made = make_ready(*ready, Need::children, say); !made)
         return tl::unexpected(made.error());
 

@@ -17,6 +17,7 @@
 #include "runner/exec/signals.h"
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
+#include "runner/run/diagnosis/diagnose.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/recorder.h"
@@ -97,6 +98,7 @@ store::RunInfo run_info(const RunRequest& request, const config::Invocation& inv
     info.fallback = ready.child.fallback;
     info.keep_going = ready.child.keep_going;
     info.seeds = ready.settings.seeds();
+    info.diagnose = ready.diagnose;
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;
     info.remote = prepared.source.remote;
@@ -206,6 +208,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     ready->child.from_user = std::move(*from_user);
     ready->child.keyword = request.keyword;
     ready->child.maxfail = request.maxfail;
+    ready->diagnose = request.diagnose && asks_for_diagnosis(ready->settings);
     if (request.dry_run)
         return make_ready(*ready, Need::modules, say)
             .and_then([&] { return plan_for(*ready, *selection); })

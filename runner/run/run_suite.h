@@ -32,6 +32,7 @@ struct RunRequest {
     std::string repeat_of;             // the first of them; empty: this run
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
+    bool diagnose = true;                    // false: whatever the settings say
     bool discovery_printed = false;          // by the caller, or by the first of several runs
     bool options_checked = false;            // those for pytest, by the first of several runs
     std::shared_ptr<SharedByRuns> shared{};  // by several runs; empty: this run has its own

@@ -21,6 +21,7 @@ void attempt_fields(Job& job, Field field) {
     field("number", "attempt", job.attempt);
     field("kind", "kind", job.kind);
     field("only_ids", "only", job.only);
+    field("step", "step", job.step);
     field("outcome", nullptr, record.outcome);
     field("reason", nullptr, record.reason);
     field("framework", nullptr, record.framework);

@@ -32,7 +32,7 @@ GapKey key_of(const Statement& row, int first) {
             row.flag(first + 3)};
 }
 
-// `first`: the key's four columns, then test, file, line, count, blocks.
+// `first`: the key's four columns, then test, file, line, count, blocks, diagnosis.
 GapHit hit_of(const Statement& row, int first) {
     GapHit hit;
     hit.key = key_of(row, first);
@@ -41,11 +41,12 @@ GapHit hit_of(const Statement& row, int first) {
     hit.line = static_cast<int>(row.integer(first + 6));
     hit.count = row.integer(first + 7);
     hit.blocks = row.flag(first + 8);
+    hit.diagnosis = row.text(first + 9);
     return hit;
 }
 
 constexpr std::string_view kHitColumns =
-    "symbol, gap.kind, gap.device, gap.simulated, test, file, line, count, blocks";
+    "symbol, gap.kind, gap.device, gap.simulated, test, file, line, count, blocks, diagnosis";
 
 std::optional<std::int64_t> row_of(Database& database, const GapKey& key) {
     Statement row = database.prepare(
@@ -215,11 +216,12 @@ Expected<void> GapLog::put_run(std::string_view run,
         erase.bind(1, *row);
         erase.run();
         Statement add = database.prepare(
-            "INSERT INTO gap_hit (gap, run, test, file, line, count, blocks) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)");
+            "INSERT INTO gap_hit (gap, run, test, file, line, count, blocks, diagnosis) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
         for (const GapHit& hit : gaps->hits)
             if (const auto gap = row_of(database, hit.key)) {
-                add.bind_all(*gap, *row, hit.test, hit.file, hit.line, hit.count, hit.blocks);
+                add.bind_all(*gap, *row, hit.test, hit.file, hit.line, hit.count, hit.blocks,
+                             hit.diagnosis);
                 add.run();
             }
         for (const GapKey& key : gaps->closed) close_gap(database, key, run, torch);
@@ -341,7 +343,7 @@ Expected<std::vector<CurrentHit>> GapLog::current_hits() const {
             ORDER BY gap_hit.id)sql",
                                                      kHitColumns, kLater));
         std::vector<CurrentHit> hits;
-        while (row.step()) hits.push_back({hit_of(row, 0), row.text(9), row.text(10)});
+        while (row.step()) hits.push_back({hit_of(row, 0), row.text(10), row.text(11)});
         return hits;
     });
 }

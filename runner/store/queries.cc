@@ -172,6 +172,7 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
             ORDER BY subtest IS NOT NULL, also, id LIMIT 1), ''), result.duration_s,
                 (SELECT count(*)
             FROM result AS other
+            JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
             WHERE other.test = result.test AND other.run = result.run), attempt.log
             FROM test
             JOIN suite ON suite.id = test.suite
@@ -277,6 +278,41 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
     return {row.integer(0), row.integer(1)};
 }
 
+std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run) {
+    Statement row = database.prepare(R"sql(
+            SELECT max(other.id)
+            FROM run
+            JOIN run AS other ON other.suite = run.suite AND other.id <> run.id
+                AND other.commit_id = run.commit_id AND other.torch = run.torch
+            WHERE run.id = ?1 AND run.commit_id <> '' AND NOT run.dirty AND NOT other.dirty
+                AND other.complete = 1 AND NOT other.keep_going AND other.seeds = 0
+                AND json_array_length(other.rerun_argv) > 0
+                AND NOT (other.shim = run.shim AND other.device = run.device
+                    AND other.simulated IS run.simulated AND other.policy = run.policy
+                    AND other.fallback = run.fallback)
+            GROUP BY other.shim, other.device, other.simulated, other.policy, other.fallback
+            ORDER BY 1 DESC)sql");
+    row.bind(1, run);
+    std::vector<std::int64_t> runs;
+    while (row.step()) runs.push_back(row.integer(0));
+    return runs;
+}
+
+std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std::string_view test) {
+    Statement row = database.prepare(R"sql(
+            SELECT state, coalesce((
+                SELECT signature
+                FROM failure
+                WHERE failure.result = result.id AND NOT also
+                ORDER BY subtest IS NOT NULL, id LIMIT 1), '')
+            FROM test
+            CROSS JOIN result ON result.test = test.id AND result.run = ?1 AND verdict = 1
+            WHERE test.case_id = ?2)sql");
+    row.bind_all(run, test);
+    if (!row.step()) return std::nullopt;
+    return TestVerdict{state_column(row, 0), row.text(1)};
+}
+
 SuitePast past_of(Database& database, std::string_view suite) {
     // Steps from path to path, and for each to its latest run with a usable first attempt: one that
     // was cut short or never began has no meaningful duration.
@@ -302,7 +338,8 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 SELECT min(EXISTS (
                     SELECT 1
                     FROM attempt AS later
-                    WHERE later.module = last_ten.id AND later.number = 2 AND NOT later.forked))
+                    WHERE later.module = last_ten.id AND later.number = 2 AND NOT later.forked
+                        AND later.kind <> 'diagnostic'))
                 FROM (SELECT id, run FROM module
                     WHERE module.suite = past.suite AND module.path = past.path
                     ORDER BY run_started_ms DESC LIMIT 10) AS last_ten

@@ -40,7 +40,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
             SELECT run.name, suite.name, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of, keep_going, seeds
+                folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -76,6 +76,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.keep_going = row.flag(27);
     info.seeds = static_cast<int>(row.integer(28));
     info.repeat_of = row.text(26);
+    info.diagnose = row.flag(29);
     return info;
 }
 
@@ -393,7 +394,8 @@ Expected<void> read_modules(Database& database, std::int64_t run, const ModuleVi
     row.reset();
     ModuleReader reader(database);
     for (const auto& [id, path] : planned) {
-        StoredModule module{path, reader.attempts(id, path), {}, {}};
+        StoredModule module{path, {}, {}, {}};
+        for (JobResult& job : reader.attempts(id, path)) module.add(std::move(job));
         if (module.attempts.empty()) {
             if (whole.end) module.not_run_reason = whole.end->not_run_reason;
             module.last_known_cases =

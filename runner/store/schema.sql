@@ -53,7 +53,8 @@ CREATE TABLE run (
     timed_out INTEGER NOT NULL DEFAULT 0,
     not_run INTEGER NOT NULL DEFAULT 0,
     keep_going INTEGER NOT NULL DEFAULT 0,
-    seeds INTEGER NOT NULL DEFAULT 0);
+    seeds INTEGER NOT NULL DEFAULT 0,
+    diagnose INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 
@@ -118,6 +119,7 @@ CREATE TABLE attempt (
     read_bytes INTEGER NOT NULL DEFAULT 0,
     written_bytes INTEGER NOT NULL DEFAULT 0,
     ended TEXT CHECK (ended IS NULL OR json_valid(ended)),
+    step TEXT NOT NULL DEFAULT '',
                                                  -- {"text", "ran", "counts": [[word, n], …]}
     UNIQUE (module, number)
 );
@@ -241,8 +243,8 @@ CREATE TABLE gap_hit (                          -- where a run met it
     file    TEXT NOT NULL,                      -- absolute; empty: unknown
     line    INTEGER NOT NULL,
     count   INTEGER NOT NULL,                   -- 0: the test, which it had blocked, passed without it
-    blocks  INTEGER NOT NULL                    -- 1: the test failed of it
-);
+    blocks  INTEGER NOT NULL,                    -- 1: the test failed of it
+    diagnosis TEXT NOT NULL DEFAULT '');
 CREATE INDEX gap_hit_by_gap ON gap_hit (gap, test, run);
 CREATE INDEX gap_hit_by_run ON gap_hit (run);
 CREATE INDEX module_by_path ON module (suite, path, run_started_ms);

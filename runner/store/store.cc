@@ -40,6 +40,7 @@ Expected<void> add_modules(Database& database, std::int64_t run, const ReadModul
         return guarded(database.file(), [&]() -> Expected<void> {
             write_plan(database, run, {module.path});
             for (const JobResult& job : module.attempts) write_job(database, run, job);
+            for (const JobResult& job : module.diagnostics) write_job(database, run, job);
             return {};
         });
     });
@@ -232,6 +233,26 @@ Expected<std::optional<std::int64_t>> Store::last_known_cases(std::string_view s
                                                               std::string_view module) const {
     return guarded(impl_->database.file(), [&]() -> Expected<std::optional<std::int64_t>> {
         return read_last_known_cases(impl_->database, suite, module, std::nullopt);
+    });
+}
+
+Expected<std::vector<RunInfo>> Store::other_ways_of(std::string_view run) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<RunInfo>> {
+        const auto row = run_row(impl_->database, run);
+        if (!row) return tl::unexpected(row.error());
+        std::vector<RunInfo> ways;
+        for (const std::int64_t other : store::other_ways_of(impl_->database, *row))
+            ways.push_back(read_run(impl_->database, other).info);
+        return ways;
+    });
+}
+
+Expected<std::optional<TestVerdict>> Store::verdict_of(std::string_view run,
+                                                       std::string_view test) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::optional<TestVerdict>> {
+        const auto row = run_row(impl_->database, run);
+        if (!row) return tl::unexpected(row.error());
+        return verdict_in(impl_->database, *row, test);
     });
 }
 

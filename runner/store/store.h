@@ -43,6 +43,7 @@ struct RunInfo {
     bool fallback = true;
     bool keep_going = false;  // what the simulated device refuses is written down and not raised
     int seeds = 0;  // attempts at each module, each with another stream of random numbers; 0: none
+    bool diagnose = false;   // failed tests were run again (--diagnose)
     std::string commit;      // of the suite's source; empty: not from git
     bool dirty = false;      // the source differs from `commit`
     std::string remote;      // git remote of the suite's source; empty: none
@@ -71,7 +72,8 @@ struct JobResult : AttemptCost {
     parsers::ModuleRecord record;
     int attempt = 1;  // counts from 1
     AttemptKind kind = AttemptKind::whole;
-    std::vector<std::string> only;  // of rest, alone and again: the ids that were asked for
+    std::vector<std::string> only;  // of all but whole: the ids that were asked for
+    std::string step;               // of diagnostic: a name in kDiagnosticSteps
     WallTime started{};
     std::string log;  // paths relative to the run's folder; empty: not written
     std::string events;
@@ -110,6 +112,12 @@ struct StoredModule {
     std::vector<JobResult> attempts;               // oldest first; empty: never started
     std::string not_run_reason;                    // only where attempts is empty
     std::optional<std::int64_t> last_known_cases;  // in the latest earlier run that knew them
+    // Of `--diagnose`, numbered after the others: apart from them, because they decide nothing.
+    std::vector<JobResult> diagnostics{};
+
+    void add(JobResult job) {
+        (job.kind == AttemptKind::diagnostic ? diagnostics : attempts).push_back(std::move(job));
+    }
 
     friend bool operator==(const StoredModule&, const StoredModule&) = default;
 };
@@ -177,8 +185,15 @@ struct SuitePast {
     std::map<std::string, double> seconds_of_whole_runs;
     std::set<std::string> failed;  // modules with failures in their last run
     // Those of them that needed a fresh process after their fork, each time that they were forked
-    // in their last ten runs. Runs that repeat every failure do not count (--retries, --confirm all).
+    // in their last ten runs. Runs that repeat every failure do not count (--retries, --confirm
+    // all).
     std::set<std::string> needs_fresh_process;
+};
+
+// A test's verdict in one run, and the signature of the failure that decides; empty: none.
+struct TestVerdict {
+    parsers::State state = parsers::State::not_run;
+    std::string signature;
 };
 
 // A test's verdict in one run.
@@ -284,6 +299,13 @@ class Store {
     // Number of tests that the latest attempt with a finished collection collected.
     [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
         std::string_view suite, std::string_view module) const;
+    // The newest complete run of each other way to run the suite: shim, device, simulated device,
+    // policy, fallback. Of the same clean revision and torch, and with verdicts. Empty if the
+    // revision is not known.
+    [[nodiscard]] Expected<std::vector<RunInfo>> other_ways_of(std::string_view run) const;
+    // Empty: the run has no such test.
+    [[nodiscard]] Expected<std::optional<TestVerdict>> verdict_of(std::string_view run,
+                                                                  std::string_view test) const;
     [[nodiscard]] Expected<SuitePast> past_of(std::string_view suite) const;
 
     // Not part of the interface: the connection, for the store's own tests.

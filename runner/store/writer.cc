@@ -118,7 +118,7 @@ class JobWriter {
 
     void write(const JobResult& job) {
         const std::int64_t module = add_module(job.record.path);
-        if (job.attempt > 1) {
+        if (job.attempt > 1 && job.kind != AttemptKind::diagnostic) {
             Statement outdated = database_.prepare(
                 R"sql(
             UPDATE result SET verdict = 0
@@ -180,6 +180,7 @@ class JobWriter {
     }
 
     bool decides(const JobResult& job, const CaseRecord& record, std::int64_t test) {
+        if (job.kind == AttemptKind::diagnostic) return false;
         if (job.attempt == 1) return true;
         if (record.state == parsers::State::not_run) return !any(reached_, test);
         return !(record.pseudo && repeats_some_tests(job.kind)) || any(known_, test);
@@ -324,15 +325,15 @@ void write_run(Database& database, const RunInfo& info) {
             INSERT INTO run (name, suite, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of, keep_going, seeds)
+                folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?, ?, ?, ?))sql");
+                ?, ?, ?, ?, ?, ?, ?))sql");
     add.bind_all(info.id, suite, info.series, ms(info.started), info.framework, info.shim,
                  info.policy, info.masquerade, info.device, info.simulated, info.fallback,
                  info.commit, info.dirty, info.remote, info.torch, info.root, info.links_base,
                  info.python, to_column(env), to_column(info.argv), to_column(info.rerun_argv),
                  info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
-                 info.repeat_of, info.keep_going, info.seeds);
+                 info.repeat_of, info.keep_going, info.seeds, info.diagnose);
     add.run();
 }
 

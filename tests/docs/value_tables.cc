@@ -14,6 +14,8 @@
 #include "reports/porting/porting.h"
 #include "runner/analysis/agreement.h"
 #include "runner/analysis/judgement.h"
+#include "runner/analysis/ways/attribution.h"
+#include "runner/analysis/ways/diagnostic_retries.h"
 #include "runner/base/attempt.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/framework.h"
@@ -159,6 +161,38 @@ Rows causes() {
 }
 
 Rows error_classes() { return names_with_prose(parsers::kErrorClassNames); }
+Rows diagnostic_steps() {
+    Rows rows;
+    for (const auto& step : kDiagnosticSteps)
+        rows.push_back({code(step.name), std::string(step.passes), std::string(step.changes),
+                        std::string(step.skipped)});
+    return rows;
+}
+
+Rows ladders() {
+    Rows rows;
+    for (size_t i = 0; i < parsers::kErrorClassNames.size(); ++i) {
+        std::vector<std::string> steps;
+        for (const DiagnosticStep step : analysis::ladder_of(static_cast<parsers::ErrorClass>(i)))
+            steps.push_back(code(name_of(step)));
+        rows.push_back({code(parsers::kErrorClassNames[i]),
+                        steps.empty() ? "none: a dependency or a hub is at fault"
+                                      : fmt::format("{}", fmt::join(steps, ", then "))});
+    }
+    return rows;
+}
+
+Rows attribution_rules() {
+    Rows rows;
+    for (const auto& row : analysis::attribution_rules())
+        rows.push_back({code(row.id),
+                        std::string(analysis::kAboutWords[static_cast<size_t>(row.about)]),
+                        std::string(analysis::kShownWords[static_cast<size_t>(row.shown)]),
+                        std::string(analysis::kWhereWords[static_cast<size_t>(row.where)]),
+                        row.cause ? code(name_of(*row.cause)) : ""});
+    return rows;
+}
+
 Rows states() { return names_with_prose(parsers::kStateNames); }
 Rows module_outcomes() { return names_with_prose(parsers::kModuleOutcomeNames); }
 Rows attempt_kinds() { return names_with_prose(kAttemptKindNames, 2); }

@@ -208,6 +208,7 @@ TEST_F(ModelTest, AStoredRunMakesTheSameReport) {
     ASSERT_TRUE(store->begin_run(stored.info));
     ASSERT_TRUE(store->plan_modules(id, {stored.modules[0].path, stored.modules[1].path}));
     ASSERT_TRUE(store->save_job(id, stored.modules[0].attempts[0]));
+    ASSERT_TRUE(store->save_job(id, stored.modules[0].diagnostics[0]));
     ASSERT_TRUE(store->finish_run(id, *stored.end));
     const auto loaded = store->load_run(id);
     ASSERT_TRUE(loaded) << to_line(loaded.error());

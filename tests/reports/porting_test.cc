@@ -137,6 +137,41 @@ TEST(Porting, TestsBrokenOnPlainCpuAreNoDifference) {
     const PortingView view = compared(broken, broken, broken, broken);
     EXPECT_THAT(view.tests, IsEmpty());
     EXPECT_EQ(view.at(Column::mps).broken_alike, 1);
+    EXPECT_EQ(view.at(Column::mps).upstream, 1);
+    ASSERT_THAT(view.upstream, SizeIs(1));
+    EXPECT_EQ(view.upstream[0].id, broken[0].id);
+    EXPECT_EQ(view.upstream[0].key_line, "AssertionError: 1 != 2");
+    EXPECT_EQ(view.upstream[0].columns, (PerColumn<bool>{false, true, true, true, false}));
+}
+
+TEST(Porting, ATestBrokenInOneStateByAnotherErrorIsNotUpstream) {
+    const auto broken = [](const char* message) {
+        return Tests{test("a", State::failed, failure("AssertionError", message, State::failed))};
+    };
+    const PortingView view =
+        compared(broken("1 != 2"), broken("a is not b"), broken("1 != 2"), broken("a is not b"));
+    EXPECT_EQ(view.at(Column::cuda).broken_alike, 1);
+    EXPECT_EQ(view.at(Column::cuda).upstream, 0);
+    EXPECT_EQ(view.at(Column::mps).upstream, 1);
+}
+
+TEST(Porting, AttributesDifferencesByTheOtherColumns) {
+    const Tests good{test("eigh", State::passed), test("odd", State::passed)};
+    const auto odd = failure("ValueError", "odd");
+    const Tests strict{
+        test("eigh", State::failed, failure("AssertionError", "1 != 2", State::failed)),
+        test("odd", State::errored, odd)};
+    const PortingView view = compared(good, good, {good[0], strict[1]}, strict);
+    const auto& eigh = find(view, "eigh").differences[0].attribution;
+    ASSERT_TRUE(eigh);
+    EXPECT_EQ(eigh->cause, "op_missing") << "it caught the refusal, and passes with fallback";
+    EXPECT_EQ(eigh->rule, "mended-by-fallback");
+    EXPECT_EQ(eigh->run, "alpha-mps");
+    for (const Difference& difference : find(view, "odd").differences) {
+        ASSERT_TRUE(difference.attribution);
+        EXPECT_EQ(difference.attribution->rule, "device-only");
+        EXPECT_EQ(view.causes[difference.cause].attribution->rule, "device-only");
+    }
 }
 
 TEST(Porting, TestsThatNeedCudaAreComparedWithCudaIfTheyBreakOnMps) {

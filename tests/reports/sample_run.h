@@ -120,8 +120,21 @@ inline Run run(const fs::path& root) {
     first.leaked = {{4711, {"sleep", "1 000"}}};
     first.started = WallTime(Milliseconds(1795227331000));
 
+    // test_e passes where every device is redirected.
+    store::JobResult second;
+    second.record.path = a;
+    second.record.framework = "unittest";
+    second.record.cases = {test(root, a, "test_e", 4, State::passed)};
+    second.attempt = 2;
+    second.kind = AttemptKind::diagnostic;
+    second.only = {cases[3].id};
+    second.step = "redirect_all";
+    second.duration_s = 1.5;
+    second.log = "modules/tests/ops/test_a.py/2.log";
+
     Run stored;
     stored.info = info(root);
+    stored.info.diagnose = true;
     store::RunEnd end;
     end.finished = WallTime(Milliseconds(1795227350123));
     end.duration_s = 20;
@@ -130,9 +143,10 @@ inline Run run(const fs::path& root) {
     end.not_run_reason = "interrupted";
     stored.end = end;
     stored.duration_s = end.duration_s;
-    stored.modules = {{a, {first}, "", std::nullopt}, {b, {}, "interrupted", 7}};
+    stored.modules = {{a, {first}, "", std::nullopt, {second}}, {b, {}, "interrupted", 7}};
     for (store::StoredModule& module : stored.modules)
-        for (store::JobResult& job : module.attempts) parsers::diagnose(job.record);
+        for (auto* jobs : {&module.attempts, &module.diagnostics})
+            for (store::JobResult& job : *jobs) parsers::diagnose(job.record);
     return stored;
 }
 

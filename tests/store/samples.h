@@ -27,6 +27,7 @@ inline RunInfo run(const std::string& id, std::int64_t second, const std::string
     info.device = "cpu";
     info.simulated = "mps";
     info.fallback = false;
+    info.diagnose = true;
     info.commit = "0123abcd";
     info.dirty = true;
     info.remote = "git@example.org:a/b.git";

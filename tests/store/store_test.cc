@@ -54,6 +54,88 @@ TEST_F(StoreTest, ReturnsValuesAsTheyWereStored) {
     expect_same(modules[1].attempts, {other});
 }
 
+TEST_F(StoreTest, DiagnosticAttemptsDecideNothing) {
+    begin("r", 100);
+    const JobResult first = samples::job("a.py");
+    JobResult second = samples::job("a.py", 2);
+    second.kind = AttemptKind::diagnostic;
+    second.step = "fallback";
+    for (auto& test : second.record.cases) test.state = State::passed;
+    ASSERT_TRUE(store.save_job("r", first));
+    const auto before = store.verdicts("r");
+    const auto counts = store.runs()->at(0).states;
+    ASSERT_TRUE(store.save_job("r", second));
+    EXPECT_EQ(*store.verdicts("r"), *before);
+    EXPECT_EQ(store.runs()->at(0).states, counts);
+    const auto modules = samples::modules_of(store, "r");
+    expect_same(modules.at(0).attempts, {first});
+    expect_same(modules.at(0).diagnostics, {second});
+    EXPECT_EQ(store.case_history("a.py::T::test_failed")->at(0).attempts, 1);
+
+    // A copy of the run keeps them.
+    Store other = std::move(*Store::temporary());
+    ASSERT_TRUE(other.add_run(*store.load_run("r"), [&](const ModuleVisitor& see) {
+        return store.each_module("r", see);
+    }));
+    EXPECT_EQ(*other.verdicts("r"), *before);
+    expect_same(samples::modules_of(other, "r").at(0).diagnostics, {second});
+}
+
+TEST_F(StoreTest, FindsRunsOfOneRevisionInOtherWays) {
+    const auto add = [&](const std::string& id, std::int64_t second, auto change) {
+        RunInfo info = samples::run(id, second);
+        info.commit = "0123abcd";
+        info.dirty = false;
+        info.rerun_argv = {"runner", "alpha"};
+        info.keep_going = info.diagnose = false;
+        info.seeds = 0;
+        change(info);
+        ASSERT_TRUE(store.begin_run(info));
+        ASSERT_TRUE(store.finish_run(id, samples::end(second + 1)));
+    };
+    const auto plain = [](RunInfo& info) {
+        info.shim = false;
+        info.policy.clear();
+        info.simulated.reset();
+        info.device = "cpu";
+    };
+    add("mac", 100, [](RunInfo&) {});
+    add("mac_again", 101, [](RunInfo&) {});
+    add("plain_old", 102, plain);
+    add("plain", 103, plain);
+    const auto unfit = [&](const std::string& id, auto change) {
+        add(id, 110, [&](RunInfo& info) { plain(info), change(info); });
+    };
+    unfit("other_revision", [](RunInfo& info) { info.commit = "456"; });
+    unfit("changed_since", [](RunInfo& info) { info.dirty = true; });
+    unfit("other_torch", [](RunInfo& info) { info.torch = "2.12.0"; });
+    unfit("keeps_going", [](RunInfo& info) { info.keep_going = true; });
+    unfit("seeds", [](RunInfo& info) { info.seeds = 3; });
+    unfit("imported", [](RunInfo& info) { info.rerun_argv.clear(); });
+    unfit("other_suite", [](RunInfo& info) { info.suite = "beta"; });
+    add("no_revision", 120, [](RunInfo& info) { info.commit.clear(); });
+
+    const auto ids = [&](const char* run) {
+        std::vector<std::string> found;
+        const auto ways = store.other_ways_of(run);
+        for (const RunInfo& info : ways.value()) found.push_back(info.id);
+        return found;
+    };
+    EXPECT_THAT(ids("mac"), ElementsAre("plain")) << "the newest of each way but its own";
+    EXPECT_THAT(ids("plain"), ElementsAre("mac_again"));
+    EXPECT_THAT(ids("no_revision"), ElementsAre()) << "nobody knows what it ran";
+
+    JobResult job = samples::job("a.py");
+    for (auto& test : job.record.cases)
+        if (test.failure) test.failure->signature = "of " + test.id;
+    ASSERT_TRUE(store.save_job("plain", job));
+    const auto failed = store.verdict_of("plain", "a.py::T::test_failed");
+    ASSERT_TRUE(failed && *failed) << "a test of the run";
+    EXPECT_EQ((*failed)->state, State::failed);
+    EXPECT_EQ((*failed)->signature, "of a.py::T::test_failed");
+    EXPECT_EQ(*store.verdict_of("plain", "a.py::T::none"), std::nullopt);
+}
+
 TEST_F(StoreTest, AddsARunInOneTransaction) {
     const StoredRun run{samples::run("merged", 100), samples::end(200), 12.5};
     const JobResult first = samples::job("b.py"), second = samples::job("b.py", 2);

@@ -11,8 +11,8 @@ Not here: which streams a test runs with (runner/plan/retry_policy.h).
 from _compat_harness import own_builtins as __builtins__
 
 import gc
-import importlib.util
-import sys
+
+from _compat_harness.torch_hook import once_torch_is_imported
 
 # Odd, so that no two streams have one constant. torch's generator uses 32 bits of a seed.
 _SPREAD = 0x9E3779B1
@@ -25,31 +25,11 @@ class RandomStream:
     def __init__(self, number):
         self._change = number * _SPREAD & 0xFFFFFFFF
         self._default = None  # torch's default generator, once it is imported
-        if "torch" in sys.modules:
-            self._take_effect()
-        else:
-            sys.meta_path.insert(0, self)
+        once_torch_is_imported(self._take_effect)
 
     def begin_test(self):
         if self._default is not None:
             self._default.manual_seed(_SEED)
-
-    def find_spec(self, name, path=None, target=None):
-        """Finds torch as it is found without this, and takes effect at the end of its import:
-        before any code of the suite, and after torch has documented its own methods."""
-        if name != "torch":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        execute = getattr(spec and spec.loader, "exec_module", None)
-        if execute is not None:
-
-            def exec_module(module):
-                execute(module)
-                self._take_effect()
-
-            spec.loader.exec_module = exec_module
-        return spec
 
     def _take_effect(self):
         import ctypes  # with torch alone: not each Python has it

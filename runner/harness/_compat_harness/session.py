@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 
+from _compat_harness.default_dtype import keep_default_dtype
 from _compat_harness.describe import Describer, from_suite, traceback_text
 from _compat_harness.events import Events
 from _compat_harness.random_stream import RandomStream
@@ -20,11 +21,12 @@ from _compat_harness.text_budget import EVENTS_BYTES, TextBudget
 FORMAT = 1
 
 _NUMBERS = {"maxfail": 0, "events-bytes": EVENTS_BYTES, "random-stream": 0}  # name: default
-_VALUES = ("framework", "module", "root", "events", "only", "select", "scratch", *_NUMBERS)
+_VALUES = ("framework", "module", "root", "events", "only", "select", "scratch", "default-dtype", *_NUMBERS)
 _USAGE = (
     "usage: main.py --framework NAME --module FILE --root DIR --events FILE "
     "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only] "
-    "[--events-bytes N] [--scratch DIR] [--random-stream N]\n"
+    "[--events-bytes N] [--scratch DIR] [--random-stream N] "
+    "[--default-dtype NAME]\n"
     "       main.py --zygote DESCRIPTOR NAME ROOT [MODULE]..."
 )
 
@@ -34,7 +36,7 @@ class Arguments:
 
     def __init__(self, argv):
         self.framework = self.module = self.root = self.events = self.only = self.select = None
-        self.scratch = None
+        self.scratch = self.default_dtype = None
         self.options, self.collect_only = [], False
         numbers = dict(_NUMBERS)
         words = iter(argv)
@@ -55,7 +57,7 @@ class Arguments:
                         raise SystemExit("%s\n--%s takes a number, not %r" % (_USAGE, name, value))
                     numbers[name] = int(value)
                 else:
-                    setattr(self, name, value)
+                    setattr(self, name.replace("-", "_"), value)
             else:
                 raise SystemExit("%s\nunknown argument: %s" % (_USAGE, word))
         for name in ("framework", "module", "root", "events"):
@@ -99,6 +101,8 @@ def main(argv):
     budget = TextBudget(arguments.events_bytes)
     maxfail = arguments.maxfail
     recorder = Recorder(events, describer, arguments.module, file, only, budget, maxfail, broken)
+    if arguments.default_dtype:
+        keep_default_dtype(arguments.default_dtype)
     if arguments.random_stream > 0:
         recorder.stream = RandomStream(arguments.random_stream)
     session = Session(arguments, events, recorder, describer, forked)

@@ -106,6 +106,7 @@ RunRequest request_of(const RunRequest& request, std::shared_ptr<SharedByRuns> s
     RunRequest own = request;
     own.shared = std::move(shared);
     own.keep_empty = true;
+    own.diagnose = false;
     own.discovery_printed = true;
     return own;
 }

@@ -72,6 +72,7 @@ class Verification {
         flags[Setting::retries] = "1";  // a flaky test is nobody's fault
         flags[Setting::seeds] = "0";
         flags[Setting::keep_going] = "off";
+        flags[Setting::diagnose] = "off";
     }
 
     Expected<void> copy(const fs::path& results) {

@@ -1,4 +1,4 @@
-#include "runner/run/device_choice.h"
+#include "runner/run/devices/device_choice.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -177,6 +177,8 @@ void tell_device(Ready& ready) {
             text.replace(at, kPlace.size(), name);
     };
     auto& child = ready.child;
+    child.from_user = ready.given_variables;
+    child.options = ready.given_options;
     auto device_env = ready.suite.device_env;
     for (auto* variables : {&device_env, &child.from_user})
         for (auto& [variable, value] : *variables) fill(value);

@@ -1,0 +1,18 @@
+// An attribution as a part of a report. Not for how it is found
+// (runner/analysis/ways/attribution.h).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "reports/model.h"
+
+namespace compat::reports {
+
+// Null: none.
+[[nodiscard]] nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a);
+// Markdown: "`op_missing`: passes with fallback on: … (run `alpha_…`)"
+[[nodiscard]] std::string attribution_words(const AttributionView& attribution);
+
+}  // namespace compat::reports

@@ -1,0 +1,58 @@
+// What other ways of running a failed test show of it: the run's diagnostic attempts, and other
+// runs of the suite. Not for the tables (runner/analysis/ways/{diagnostic_retries,attribution}.h).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runner/analysis/ways/attribution.h"
+
+namespace compat::store {
+class Store;
+}  // namespace compat::store
+
+namespace compat::reports {
+
+// Runs in other ways, newest first, and the verdicts of their tests.
+struct OtherRuns {
+    struct Run {
+        std::string id;
+        analysis::Way way;
+    };
+    struct Verdict {
+        parsers::State state = parsers::State::not_run;
+        std::string signature;  // of its failure
+    };
+    std::vector<Run> runs{};
+    // Empty: the run has no such test.
+    std::function<std::optional<Verdict>(const std::string& run, const std::string& test)>
+        verdict{};
+};
+// Those of the same clean revision and torch. `store` outlives it.
+[[nodiscard]] Expected<OtherRuns> other_runs_of(const store::Store& store, const std::string& run);
+
+// Takes a run's modules in order, and answers of the failed tests of those that it has.
+class WaysOfRun {
+  public:
+    WaysOfRun(analysis::Way way, bool diagnosed, OtherRuns others)
+        : way_(std::move(way)), diagnosed_(diagnosed), others_(std::move(others)) {}
+
+    // A test that needs attention, and the diagnostic attempts at it.
+    void add(const parsers::CaseRecord& test, std::vector<analysis::DiagnosticAttempt> attempts);
+    // Empty: the run was not asked to diagnose.
+    [[nodiscard]] std::optional<analysis::DiagnosticResult> diagnosis(
+        const parsers::CaseRecord& test) const;
+    [[nodiscard]] std::optional<analysis::Attribution> attribution(
+        const parsers::CaseRecord& test) const;
+
+  private:
+    analysis::Way way_;
+    bool diagnosed_;
+    OtherRuns others_;
+    analysis::Representatives kinds_;
+};
+
+}  // namespace compat::reports

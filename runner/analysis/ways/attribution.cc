@@ -1,0 +1,142 @@
+#include "runner/analysis/ways/attribution.h"
+
+#include <algorithm>
+
+namespace compat::analysis {
+
+namespace {
+
+using parsers::Cause;
+
+constexpr std::string_view kAbsentDevice = "no-device";
+
+// The first row that is fulfilled decides: what does without us stands first, then what mends it.
+constexpr AttributionRule kAttributions[] = {
+    {.id = "asks-for-absent-device",
+     .about = About::absent_device,
+     .where = Where::plain_cpu,
+     .shown = Shown::fails_alike,
+     .words = "plain CPU lacks the device, too, so it says nothing more"},
+    {.id = "upstream",
+     .where = Where::plain_cpu,
+     .shown = Shown::fails_alike,
+     .cause = Cause::upstream,
+     .words = "fails the same on plain CPU, without the shim"},
+    {.id = "mended-by-fallback",
+     .where = Where::fallback,
+     .cause = Cause::op_missing,
+     .words = "passes with fallback on: the device lacks an operator that the CPU then computes"},
+    {.id = "mended-by-float32",
+     .where = Where::float32,
+     .cause = Cause::dtype_limit,
+     .words = "passes in float32: the code sets another default dtype"},
+    {.id = "mended-by-redirection",
+     .where = Where::redirect_all,
+     .cause = Cause::device_mismatch,
+     .words = "passes where every request gets one device"},
+    {.id = "mended-alone",
+     .where = Where::alone,
+     .cause = Cause::resource,
+     .words = "passes alone, with caches off"},
+    {.id = "mended-by-blocking",
+     .where = Where::blocking,
+     .words = "passes in a process of its own with CUDA_LAUNCH_BLOCKING=1: what ran before it, or "
+              "the order of kernels, decides"},
+    {.id = "same-on-cuda",
+     .where = Where::cuda,
+     .shown = Shown::fails_alike,
+     .words = "fails the same on CUDA: not for being sent to MPS"},
+    {.id = kRedirectedOnly,
+     .where = Where::bare_mac,
+     .words = "passes on a bare Mac: fails only where CUDA code is sent to MPS"},
+    {.id = "shim-only",
+     .about = About::shim_alone,
+     .where = Where::plain_cpu,
+     .cause = Cause::shim_defect,
+     .words = "passes on plain CPU: fails only with the shim"},
+    {.id = "device-only",
+     .where = Where::plain_cpu,
+     .words = "passes on plain CPU: the device, or the code for it, is the cause"},
+    {.id = "fails-otherwise-on-cpu",
+     .where = Where::plain_cpu,
+     .shown = Shown::fails_otherwise,
+     .words = "fails on plain CPU, too, in another way"},
+};
+
+constexpr std::string_view kUndecided = "the other ways in which it ran decide nothing";
+
+// The way in which a diagnostic attempt runs.
+Way effective(const Way& way) {
+    Way changed = way;
+    if (way.step == DiagnosticStep::fallback) changed.fallback = true;
+    if (way.step == DiagnosticStep::redirect_all) changed.policy = "full";
+    if (way.step == DiagnosticStep::cpu) changed = {false, "cpu", {}, {}, true, way.step};
+    return changed;
+}
+
+bool redirects(const Way& way) { return way.shim && !way.policy.empty() && way.policy != "none"; }
+
+bool is_there(Where where, const Way& own, const OtherWay& other) {
+    const Way way = effective(other.way);
+    switch (where) {
+        case Where::plain_cpu:
+            return way.is_plain_cpu();
+        case Where::fallback:
+            return own.is_on_mps() && !own.fallback && way.is_on_mps() && way.fallback &&
+                   way.policy == own.policy && way.simulated == own.simulated;
+        case Where::float32:
+            return way.step == DiagnosticStep::float32;
+        case Where::redirect_all:
+            return way.policy == "full" && own.policy != "full" && own.simulated == way.simulated;
+        case Where::alone:
+            return way.step == DiagnosticStep::alone;
+        case Where::blocking:
+            return way.step == DiagnosticStep::blocking;
+        case Where::bare_mac:
+            return own.is_on_mps() && redirects(own) && way.is_on_mps() && !redirects(way);
+        case Where::cuda:
+            return own.is_on_mps() && redirects(own) &&
+                   (way.simulated.empty() ? way.device == "cuda" : way.simulated == "cuda");
+    }
+    return false;
+}
+
+// Of these causes the failure's text alone says that a device, the machine or a package is to
+// blame.
+bool blames_something(Cause cause) {
+    constexpr std::array kUnexplained{Cause::suite_assertion, Cause::suite_error, Cause::tolerance,
+                                      Cause::torch_core,      Cause::crash,       Cause::timeout,
+                                      Cause::unknown};
+    return std::find(kUnexplained.begin(), kUnexplained.end(), cause) == kUnexplained.end();
+}
+
+bool is_about(About about, const OwnWay& own) {
+    switch (about) {
+        case About::any:
+            return true;
+        case About::absent_device:
+            return own.rule == kAbsentDevice;
+        case About::shim_alone:
+            return own.way.shim && own.way.simulated.empty() && own.way.device == "cpu" &&
+                   !blames_something(own.cause);
+    }
+    return false;
+}
+
+}  // namespace
+
+std::span<const AttributionRule> attribution_rules() { return kAttributions; }
+
+std::optional<Attribution> attribute(const OwnWay& own, const std::vector<OtherWay>& others) {
+    // What fails on plain CPU is nothing of ours to begin with.
+    if (others.empty() || own.way.is_plain_cpu()) return std::nullopt;
+    for (const AttributionRule& row : kAttributions) {
+        if (!is_about(row.about, own)) continue;
+        for (const OtherWay& other : others)
+            if (other.shown == row.shown && is_there(row.where, own.way, other))
+                return Attribution{row.cause.value_or(own.cause), row.id, row.words, other.run};
+    }
+    return Attribution{own.cause, {}, kUndecided, {}};
+}
+
+}  // namespace compat::analysis

@@ -1,0 +1,210 @@
+#include "runner/analysis/ways/diagnostic_retries.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "runner/analysis/attempts.h"
+
+namespace compat::analysis {
+
+using parsers::ErrorClass;
+using parsers::State;
+
+namespace {
+
+using enum DiagnosticStep;
+constexpr DiagnosticStep kDeviceMismatch[] = {redirect_all, cpu};
+constexpr DiagnosticStep kDtypeMismatch[] = {float32, cpu};
+// Half the jobs is no step: each of these attempts is alone on the host.
+constexpr DiagnosticStep kOutOfMemory[] = {alone, cpu};
+constexpr DiagnosticStep kPlaceholderStorage[] = {fallback, cpu};
+constexpr DiagnosticStep kCudaRuntime[] = {blocking, cpu};
+constexpr DiagnosticStep kOperationFailed[] = {fallback, cpu};
+
+// In the order of ErrorClass.
+constexpr std::array<std::span<const DiagnosticStep>, parsers::kErrorClassNames.size()> kLadders{
+    kDeviceMismatch,
+    kDtypeMismatch,
+    kOutOfMemory,
+    kPlaceholderStorage,
+    kCudaRuntime,
+    kOperationFailed,
+    {}};
+
+constexpr std::string_view kSame = "fails the same everywhere";
+
+bool tried(const std::vector<DiagnosticAttempt>& attempts, DiagnosticStep step) {
+    return std::any_of(attempts.begin(), attempts.end(),
+                       [&](const auto& attempt) { return attempt.step == step; });
+}
+
+const DiagnosticAttempt* passing(const std::vector<DiagnosticAttempt>& attempts) {
+    const auto found = std::find_if(attempts.begin(), attempts.end(), [](const auto& attempt) {
+        return attempt.reached && attempt.state == State::passed;
+    });
+    return found == attempts.end() ? nullptr : &*found;
+}
+
+bool fails_the_same(const DiagnosticAttempt& attempt, const FailedTest& test) {
+    return attempt.reached && needs_attention(attempt.state) && !test.signature.empty() &&
+           attempt.signature == test.signature;
+}
+
+}  // namespace
+
+bool changes_something(DiagnosticStep step, const Way& run) {
+    switch (step) {
+        case redirect_all:
+            return run.shim && run.policy != "full" && run.simulated != "cuda";
+        case fallback:
+            return run.is_on_mps() && !run.fallback;
+        case cpu:
+            return !run.is_plain_cpu();
+        case float32:
+        case alone:
+        case blocking:
+            return true;
+    }
+    return true;
+}
+
+std::span<const DiagnosticStep> ladder_of(ErrorClass error) {
+    return kLadders[static_cast<std::size_t>(error)];
+}
+
+const parsers::Failure* deciding_failure(const parsers::CaseRecord& test) {
+    if (test.failure) return &*test.failure;
+    for (const parsers::SubCase& sub : test.subcases)
+        if (sub.failure && needs_attention(sub.state)) return &*sub.failure;
+    return nullptr;
+}
+
+FailedTest failed_test(const parsers::CaseRecord& test) {
+    FailedTest failed{test.id, {}, {}};
+    if (const parsers::Failure* failure = deciding_failure(test)) {
+        failed.signature = failure->signature;
+        if (failure->diagnosis) failed.error_class = failure->diagnosis->error_class;
+    }
+    return failed;
+}
+
+DiagnosticAttempt diagnostic_attempt(DiagnosticStep step, const parsers::ModuleRecord& record,
+                                     std::string_view test) {
+    DiagnosticAttempt attempt{step};
+    const auto found = std::find_if(record.cases.begin(), record.cases.end(),
+                                    [&](const auto& row) { return row.id == test; });
+    // Else the module broke, or has no such test on this device.
+    const auto row = found != record.cases.end()
+                         ? found
+                         : std::find_if(record.cases.begin(), record.cases.end(),
+                                        [](const auto& other) { return other.pseudo; });
+    if (row == record.cases.end()) {
+        attempt.why = record.reason.empty() ? "there is no such test" : record.reason;
+        return attempt;
+    }
+    attempt.state = row->state;
+    attempt.reached = row->state != State::not_run;
+    attempt.why = row->why();
+    if (const parsers::Failure* failure = deciding_failure(*row))
+        attempt.signature = failure->signature;
+    return attempt;
+}
+
+std::optional<DiagnosticStep> next_step(const FailedTest& test,
+                                        const std::vector<DiagnosticAttempt>& attempts,
+                                        const Way& run) {
+    if (!test.error_class || passing(attempts)) return std::nullopt;
+    for (const DiagnosticStep step : ladder_of(*test.error_class))
+        if (changes_something(step, run) && !tried(attempts, step)) return step;
+    return std::nullopt;
+}
+
+DiagnosticResult result_of(const FailedTest& test, const std::vector<DiagnosticAttempt>& attempts,
+                           const Way& run) {
+    using enum DiagnosticResult::Kind;
+    if (const auto* good = passing(attempts)) return {passes, good->step};
+    if (!test.error_class) return {not_tried, {}, "no recovery is known for this failure"};
+    if (ladder_of(*test.error_class).empty())
+        return {not_tried, {}, "a download or a file is at fault, not a device"};
+    if (next_step(test, attempts, run))
+        return {not_tried, {}, "the time for it was up (--diagnose-time), or it was interrupted"};
+    if (attempts.empty()) return {not_tried, {}, "the run is on plain CPU already"};
+    for (auto last = attempts.rbegin(); last != attempts.rend(); ++last)
+        if (!fails_the_same(*last, test)) {
+            const std::string state(needs_attention(last->state) ? ""
+                                                                 : parsers::name_of(last->state));
+            return {
+                otherwise, last->step,
+                state.empty() || last->why.empty() ? state + last->why : state + ": " + last->why};
+        }
+    return {same};
+}
+
+std::string words_of(const DiagnosticResult& result) {
+    std::string words;
+    switch (result.kind) {
+        case DiagnosticResult::Kind::passes:
+            words = row_of(*result.step).passes;
+            break;
+        case DiagnosticResult::Kind::same:
+            words = kSame;
+            break;
+        case DiagnosticResult::Kind::otherwise:
+            words = fmt::format("fails otherwise {}: {}", row_of(*result.step).under, result.why);
+            break;
+        case DiagnosticResult::Kind::not_tried:
+            words = "not tried: " + result.why;
+            break;
+    }
+    return result.as.empty() ? words : fmt::format("{} (as {})", words, result.as);
+}
+
+std::string_view brief_words_of(const DiagnosticResult& result) {
+    switch (result.kind) {
+        case DiagnosticResult::Kind::passes:
+            return row_of(*result.step).passes;
+        case DiagnosticResult::Kind::same:
+            return kSame;
+        case DiagnosticResult::Kind::otherwise:
+            return "fails otherwise";
+        case DiagnosticResult::Kind::not_tried:
+            return "not tried";
+    }
+    return {};
+}
+
+Representatives::Kind Representatives::kind_of(const FailedTest& test) {
+    return {test.signature.empty() ? test.id : test.signature, test.error_class};
+}
+
+void Representatives::add(const FailedTest& test) {
+    speakers_.try_emplace(kind_of(test), Speaker{test.id});
+}
+
+bool Representatives::represents(const FailedTest& test) const {
+    const auto at = speakers_.find(kind_of(test));
+    return at != speakers_.end() && at->second.id == test.id;
+}
+
+void Representatives::set_attempts(const FailedTest& test,
+                                   std::vector<DiagnosticAttempt> attempts) {
+    if (represents(test)) speakers_[kind_of(test)].attempts = std::move(attempts);
+}
+
+const std::vector<DiagnosticAttempt>& Representatives::attempts(const FailedTest& test) const {
+    static const std::vector<DiagnosticAttempt> none;
+    const auto at = speakers_.find(kind_of(test));
+    return at == speakers_.end() ? none : at->second.attempts;
+}
+
+DiagnosticResult Representatives::result(const FailedTest& test, const Way& run) const {
+    DiagnosticResult result = result_of(test, attempts(test), run);
+    const auto at = speakers_.find(kind_of(test));
+    if (at != speakers_.end() && !at->second.attempts.empty() && at->second.id != test.id)
+        result.as = at->second.id;
+    return result;
+}
+
+}  // namespace compat::analysis

@@ -1,0 +1,46 @@
+#include "runner/run/attempt_result.h"
+
+#include "parsers/attempt.h"
+#include "runner/archive/attempt_files.h"
+#include "runner/archive/run_folder.h"
+#include "runner/run/fingerprint.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+
+parsers::ModuleRecord read_attempt(const fs::path& run_folder, Framework framework,
+                                   const std::string& module, int number, const ProcessEnd& end) {
+    const archive::AttemptNames names = archive::attempt_names(module, number, AttemptKind::whole);
+    return parsers::read_attempt(
+        {archive::lines_of(run_folder / names.events), archive::text_of(run_folder / names.log),
+         archive::lines_of(run_folder / names.devices)},
+        name_of(framework), module, end);
+}
+
+store::JobResult attempt_result(const fs::path& run_folder, Framework framework,
+                                const std::string& module, int number, AttemptKind kind,
+                                const exec::JobFinished& finished) {
+    store::JobResult result;
+    result.ended = finished.end;
+    result.record = read_attempt(run_folder, framework, module, number, finished.end);
+    result.record.forked = finished.forked;
+    result.attempt = number;
+    result.kind = kind;
+    result.started = finished.started;
+    static_cast<AttemptCost&>(result) = finished.cost;
+    result.process_end = describe(finished.end);
+    for (const auto& leaked : finished.leaked)
+        result.leaked.push_back({leaked.pid, masked(leaked.argv), leaked.killed});
+    return result;
+}
+
+void set_file_names(const fs::path& run_folder, const std::string& module, store::JobResult& job) {
+    const archive::AttemptNames names = archive::attempt_names(module, job.attempt, job.kind);
+    std::error_code error;
+    job.log = names.log;
+    if (fs::exists(run_folder / names.events, error)) job.events = names.events;
+    if (fs::exists(run_folder / names.devices, error)) job.devices = names.devices;
+}
+
+}  // namespace compat::run

@@ -1,0 +1,29 @@
+// Makes an attempt's result of its process's end and its files. Not here: storing it (recorder.h,
+// diagnose.h), parsing (parsers/attempt.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "runner/base/framework.h"
+#include "runner/exec/event.h"
+#include "runner/store/store.h"
+
+namespace compat::run {
+
+// The files of the attempt, as parsed. A file that is not there is one that the child never wrote.
+[[nodiscard]] parsers::ModuleRecord read_attempt(const std::filesystem::path& run_folder,
+                                                 Framework framework, const std::string& module,
+                                                 int number, const ProcessEnd& end);
+
+// All but what was asked for (`only`, `step`) and the names of its files.
+[[nodiscard]] store::JobResult attempt_result(const std::filesystem::path& run_folder,
+                                              Framework framework, const std::string& module,
+                                              int number, AttemptKind kind,
+                                              const exec::JobFinished& finished);
+
+// Those of the files that are there, and the log.
+void set_file_names(const std::filesystem::path& run_folder, const std::string& module,
+                    store::JobResult& job);
+
+}  // namespace compat::run

@@ -1,4 +1,4 @@
-// `runner devices`: its values, its text and its JSON (reports/devices.schema.json). Pure. Not for
+// `runner devices`: its values, its text and its JSON (reports/schemas/devices.schema.json). Pure. Not for
 // finding devices (run/devices) nor for the lines of `doctor` (device_lines.h).
 #pragma once
 

@@ -1,5 +1,5 @@
 // Events of a run as JSON lines for programs (--progress json).
-// docs/reference/file-formats.md and reports/progress.schema.json
+// docs/reference/file-formats.md and reports/schemas/progress.schema.json
 // describe the keys. Pure; prints nothing.
 #pragma once
 

@@ -123,7 +123,7 @@ Rows suite_keys() {
 
 Rows gap_fields() {
     Rows rows;
-    const auto schema = read_json("reports/report.schema.json");
+    const auto schema = read_json("reports/schemas/report.schema.json");
     for (const auto& [name, field] : schema["properties"]["gaps"]["items"]["properties"].items())
         rows.push_back({code(name), kProse});
     return rows;
@@ -131,7 +131,7 @@ Rows gap_fields() {
 
 Rows progress_events() {
     Rows rows;
-    const auto schema = read_json("reports/progress.schema.json");
+    const auto schema = read_json("reports/schemas/progress.schema.json");
     for (const auto& name : schema["properties"]["event"]["enum"])
         rows.push_back({code(name.get<std::string>()), kProse, kProse});
     return rows;
@@ -139,7 +139,7 @@ Rows progress_events() {
 
 Rows process_ends() {
     Rows rows;
-    const auto schema = read_json("reports/progress.schema.json");
+    const auto schema = read_json("reports/schemas/progress.schema.json");
     for (const auto& end : schema["definitions"]["outcome"]["oneOf"]) {
         const auto& kind = end["properties"]["kind"];
         std::vector<std::string> keys;

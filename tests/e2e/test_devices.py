@@ -14,7 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STANDINS = pathlib.Path(__file__).resolve().parent / "standins"
-SCHEMA = json.loads((ROOT / "reports/devices.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "reports/schemas/devices.schema.json").read_text())
 
 
 def report_of(result):

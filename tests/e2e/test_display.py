@@ -257,7 +257,7 @@ def test_progress_json_prints_only_events_on_stdout(program, project, python, tm
             os.kill(process.pid, signal.SIGUSR1)
     errors = process.stderr.read()
     assert process.wait() == 1
-    schema = json.loads((ROOT / "reports/progress.schema.json").read_text())
+    schema = json.loads((ROOT / "reports/schemas/progress.schema.json").read_text())
     jsonschema.validators.validator_for(schema).check_schema(schema)
     validator = jsonschema.validators.validator_for(schema)(schema)
     for line in lines:
@@ -304,7 +304,7 @@ def early(tmp_path):
 def events_of(program, *words, cwd):
     done = subprocess.run([program, *words, "--progress", "json"], cwd=cwd, text=True, capture_output=True,
                           env={k: v for k, v in os.environ.items() if not k.startswith("COMPAT_")})
-    validator = jsonschema.Draft7Validator(json.loads((ROOT / "reports/progress.schema.json").read_text()))
+    validator = jsonschema.Draft7Validator(json.loads((ROOT / "reports/schemas/progress.schema.json").read_text()))
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     for line in lines:
         validator.validate(line)
@@ -339,7 +339,7 @@ def test_a_failure_in_a_fork_is_printed_as_unconfirmed(program, early, python, t
 
 
 def test_every_key_of_the_json_is_documented():
-    schema = json.loads((ROOT / "reports/progress.schema.json").read_text())
+    schema = json.loads((ROOT / "reports/schemas/progress.schema.json").read_text())
     section = (ROOT / "docs/reference/file-formats.md").read_text().partition("## `--progress json`")[2]
 
     def keys(node):

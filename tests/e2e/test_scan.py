@@ -28,7 +28,7 @@ def test_sites_are_grouped_by_what_to_do(runner, sources, tmp_path):
     out = runner("scan", "src", "--json", "scan.json")
     assert out.code == 0, out.err
     scan = json.loads((tmp_path / "scan.json").read_text())
-    jsonschema.validate(scan, json.loads((ROOT / "reports/scan.schema.json").read_text()))
+    jsonschema.validate(scan, json.loads((ROOT / "reports/schemas/scan.schema.json").read_text()))
     groups = [line.partition(":")[0] for line in out.out.splitlines() if line[:1].isalnum()]
     assert groups == ["replace", "replace with care", "keep behind a branch for CUDA", "no counterpart", "nothing to do",
                       "not scanned by Python " + scan["python"], "4 Python files"]
@@ -124,7 +124,7 @@ def test_a_record_marks_what_ran(runner, python, tmp_path):
     out = runner("scan", "src", "--record", "src/r.jsonl", "--json", "scan.json", "--all")
     assert out.code == 0, out.err
     scan = json.loads((tmp_path / "scan.json").read_text())
-    jsonschema.validate(scan, json.loads((ROOT / "reports/scan.schema.json").read_text()))
+    jsonschema.validate(scan, json.loads((ROOT / "reports/schemas/scan.schema.json").read_text()))
     assert [(s["line"], s["ran"], s["count"]) for s in scan["sites"]] == [
         (5, "not_run", 0), (9, "ran", 1), (12, "ran", 3), (13, "unknown", 0), (16, "unknown", 0), (18, "refused", 1)]
     assert [(f["file"], f["line"], f["from"], f["to"], f["count"]) for f in scan["found_by_running"]] == [("src/program.py", 15, "cuda", "cpu", 2)]

@@ -23,7 +23,7 @@ using nlohmann::json;
 
 json schema() {
     return json::parse(
-        *read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / "reports/report.schema.json"));
+        *read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / "reports/schemas/report.schema.json"));
 }
 
 // Empty if the report matches the schema.

@@ -292,8 +292,8 @@ def test_the_project_speaks_of_itself_alone():
     assert found == []
 
 
-@pytest.mark.parametrize("name", ["report", "porting", "progress", "scan"])
+@pytest.mark.parametrize("name", ["report", "porting", "progress", "scan", "devices"])
 def test_a_schema_is_a_schema(name):
     import jsonschema
-    schema = json.loads((ROOT / f"reports/{name}.schema.json").read_text())
+    schema = json.loads((ROOT / f"reports/schemas/{name}.schema.json").read_text())
     jsonschema.validators.validator_for(schema).check_schema(schema)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,9 @@
 namespace compat::plan {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// Names the device of the run to the device library.
+inline constexpr std::string_view kDeviceVariable = "COMPAT_DEVICE";
 
 // Settings that all children of a run share.
 struct ChildSettings {

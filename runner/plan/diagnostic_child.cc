@@ -22,6 +22,8 @@ ChildSettings settings_of(DiagnosticStep step, ChildSettings settings) {
             settings.policy.clear();
             settings.masquerade = false;
             settings.default_device = false;
+            for (auto& [name, value] : settings.device_library)
+                if (name == kDeviceVariable) value = "cpu";
             break;
         case DiagnosticStep::alone:
         case DiagnosticStep::blocking:

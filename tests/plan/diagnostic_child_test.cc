@@ -24,6 +24,7 @@ class DiagnosticChildTest : public ::testing::Test {
         settings.keyword = "slow";
         settings.maxfail = 1;
         settings.processes = 8;
+        settings.device_library = {{"COMPAT_PRECISION", "fp16"}, {"COMPAT_DEVICE", "mps"}};
         settings.inherited = {{"ACTIVATE_TORCH_DEVICE", "1"}, {"CUDA_VISIBLE_DEVICES", "0"}};
     }
     std::map<std::string, std::string> env(DiagnosticStep step) const {
@@ -56,6 +57,8 @@ TEST_F(DiagnosticChildTest, EachStepChangesWhatItSays) {
     EXPECT_THAT(plain, Not(Contains(Pair("ACTIVATE_TORCH_DEVICE", "1"))));
     EXPECT_THAT(plain, Contains(Pair("CUDA_VISIBLE_DEVICES", "")));
     EXPECT_FALSE(plain.contains("TORCHDEVICE_SIMULATE"));
+    EXPECT_THAT(plain, Contains(Pair("COMPAT_DEVICE", "cpu")));
+    EXPECT_THAT(plain, Contains(Pair("COMPAT_PRECISION", "fp16")));
 }
 
 TEST_F(DiagnosticChildTest, NothingElseChanges) {

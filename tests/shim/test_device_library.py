@@ -204,6 +204,7 @@ def test_int8_leaves_tensors_in_fp32(package):
     assert manager.ensure_dtype(torch.ones(1, dtype=torch.float64)).dtype == torch.float32
 
 
+@pytest.mark.unsanitized(reason="AddressSanitizer keeps freed memory")
 def test_memory_of_the_process_is_counted_and_released(manager):
     import torch
 
@@ -316,6 +317,7 @@ def test_the_example_in_python_runs(library):
     assert "passed through: ValueError: an error of the program's own" in done.stdout
 
 
+@pytest.mark.unsanitized(reason="the example is linked without sanitizers")
 def test_the_example_in_cpp_is_built_with_the_cmake_package(library, tmp_path):
     torch = pytest.importorskip("torch")
     prefix = pathlib.Path(library).parent

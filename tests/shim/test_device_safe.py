@@ -352,6 +352,7 @@ def test_an_error_whose_text_is_odd_passes_through(package):
     assert raised.value.args == (text,) and raised.value.recovery == []
 
 
+@pytest.mark.unsanitized(reason="AddressSanitizer needs more stack")
 def test_a_small_stack_is_enough_to_classify(package):
     import threading
 

@@ -69,6 +69,13 @@ answer["global tried"] = tried()
 answer["factory"] = str(device_safe(lambda x: x + torch.ones(3))(torch.ones(3, device="cuda")).device)
 answer["factory tried"] = tried()
 
+# A module that is told its device.
+class Maker(nn.Module):
+    def forward(self, x, device="cpu"):
+        return x + torch.ones(3, device=device)
+
+answer["told"] = str(device_safe(Maker())(torch.ones(3, device="cuda")).device)
+
 # The module itself, wrapped. Its input is on the other device.
 answer["wrapped"] = str(device_safe(model)(x).device)
 """)
@@ -77,7 +84,7 @@ answer["wrapped"] = str(device_safe(model)(x).device)
         "tried": ["device_mismatch", "move_tensors to cuda:0"],
         "global": "cuda:0", "global tried": ["device_mismatch", "move_tensors to cuda:0"],
         "factory": "cuda:0", "factory tried": ["device_mismatch", "move_tensors to cuda:0"],
-        "wrapped": "cuda:0",
+        "told": "cuda:0", "wrapped": "cuda:0",
     }
 
 

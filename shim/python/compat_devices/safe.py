@@ -89,8 +89,9 @@ class Call:
         self._bound = self._bind()
 
     def _bind(self):
+        called = self._function.forward if isinstance(self._function, torch.nn.Module) else self._function
         try:
-            bound = inspect.signature(self._function).bind(*self._args, **self._kwargs)
+            bound = inspect.signature(called).bind(*self._args, **self._kwargs)
         except (TypeError, ValueError):  # builtins without a signature
             return None
         bound.apply_defaults()

@@ -298,6 +298,16 @@ except NotImplementedError as error:
     }
 
 
+def test_under_redirection_the_pretended_device_is_one(child):
+    ran = child(BEGIN + """
+manager = DeviceManager.instance()
+answer["best"] = [manager.best().device.device, manager.chain()]
+answer["on"] = [torch.cuda.is_available(), str(manager.ensure_device(torch.ones(2)).device)]
+answer["made"] = str(device_safe(lambda x: torch.ones(2, device="cuda") + x)(torch.ones(2)).device)
+""" + END)
+    assert ran.answer == {"best": ["cuda:0", ["cuda:0", "cpu"]], "on": [True, "cpu"], "made": "cpu"}
+
+
 def test_recovery_can_be_off(on):
     answer = on("cuda", """
 calls = []

@@ -347,3 +347,19 @@ def test_the_example_in_cpp_is_built_with_the_cmake_package(library, tmp_path):
     bad = subprocess.run([tmp_path / "build/devices", str(log)], capture_output=True, text=True,
                          env={**environment, "COMPAT_PRECISION": "half"})
     assert bad.returncode == 2 and "COMPAT_PRECISION" in bad.stderr and "auto, fp32, fp16, bf16, int8" in bad.stderr
+
+
+def test_a_program_with_torchs_own_package_keeps_it(library, tmp_path):
+    torch = pytest.importorskip("torch")
+    if torch.version.cuda:
+        pytest.skip("torch's package asks for CUDA's tool chain")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(program LANGUAGES CXX)\n"
+        "find_package(Torch REQUIRED)\nfind_package(compat REQUIRED)\n"
+        "get_target_property(libraries compat::devices INTERFACE_LINK_LIBRARIES)\n"
+        'message(STATUS "links ${libraries}")\n')
+    prefixes = f"{pathlib.Path(library).parent};{torch.utils.cmake_prefix_path}"
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefixes}"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "-- links torch" in done.stdout

@@ -307,14 +307,17 @@ def test_a_library_for_another_torch_is_refused(library, tmp_path):
     assert "COMPAT_SHIM_LIBRARY" in error_of(PYTHONPATH=str(only))
 
 
-def test_the_example_in_python_runs(library):
-    done = subprocess.run(
-        [sys.executable, ROOT / "docs/examples/devices.py"], capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path(library).parent), "COMPAT_DEVICE": "cpu"})
-    assert done.returncode == 0, done.stderr
-    assert "device: cpu (COMPAT_DEVICE=cpu)" in done.stdout
-    assert "recovered: ['convert_dtype to fp32']" in done.stdout
-    assert "passed through: ValueError: an error of the program's own" in done.stdout
+@pytest.mark.parametrize("simulated, device", [(None, "cpu"), ("mps", "mps:0"), ("cuda", "cuda:0")])
+def test_the_example_in_python_runs(library, child, simulated, device):
+    script = (ROOT / "docs/examples/devices.py").read_text()
+    env = {"TORCHDEVICE_SIMULATE": simulated} if simulated else {"PYTHONPATH": str(pathlib.Path(library).parent)}
+    ran = child(script, active=bool(simulated), env=env)
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0] == f"device: {device} (first usable device in the order TPU, MPS, CUDA, CPU)"
+    assert "recovered: ['convert_dtype to fp32']" in lines
+    assert "gradient: [[2.0, 2.0], [2.0, 2.0]] weight still torch.float16" in lines
+    assert "passed through: ValueError: an error of the program's own" in lines
 
 
 @pytest.mark.unsanitized(reason="the example is linked without sanitizers")

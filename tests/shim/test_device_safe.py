@@ -306,6 +306,8 @@ answer["on"] = [torch.cuda.is_available(), str(manager.ensure_device(torch.ones(
 answer["made"] = str(device_safe(lambda x: torch.ones(2, device="cuda") + x)(torch.ones(2)).device)
 """ + END)
     assert ran.answer == {"best": ["cuda:0", ["cuda:0", "cpu"]], "on": [True, "cpu"], "made": "cpu"}
+    # The record names the program's lines, not the library's.
+    assert {line["file"] for line in ran.devices(kind="redirect")} == {ran.script}
 
 
 def test_recovery_can_be_off(on):

@@ -108,8 +108,10 @@ y.sum().backward()
 answer["device"] = str(y.device)
 answer["grads"] = [str(x.grad.device), str(model.weight.grad.device), x.grad.isfinite().all().item()]
 answer["module"] = [str(model.weight.device), str(model.calls.device), model.weight.is_leaf, list(dict(model.named_parameters()))]
+answer["calls"] = model.calls.item()  # the failed call counted too
 answer["tried"] = tried()
 """)
+    assert answer.pop("calls") == 2
     assert answer.pop("module") == ["mps:0", "mps:0", True, ["weight"]]
     assert answer == {
         "device": "cpu", "grads": ["mps:0", "mps:0", True],

@@ -16,8 +16,8 @@ print(f"device: {choice.device.device} ({choice.why})")
 print(f"dtype: {manager.recommended_dtype(choice).torch_dtype}")
 print(f"batch: {manager.batch(8, choice).size}")
 
-model = manager.ensure_dtype(torch.ones(2, 2))
-batch = manager.ensure_device({"x": torch.ones(2, 2, dtype=torch.float64, requires_grad=True)})
+x = torch.ones(2, 2, requires_grad=True)
+batch = manager.ensure_device({"x": x, "weight": torch.ones(2, 2, dtype=torch.float16)})
 
 
 @device_safe
@@ -25,9 +25,9 @@ def product(x, weight):
     return x @ weight  # of two dtypes, which no device can do
 
 
-product(batch["x"], model).sum().backward()
+product(**batch).sum().backward()
 print("recovered:", [event.what for event in log.events() if event.kind == "recovery"])
-print("gradient:", batch["x"].grad.tolist(), "input still", batch["x"].dtype)
+print("gradient:", x.grad.tolist(), "weight still", batch["weight"].dtype)
 
 
 @device_safe

@@ -60,7 +60,9 @@ def ecmascript(pattern):
 
 
 def decides(rule):
-    return "text" in rule and "at" not in rule and "statement" not in rule and "errored" in rule.get("states", ["errored"])
+    if "at" in rule or "statement" in rule or "text" not in rule:
+        return False
+    return "errored" in rule.get("states", ["errored"])
 
 
 def main(source, target):

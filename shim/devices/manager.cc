@@ -75,7 +75,7 @@ void empty_cache(at::Device device) {
     if (device.is_cpu()) malloc_trim(0);
 #endif
 #ifdef COMPAT_TORCH_HAS_DEVICE_ALLOCATOR
-    if (auto* allocator = allocator_of(device)) allocator->emptyCache();
+    if (auto* allocator = allocator_of(device)) allocator->emptyCache({0, 0});
 #endif
 }
 

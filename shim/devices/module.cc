@@ -181,6 +181,7 @@ void bind_recovery(py::module_& module) {
         .def_readwrite("takes_map_location", &CallFacts::takes_map_location)
         .def_readwrite("batch", &CallFacts::batch);
     py::class_<Placement>(module, "Placement")
+        .def(py::init<>())
         .def_readonly("device", &Placement::device)
         .def_readonly("dtype", &Placement::dtype)
         .def_readonly("batch", &Placement::batch)

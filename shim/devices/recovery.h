@@ -1,6 +1,6 @@
 // What may be done about a device error before a call is tried again: one table from the error's
 // class to actions, and the plan that picks the next of them. It decides only; moving tensors and
-// calling again is device_safe's (device_safe.h, compat_devices/safe.py). No torch header.
+// calling again is device_safe's (device_safe.h, compat_devices/calling.py). No torch header.
 #pragma once
 
 #include <array>

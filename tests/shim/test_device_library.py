@@ -204,6 +204,7 @@ def test_int8_leaves_tensors_in_fp32(package):
     assert manager.ensure_dtype(torch.ones(1, dtype=torch.float64)).dtype == torch.float32
 
 
+@pytest.mark.unsanitized(reason="AddressSanitizer keeps freed memory")
 def test_memory_of_the_process_is_counted_and_released(manager):
     import torch
 
@@ -306,16 +307,20 @@ def test_a_library_for_another_torch_is_refused(library, tmp_path):
     assert "COMPAT_SHIM_LIBRARY" in error_of(PYTHONPATH=str(only))
 
 
-def test_the_example_in_python_runs(library):
-    done = subprocess.run(
-        [sys.executable, ROOT / "docs/examples/devices.py"], capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path(library).parent), "COMPAT_DEVICE": "cpu"})
-    assert done.returncode == 0, done.stderr
-    assert "device: cpu (COMPAT_DEVICE=cpu)" in done.stdout
-    assert "recovered: ['convert_dtype to fp32']" in done.stdout
-    assert "passed through: ValueError: an error of the program's own" in done.stdout
+@pytest.mark.parametrize("simulated, device", [(None, "cpu"), ("mps", "mps:0"), ("cuda", "cuda:0")])
+def test_the_example_in_python_runs(library, child, simulated, device):
+    script = (ROOT / "docs/examples/devices.py").read_text()
+    env = {"TORCHDEVICE_SIMULATE": simulated} if simulated else {"PYTHONPATH": str(pathlib.Path(library).parent)}
+    ran = child(script, active=bool(simulated), env=env)
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0] == f"device: {device} (first usable device in the order TPU, MPS, CUDA, CPU)"
+    assert "recovered: ['convert_dtype to fp32']" in lines
+    assert "gradient: [[2.0, 2.0], [2.0, 2.0]] weight still torch.float16" in lines
+    assert "passed through: ValueError: an error of the program's own" in lines
 
 
+@pytest.mark.unsanitized(reason="the example is linked without sanitizers")
 def test_the_example_in_cpp_is_built_with_the_cmake_package(library, tmp_path):
     torch = pytest.importorskip("torch")
     prefix = pathlib.Path(library).parent
@@ -345,3 +350,19 @@ def test_the_example_in_cpp_is_built_with_the_cmake_package(library, tmp_path):
     bad = subprocess.run([tmp_path / "build/devices", str(log)], capture_output=True, text=True,
                          env={**environment, "COMPAT_PRECISION": "half"})
     assert bad.returncode == 2 and "COMPAT_PRECISION" in bad.stderr and "auto, fp32, fp16, bf16, int8" in bad.stderr
+
+
+def test_a_program_with_torchs_own_package_keeps_it(library, tmp_path):
+    torch = pytest.importorskip("torch")
+    if torch.version.cuda:
+        pytest.skip("torch's package asks for CUDA's tool chain")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(program LANGUAGES CXX)\n"
+        "find_package(Torch REQUIRED)\nfind_package(compat REQUIRED)\n"
+        "get_target_property(libraries compat::devices INTERFACE_LINK_LIBRARIES)\n"
+        'message(STATUS "links ${libraries}")\n')
+    prefixes = f"{pathlib.Path(library).parent};{torch.utils.cmake_prefix_path}"
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefixes}"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "-- links torch" in done.stdout

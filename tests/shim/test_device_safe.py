@@ -69,6 +69,13 @@ answer["global tried"] = tried()
 answer["factory"] = str(device_safe(lambda x: x + torch.ones(3))(torch.ones(3, device="cuda")).device)
 answer["factory tried"] = tried()
 
+# A module that is told its device.
+class Maker(nn.Module):
+    def forward(self, x, device="cpu"):
+        return x + torch.ones(3, device=device)
+
+answer["told"] = str(device_safe(Maker())(torch.ones(3, device="cuda")).device)
+
 # The module itself, wrapped. Its input is on the other device.
 answer["wrapped"] = str(device_safe(model)(x).device)
 """)
@@ -77,7 +84,7 @@ answer["wrapped"] = str(device_safe(model)(x).device)
         "tried": ["device_mismatch", "move_tensors to cuda:0"],
         "global": "cuda:0", "global tried": ["device_mismatch", "move_tensors to cuda:0"],
         "factory": "cuda:0", "factory tried": ["device_mismatch", "move_tensors to cuda:0"],
-        "wrapped": "cuda:0",
+        "told": "cuda:0", "wrapped": "cuda:0",
     }
 
 
@@ -101,8 +108,10 @@ y.sum().backward()
 answer["device"] = str(y.device)
 answer["grads"] = [str(x.grad.device), str(model.weight.grad.device), x.grad.isfinite().all().item()]
 answer["module"] = [str(model.weight.device), str(model.calls.device), model.weight.is_leaf, list(dict(model.named_parameters()))]
+answer["calls"] = model.calls.item()  # the failed call counted too
 answer["tried"] = tried()
 """)
+    assert answer.pop("calls") == 2
     assert answer.pop("module") == ["mps:0", "mps:0", True, ["weight"]]
     assert answer == {
         "device": "cpu", "grads": ["mps:0", "mps:0", True],
@@ -291,6 +300,18 @@ except NotImplementedError as error:
     }
 
 
+def test_under_redirection_the_pretended_device_is_one(child):
+    ran = child(BEGIN + """
+manager = DeviceManager.instance()
+answer["best"] = [manager.best().device.device, manager.chain()]
+answer["on"] = [torch.cuda.is_available(), str(manager.ensure_device(torch.ones(2)).device)]
+answer["made"] = str(device_safe(lambda x: torch.ones(2, device="cuda") + x)(torch.ones(2)).device)
+""" + END)
+    assert ran.answer == {"best": ["cuda:0", ["cuda:0", "cpu"]], "on": [True, "cpu"], "made": "cpu"}
+    # The record names the program's lines, not the library's.
+    assert {line["file"] for line in ran.devices(kind="redirect")} == {ran.script}
+
+
 def test_recovery_can_be_off(on):
     answer = on("cuda", """
 calls = []
@@ -352,6 +373,7 @@ def test_an_error_whose_text_is_odd_passes_through(package):
     assert raised.value.args == (text,) and raised.value.recovery == []
 
 
+@pytest.mark.unsanitized(reason="AddressSanitizer needs more stack")
 def test_a_small_stack_is_enough_to_classify(package):
     import threading
 

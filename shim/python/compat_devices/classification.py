@@ -27,8 +27,8 @@ def in_one_line(error):
 
 
 def classify(error, message=None):
-    """The Classification of an exception, or of a type's name and a message; None: not a device error."""
+    """The Classification of an exception, or of a type's name and a message; None: another error."""
     if isinstance(error, BaseException):
         error, message = type_name(error), message_of(error)
     # Bytes, since a text may have what UTF-8 has not.
-    return library.classify(error.encode("utf-8", "replace"), (message or "").encode("utf-8", "replace"))
+    return library.classify(*(text.encode("utf-8", "replace") for text in (error, message or "")))

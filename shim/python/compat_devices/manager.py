@@ -1,4 +1,4 @@
-"""DeviceManager: the C++ one, for containers of tensors, numpy arrays, torch.device and torch.dtype."""
+"""DeviceManager: the C++ one, for nested tensors, numpy arrays, torch.device and torch.dtype."""
 
 import threading
 
@@ -108,7 +108,10 @@ class DeviceManager(library.DeviceManager):
 
     def to_numpy(self, tensors):
         """The same with numpy arrays for tensors: on the CPU, without gradient, fp32 for bf16."""
-        return _pytree.tree_map(lambda x: _as_array(x) if isinstance(x, torch.Tensor) else x, tensors)
+        def array(leaf):
+            return _as_array(leaf) if isinstance(leaf, torch.Tensor) else leaf
+
+        return _pytree.tree_map(array, tensors)
 
     @staticmethod
     def _each(tensors, change):

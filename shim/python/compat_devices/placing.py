@@ -11,6 +11,11 @@ from torch.utils import _pytree
 from .native import CallFacts
 
 
+def is_other_float(dtype):
+    """Whether it is a floating-point dtype that fp32 may replace."""
+    return isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype != torch.float32
+
+
 def tensors_of(module):
     """Parameters and buffers by name; shared ones under each of their names."""
     yield from module.named_parameters(remove_duplicate=False)
@@ -57,12 +62,12 @@ class Placing:
         return _pytree.tree_map(self._leaf, value)
 
     def run_factories_there(self):
-        """Until it is closed, new tensors are made on the placement's device unless told otherwise."""
-        if self._placement is not None and self._placement.device:
+        """Until it is closed, new tensors are made on the placement's device by default."""
+        if self._placement.device:
             self._stack.enter_context(torch.device(self._placement.device))
 
     def close(self, keep_buffers):
-        """`keep_buffers`: what the call changed in copies of buffers is written to the originals."""
+        """`keep_buffers`: write what the call changed in copies of buffers to the originals."""
         self._stack.close()
         if keep_buffers:
             with torch.no_grad():
@@ -84,26 +89,27 @@ class Placing:
 
     def _moved(self, tensor):
         result, placement = tensor, self._placement
-        if placement is not None and placement.device:
+        if placement.device:
             result = self._manager.ensure_device(result, placement.device)
-        if placement is not None and placement.dtype:
+        if placement.dtype:
             result = self._manager.ensure_dtype(result, placement.dtype)
         self._saw_tensor(tensor)
         return result
 
     def _saw_tensor(self, tensor):
         """As it is in this attempt."""
-        placement = self._placement
-        placed = placement is not None and placement.device and tensor.device.type != "meta"
-        self.saw(placement.device if placed else tensor.device)
-        converted = placement is not None and placement.dtype
-        self.has_other_floats |= not converted and tensor.is_floating_point() and tensor.dtype != torch.float32
+        here = tensor.device
+        self.saw(here if here.type == "meta" else self._placement.device or here)
+        self.has_other_floats |= not self._placement.dtype and is_other_float(tensor.dtype)
 
     def _module(self, module):
         if id(module) in self._modules:
             return module
         copies = {name: self._tensor(tensor) for name, tensor in tensors_of(module)}
-        buffers = [(b, copies[name], copies[name]._version) for name, b in module.named_buffers() if copies[name] is not b]
+        buffers = [
+            (buffer, copies[name], copies[name]._version)
+            for name, buffer in module.named_buffers() if copies[name] is not buffer
+        ]
         self._modules[id(module)] = (module, buffers)
         if any(copies[name] is not tensor for name, tensor in tensors_of(module)):
             with warnings.catch_warnings():

@@ -39,4 +39,6 @@ def resolve_settings(arguments=None, file=None, environment=None):
     """Settings from arguments by name, a settings file (path, or its keys), and the environment."""
     given = {name: _text(value) for name, value in (arguments or {}).items() if value is not None}
     keys = file if isinstance(file, dict) else read_settings_file(file) if file else {}
-    return library.resolve_settings(given, {k: _text(v) for k, v in keys.items()}, dict(os.environ if environment is None else environment))
+    keys = {key: _text(value) for key, value in keys.items()}
+    variables = dict(os.environ if environment is None else environment)
+    return library.resolve_settings(given, keys, variables)

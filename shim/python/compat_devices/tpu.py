@@ -26,7 +26,9 @@ def _support(jax, device, name, dtype):
 
 def find(settings):
     """Capabilities of the TPUs that JAX finds; none where a TPU is not allowed."""
-    if not settings.allow_tpu or not _may_be_here(settings) or importlib.util.find_spec("jax") is None:
+    if not settings.allow_tpu or not _may_be_here(settings):
+        return []
+    if importlib.util.find_spec("jax") is None:
         return []
     import jax
 

@@ -89,7 +89,7 @@ Json attempt(const AttemptView& a) {
 
 Json diagnosis(const std::optional<DiagnosisView>& d) {
     if (!d) return nullptr;
-    const auto attempt_at_step = [](const AttemptView& a) {
+    const auto attempt_at_step = [](const DiagnosticAttemptView& a) {
         return Json{{"attempt", a.number},
                     {"step", a.step},
                     {"state", name_of(a.state)},

@@ -97,7 +97,7 @@ std::string details_of(const CaseView& test) {
                             attempt.forked ? ", forked" : "", name_of(attempt.state),
                             code(attempt.key_line));
     if (test.diagnosis)
-        for (const AttemptView& attempt : test.diagnosis->attempts)
+        for (const DiagnosticAttemptView& attempt : test.diagnosis->attempts)
             body += fmt::format("\nDiagnostic attempt {} ({}): {}{}\n", attempt.number,
                                 attempt.step, name_of(attempt.state),
                                 attempt.key_line.empty() ? "" : " " + code(attempt.key_line));

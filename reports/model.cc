@@ -75,11 +75,6 @@ bool is_device_unused(const ReportModel& model) {
            model.totals.collected > 0;
 }
 
-AttributionView view_of(const analysis::Attribution& attribution) {
-    return {std::string(name_of(attribution.cause)), std::string(attribution.rule),
-            std::string(attribution.words), attribution.run};
-}
-
 const FailureView* failure_of(const CaseView& test) {
     if (test.failure) return &*test.failure;
     for (const SubtestView& sub : test.subtests)
@@ -130,12 +125,8 @@ class ModelBuilder::Impl {
         for (const CaseRecord& test : record.cases) {
             count_links(test, start);
             if (!needs_attention(test.state)) continue;
-            ways_.add(test, analysis::attempts_of(module.diagnostics, test.id));
-            collect_causes(test, start);
-            if (const auto shown = ways_.diagnosis(test))
-                ++model_.diagnoses[std::string(analysis::brief_words_of(*shown))];
-            if (const auto attributed = ways_.attribution(test))
-                ++model_.attributions[std::string(name_of(attributed->cause))];
+            ways_.add(test, module.diagnostics);
+            collect_causes(test, start, module.diagnostics);
         }
         const auto used = analysis::used_accelerator(record);
         model_.totals.used_accelerator += std::count(used.begin(), used.end(), true);
@@ -190,7 +181,10 @@ class ModelBuilder::Impl {
                     fmt::format("{}:{}", links_.shown(at->second.file), at->second.line);
                 test.redirected_url = links_.resolve(at->second);
             }
-            if (needs_attention(test.state)) set_ways(test, record.cases[i], module.diagnostics);
+            if (needs_attention(test.state)) {
+                test.diagnosis = ways_.diagnosis(record.cases[i], module.diagnostics);
+                test.attribution = ways_.attribution(record.cases[i]);
+            }
             if (const auto of_test = refused.find(test.id); of_test != refused.end())
                 test.refusals = std::move(of_test->second);
             if (!module.attempts.empty()) {
@@ -237,23 +231,6 @@ class ModelBuilder::Impl {
     static const parsers::Location& place_of(const CaseRecord& test,
                                              const parsers::Location& module) {
         return test.location.file.empty() ? module : test.location;
-    }
-
-    void set_ways(CaseView& view, const CaseRecord& test,
-                  const std::vector<store::JobResult>& diagnostics) const {
-        if (auto shown = ways_.diagnosis(test)) {
-            view.diagnosis = {*shown, analysis::words_of(*shown), {}};
-            for (const store::JobResult& job : diagnostics)
-                if (const auto step = diagnostic_step_of(job.step);
-                    step && job.only == std::vector{test.id}) {
-                    const auto attempt = analysis::diagnostic_attempt(*step, job.record, test.id);
-                    view.diagnosis->attempts.push_back({job.attempt, job.kind, false, attempt.state,
-                                                        job.duration_s, attempt.why, job.log,
-                                                        job.step});
-                }
-        }
-        if (const auto attributed = ways_.attribution(test))
-            view.attribution = view_of(*attributed);
     }
 
     // The links of a case_view.
@@ -424,7 +401,12 @@ class ModelBuilder::Impl {
     }
 
     // A test counts once in a cluster, whatever the number of its sub-tests in it.
-    void collect_causes(const CaseRecord& test, const parsers::Location& module) {
+    void collect_causes(const CaseRecord& test, const parsers::Location& module,
+                        const std::vector<store::JobResult>& diagnostics) {
+        const auto shown = ways_.diagnosis(test, diagnostics);
+        const auto attributed = ways_.attribution(test);
+        if (shown) ++model_.diagnoses[std::string(brief_words_of(shown->result))];
+        if (attributed) ++model_.attributions[attributed->cause];
         std::set<std::string_view> seen;
         const auto add = [&](const parsers::Failure& failure) {
             if (failure.signature.empty() || !seen.insert(failure.signature).second) return;
@@ -433,10 +415,8 @@ class ModelBuilder::Impl {
             set_cause(cluster, failure);
             cluster.example = test.id;
             cluster.url = links_.resolve(place_of(test, module));
-            if (const auto shown = ways_.diagnosis(test))
-                cluster.diagnosis = analysis::words_of(*shown);
-            if (const auto attributed = ways_.attribution(test))
-                cluster.attribution = name_of(attributed->cause);
+            if (shown) cluster.diagnosis = shown->words;
+            if (attributed) cluster.attribution = attributed->cause;
         };
         if (test.failure) add(*test.failure);
         for (const parsers::SubCase& sub : test.subcases)

@@ -66,23 +66,7 @@ struct AttemptView {
     parsers::State state = parsers::State::not_run;
     double duration_s = 0;
     std::string key_line;
-    std::string log;     // relative to the run's folder
-    std::string step{};  // of a diagnostic attempt
-};
-
-// What the run's diagnostic attempts show of a failed test (`--diagnose`).
-struct DiagnosisView {
-    analysis::DiagnosticResult result;
-    std::string words;
-    std::vector<AttemptView> attempts;  // at this very test
-};
-
-// The cause of a failure whose test ran in several ways (runner/analysis/ways/attribution.h).
-struct AttributionView {
-    std::string cause;
-    std::string rule;  // empty: the other ways decide nothing
-    std::string words;
-    std::string run;  // that showed it; empty: this one
+    std::string log;  // relative to the run's folder
 };
 
 // Commands to copy into a shell.
@@ -97,8 +81,6 @@ struct RefusalView {
     std::string message;     // class and text, "TypeError: Cannot convert …"
     std::string place, url;  // "file:line" that called; may be empty
 };
-
-[[nodiscard]] AttributionView view_of(const analysis::Attribution& attribution);
 
 struct CaseView {
     std::string id;

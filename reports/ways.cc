@@ -33,21 +33,35 @@ Expected<OtherRuns> other_runs_of(const store::Store& store, const std::string& 
     return others;
 }
 
+AttributionView view_of(const analysis::Attribution& attribution) {
+    return {std::string(name_of(attribution.cause)), std::string(attribution.rule),
+            std::string(attribution.words), attribution.run};
+}
+
 void WaysOfRun::add(const parsers::CaseRecord& test,
-                    std::vector<analysis::DiagnosticAttempt> attempts) {
+                    const std::vector<store::JobResult>& diagnostics) {
     if (test.pseudo) return;
     const analysis::FailedTest failed = analysis::failed_test(test);
     kinds_.add(failed);
-    kinds_.set_attempts(failed, std::move(attempts));
+    kinds_.set_attempts(failed, analysis::attempts_of(diagnostics, test.id));
 }
 
-std::optional<analysis::DiagnosticResult> WaysOfRun::diagnosis(
-    const parsers::CaseRecord& test) const {
+std::optional<DiagnosisView> WaysOfRun::diagnosis(
+    const parsers::CaseRecord& test, const std::vector<store::JobResult>& diagnostics) const {
     if (!diagnosed_ || test.pseudo) return std::nullopt;
-    return kinds_.result(analysis::failed_test(test), way_);
+    const auto result = kinds_.result(analysis::failed_test(test), way_);
+    DiagnosisView view{result, words_of(result), {}};
+    for (const store::JobResult& job : diagnostics)
+        if (const auto step = diagnostic_step_of(job.step);
+            step && job.only == std::vector{test.id}) {
+            const auto attempt = analysis::diagnostic_attempt(*step, job.record, test.id);
+            view.attempts.push_back(
+                {job.attempt, job.step, attempt.state, job.duration_s, attempt.why, job.log});
+        }
+    return view;
 }
 
-std::optional<analysis::Attribution> WaysOfRun::attribution(const parsers::CaseRecord& test) const {
+std::optional<AttributionView> WaysOfRun::attribution(const parsers::CaseRecord& test) const {
     if (test.pseudo) return std::nullopt;
     const analysis::FailedTest failed = analysis::failed_test(test);
     analysis::OwnWay own{way_};
@@ -68,7 +82,8 @@ std::optional<analysis::Attribution> WaysOfRun::attribution(const parsers::CaseR
         if (const auto verdict = others_.verdict(run.id, test.id))
             others.push_back(
                 {run.way, shown_by(verdict->state, verdict->signature, failed.signature), run.id});
-    return analysis::attribute(own, others);
+    const auto found = analysis::attribute(own, others);
+    return found ? std::optional(view_of(*found)) : std::nullopt;
 }
 
 }  // namespace compat::reports

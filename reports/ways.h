@@ -11,10 +11,36 @@
 #include "runner/analysis/ways/attribution.h"
 
 namespace compat::store {
+struct JobResult;
 class Store;
 }  // namespace compat::store
 
 namespace compat::reports {
+
+struct DiagnosticAttemptView {
+    int number = 1;
+    std::string step;
+    parsers::State state = parsers::State::not_run;
+    double duration_s = 0;
+    std::string key_line;  // or the reason
+    std::string log;       // relative to the run's folder
+};
+
+// What the run's diagnostic attempts show of a failed test (`--diagnose`).
+struct DiagnosisView {
+    analysis::DiagnosticResult result;
+    std::string words;
+    std::vector<DiagnosticAttemptView> attempts;  // at this very test
+};
+
+// The cause of a failure whose test ran in several ways (runner/analysis/ways/attribution.h).
+struct AttributionView {
+    std::string cause;
+    std::string rule;  // empty: the other ways decide nothing
+    std::string words;
+    std::string run;  // that showed it; empty: this one
+};
+[[nodiscard]] AttributionView view_of(const analysis::Attribution& attribution);
 
 // Runs in other ways, newest first, and the verdicts of their tests.
 struct OtherRuns {
@@ -40,13 +66,12 @@ class WaysOfRun {
     WaysOfRun(analysis::Way way, bool diagnosed, OtherRuns others)
         : way_(std::move(way)), diagnosed_(diagnosed), others_(std::move(others)) {}
 
-    // A test that needs attention, and the diagnostic attempts at it.
-    void add(const parsers::CaseRecord& test, std::vector<analysis::DiagnosticAttempt> attempts);
+    // A test that needs attention. `diagnostics`: the diagnostic attempts at its module.
+    void add(const parsers::CaseRecord& test, const std::vector<store::JobResult>& diagnostics);
     // Empty: the run was not asked to diagnose.
-    [[nodiscard]] std::optional<analysis::DiagnosticResult> diagnosis(
-        const parsers::CaseRecord& test) const;
-    [[nodiscard]] std::optional<analysis::Attribution> attribution(
-        const parsers::CaseRecord& test) const;
+    [[nodiscard]] std::optional<DiagnosisView> diagnosis(
+        const parsers::CaseRecord& test, const std::vector<store::JobResult>& diagnostics) const;
+    [[nodiscard]] std::optional<AttributionView> attribution(const parsers::CaseRecord& test) const;
 
   private:
     analysis::Way way_;

@@ -156,6 +156,10 @@ bool breaks_in_one_way(const FailureFacts& a, const FailureFacts& b) {
            (a.signature == b.signature || (!a.place.empty() && a.place == b.place));
 }
 
+bool breaks_alike(const std::vector<FailureFacts>& a, const std::vector<FailureFacts>& b) {
+    return !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same_obstacle);
+}
+
 FailureFacts facts_of_refusal(const RefusalView& refusal, const RunView& run) {
     constexpr std::string_view kAfterType = ": ";
     parsers::Failure failure;

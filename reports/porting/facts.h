@@ -41,6 +41,10 @@ struct FailureFacts {
 // one line of the suite.
 [[nodiscard]] bool breaks_in_one_way(const FailureFacts& a, const FailureFacts& b);
 
+// Whether a test breaks by the same obstacles in two runs.
+[[nodiscard]] bool breaks_alike(const std::vector<FailureFacts>& a,
+                                const std::vector<FailureFacts>& b);
+
 // The details of a test's result in one column.
 struct ResultDetails {
     std::vector<FailureFacts> failures{};  // empty: it did not break

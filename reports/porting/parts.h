@@ -122,6 +122,12 @@ class Fallbacks {
     std::set<std::pair<std::string, std::string>> seen_;  // operator and test
 };
 
+// Failures by column and index of the test: of tests that break on plain CPU, or on a device in the
+// baseline's state.
+using BrokenTests = std::map<std::pair<Column, std::size_t>, std::vector<FailureFacts>>;
+// Those that break by the same errors on plain CPU, with the columns where they do.
+[[nodiscard]] std::map<std::size_t, PerColumn<bool>> upstream_tests(const BrokenTests& broken);
+
 // Counts how many tests each cause unblocks, and what is behind it. `differences`: those of the
 // view's tests, in their order.
 void count_unblocked(PortingView& view, const std::vector<UngroupedDifference>& differences,

@@ -298,12 +298,6 @@ class PortingBuilder::Impl {
         return all;
     }
 
-    // By the same errors.
-    static bool breaks_alike(const std::vector<FailureFacts>& a,
-                             const std::vector<FailureFacts>& b) {
-        return !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same_obstacle);
-    }
-
     // The test in the other columns, beside its failure here. A bare Mac stands once beside CUDA
     // code that is sent to MPS: without fallback, as that.
     [[nodiscard]] std::vector<analysis::OtherWay> other_ways(const UngroupedDifference& here,
@@ -340,23 +334,15 @@ class PortingBuilder::Impl {
         return found ? std::optional(view_of(*found)) : std::nullopt;
     }
 
-    // Tests that break in the baseline's state, by the same errors.
     void add_upstream() {
-        std::map<size_t, UpstreamTest> tests;
-        for (const auto& [key, failures] : broken_) {
-            const auto& [column, test] = key;
-            const auto on_cpu = broken_.find({Column::cpu, test});
-            if (column == Column::cpu || on_cpu == broken_.end() ||
-                !breaks_alike(on_cpu->second, failures))
-                continue;
-            UpstreamTest& row = tests[test];
+        for (const auto& [test, columns] : upstream_tests(broken_)) {
+            UpstreamTest& row = view_.upstream.emplace_back();
             row.id = compared_.test(test).id;
             row.url = links_[test].url;
-            row.key_line = failures.front().key_line;
-            row.columns[index_of(column)] = true;
-            ++view_.columns[index_of(column)].upstream;
+            row.key_line = broken_.at({Column::cpu, test}).front().key_line;
+            row.columns = columns;
+            for (size_t i = 0; i < columns.size(); ++i) view_.columns[i].upstream += columns[i];
         }
-        for (auto& [test, row] : tests) view_.upstream.push_back(std::move(row));
     }
 
     static void blame_redirection(ResultDetails& details) {
@@ -478,7 +464,7 @@ class PortingBuilder::Impl {
     std::unordered_map<size_t, std::string> cpu_key_lines_;  // of tests that are not good there
     std::map<std::pair<Column, std::string>, ResultDetails> broken_modules_;
     // Of tests that break on plain CPU, or on a device in the baseline's state.
-    std::map<std::pair<Column, size_t>, std::vector<FailureFacts>> broken_;
+    BrokenTests broken_;
     std::map<std::pair<std::string, std::string>, UnloadedModule> unloaded_;  // by error, too
     std::vector<UngroupedDifference> differences_;
     std::map<GapKey, GapView> gaps_;

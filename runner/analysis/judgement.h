@@ -81,7 +81,7 @@ struct Evidence {
     std::optional<GapKind> gap;     // if the failure names what was refused
     std::string device;             // the one that refused, else the simulated one
     bool after_refusal = false;     // the device refused something else earlier in the test
-    bool redirected_alone = false;  // it is good on a Mac where nothing is redirected
+    bool redirected_alone = false;  // attribution: kRedirectedOnly (ways/attribution.h)
     bool random = false;            // it breaks so on plain CPU too, with other random numbers
 };
 

@@ -27,8 +27,7 @@ void print_ways(const reports::CaseView& test, std::string_view indent) {
               test.attribution->run.empty() ? "" : " (run " + test.attribution->run + ")");
 }
 
-// The test as the run's reports show it; empty: the run has no such test, or it has nothing to say
-// of other ways.
+// The test as the run's reports show it; empty: the run has no such test.
 Expected<std::optional<reports::CaseView>> view_of(const Results& results, const std::string& id,
                                                    const std::string& test) {
     const auto run = results.store.load_run(id);
@@ -36,7 +35,6 @@ Expected<std::optional<reports::CaseView>> view_of(const Results& results, const
     auto others = reports::other_runs_of(results.store, id);
     if (!others) return tl::unexpected(others.error());
     std::optional<reports::CaseView> found;
-    if (!run->info.diagnose && others->runs.empty()) return found;
     const fs::path folder = results.folder / run->info.folder;
     reports::ModelBuilder model(*run, {folder, folder, std::move(*others)});
     const auto seen =
@@ -50,6 +48,30 @@ Expected<std::optional<reports::CaseView>> view_of(const Results& results, const
         });
     if (!seen) return tl::unexpected(seen.error());
     return found;
+}
+
+Expected<ExitCode> show_test_of_run(const Results& results, const std::string& id,
+                                    const std::string& test) {
+    const auto view = view_of(results, id, test);
+    if (!view) return tl::unexpected(view.error());
+    if (!*view)
+        return fail(ErrorKind::usage, fmt::format("{} has no test {}", id, test),
+                    "`runner show RUN` prints what did not pass");
+    const reports::CaseView& found = **view;
+    const auto* const failure = reports::failure_of(found);
+    const std::string& why = failure ? failure->key_line : found.reason;
+    print("{}\n    {}{}\n", printable(found.id), parsers::name_of(found.state),
+          why.empty() ? "" : ": " + printable(why));
+    if (failure && !failure->cause.empty())
+        print("    cause: {}: {}\n", failure->cause, reports::cause_means(failure->cause));
+    print_ways(found, "    ");
+    if (found.diagnosis)
+        for (const auto& attempt : found.diagnosis->attempts)
+            print("        {}: {}{}  {}\n", attempt.step, parsers::name_of(attempt.state),
+                  attempt.key_line.empty() ? "" : ": " + printable(attempt.key_line), attempt.log);
+    if (!found.log.empty())
+        print("    log: {}\n", (results.folder / "runs" / id / found.log).string());
+    return ExitCode::ok;
 }
 
 Expected<ExitCode> show_run(const Results& results, const std::string& id) {
@@ -114,18 +136,16 @@ Expected<ExitCode> show_test(const Results& results, const std::string& test) {
     }
     const auto& last = history->front();
     print("log: {}\n", (results.folder / "runs" / last.run / last.log).string());
-    // Of its newest run.
-    if (reports::needs_attention(last.state)) {
-        const auto view = view_of(results, last.run, test);
-        if (!view) return tl::unexpected(view.error());
-        if (*view) print_ways(**view, "");
-    }
     return ExitCode::ok;
 }
 
-Expected<ExitCode> show(const std::string& what, const config::Invocation& invocation) {
+Expected<ExitCode> show(const std::string& what, const std::string& test,
+                        const config::Invocation& invocation) {
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
+    if (!test.empty())
+        return archive::find_run(results->store, results->folder, what)
+            .and_then([&](const std::string& id) { return show_test_of_run(*results, id, test); });
     if (what.find("::") != std::string::npos) return show_test(*results, what);
     return archive::find_run(results->store, results->folder, what)
         .and_then([&](const std::string& id) { return show_run(*results, id); });
@@ -135,7 +155,9 @@ Action add_show(CLI::App& app, config::Invocation& invocation) {
     auto what = std::make_shared<std::string>();
     app.add_option("RUN|TEST", *what, "run (id, prefix, latest, …) or test (path::Class::test)")
         ->required();
-    return exits_with_code([what, &invocation] { return show(*what, invocation); });
+    auto test = std::make_shared<std::string>();
+    app.add_option("TEST", *test, "a test of RUN");
+    return exits_with_code([what, test, &invocation] { return show(*what, *test, invocation); });
 }
 
 }  // namespace
@@ -144,6 +166,7 @@ Command show_command() {
     return {"show a run's results or a test's history",
             {Setting::results},
             "Examples:\n  runner show latest\n  runner show "
+            "'einops/tests/test_ops.py::test_rearrange_errors'\n  runner show latest "
             "'einops/tests/test_ops.py::test_rearrange_errors'",
             add_show};
 }

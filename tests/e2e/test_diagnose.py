@@ -110,6 +110,9 @@ def test_failed_tests_run_again_and_nothing_else_changes(runner, python, suite):
         "cause": "upstream", "rule": "upstream", "words": "fails the same on plain CPU, without the shim", "run": cpu}
     page = (ran.results / "runs" / mac / "report.md").read_text()
     assert "| attribution | diagnosis |" in page and "Diagnosis: `passes with fallback on`" in page
+    one = runner("show", mac, "tests/test_device.py::OnTheDevice::test_named_float64").out
+    assert "    diagnosis: passes on CPU\n    attribution: dtype_limit: " in one
+    assert "        float32: errored: TypeError: Cannot convert" in one and "        cpu: passed  modules/" in one
     out = runner("show", mac).out
     assert "diagnosis: passes with fallback on\n" in out and "attribution: op_missing: passes with fallback on" in out
     assert f"(run {cpu})" in out and "diagnosis: 2 passes with fallback on, " in out
@@ -137,7 +140,7 @@ def test_simulated_cuda_has_ladders_of_its_own(runner, python, suite):
     ran = runner(suite, "--python", python, "--simulate", "cuda", "--diagnose")
     assert ran.code == 1 and shown(ran.report) == ON_CUDA, ran.out + ran.err
     named = "tests/test_device.py::OnTheDevice::test_mixes_devices"
-    assert "attribution: device_mismatch: passes on plain CPU" in runner("show", named).out
+    assert "attribution: device_mismatch: passes on plain CPU" in runner("show", "latest", named).out
 
 
 def test_the_time_for_it_is_bounded_and_a_changed_suite_is_not_compared(runner, python, suite):

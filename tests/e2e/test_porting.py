@@ -150,7 +150,13 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     assert [c["complete"] for c in columns.values()] == [True] * 5
     assert written["accounting"] == {"closed": True, "mismatches": []}
     assert (columns["cpu"]["collected"], columns["cpu"]["passed"], columns["cpu"]["failed"]) == (16, 13, 1)
-    assert columns["mps"]["broken_alike"] == 1, "test_broken_anyway is no difference"
+    assert columns["mps"]["broken_alike"] == columns["mps"]["upstream"] == 1, "test_broken_anyway is no difference"
+    assert [u["id"].rsplit("::", 1)[1] for u in written["upstream"]] == ["test_broken_anyway"]
+    rules = {(t["id"].rsplit("::", 1)[1], d["column"]): d["attribution"]["rule"]
+             for t in written["tests"] for d in t["differences"] if d["attribution"]}
+    assert rules["test_eig_then_double", "mps_strict"] == "device-only", "it breaks with fallback, too"
+    assert rules["test_eig", "mps_strict"] == "mended-by-fallback"
+    assert rules["test_two_devices", "cuda"] == "device-only" and rules["test_two_devices", "cuda_on_mps"] == "same-on-cuda"
     assert columns["cuda"]["exercised"] == 11, "all that name DEVICE"
 
     # What breaks on CUDA, too, comes first; then float64: test_double, the module and

@@ -117,8 +117,8 @@ void sort(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     const Tensor ranks = ranks_of(values.movedim(dim, -1), order).contiguous();
     if (ranks.amax(-1).eq(size - 1).all().item<bool>()) return;  // nothing is equal
     const Tensor changed = at::empty_like(order);
-    auto* to = changed.mutable_data_ptr<std::int64_t>();
-    const auto* from = ranks.const_data_ptr<std::int64_t>();
+    auto* to = static_cast<std::int64_t*>(changed.mutable_data_ptr());
+    const auto* from = static_cast<const std::int64_t*>(ranks.const_data_ptr());
     std::vector<Element> row;
     for (std::int64_t i = 0; i < rows; ++i) {
         order_row(from + i * size, size, row);

@@ -1,0 +1,17 @@
+#include "reports/porting/parts.h"
+
+namespace compat::reports {
+
+std::map<std::size_t, PerColumn<bool>> upstream_tests(const BrokenTests& broken) {
+    std::map<std::size_t, PerColumn<bool>> tests;
+    for (const auto& [key, failures] : broken) {
+        const auto& [column, test] = key;
+        const auto on_cpu = broken.find({Column::cpu, test});
+        if (column != Column::cpu && on_cpu != broken.end() &&
+            breaks_alike(on_cpu->second, failures))
+            tests[test][index_of(column)] = true;
+    }
+    return tests;
+}
+
+}  // namespace compat::reports

@@ -1,5 +1,7 @@
 #include "reports/ways.h"
 
+#include <algorithm>
+
 #include "runner/analysis/attempts.h"
 #include "runner/store/store.h"
 
@@ -78,10 +80,16 @@ std::optional<AttributionView> WaysOfRun::attribution(const parsers::CaseRecord&
                                  ? shown_by(attempt.state, attempt.signature, failed.signature)
                                  : Shown::idle});
     }
-    for (const OtherRuns::Run& run : others_.runs)
-        if (const auto verdict = others_.verdict(run.id, test.id))
-            others.push_back(
-                {run.way, shown_by(verdict->state, verdict->signature, failed.signature), run.id});
+    // Of each way the newest run that has the test: a later one may be of a part of the suite.
+    std::vector<analysis::Way> seen;
+    for (const OtherRuns::Run& run : others_.runs) {
+        if (std::find(seen.begin(), seen.end(), run.way) != seen.end()) continue;
+        const auto verdict = others_.verdict(run.id, test.id);
+        if (!verdict) continue;
+        seen.push_back(run.way);
+        others.push_back(
+            {run.way, shown_by(verdict->state, verdict->signature, failed.signature), run.id});
+    }
     const auto found = analysis::attribute(own, others);
     return found ? std::optional(view_of(*found)) : std::nullopt;
 }

@@ -24,7 +24,7 @@ namespace compat::store {
                                                 const CaseFilter& filter, std::int64_t after,
                                                 int limit);
 [[nodiscard]] Store::Extent extent_in(Database& database, std::int64_t run);
-// Newest first, one for each way: rows of runs.
+// Newest first: rows of runs.
 [[nodiscard]] std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run);
 [[nodiscard]] std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run,
                                                     std::string_view test);

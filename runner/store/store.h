@@ -299,9 +299,9 @@ class Store {
     // Number of tests that the latest attempt with a finished collection collected.
     [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
         std::string_view suite, std::string_view module) const;
-    // The newest complete run of each other way to run the suite: shim, device, simulated device,
-    // policy, fallback. Of the same clean revision and torch, and with verdicts. Empty if the
-    // revision is not known.
+    // Complete runs of the suite in another way (shim, device, simulated device, policy, fallback),
+    // newest first, at most 20. Of the same clean revision and torch, and with verdicts. Empty if
+    // the revision is not known.
     [[nodiscard]] Expected<std::vector<RunInfo>> other_ways_of(std::string_view run) const;
     // Empty: the run has no such test.
     [[nodiscard]] Expected<std::optional<TestVerdict>> verdict_of(std::string_view run,

@@ -27,6 +27,7 @@ struct Way {
     bool fallback = true;
     std::optional<DiagnosticStep> step{};  // a diagnostic attempt of a run of that way
 
+    friend bool operator==(const Way&, const Way&) = default;
     // Nothing of ours, and no accelerator.
     [[nodiscard]] bool is_plain_cpu() const {
         return step == DiagnosticStep::cpu || (!shim && simulated.empty() && device == "cpu");

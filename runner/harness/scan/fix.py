@@ -207,7 +207,7 @@ def main(form, *words):
             skip(path, 0, f"left as it is: {error}")
     patch, changes, conflict = [], [], False
     # An interrupt leaves all files as they were, or comes too late.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     for path, data, new, changed in rewritten:
         try:
             if options.write:
@@ -218,6 +218,7 @@ def main(form, *words):
             continue
         patch += patch_of(path, data, new)
         changes += [{"file": path, "real": os.path.realpath(path), **change} for change in changed]
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     output = {"format": form, "patch": "".join(patch), "changes": changes, "skipped": skipped, "own_cuda": bool(without),
               "conflict": conflict}
     sys.stdout.write(json.dumps(output) + "\n")

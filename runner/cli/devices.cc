@@ -60,6 +60,7 @@ Expected<ExitCode> show_devices(const DevicesRequest& request,
     run::ProbeRequest probes;
     probes.environment = std::move(*environment);
     probes.script = share->prepare / "device_probes.py";
+    std::string no_shim;  // why there is none
     const bool torch = probes.environment && !probes.environment->torch_version.empty();
     if (!settings->simulated().empty() && !torch)
         return fail(ErrorKind::usage, "only a Python with torch can simulate a device",
@@ -68,13 +69,16 @@ Expected<ExitCode> show_devices(const DevicesRequest& request,
         const prepare::Cache cache(settings->text(Setting::cache));
         auto library =
             prepare::get_shim(*probes.environment, *share, cache, display::say_to(stderr));
-        if (!library) return tl::unexpected(library.error());
-        probes.shim_library = std::move(*library);
+        if (!library && !settings->simulated().empty()) return tl::unexpected(library.error());
+        if (!library) no_shim = to_line(library.error());
+        if (library) probes.shim_library = std::move(*library);
         if (!settings->simulated().empty())
             probes.shim_variables = simulating(*settings, *share, probes.shim_library);
     }
-    const auto answers = run::ask_probes(probes);
+    auto answers = run::ask_probes(probes);
     if (!answers) return tl::unexpected(answers.error());
+    // The other sources need no shim.
+    if (!no_shim.empty()) answers->push_back({run::Probe::pytorch, "PyTorch", {}, no_shim, 0});
     const auto report = run::report_of(
         *answers, run::host_facts(probes.environment, settings->simulated()), *settings);
     print("{}", request.json ? display::device_report_json(report)

@@ -110,6 +110,9 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     child.keep_going = settings->on(Setting::keep_going);
     child.fallback = settings->on(Setting::fallback);
     child.device_library = run::device_library_variables(*settings);
+    if (const auto& device = (*settings)[Setting::device];
+        device.source != config::Source::fallback)
+        child.device_library.emplace_back(plan::kDeviceVariable, device.text);
     child.threads = 0;  // the program decides how many processes share the cores
     child.inherited = run::inherited_environment();
     child.from_user = std::move(*from_user);

@@ -34,7 +34,8 @@ std::optional<Refusal> refuse_number(const SettingRow& row, std::string_view tex
     const auto [read, error] = std::from_chars(text.data(), end, number);
     if (error == std::errc{} && read == end && number >= row.least && number <= row.most)
         return std::nullopt;
-    return Refusal{fmt::format("\"{}\" is not a number of {}", text, row.name),
+    return Refusal{row.is_count() ? fmt::format("\"{}\" is not a number of {}", text, row.name)
+                                  : fmt::format("\"{}\" is not a whole number", text),
                    fmt::format("use a whole number from {} to {}", row.least, row.most)};
 }
 
@@ -48,7 +49,7 @@ std::optional<Refusal> refuse_device(const SettingRow& row, std::string_view tex
     const std::vector<std::string> words = words_of(row.allowed);
     const std::size_t colon = text.find(':');
     const bool known = std::ranges::find(words, text.substr(0, colon)) != words.end();
-    static const RE2 index("[0-9]{1,4}");
+    static const RE2 index("[0-9]{1,3}");
     if (known && (colon == std::string_view::npos ||
                   (text != "auto" && RE2::FullMatch(text.substr(colon + 1), index))))
         return std::nullopt;

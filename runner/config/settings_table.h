@@ -82,6 +82,9 @@ struct SettingRow {
     std::string_view in_suite;  // key of suite.json; empty: none
     std::string_view key;       // key of configuration files
     std::string_view help;
+
+    // "a number of retries"
+    [[nodiscard]] constexpr bool is_count() const { return name.find(' ') == name.npos; }
 };
 
 inline constexpr int kMostJobs = 4096;
@@ -139,14 +142,14 @@ inline constexpr std::array<SettingRow, 39> kSettings{{
      "run each test with N other streams of torch's random numbers, without a verdict"},
     {Setting::device, "device", Type::device, kDeviceWords, 0, 0, "auto", "",
      "--device", "COMPAT_DEVICE", "device.preferred", "device",
-     "the device to use, which must be here; auto: MPS, else CUDA, else the CPU"},
+     "the device to use, which must be here for a run; auto: MPS, else CUDA, else the CPU"},
     {Setting::precision, "precision", Type::words, "auto|fp32|fp16|bf16|int8", 0, 0, "auto", "",
      "--precision", "COMPAT_PRECISION", "device.precision", "precision",
      "the dtype that the device library recommends; auto: the best that works"},
     {Setting::prefer, "preferred kind", Type::words, "auto|cpu|gpu|tpu", 0, 0, "auto", "",
      "", "COMPUTE_PREFER", "", "prefer",
      "the kind of device to use where `device` is auto"},
-    {Setting::allow_tpu, "TPU", Type::on_off, kSwitchWords, 0, 0, "on", "",
+    {Setting::allow_tpu, "allow TPU", Type::on_off, kSwitchWords, 0, 0, "on", "",
      "", "COMPUTE_ALLOW_TPU", "", "allow_tpu",
      "the device library may choose a TPU; a run never does"},
     {Setting::tpu_batch_factor, "TPU batch factor", Type::number, "", 1, kMostBatchFactor, "128", "",
@@ -156,7 +159,7 @@ inline constexpr std::array<SettingRow, 39> kSettings{{
      "", "COMPAT_MEMORY_FRACTION", "device.memory_fraction", "memory_fraction",
      "how much of a device's memory the device library counts on"},
     {Setting::recovery, "recovery", Type::on_off, kSwitchWords, 0, 0, "on", "",
-     "", "COMPAT_RECOVERY", "", "recovery",
+     "", "COMPAT_RECOVERY", "device.fallback_enabled", "recovery",
      "the device library tries again after a device error"},
     {Setting::optimizations, "optimizations", Type::on_off, kSwitchWords, 0, 0, "on", "",
      "", "COMPAT_OPTIMIZATIONS", "device.enable_optimizations", "enable_optimizations",

@@ -46,7 +46,7 @@ ordered_json schema_of(const SettingRow& row) {
             std::string words;
             for (const auto& word : words_of(row.allowed))
                 if (word != "auto") words += (words.empty() ? "" : "|") + word;
-            schema = {{"type", "string"}, {"pattern", "^(auto|(" + words + ")(:[0-9]{1,4})?)$"}};
+            schema = {{"type", "string"}, {"pattern", "^(auto|(" + words + ")(:[0-9]{1,3})?)$"}};
             break;
         }
         case Type::fraction:

@@ -172,6 +172,7 @@ def test_a_probe_that_fails_leaves_the_others(runner, standins, probe, how, why)
 @pytest.mark.parametrize("variable, value, words", [
     ("COMPAT_DEVICE", "gpu", 'COMPAT_DEVICE: "gpu" is not a device: use one of auto|cpu|cuda|mps|'),
     ("COMPAT_DEVICE", "cuda:x", 'COMPAT_DEVICE: "cuda:x" is not a device'),
+    ("COMPAT_DEVICE", "cuda:1000", 'COMPAT_DEVICE: "cuda:1000" is not a device'),
     ("COMPAT_PRECISION", "fp8", "use one of auto|fp32|fp16|bf16|int8"),
     ("COMPAT_RECOVERY", "maybe", "use one of on|off|true|false|1|0"),
     ("COMPAT_MEMORY_FRACTION", "1.5", 'COMPAT_MEMORY_FRACTION: "1.5" is not a fraction: use a number above 0, at most 1'),
@@ -228,6 +229,8 @@ def test_what_is_chosen_reaches_the_tests_and_the_fingerprint(runner, python, tm
     (("--device", "cuda"), {}, "--device: device cuda: torch finds none here, only cpu: leave the device out, or simulate one: --simulate cuda"),
     (("--device", "tpu"), {}, "a run never uses a TPU"),
     (("--device", "cuda", "--simulate", "mps"), {}, "device cuda: mps is simulated"),
+    (("--device", "cuda:9", "--simulate", "cuda"), {}, "device cuda:9: it is not simulated: there are cuda:0 and cuda:1"),
+    (("--device", "cpu:3"), {}, "device cpu:3: the CPU has no index"),
     ((), {"COMPAT_DEVICE": "mps:0"}, "COMPAT_DEVICE: device mps:0: torch finds none here"),
 ])
 def test_a_run_on_a_device_that_is_not_here_says_so_before_it_starts(runner, python, tmp_path, words, env, says):
@@ -236,6 +239,27 @@ def test_a_run_on_a_device_that_is_not_here_says_so_before_it_starts(runner, pyt
     out = runner("project", "--python", python, *words, env=env)
     assert out.code == 2 and says in out.err, out.err
     assert not (tmp_path / "results/latest").exists()
+
+
+@pytest.mark.parametrize("words, config, name", [
+    (("--simulate", "mps", "--device", "mps"), {}, "mps"),
+    (("--simulate", "mps"), {"device": "cpu"}, "mps"),  # it is for runs that simulate nothing
+    (("--simulate", "cuda", "--device", "cuda:1"), {}, "cuda:1"),
+])
+def test_a_simulated_device_is_named_to_the_library(runner, python, tmp_path, words, config, name):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "runner.json").write_text(json.dumps(config))
+    (tmp_path / "project/test_a.py").write_text(f"import os\ndef test_a(): assert os.environ['COMPAT_DEVICE'] == {name!r}\n")
+    out = runner("project", "--python", python, *words)
+    assert out.code == 0, out.out + out.err
+
+
+def test_without_a_compiler_the_other_sources_answer(runner, python, tmp_path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "nvidia-smi").symlink_to(STANDINS / "nvidia-smi")
+    out = runner("devices", "--python", python, env={"PATH": str(tools), "COMPAT_CACHE": str(tmp_path / "cache")})
+    assert out.code == 0 and "cmake is not installed" in out.out and "found by    nvidia-smi" in out.out, out.out + out.err
 
 
 def test_a_wish_for_a_gpu_is_no_error(runner, python, tmp_path):

@@ -60,6 +60,11 @@ TEST(ProbeAnswer, ReadsNvidiaSmi) {
     EXPECT_EQ(found->devices[1].device.memory_free, std::nullopt);
     EXPECT_EQ(found->devices[1].device.capability, "");
     EXPECT_TRUE(parse_answer(Probe::nvidia_smi, "")->devices.empty());
+    const auto huge =
+        parse_answer(Probe::nvidia_smi, "0, X, 99999999999999999999999, 9223372036854775807, 9.0");
+    ASSERT_TRUE(huge);
+    EXPECT_EQ(huge->devices[0].device.memory_total, std::nullopt);
+    EXPECT_EQ(huge->devices[0].device.memory_free, std::nullopt);
 }
 
 // Frameworks print around the answer, and anything may come in its place.
@@ -74,12 +79,26 @@ TEST(ProbeAnswer, FindsTheJsonAmongOtherWords) {
     };
     EXPECT_EQ(words(""), "it printed nothing");
     EXPECT_EQ(words("no\n"), "it printed no list of devices: no");
-    for (const char* output : {"{}", "{\"format\": 2, \"devices\": []}", "{\"format\": 1}", "{",
-                               "{\"format\": 1, \"devices\": 3}", "[]"})
+    for (const char* output :
+         {"{}", "{\"format\": 2, \"devices\": []}", "{\"format\": 1}", "{",
+          "{\"format\": 1, \"devices\": 3}", "[]", "{\"format\": \"1\", \"devices\": []}"})
         EXPECT_THAT(words(output), HasSubstr("it printed no list of devices")) << output;
     EXPECT_EQ(words(R"({"format": 1, "devices": [3]})"), "it printed a device without a name");
     EXPECT_EQ(words(R"({"format": 1, "devices": [{"device": 3}]})"),
               "it printed a device without a name");
+}
+
+// A value of another type is as one that is not there.
+TEST(ProbeAnswer, TakesNoValueOfAnotherType) {
+    const auto line = parse_answer(
+        Probe::jax, R"({"format": 1, "failed": [3], "devices": [{"device": "tpu:0", "type": 7, )"
+                    R"("memory_total": "16", "dtypes": {"fp32": {"works": null}, "fp16": 1}}]})");
+    ASSERT_TRUE(line);
+    const auto& device = line->devices[0].device;
+    EXPECT_EQ(device.type, "");
+    EXPECT_EQ(device.memory_total, std::nullopt);
+    ASSERT_EQ(device.dtypes.size(), 1u);
+    EXPECT_FALSE(device.dtypes[0].works);
 }
 
 TEST(DeviceReport, TakesEachKindFromTheFirstSourceThatHasOne) {

@@ -60,6 +60,8 @@ tl::unexpected<Error> refuse_device(const std::string& message, const std::strin
 }
 
 Expected<void> use_cpu(Ready& ready, const config::Value& wanted) {
+    if (wanted.text.find(':') != std::string::npos)
+        return refuse_device("the CPU has no index", "write cpu", wanted);
     const std::string found = std::exchange(ready.prepared.accelerator, "cpu");
     if (found == "cpu") return {};
     if (found != "cuda" && ready.child.shim_library.empty())
@@ -72,17 +74,28 @@ Expected<void> use_cpu(Ready& ready, const config::Value& wanted) {
 Expected<void> use_accelerator(const Ready& ready, const config::Value& wanted) {
     const std::string& found = ready.prepared.accelerator;
     const std::string type = type_of(wanted.text);
-    const bool is_simulated =
+    const bool can_be_simulated =
         ready.settings[Setting::simulate].text == "off" && (type == "cuda" || type == "mps");
     const std::string advice =
-        is_simulated ? fmt::format("leave the device out, or simulate one: --simulate {}", type)
-                     : "leave the device out";
+        can_be_simulated ? fmt::format("leave the device out, or simulate one: --simulate {}", type)
+                         : "leave the device out";
     if (type != found)
         return refuse_device(fmt::format("torch finds none here, only {}", found), advice, wanted);
+    if (type == wanted.text) return {};
     const auto names = device_names(ready.prepared.devices);
-    if (type == wanted.text || names.empty() || std::ranges::count(names, wanted.text) > 0)
-        return {};
+    if (names.empty())
+        return refuse_device("which devices are here is unknown: device-probe did not say",
+                             fmt::format("write {}, without an index", type), wanted);
+    if (std::ranges::count(names, wanted.text) > 0) return {};
     return refuse_device(fmt::format("torch finds only {}", fmt::join(names, ", ")),
+                         "name one of them", wanted);
+}
+
+// There are two simulated GPUs, and one Mac (shim/python/compat_shim/simulate).
+Expected<void> check_simulated(const config::Value& wanted) {
+    static const RE2 present("cuda(:[01])?|mps(:0)?");
+    if (RE2::FullMatch(wanted.text, present)) return {};
+    return refuse_device("it is not simulated: there are cuda:0 and cuda:1, or mps:0",
                          "name one of them", wanted);
 }
 
@@ -97,7 +110,7 @@ Expected<void> check_device(Ready& ready, const config::Value& wanted) {
         return refuse_device(fmt::format("{} is simulated", simulated),
                              fmt::format("leave the device out, or --simulate {}", simulated),
                              wanted);
-    if (!simulated.empty()) return {};
+    if (!simulated.empty()) return type == simulated ? check_simulated(wanted) : Expected<void>{};
     return type == "cpu" ? use_cpu(ready, wanted) : use_accelerator(ready, wanted);
 }
 
@@ -134,10 +147,11 @@ Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
     auto& variables = ready.child.device_library;
     variables = device_library_variables(ready.settings);
     // A simulated Mac to which requests for CUDA are sent is still one.
-    const std::string simulated = ready.child.simulate;
-    variables.emplace_back(
-        config::row_of(Setting::device).variable,
-        !simulated.empty() && device.text == "auto" ? simulated : device_name(ready));
+    const std::string& simulated = ready.child.simulate;
+    const bool is_wanted = !simulated.empty() && type_of(device.text) == simulated;
+    variables.emplace_back(plan::kDeviceVariable, is_wanted            ? device.text
+                                                  : !simulated.empty() ? simulated
+                                                                       : device_name(ready));
     return {};
 }
 

@@ -4,7 +4,9 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 
 #include "runner/base/files.h"
@@ -77,6 +79,16 @@ std::vector<Asked> asked_by(const ProbeRequest& request) {
     return asked;
 }
 
+// In bytes; empty: "[N/A]", as a board says that does not know, or no size.
+std::optional<std::int64_t> mebibytes(std::string_view text) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() >> 20;
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number > kMost)
+        return std::nullopt;
+    return number << 20;
+}
+
 // A line: "0, NVIDIA H100 80GB HBM3, 81559, 81000, 9.0". Sizes are MiB.
 Expected<HostDevices> parse_nvidia_smi(std::string_view output) {
     static const RE2 row(R"((\d+), (.+), (\d+|\[.*\]), (\d+|\[.*\]), ([\d.]+|\[.*\])\s*)");
@@ -94,9 +106,8 @@ Expected<HostDevices> parse_nvidia_smi(std::string_view output) {
         device.device = "cuda:" + index;
         device.type = "cuda";
         device.name = name;
-        // "[N/A]" where a board does not say.
-        if (total.front() != '[') device.memory_total = std::stoll(total) << 20;
-        if (free.front() != '[') device.memory_free = std::stoll(free) << 20;
+        device.memory_total = mebibytes(total);
+        device.memory_free = mebibytes(free);
         if (capability.front() != '[') device.capability = capability;
         host.devices.push_back({std::move(device), {}});
     }

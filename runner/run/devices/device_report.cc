@@ -147,6 +147,11 @@ std::vector<std::string> recommendations(const DeviceReport& report, const HostF
     if (gpu == end && facts.simulated.empty() && !facts.torch_version.empty())
         lines.emplace_back(
             "no GPU is here: --simulate mps or --simulate cuda tries code without one");
+    if (settings.device != "auto" && !report.current.starts_with(settings.device))
+        lines.push_back(
+            fmt::format("a run of a suite with device {} ends with an error: it is not "
+                        "here",
+                        settings.device));
     if (tpu != end && !settings.allow_tpu)
         lines.push_back(fmt::format("{} is not used: COMPUTE_ALLOW_TPU=on allows it",
                                     tpu->capabilities.device));

@@ -23,6 +23,11 @@ std::optional<std::int64_t> bytes_of(const Json& object, const char* key) {
     return found->get<std::int64_t>();
 }
 
+bool is_true(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
 ProbedDevice device_of(const Json& object) {
     ProbedDevice probed;
     auto& device = probed.device;
@@ -35,8 +40,7 @@ ProbedDevice device_of(const Json& object) {
     if (const auto dtypes = object.find("dtypes"); dtypes != object.end() && dtypes->is_object())
         for (const auto& [name, support] : dtypes->items())
             if (support.is_object())
-                device.dtypes.push_back(
-                    {name, support.value("works", false), text_of(support, "why")});
+                device.dtypes.push_back({name, is_true(support, "works"), text_of(support, "why")});
     if (const auto more = object.find("metadata"); more != object.end() && !more->is_null())
         probed.metadata = more->dump(-1, ' ', false, Json::error_handler_t::replace);
     return probed;
@@ -46,8 +50,8 @@ ProbedDevice device_of(const Json& object) {
 
 Expected<HostDevices> parse_devices(std::string_view text) {
     const auto json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || json.value("format", 0) != kFormat || !json.contains("devices") ||
-        !json["devices"].is_array())
+    if (!json.is_object() || !json.contains("format") || json["format"] != kFormat ||
+        !json.contains("devices") || !json["devices"].is_array())
         return fail(ErrorKind::environment, "it printed no list of devices");
     HostDevices host;
     host.version = text_of(json, json.contains("version") ? "version" : "torch");

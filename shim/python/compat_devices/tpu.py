@@ -37,10 +37,10 @@ def find(settings):
     except RuntimeError:  # JAX has no TPU here
         return []
     found = []
-    for index, device in enumerate(devices):
+    for device in devices:
         stats = (device.memory_stats() if hasattr(device, "memory_stats") else None) or {}
         total, used = stats.get("bytes_limit"), stats.get("bytes_in_use")
         dtypes = [_support(jax, device, name, dtype) for name, dtype in _DTYPES.items()]
         free = total - used if total is not None and used is not None else None
-        found.append(DeviceCapabilities(f"tpu:{index}", dtypes, device.device_kind, total, free))
+        found.append(DeviceCapabilities(f"tpu:{device.id}", dtypes, device.device_kind, total, free))
     return found

@@ -249,7 +249,7 @@ def test_the_log_has_moves_choices_and_an_export(package, manager, tmp_path):
 JAX = """
 import numpy as numpy_
 class Device:
-    device_kind = "TPU v4"
+    device_kind, id = "TPU v4", 0
     def memory_stats(self): return {"bytes_limit": 1000, "bytes_in_use": 400}
 class numpy:
     @staticmethod

@@ -41,7 +41,7 @@ declare -A PARTS=(
 lane() {
     for part in "$@"; do
         # shellcheck disable=SC2086  # several arguments
-        "$PYTHON" -m pytest -q -rs -p no:cacheprovider ${PARTS[$part]} >"$BUILD/pytest-$part.log" 2>&1
+        "$PYTHON" -m pytest -q -rs --durations=20 -p no:cacheprovider ${PARTS[$part]} >"$BUILD/pytest-$part.log" 2>&1
         echo $? >"$BUILD/pytest-$part.status"
     done
 }

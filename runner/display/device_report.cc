@@ -61,7 +61,8 @@ std::string settings_words(const DeviceReport& report, bool verbose) {
     std::string text;
     for (const auto& setting : report.settings)
         if (verbose || setting.given)
-            text += fmt::format("  {:<21}{:<10}{}\n", setting.key, printable(setting.text),
+            text += fmt::format("  {:<21}{:<10}{}\n", setting.key,
+                                setting.text.empty() ? "-" : printable(setting.text),
                                 printable(setting.origin));
     return text.empty() ? "  all are defaults (--verbose lists them)\n" : text;
 }

@@ -67,10 +67,11 @@ prepare::Options prepare_options(const config::Settings& settings) {
 namespace {
 
 // What is simulated is tensors of a Python's torch. CUDA can be hidden from it, MPS cannot.
-Expected<void> check_simulation(const Ready& ready) {
+Expected<void> check_simulation(const Ready& ready, Need need) {
     const auto& simulate = ready.child.simulate;
     if (simulate.empty()) return {};
     const std::string& origin = ready.settings[Setting::simulate].origin;
+    if (need == Need::modules) return {};  // nothing runs
     if (ready.child.shim_library.empty())
         return fail(ErrorKind::usage, "simulated devices need the shim, and it is off",
                     "leave --shim on, with a suite of Python tests that has torch", origin);
@@ -112,8 +113,9 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.fallback = ready.settings.on(Setting::fallback);
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();
-    if (auto checked = check_simulation(ready); !checked) return checked;
-    if (auto chosen = choose_device(ready, say); !chosen) return chosen;
+    if (auto checked = check_simulation(ready, need); !checked) return checked;
+    if (need == Need::children)
+        if (auto chosen = choose_device(ready, say); !chosen) return chosen;
     choose_redirection(ready, say);
     ready.given_variables = child.from_user;
     ready.given_options = child.options;

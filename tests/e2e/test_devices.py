@@ -254,6 +254,24 @@ def test_a_simulated_device_is_named_to_the_library(runner, python, tmp_path, wo
     assert out.code == 0, out.out + out.err
 
 
+@pytest.mark.parametrize("variable, value, says", [
+    ("COMPAT_DEVICE", "cpu", "COMPAT_DEVICE: device cpu is for runs that simulate nothing; this one uses cuda"),
+    ("COMPUTE_PREFER", "cpu", "COMPUTE_PREFER=cpu: cuda is simulated; the run uses it"),
+])
+def test_a_simulated_run_says_which_wish_it_cannot_meet(runner, python, tmp_path, variable, value, says):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/test_a.py").write_text("import os\ndef test_a(): assert os.environ['COMPAT_DEVICE'] == 'cuda'\n")
+    out = runner("project", "--python", python, "--simulate", "cuda", env={variable: value})
+    assert out.code == 0 and says in out.out, out.out + out.err
+
+
+def test_a_dry_run_simulates_nothing(runner, python, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/test_a.py").write_text("def test_a(): pass\n")
+    out = runner("project", "--python", python, "--simulate", "mps", "--dry-run")
+    assert out.code == 0 and "test_a.py" in out.out, out.out + out.err
+
+
 def test_without_a_compiler_the_other_sources_answer(runner, python, tmp_path):
     tools = tmp_path / "bin"
     tools.mkdir()

@@ -262,6 +262,19 @@ def device_put(array, device): return array
 """
 
 
+def test_arrays_of_float64_fit_on_a_device_without_it(child):
+    ran = child(
+        "import json, numpy, torch, compat_devices\n"
+        "manager = compat_devices.DeviceManager()\n"
+        "there = manager.ensure_device({'x': numpy.ones(2), 'n': numpy.ones(2, dtype=numpy.float32)})\n"
+        "try: manager.ensure_device(torch.ones(2, dtype=torch.float64))\n"
+        "except TypeError as error: refused = 'float64' in str(error)\n"
+        "print(json.dumps([str(there['x'].dtype), there['x'].device.type, str(there['n'].dtype), refused]))\n",
+        env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"},
+    )
+    assert ran.answer == ["torch.float32", "mps", "torch.float32", True]
+
+
 def test_a_tpu_is_reported_through_jax_where_it_is_allowed(package, tmp_path, monkeypatch):
     import torch
 

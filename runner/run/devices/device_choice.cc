@@ -99,7 +99,7 @@ Expected<void> check_simulated(const config::Value& wanted) {
                          "name one of them", wanted);
 }
 
-Expected<void> check_device(Ready& ready, const config::Value& wanted) {
+Expected<void> check_device(Ready& ready, const config::Value& wanted, const prepare::Say& say) {
     const std::string type = type_of(wanted.text);
     const std::string& simulated = ready.child.simulate;
     if (type == "tpu")
@@ -110,7 +110,12 @@ Expected<void> check_device(Ready& ready, const config::Value& wanted) {
         return refuse_device(fmt::format("{} is simulated", simulated),
                              fmt::format("leave the device out, or --simulate {}", simulated),
                              wanted);
-    if (!simulated.empty()) return type == simulated ? check_simulated(wanted) : Expected<void>{};
+    if (!simulated.empty() && type == simulated) return check_simulated(wanted);
+    if (!simulated.empty()) {
+        say(fmt::format("{}: device {} is for runs that simulate nothing; this one uses {}",
+                        wanted.origin, wanted.text, simulated));
+        return {};
+    }
     return type == "cpu" ? use_cpu(ready, wanted) : use_accelerator(ready, wanted);
 }
 
@@ -118,6 +123,9 @@ Expected<void> check_device(Ready& ready, const config::Value& wanted) {
 void note_preference(const Ready& ready, const prepare::Say& say) {
     const auto& [kind, origin, source] = ready.settings[Setting::prefer];
     const std::string device = device_name(ready);
+    const std::string& simulated = ready.child.simulate;
+    if (kind == "cpu")
+        say(fmt::format("{}=cpu: {} is simulated; the run uses it", origin, simulated));
     if (kind == "tpu")
         say(fmt::format("{}=tpu: a run never uses a TPU; it uses {}", origin, device));
     if (kind == "gpu" && device == "cpu")
@@ -138,7 +146,7 @@ Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
     const config::Value& device = ready.settings[Setting::device];
     const config::Value& kind = ready.settings[Setting::prefer];
     if (device.text != "auto") {
-        if (auto checked = check_device(ready, device); !checked) return checked;
+        if (auto checked = check_device(ready, device, say); !checked) return checked;
     } else if (kind.text == "cpu" && ready.child.simulate.empty()) {
         if (auto used = use_cpu(ready, kind); !used) return used;
     } else {

@@ -25,8 +25,8 @@ namespace {
 constexpr std::array kReportedSettings{
     Setting::device,          Setting::precision, Setting::fallback,      Setting::recovery,
     Setting::memory_fraction, Setting::prefer,    Setting::allow_tpu,     Setting::tpu_batch_factor,
-    Setting::optimizations,   Setting::simulate,  Setting::device_memory, Setting::cost_cpu,
-    Setting::cost_gpu,        Setting::cost_tpu};
+    Setting::optimizations,   Setting::simulate,  Setting::device_memory, Setting::macos,
+    Setting::cost_cpu,        Setting::cost_gpu,  Setting::cost_tpu};
 
 // The names that the device library gives them.
 constexpr std::array<std::pair<Setting, std::string_view>, 8> kLibraryNames{
@@ -146,7 +146,8 @@ std::vector<std::string> recommendations(const DeviceReport& report, const HostF
                         facts.torch_version, gpu->capabilities.device, gpu->found_by));
     if (gpu == end && facts.simulated.empty() && !facts.torch_version.empty())
         lines.emplace_back(
-            "no GPU is here: --simulate mps or --simulate cuda tries code without one");
+            "no GPU is here: `runner run --simulate mps` and `--simulate cuda` try code without "
+            "one");
     if (settings.device != "auto" && !report.current.starts_with(settings.device))
         lines.push_back(
             fmt::format("a run of a suite with device {} ends with an error: it is not "
@@ -165,9 +166,11 @@ std::vector<std::string> recommendations(const DeviceReport& report, const HostF
             fmt::format("less than a tenth of the memory of {} is free: end what holds "
                         "it, or use smaller batches",
                         known.device));
-    if (current->kind != "cpu" && (current->dtype == "bf16" || current->dtype == "fp16"))
-        lines.push_back(fmt::format("{} takes half the memory on {}: torch.autocast uses it",
-                                    current->dtype, known.device));
+    if (current->simulated) return lines;
+    if (current->kind == "gpu" && (current->dtype == "bf16" || current->dtype == "fp16"))
+        lines.push_back(fmt::format(
+            "{} works on {}: torch.autocast(\"{}\", torch.{}) computes in it", current->dtype,
+            known.device, known.type, current->dtype == "bf16" ? "bfloat16" : "float16"));
     if (current->batch_factor > 1)
         lines.push_back(fmt::format("{} times the batch of a CPU keeps {} busy",
                                     current->batch_factor, known.device));

@@ -97,9 +97,16 @@ class DeviceManager(library.DeviceManager):
 
     def ensure_device(self, tensors, device=None):
         """`tensors` on one device: a tensor, a numpy array (which becomes a tensor), or any nested
-        tuples, lists and dicts of them. What is neither is returned as it is."""
+        tuples, lists and dicts of them. What is neither is returned as it is. An array of float64,
+        numpy's default, becomes float32 where the device has no float64."""
         name, move = device_name(device), super().ensure_device
-        return self._each(tensors, lambda tensor: move(tensor, name))
+
+        def of_array(tensor):
+            if tensor.dtype != torch.float64 or self.capabilities(name).supports("fp64"):
+                return tensor
+            return tensor.float()
+
+        return self._each(tensors, lambda tensor: move(tensor, name), of_array)
 
     def ensure_dtype(self, tensors, dtype=None):
         """The floating-point tensors of `tensors` in one dtype; else as ensure_device."""
@@ -114,7 +121,7 @@ class DeviceManager(library.DeviceManager):
         return _pytree.tree_map(array, tensors)
 
     @staticmethod
-    def _each(tensors, change):
+    def _each(tensors, change, of_array=lambda tensor: tensor):
         if isinstance(tensors, torch.Tensor):
             return change(tensors)
 
@@ -122,7 +129,7 @@ class DeviceManager(library.DeviceManager):
             if isinstance(leaf, torch.nn.Module):
                 raise TypeError("a module is changed in place: call its method to(device)")
             if _is_array(leaf):
-                leaf = _as_tensor(leaf)
+                leaf = of_array(_as_tensor(leaf))
             return change(leaf) if isinstance(leaf, torch.Tensor) else leaf
 
         return _pytree.tree_map(changed, tensors)

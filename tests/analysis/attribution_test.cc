@@ -161,6 +161,15 @@ TEST(Attribute, NeedsAnotherWayAndAFailureThatIsNotOnPlainCpu) {
     EXPECT_FALSE(attribute({kPlainCpu, Cause::suite_error}, {{kMac, Shown::fails_alike}}));
 }
 
+TEST(Attribute, NamesTheTestThatRan) {
+    const OwnWay own{kMac, Cause::suite_error};
+    EXPECT_EQ(attribute(own, {{kPlainCpu, Shown::passes, {}, "a"}})->as, "a");
+    EXPECT_EQ(attribute(own, {{kPlainCpu, Shown::idle, {}, "a"}})->as, "a");
+    EXPECT_EQ(attribute(own, {{kPlainCpu, Shown::idle, {}, "a"}, {kCuda, Shown::idle, "run"}})->as,
+              "")
+        << "it ran itself, too";
+}
+
 TEST(Attribute, TakesFallbackOfTheSameDeviceAlone) {
     const OwnWay own{kMacWithoutFallback, Cause::op_missing};
     Way other_policy = kMac;

@@ -159,6 +159,9 @@ TEST(Representatives, OneTestSpeaksForItsSignature) {
     kinds.set_attempts(second, {tried(float32, State::errored)});
     EXPECT_EQ(words_of(kinds.result(first, kStrictMac)), "passes in float32");
     EXPECT_EQ(words_of(kinds.result(second, kStrictMac)), "passes in float32 (as a.py::A::t)");
+    EXPECT_EQ(brief_words_of(kinds.result(first, kStrictMac)), "passes in float32");
+    EXPECT_EQ(brief_words_of(kinds.result(second, kStrictMac)), "passes in float32 (inferred)");
+    EXPECT_EQ(kinds.run_as(other), "") << "no test of its kind ran";
     EXPECT_EQ(kinds.result(other, kStrictMac).kind, Kind::not_tried);
     const FailedTest bare{"a.py::A::x", "", error}, bare_too{"a.py::A::y", "", error};
     kinds.add(bare);

@@ -107,7 +107,7 @@ def test_failed_tests_run_again_and_nothing_else_changes(runner, python, suite):
     assert written.code == 0
     report = json.loads((ran.results / "runs" / mac / "report.json").read_text())
     assert cases(report)["test_assertion"]["attribution"] == {
-        "cause": "upstream", "rule": "upstream", "words": "fails the same on plain CPU, without the shim", "run": cpu}
+        "cause": "upstream", "rule": "upstream", "words": "fails the same on plain CPU, without the shim", "run": cpu, "as": None}
     page = (ran.results / "runs" / mac / "report.md").read_text()
     assert "| attribution | diagnosis |" in page and "Diagnosis: `passes with fallback on`" in page
     one = runner("show", mac, "tests/test_device.py::OnTheDevice::test_named_float64").out
@@ -115,13 +115,17 @@ def test_failed_tests_run_again_and_nothing_else_changes(runner, python, suite):
     assert "        float32: errored: TypeError: Cannot convert" in one and "        cpu: passed  modules/" in one
     out = runner("show", mac).out
     assert "diagnosis: passes with fallback on\n" in out and "attribution: op_missing: passes with fallback on" in out
-    assert f"(run {cpu})" in out and "diagnosis: 2 passes with fallback on, " in out
-    assert "attribution: 2 dtype_limit, 2 op_missing, 2 upstream, 1 device_mismatch" in out
+    assert f"(run {cpu})" in out and "1 passes with fallback on, 1 passes with fallback on (inferred)" in out
+    assert "attribution: 2 dtype_limit, 2 upstream, 1 device_mismatch, 1 op_missing, 1 op_missing (inferred)" in out
+    other = "tests/test_device.py::OnTheDevice::test_operator"
+    assert cases(report)["test_same_operator"]["attribution"]["as"] == other
+    assert cases(report)["test_operator"]["attribution"]["as"] is None
+    assert f"then computes (as {other})\n" in out and f"then computes (as `{other}`)\n" in page
 
     gaps = {gap["symbol"]: gap for gap in json.loads(runner("gaps", "list", "--json").out)["gaps"]}
-    assert gaps["aten::linalg_eig"]["diagnoses"] == {"passes with fallback on": 2}
+    assert gaps["aten::linalg_eig"]["diagnoses"] == {"passes with fallback on": 1, "passes with fallback on (inferred)": 1}
     assert gaps["float64"]["diagnoses"] == {"passes in float32": 1, "passes on CPU": 1}
-    assert "passes with fallback on: 2 tests" in runner("gaps", "show", "aten::linalg_eig").out
+    assert "passes with fallback on (inferred): 1 test" in runner("gaps", "show", "aten::linalg_eig").out
 
     # Its folder has all of it.
     before = shown(report)

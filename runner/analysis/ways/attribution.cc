@@ -134,9 +134,13 @@ std::optional<Attribution> attribute(const OwnWay& own, const std::vector<OtherW
         if (!is_about(row.about, own)) continue;
         for (const OtherWay& other : others)
             if (other.shown == row.shown && is_there(row.where, own.way, other))
-                return Attribution{row.cause.value_or(own.cause), row.id, row.words, other.run};
+                return Attribution{row.cause.value_or(own.cause), row.id, row.words, other.run,
+                                   other.as};
     }
-    return Attribution{own.cause, {}, kUndecided, {}};
+    const auto ran =
+        std::ranges::find_if(others, [](const OtherWay& other) { return other.as.empty(); });
+    return Attribution{
+        own.cause, {}, kUndecided, {}, ran == others.end() ? others.front().as : std::string{}};
 }
 
 }  // namespace compat::analysis

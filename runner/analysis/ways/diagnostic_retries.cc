@@ -161,18 +161,13 @@ std::string words_of(const DiagnosticResult& result) {
     return result.as.empty() ? words : fmt::format("{} (as {})", words, result.as);
 }
 
-std::string_view brief_words_of(const DiagnosticResult& result) {
-    switch (result.kind) {
-        case DiagnosticResult::Kind::passes:
-            return row_of(*result.step).passes;
-        case DiagnosticResult::Kind::same:
-            return kSame;
-        case DiagnosticResult::Kind::otherwise:
-            return "fails otherwise";
-        case DiagnosticResult::Kind::not_tried:
-            return "not tried";
-    }
-    return {};
+std::string brief_words_of(const DiagnosticResult& result) {
+    std::string words = "not tried";
+    if (result.kind == DiagnosticResult::Kind::passes) words = row_of(*result.step).passes;
+    if (result.kind == DiagnosticResult::Kind::same) words = kSame;
+    if (result.kind == DiagnosticResult::Kind::otherwise) words = "fails otherwise";
+    if (!result.as.empty()) words += kInferred;
+    return words;
 }
 
 Representatives::Kind Representatives::kind_of(const FailedTest& test) {
@@ -199,11 +194,15 @@ const std::vector<DiagnosticAttempt>& Representatives::attempts(const FailedTest
     return at == speakers_.end() ? none : at->second.attempts;
 }
 
+std::string Representatives::run_as(const FailedTest& test) const {
+    const auto at = speakers_.find(kind_of(test));
+    if (at == speakers_.end() || at->second.attempts.empty() || at->second.id == test.id) return {};
+    return at->second.id;
+}
+
 DiagnosticResult Representatives::result(const FailedTest& test, const Way& run) const {
     DiagnosticResult result = result_of(test, attempts(test), run);
-    const auto at = speakers_.find(kind_of(test));
-    if (at != speakers_.end() && !at->second.attempts.empty() && at->second.id != test.id)
-        result.as = at->second.id;
+    result.as = run_as(test);
     return result;
 }
 

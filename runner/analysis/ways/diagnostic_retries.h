@@ -108,8 +108,10 @@ inline constexpr std::array<std::string_view, 4> kDiagnosticResultNames{"passes"
 // "passes with fallback on", "fails the same everywhere (as a.py::test_b)"
 [[nodiscard]] std::string words_of(const DiagnosticResult& result);
 
-// Without the reason and the other test: for sums.
-[[nodiscard]] std::string_view brief_words_of(const DiagnosticResult& result);
+// In sums, beside a result that another test showed.
+inline constexpr std::string_view kInferred = " (inferred)";
+// Without the reason and the name of the other test: for sums.
+[[nodiscard]] std::string brief_words_of(const DiagnosticResult& result);
 
 // One test of each kind of failure is run, and speaks for the others: equal signature and class.
 class Representatives {
@@ -120,6 +122,8 @@ class Representatives {
     // Those of a test that represents its kind; of others they are ignored.
     void set_attempts(const FailedTest& test, std::vector<DiagnosticAttempt> attempts);
     [[nodiscard]] const std::vector<DiagnosticAttempt>& attempts(const FailedTest& test) const;
+    // The other test that those are at; empty: the test itself, or there are none.
+    [[nodiscard]] std::string run_as(const FailedTest& test) const;
     [[nodiscard]] DiagnosticResult result(const FailedTest& test, const Way& run) const;
 
   private:

@@ -43,6 +43,15 @@ class OnTheDevice(unittest.TestCase):
 def eigenvalues():
     torch.linalg.eig(torch.eye(3, device=DEVICE))
 """
+TOLD = """
+import os
+import unittest
+import torch
+
+class Told(unittest.TestCase):
+    def test_mixes_devices(self):
+        torch.ones(2, device=os.environ["MYDEV"]) + torch.ones(2)
+"""
 NO_CLASS = "not tried: no recovery is known for this failure"
 # Test: what is tried, the diagnosis in words, and the attribution (cause, rule).
 ON_MPS = {
@@ -145,6 +154,14 @@ def test_simulated_cuda_has_ladders_of_its_own(runner, python, suite):
     assert ran.code == 1 and shown(ran.report) == ON_CUDA, ran.out + ran.err
     named = "tests/test_device.py::OnTheDevice::test_mixes_devices"
     assert "attribution: device_mismatch: passes on plain CPU" in runner("show", "latest", named).out
+
+
+@pytest.mark.parametrize("device", [[], ["--device", "cuda"]])
+def test_the_step_on_the_cpu_tells_the_suite_so(runner, python, write_suite, device):
+    definition = {"format": 1, "name": "told", "framework": "unittest", "device": {"env": {"MYDEV": "{device}"}}}
+    folder = write_suite("told", {"tests/test_told.py": TOLD, "suite.json": json.dumps(definition)})
+    ran = runner(folder, "--python", python, "--simulate", "cuda", "--diagnose", *device)
+    assert ran.code == 1 and shown(ran.report)["test_mixes_devices"][:2] == (["cpu"], "passes on CPU"), ran.out + ran.err
 
 
 def test_the_time_for_it_is_bounded_and_a_changed_suite_is_not_compared(runner, python, suite):

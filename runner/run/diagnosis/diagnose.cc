@@ -54,7 +54,7 @@ class Children {
             made = std::make_unique<OfStep>(OfStep{ready_, {}});
             Ready& own = made->ready;
             own.child = plan::settings_of(step, std::move(own.child));
-            if (step == DiagnosticStep::cpu) tell_device(own);
+            if (step == DiagnosticStep::cpu) tell_device(own, "cpu");
             made->common_env =
                 std::make_shared<exec::Variables>(plan::child_variables(own.suite, own.child));
         }

@@ -175,6 +175,30 @@ def test_the_time_for_it_is_bounded_and_a_changed_suite_is_not_compared(runner, 
     assert found["test_assertion"][2] is None, "that run was of another revision"
 
 
+def test_a_diagnosis_that_was_finished_in_time_leaves_nothing(runner, python, suite):
+    one = "tests/test_device.py::OnTheDevice::test_default_float64"
+    ran = runner(suite, one, "--python", python, *STRICT_MAC, "--diagnose", "--diagnose-time", "1ms")
+    assert "diagnosis: 1 passes in float32" in ran.out and "not tried" not in ran.out, ran.out
+
+
+def test_maxfail_is_diagnosed_and_resume_numbers_its_attempts_after_that(runner, python, suite):
+    ran = runner(suite, "--python", python, *STRICT_MAC, "--diagnose", "--maxfail", "2", "--order", "as-listed")
+    assert ran.code == 1 and "stopped by --maxfail 2" in ran.out, ran.out + ran.err
+    first = ["test_assertion", "test_default_float64"]
+    assert shown(ran.report) == {name: ON_MPS[name] for name in first}
+    resumed = runner("resume", "latest")
+    assert resumed.code == 1 and shown(resumed.report) == {name: ON_MPS[name] for name in (*first, "test_dtypes", "test_mixes_devices")}
+    module = resumed.report["modules"][0]
+    diagnosed = [a["attempt"] for t in module["cases"] if t["diagnosis"] for a in t["diagnosis"]["attempts"]]
+    assert module["attempts"] == 2 and sorted(diagnosed) == [2, 4, 5, 6], "3 is the attempt at the tests that were left"
+    for name in ("runner.db", "runner.db-wal", "runner.db-shm"):
+        (ran.results / name).unlink(missing_ok=True)
+    assert runner("reparse", "--all").code == 0
+    run = resumed.report["run"]["id"]
+    assert runner("report", run).code == 0
+    assert shown(json.loads((ran.results / "runs" / run / "report.json").read_text())) == shown(resumed.report)
+
+
 def test_an_interruption_ends_it_and_resume_goes_on(program, runner, python, suite):
     two = [f"tests/test_device.py::OnTheDevice::test_{name}_float64" for name in ("default", "named")]
     started = subprocess.Popen([program, suite, *two, "--python", python, *STRICT_MAC, "--diagnose"], cwd=suite.parent,

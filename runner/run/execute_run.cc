@@ -277,7 +277,8 @@ bool diagnose(const Ready& ready, store::Store& store, const Execution& executio
         });
     if (diagnosed) return diagnosed->interrupted;
     if (diagnosed.error().kind == ErrorKind::interrupted) return true;
-    recorder.note_start_failure(diagnosed.error());
+    // The run itself is whole, and its exit code says what it found.
+    display.say("note: the diagnosis ended early: " + printable(to_line(diagnosed.error())));
     return false;
 }
 

@@ -199,6 +199,15 @@ def test_maxfail_is_diagnosed_and_resume_numbers_its_attempts_after_that(runner,
     assert shown(json.loads((ran.results / "runs" / run / "report.json").read_text())) == shown(resumed.report)
 
 
+def test_an_error_of_the_diagnosis_is_a_note(runner, python, suite, tmp_path):
+    """A folder lies where the runner writes the ids that the first diagnostic attempt gets."""
+    block = "import pathlib, os\nfor log in pathlib.Path(os.environ['RESULTS']).glob('runs/*/modules/**/1.log'):\n    (log.parent / '2.diagnostic.only/x').mkdir(parents=True, exist_ok=True)\n"
+    (suite / "tests/test_device.py").write_text(block + TESTS)
+    ran = runner(suite, "--python", python, *STRICT_MAC, "--diagnose", "--env", f"RESULTS={tmp_path / 'results'}")
+    assert ran.code == 1 and "note: the diagnosis ended early: " in ran.out and "2.diagnostic.only" in ran.out, ran.out + ran.err
+    assert ran.report["run"]["complete"] and ran.report["accounting"]["closed"]
+
+
 def test_an_interruption_ends_it_and_resume_goes_on(program, runner, python, suite):
     two = [f"tests/test_device.py::OnTheDevice::test_{name}_float64" for name in ("default", "named")]
     started = subprocess.Popen([program, suite, *two, "--python", python, *STRICT_MAC, "--diagnose"], cwd=suite.parent,

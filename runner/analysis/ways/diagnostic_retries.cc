@@ -61,10 +61,11 @@ bool changes_something(DiagnosticStep step, const Way& run) {
         case fallback:
             return run.is_on_mps() && !run.fallback;
         case cpu:
-            return !run.is_plain_cpu();
-        case float32:
+            return !run.is_plain_cpu() && run.can_hide_accelerator();
         case alone:
         case blocking:
+            return run.is_on_cuda();
+        case float32:
             return true;
     }
     return true;
@@ -130,7 +131,11 @@ DiagnosticResult result_of(const FailedTest& test, const std::vector<DiagnosticA
         return {not_tried, {}, "a download or a file is at fault, not a device"};
     if (next_step(test, attempts, run))
         return {not_tried, {}, "the time for it was up (--diagnose-time), or it was interrupted"};
-    if (attempts.empty()) return {not_tried, {}, "the run is on plain CPU already"};
+    if (attempts.empty())
+        return {not_tried,
+                {},
+                run.is_plain_cpu() ? "the run is on plain CPU already"
+                                   : "no step for it changes anything on this device"};
     for (auto last = attempts.rbegin(); last != attempts.rend(); ++last)
         if (!fails_the_same(*last, test)) {
             const std::string state(needs_attention(last->state) ? ""

@@ -32,8 +32,14 @@ struct Way {
     [[nodiscard]] bool is_plain_cpu() const {
         return step == DiagnosticStep::cpu || (!shim && simulated.empty() && device == "cpu");
     }
-    [[nodiscard]] bool is_on_mps() const {
-        return simulated.empty() ? device == "mps" : simulated == "mps";
+    [[nodiscard]] bool is_on_mps() const { return is_on("mps"); }
+    [[nodiscard]] bool is_on_cuda() const { return is_on("cuda"); }
+    // Only the shim hides MPS from torch.
+    [[nodiscard]] bool can_hide_accelerator() const { return device != "mps"; }
+
+  private:
+    [[nodiscard]] bool is_on(std::string_view accelerator) const {
+        return (simulated.empty() ? device : simulated) == accelerator;
     }
 };
 

@@ -159,7 +159,7 @@ TEST(DiagnosticResults, OfAFailureWithoutASignatureAreNeverTheSame) {
     EXPECT_EQ(words_of(result), "fails otherwise on CPU: SIGSEGV");
 }
 
-TEST(Representatives, OneTestSpeaksForItsSignature) {
+TEST(Representatives, OneTestRepresentsItsSignature) {
     const auto error = ErrorClass::dtype_mismatch;
     const FailedTest first{"a.py::A::t", "broken", error}, second{"b.py::B::t", "broken", error};
     const FailedTest other{"b.py::B::u", "otherwise", error};

@@ -55,11 +55,11 @@ class Told(unittest.TestCase):
 NO_CLASS = "not tried: no recovery is known for this failure"
 # Test: what is tried, the diagnosis in words, and the attribution (cause, rule).
 ON_MPS = {
-    "test_mixes_devices": (["redirect_all"], "passes with every device redirected", ("device_mismatch", "mended-by-redirection")),
-    "test_default_float64": (["float32"], "passes in float32", ("dtype_limit", "mended-by-float32")),
+    "test_mixes_devices": (["redirect_all"], "passes with every device redirected", ("device_mismatch", "passes-redirected")),
+    "test_default_float64": (["float32"], "passes in float32", ("dtype_limit", "passes-in-float32")),
     "test_named_float64": (["float32", "cpu"], "passes on CPU", ("dtype_limit", "device-only")),
-    "test_operator": (["fallback"], "passes with fallback on", ("op_missing", "mended-by-fallback")),
-    "test_same_operator": ([], "passes with fallback on (as tests/test_device.py::OnTheDevice::test_operator)", ("op_missing", "mended-by-fallback")),
+    "test_operator": (["fallback"], "passes with fallback on", ("op_missing", "passes-with-fallback")),
+    "test_same_operator": ([], "passes with fallback on (as tests/test_device.py::OnTheDevice::test_operator)", ("op_missing", "passes-with-fallback")),
     "test_assertion": ([], NO_CLASS, None),
     "test_dtypes": (["float32", "cpu"], "fails the same everywhere", ("upstream", "upstream")),
 }

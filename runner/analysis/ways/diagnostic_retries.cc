@@ -180,28 +180,29 @@ Representatives::Kind Representatives::kind_of(const FailedTest& test) {
 }
 
 void Representatives::add(const FailedTest& test) {
-    speakers_.try_emplace(kind_of(test), Speaker{test.id});
+    representatives_.try_emplace(kind_of(test), Representative{test.id});
 }
 
 bool Representatives::represents(const FailedTest& test) const {
-    const auto at = speakers_.find(kind_of(test));
-    return at != speakers_.end() && at->second.id == test.id;
+    const auto at = representatives_.find(kind_of(test));
+    return at != representatives_.end() && at->second.id == test.id;
 }
 
 void Representatives::set_attempts(const FailedTest& test,
                                    std::vector<DiagnosticAttempt> attempts) {
-    if (represents(test)) speakers_[kind_of(test)].attempts = std::move(attempts);
+    if (represents(test)) representatives_[kind_of(test)].attempts = std::move(attempts);
 }
 
 const std::vector<DiagnosticAttempt>& Representatives::attempts(const FailedTest& test) const {
     static const std::vector<DiagnosticAttempt> none;
-    const auto at = speakers_.find(kind_of(test));
-    return at == speakers_.end() ? none : at->second.attempts;
+    const auto at = representatives_.find(kind_of(test));
+    return at == representatives_.end() ? none : at->second.attempts;
 }
 
 std::string Representatives::run_as(const FailedTest& test) const {
-    const auto at = speakers_.find(kind_of(test));
-    if (at == speakers_.end() || at->second.attempts.empty() || at->second.id == test.id) return {};
+    const auto at = representatives_.find(kind_of(test));
+    if (at == representatives_.end() || at->second.attempts.empty() || at->second.id == test.id)
+        return {};
     return at->second.id;
 }
 

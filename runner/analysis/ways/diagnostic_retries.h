@@ -119,7 +119,7 @@ inline constexpr std::string_view kInferred = " (inferred)";
 // Without the reason and the name of the other test: for sums.
 [[nodiscard]] std::string brief_words_of(const DiagnosticResult& result);
 
-// One test of each kind of failure is run, and speaks for the others: equal signature and class.
+// One test of each kind of failure is run, and represents the others: equal signature and class.
 class Representatives {
   public:
     // Tests in the order of the run; the first of its kind represents it.
@@ -134,13 +134,13 @@ class Representatives {
 
   private:
     using Kind = std::pair<std::string, std::optional<parsers::ErrorClass>>;
-    struct Speaker {
+    struct Representative {
         std::string id;
         std::vector<DiagnosticAttempt> attempts{};
     };
     // Failures without a signature are each of their own kind.
     [[nodiscard]] static Kind kind_of(const FailedTest& test);
-    std::map<Kind, Speaker> speakers_;
+    std::map<Kind, Representative> representatives_;
 };
 
 }  // namespace compat::analysis

@@ -288,7 +288,8 @@ nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a)
     return {{"cause", a->cause},
             {"rule", or_null(a->rule)},
             {"words", a->words},
-            {"run", or_null(a->run)}};
+            {"run", or_null(a->run)},
+            {"as", or_null(a->as)}};
 }
 
 std::unique_ptr<Renderer> json_report(const ReportModel& model, Sink sink) {

@@ -432,7 +432,8 @@ class MarkdownReport : public Renderer {
 
 std::string attribution_words(const AttributionView& attribution) {
     return fmt::format(
-        "{}: {}{}", code(attribution.cause), attribution.words,
+        "{}: {}{}{}", code(attribution.cause), attribution.words,
+        attribution.as.empty() ? "" : fmt::format(" (as {})", code(attribution.as)),
         attribution.run.empty() ? "" : fmt::format(" (run {})", code(attribution.run)));
 }
 

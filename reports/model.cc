@@ -405,8 +405,11 @@ class ModelBuilder::Impl {
                         const std::vector<store::JobResult>& diagnostics) {
         const auto shown = ways_.diagnosis(test, diagnostics);
         const auto attributed = ways_.attribution(test);
-        if (shown) ++model_.diagnoses[std::string(brief_words_of(shown->result))];
-        if (attributed) ++model_.attributions[attributed->cause];
+        if (shown) ++model_.diagnoses[brief_words_of(shown->result)];
+        if (attributed)
+            ++model_.attributions[attributed->as.empty() ? attributed->cause
+                                                         : fmt::format("{}{}", attributed->cause,
+                                                                       analysis::kInferred)];
         std::set<std::string_view> seen;
         const auto add = [&](const parsers::Failure& failure) {
             if (failure.signature.empty() || !seen.insert(failure.signature).second) return;

@@ -219,7 +219,7 @@ struct RunView {
     bool fallback = true;
     bool keep_going = false;  // refusals were written down and not raised: no verdict
     int seeds = 0;            // attempts, each with other random numbers: no verdict; 0: none
-    bool diagnose = false;    // failed tests were run again with what may mend them
+    bool diagnose = false;    // failed tests were run again, each with a recovery
     std::string commit;
     bool dirty = false;
     std::string torch;

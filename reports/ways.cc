@@ -37,7 +37,7 @@ Expected<OtherRuns> other_runs_of(const store::Store& store, const std::string& 
 
 AttributionView view_of(const analysis::Attribution& attribution) {
     return {std::string(name_of(attribution.cause)), std::string(attribution.rule),
-            std::string(attribution.words), attribution.run};
+            std::string(attribution.words), attribution.run, attribution.as};
 }
 
 void WaysOfRun::add(const parsers::CaseRecord& test,
@@ -75,10 +75,12 @@ std::optional<AttributionView> WaysOfRun::attribution(const parsers::CaseRecord&
     for (const auto& attempt : kinds_.attempts(failed)) {
         analysis::Way way = way_;
         way.step = attempt.step;
-        others.push_back(
-            {std::move(way), attempt.reached
-                                 ? shown_by(attempt.state, attempt.signature, failed.signature)
-                                 : Shown::idle});
+        others.push_back({std::move(way),
+                          attempt.reached
+                              ? shown_by(attempt.state, attempt.signature, failed.signature)
+                              : Shown::idle,
+                          {},
+                          kinds_.run_as(failed)});
     }
     // Of each way the newest run that has the test: a later one may be of a part of the suite.
     std::vector<analysis::Way> seen;

@@ -39,6 +39,7 @@ struct AttributionView {
     std::string rule;  // empty: the other ways decide nothing
     std::string words;
     std::string run;  // that showed it; empty: this one
+    std::string as;   // the test that ran, for this one, too; empty: itself
 };
 [[nodiscard]] AttributionView view_of(const analysis::Attribution& attribution);
 

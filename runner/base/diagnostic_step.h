@@ -26,13 +26,14 @@ inline constexpr std::array<DiagnosticStepRow, 6> kDiagnosticSteps{{
     {"float32", "passes in float32", "in float32",
      "the default dtype is float32, whatever the code sets", "never"},
     {"alone", "passes alone, with caches off", "alone, with caches off",
-     "`PYTORCH_NO_CUDA_MEMORY_CACHING=1`", "never"},
+     "`PYTORCH_NO_CUDA_MEMORY_CACHING=1`", "on other devices than CUDA"},
     {"fallback", "passes with fallback on", "with fallback on", "`PYTORCH_ENABLE_MPS_FALLBACK=1`",
      "with fallback on, and on other devices than MPS"},
     {"blocking", "passes with CUDA_LAUNCH_BLOCKING=1", "with CUDA_LAUNCH_BLOCKING=1",
-     "`CUDA_LAUNCH_BLOCKING=1`", "never"},
+     "`CUDA_LAUNCH_BLOCKING=1`", "on other devices than CUDA"},
     {"cpu", "passes on CPU", "on CPU", "no shim, no simulated device, `CUDA_VISIBLE_DEVICES=`",
-     "without the shim on a host that has no accelerator"},
+     "without the shim on a host that has no accelerator, and on a host with MPS, which only the "
+     "shim hides"},
 }};
 [[nodiscard]] constexpr const DiagnosticStepRow& row_of(DiagnosticStep step) {
     return kDiagnosticSteps[static_cast<std::size_t>(step)];

@@ -22,9 +22,10 @@ namespace {
 // What other ways of running a failed test show.
 void print_ways(const reports::CaseView& test, std::string_view indent) {
     if (test.diagnosis) print("{}diagnosis: {}\n", indent, printable(test.diagnosis->words));
-    if (test.attribution)
-        print("{}attribution: {}: {}{}\n", indent, test.attribution->cause, test.attribution->words,
-              test.attribution->run.empty() ? "" : " (run " + test.attribution->run + ")");
+    if (const auto& shown = test.attribution)
+        print("{}attribution: {}: {}{}{}\n", indent, shown->cause, shown->words,
+              shown->as.empty() ? "" : fmt::format(" (as {})", printable(shown->as)),
+              shown->run.empty() ? "" : fmt::format(" (run {})", shown->run));
 }
 
 // The test as the run's reports show it; empty: the run has no such test.

@@ -122,14 +122,15 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
             first.push_back(std::move(job));
         });
     };
-    const auto resume_module = [&](size_t module, std::vector<store::JobResult> found) {
-        return take(recorder.resume_module(module, std::move(found)));
+    const auto resume_module = [&](size_t module, std::vector<store::JobResult> found,
+                                   size_t diagnostics) {
+        return take(recorder.resume_module(module, std::move(found), diagnostics));
     };
     std::map<std::string_view, size_t> places;
     for (size_t i = 0; i < execution.plan.modules.size(); ++i)
         if (execution.resumed)
             places.emplace(execution.plan.modules[i].path, i);
-        else if (auto taken = resume_module(i, {}); !taken)
+        else if (auto taken = resume_module(i, {}, 0); !taken)
             return tl::unexpected(taken.error());
     if (execution.resumed)
         if (auto seen = store.each_module(execution.run.id,
@@ -137,7 +138,8 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
                                               const auto place = places.find(module.path);
                                               if (place == places.end()) return {};
                                               return resume_module(place->second,
-                                                                   std::move(module.attempts));
+                                                                   std::move(module.attempts),
+                                                                   module.diagnostics.size());
                                           });
             !seen)
             return tl::unexpected(seen.error());
@@ -275,7 +277,8 @@ bool diagnose(const Ready& ready, store::Store& store, const Execution& executio
         });
     if (diagnosed) return diagnosed->interrupted;
     if (diagnosed.error().kind == ErrorKind::interrupted) return true;
-    recorder.note_start_failure(diagnosed.error());
+    // The run itself is whole, and its exit code says what it found.
+    display.say("note: the diagnosis ended early: " + printable(to_line(diagnosed.error())));
     return false;
 }
 
@@ -316,10 +319,10 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
     const auto finished =
         run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
     for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);
-    const bool has_all =
-        !finished.stopped && !recorder.fatal_error() && !recorder.could_not_start();
+    const bool ended = (!finished.stopped || recorder.reached_maxfail()) &&
+                       !recorder.fatal_error() && !recorder.could_not_start();
     const bool diagnosis_interrupted =
-        has_all && diagnose(ready, store, execution, clock, display, recorder);
+        ended && diagnose(ready, store, execution, clock, display, recorder);
     display.finish();
     execution.shared->evidence = recorder.evidence();
     return close_run(store, ready, execution, clock, since, finished, recorder,

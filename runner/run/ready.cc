@@ -119,7 +119,7 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     choose_redirection(ready, say);
     ready.given_variables = child.from_user;
     ready.given_options = child.options;
-    tell_device(ready);
+    tell_device(ready, device_name(ready));
     return {};
 }
 

@@ -195,8 +195,7 @@ void Recorder::add_result(size_t module) {
 Assignment Recorder::assign(size_t module, plan::AttemptRequest request, bool may_fork) {
     Assignment assignment;
     assignment.module = module;
-    const auto jobs = open_.find(module);
-    assignment.number = 1 + (jobs == open_.end() ? 0 : static_cast<int>(jobs->second.size()));
+    assignment.number = next_number(module);
     assignment.kind = request.kind;
     assignment.only =
         request.kind == AttemptKind::whole ? modules_[module].only : std::move(request.only);
@@ -290,13 +289,22 @@ std::vector<Step> Recorder::begin() {
     return assign_confirmations();
 }
 
-Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found) {
+int Recorder::next_number(size_t module) const {
+    const auto jobs = open_.find(module);
+    const auto diagnostics = diagnostics_.find(module);
+    return static_cast<int>(1 + (jobs == open_.end() ? 0 : jobs->second.size()) +
+                            (diagnostics == diagnostics_.end() ? 0 : diagnostics->second));
+}
+
+Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found,
+                             size_t diagnostics) {
+    if (diagnostics > 0) diagnostics_[module] = diagnostics;
     for (auto& job : found) {
         account(module, job.record);
         open_[module].push_back(std::move(job));
         add_result(module);
     }
-    const int number = static_cast<int>(open_.contains(module) ? open_[module].size() : 0) + 1;
+    const int number = next_number(module);
     // Only plain whole attempts have no file that names their tests.
     store::JobResult result;
     result.attempt = number;
@@ -315,7 +323,13 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found)
         }
     }
     // What follows the others is begun again (diagnose.h).
-    if (!left || result.kind == AttemptKind::diagnostic) return decide(module);
+    if (left && result.kind == AttemptKind::diagnostic) {
+        const auto names = archive::attempt_names(path, number, result.kind);
+        for (const auto* name : {&names.log, &names.events, &names.devices, &names.only})
+            fs::remove(folder_ / *name, error);
+        return decide(module);
+    }
+    if (!left) return decide(module);
 
     // The runner ended before it could store this attempt.
     result.process_end = "the runner ended before it";

@@ -61,8 +61,9 @@ class Recorder {
     [[nodiscard]] const std::vector<archive::PlannedModule>& modules() const { return modules_; }
 
     // Continues a module from its stored attempts, and from the files of an attempt that was never
-    // stored. `found`: in order; empty: it never began.
-    Step resume_module(size_t module, std::vector<store::JobResult> found);
+    // stored. `found`: in order; empty: it never began. `diagnostics`: numbers that diagnostic
+    // attempts took, because the run stopped at `maxfail` and was diagnosed.
+    Step resume_module(size_t module, std::vector<store::JobResult> found, size_t diagnostics = 0);
     // Called after the stored modules were resumed: later failures count for `maxfail`. The steps
     // are those of modules that waited.
     std::vector<Step> begin();
@@ -110,6 +111,7 @@ class Recorder {
     [[nodiscard]] std::map<std::string_view, std::set<std::string>> forked_failures(
         size_t module) const;
     [[nodiscard]] plan::Attempt to_planner_attempt(const store::JobResult& job, bool defer) const;
+    [[nodiscard]] int next_number(size_t module) const;
     [[nodiscard]] Assignment assign(size_t module, plan::AttemptRequest request, bool may_fork);
     [[nodiscard]] Step decide(size_t module);
     // The steps of waiting modules. The choice does not depend on which module ended first: it is
@@ -134,6 +136,7 @@ class Recorder {
     Settings settings_;
     std::vector<archive::PlannedModule> modules_;
     std::map<size_t, std::vector<store::JobResult>> open_;  // attempts of modules under way
+    std::map<size_t, size_t> diagnostics_;                  // attempts that took a number
     std::set<size_t> waiting_;                              // those of them that others may confirm
     std::int64_t under_way_ = 0;        // attempts that were asked for and have not ended
     std::int64_t forks_under_way_ = 0;  // those of them that may be forks

@@ -34,8 +34,8 @@ struct WrittenReports {
 
 // Adds a finished run to the gap log, writes its reports, makes it the latest and prints the
 // closing lines. Errors: those of write_reports; interrupted, while it waits for the database: then
-// only the gap log lacks the run. In a folder with a database `latest` is a run of that database, so
-// a shard is not made the latest there.
+// only the gap log lacks the run. In a folder with a database `latest` is a run of that database,
+// so a shard is not made the latest there.
 [[nodiscard]] Expected<void> report_run(store::Store& store, const archive::RunFolder& run);
 
 // Reports an interruption of `merge` or `import` (archive/temp_output.h).

@@ -1,7 +1,8 @@
 // device_safe: calls a function again after a device error, with what the error's class asks for
-// (recovery.h). Other errors pass through. Off with COMPAT_RECOVERY=off. Inputs are never changed:
-// each call gets copies, through which gradients flow. Not for errors that leave no working
-// process, such as a crash of a driver.
+// (recovery.h). Other errors pass through. Off with COMPAT_RECOVERY=off. attempt(tensor) is
+// the tensor itself, or a copy where a recovery moves it: gradients flow through it. What the
+// function changes in place stays changed for the next attempt, unless it was a copy. Not for
+// errors that leave no working process, such as a crash of a driver.
 #pragma once
 
 #include <ATen/core/Tensor.h>

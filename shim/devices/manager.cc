@@ -101,16 +101,7 @@ DeviceManager& DeviceManager::instance() {
 DeviceManager::DeviceManager(Settings settings, Describe describe, DeviceLog& log)
     : settings_(std::move(settings)), describe_(std::move(describe)), log_(log) {}
 
-Settings DeviceManager::settings() const {
-    const std::lock_guard lock(mutex_);
-    return settings_;
-}
-
-void DeviceManager::configure(Settings settings) {
-    const std::lock_guard lock(mutex_);
-    settings_ = std::move(settings);
-    tensor_device_.reset();
-}
+Settings DeviceManager::settings() const { return settings_; }
 
 const std::vector<DeviceCapabilities>& DeviceManager::found() {
     if (devices_) return *devices_;

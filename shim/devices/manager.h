@@ -39,8 +39,6 @@ class DeviceManager {
                            DeviceLog& log = DeviceLog::instance());
 
     [[nodiscard]] Settings settings() const;
-    // Replaces the settings, so that the next choice is made anew.
-    void configure(Settings settings);
 
     [[nodiscard]] std::vector<DeviceCapabilities> devices();
     // Types of devices whose backend raised an error, and its text.
@@ -85,7 +83,7 @@ class DeviceManager {
     at::Tensor converted(const at::Tensor& tensor, at::TensorOptions options, const char* what);
 
     mutable std::mutex mutex_;
-    Settings settings_;
+    const Settings settings_;
     const Describe describe_;
     DeviceLog& log_;
     std::optional<std::vector<DeviceCapabilities>> devices_;

@@ -279,7 +279,6 @@ void bind_manager(py::module_& module) {
              }),
              py::arg("settings"), py::arg("describe"))
         .def_property_readonly("settings", py::cpp_function(&DeviceManager::settings, Unlocked()))
-        .def("configure", &DeviceManager::configure, py::arg("settings"), Unlocked())
         .def("devices", &DeviceManager::devices, Unlocked())
         .def("failed", &DeviceManager::failed, Unlocked())
         .def("refresh", &DeviceManager::refresh, Unlocked())

@@ -93,12 +93,12 @@ TEST(Attribute, RefinesTheDiagnosisByWhatOtherWaysShow) {
          missing,
          {{kMac, passes}, {kPlainCpu, passes}},
          Cause::op_missing,
-         "mended-by-fallback"},
+         "passes-with-fallback"},
         {"an assertion after a missing operator was caught",
          assertion,
          {{under(DiagnosticStep::fallback, kMacWithoutFallback), passes}},
          Cause::op_missing,
-         "mended-by-fallback"},
+         "passes-with-fallback"},
         {"a test that is broken anyway",
          assertion,
          {{kMac, fails_alike}, {kPlainCpu, fails_alike}},
@@ -159,6 +159,15 @@ TEST(Attribute, RefinesTheDiagnosisByWhatOtherWaysShow) {
 TEST(Attribute, NeedsAnotherWayAndAFailureThatIsNotOnPlainCpu) {
     EXPECT_FALSE(attribute({kMac, Cause::suite_error}, {}));
     EXPECT_FALSE(attribute({kPlainCpu, Cause::suite_error}, {{kMac, Shown::fails_alike}}));
+}
+
+TEST(Attribute, NamesTheTestThatRan) {
+    const OwnWay own{kMac, Cause::suite_error};
+    EXPECT_EQ(attribute(own, {{kPlainCpu, Shown::passes, {}, "a"}})->as, "a");
+    EXPECT_EQ(attribute(own, {{kPlainCpu, Shown::idle, {}, "a"}})->as, "a");
+    EXPECT_EQ(attribute(own, {{kPlainCpu, Shown::idle, {}, "a"}, {kCuda, Shown::idle, "run"}})->as,
+              "")
+        << "it ran itself, too";
 }
 
 TEST(Attribute, TakesFallbackOfTheSameDeviceAlone) {

@@ -38,9 +38,9 @@ TEST(DiagnosticLadders, AreThoseOfTheSpecification) {
     const Way& mac = kStrictMac;
     EXPECT_THAT(steps_of(ErrorClass::device_mismatch, mac), ElementsAre(redirect_all, cpu));
     EXPECT_THAT(steps_of(ErrorClass::dtype_mismatch, mac), ElementsAre(float32, cpu));
-    EXPECT_THAT(steps_of(ErrorClass::out_of_memory, mac), ElementsAre(alone, cpu));
+    EXPECT_THAT(steps_of(ErrorClass::out_of_memory, mac), ElementsAre(cpu));
     EXPECT_THAT(steps_of(ErrorClass::mps_placeholder_storage, mac), ElementsAre(fallback, cpu));
-    EXPECT_THAT(steps_of(ErrorClass::cuda_runtime_error, mac), ElementsAre(blocking, cpu));
+    EXPECT_THAT(steps_of(ErrorClass::cuda_runtime_error, mac), ElementsAre(cpu));
     EXPECT_THAT(steps_of(ErrorClass::tensor_operation_failed, mac), ElementsAre(fallback, cpu));
     EXPECT_THAT(steps_of(ErrorClass::model_loading, mac), ElementsAre());
 }
@@ -66,7 +66,16 @@ TEST(DiagnosticSteps, AreSkippedWhereTheRunIsSoAlready) {
     Way full = kStrictMac;
     full.policy = "full";
     EXPECT_THAT(steps_of(ErrorClass::device_mismatch, full), ElementsAre(cpu));
-    const Way cuda{true, "cpu", "cuda", "none", false, {}};
+    const Way cuda{true, "cpu", "cuda", "none", false, {}}, gpu{true, "cuda", "", "none", true, {}};
+    for (const Way& way : {cuda, gpu}) {
+        EXPECT_THAT(steps_of(ErrorClass::out_of_memory, way), ElementsAre(alone, cpu));
+        EXPECT_THAT(steps_of(ErrorClass::cuda_runtime_error, way), ElementsAre(blocking, cpu));
+    }
+    const Way real_mac{true, "mps", "", "none", false, {}},
+        cuda_on_mac{true, "mps", "cuda", "none", true, {}};
+    EXPECT_THAT(steps_of(ErrorClass::tensor_operation_failed, real_mac), ElementsAre(fallback));
+    EXPECT_THAT(steps_of(ErrorClass::dtype_mismatch, cuda_on_mac), ElementsAre(float32))
+        << "without the shim the test would get MPS";
     EXPECT_THAT(steps_of(ErrorClass::device_mismatch, cuda), ElementsAre(cpu))
         << "nothing is redirected on simulated CUDA";
     EXPECT_THAT(steps_of(ErrorClass::tensor_operation_failed, cuda), ElementsAre(cpu))
@@ -122,6 +131,10 @@ TEST(DiagnosticResults, AreExactlyOneOfFourKinds) {
          mac,
          "not tried: the time for it was up (--diagnose-time), or it was interrupted"},
         {mismatch, {}, kHost, "not tried: the run is on plain CPU already"},
+        {mismatch,
+         {},
+         {true, "mps", "", "full", true, {}},
+         "not tried: no step for it changes anything on this device"},
         {std::nullopt, {}, mac, "not tried: no recovery is known for this failure"},
         {ErrorClass::model_loading,
          {},
@@ -146,7 +159,7 @@ TEST(DiagnosticResults, OfAFailureWithoutASignatureAreNeverTheSame) {
     EXPECT_EQ(words_of(result), "fails otherwise on CPU: SIGSEGV");
 }
 
-TEST(Representatives, OneTestSpeaksForItsSignature) {
+TEST(Representatives, OneTestRepresentsItsSignature) {
     const auto error = ErrorClass::dtype_mismatch;
     const FailedTest first{"a.py::A::t", "broken", error}, second{"b.py::B::t", "broken", error};
     const FailedTest other{"b.py::B::u", "otherwise", error};
@@ -159,6 +172,9 @@ TEST(Representatives, OneTestSpeaksForItsSignature) {
     kinds.set_attempts(second, {tried(float32, State::errored)});
     EXPECT_EQ(words_of(kinds.result(first, kStrictMac)), "passes in float32");
     EXPECT_EQ(words_of(kinds.result(second, kStrictMac)), "passes in float32 (as a.py::A::t)");
+    EXPECT_EQ(brief_words_of(kinds.result(first, kStrictMac)), "passes in float32");
+    EXPECT_EQ(brief_words_of(kinds.result(second, kStrictMac)), "passes in float32 (inferred)");
+    EXPECT_EQ(kinds.run_as(other), "") << "no test of its kind ran";
     EXPECT_EQ(kinds.result(other, kStrictMac).kind, Kind::not_tried);
     const FailedTest bare{"a.py::A::x", "", error}, bare_too{"a.py::A::y", "", error};
     kinds.add(bare);

@@ -165,7 +165,7 @@ TEST(Porting, AttributesDifferencesByTheOtherColumns) {
     const auto& eigh = find(view, "eigh").differences[0].attribution;
     ASSERT_TRUE(eigh);
     EXPECT_EQ(eigh->cause, "op_missing") << "it caught the refusal, and passes with fallback";
-    EXPECT_EQ(eigh->rule, "mended-by-fallback");
+    EXPECT_EQ(eigh->rule, "passes-with-fallback");
     EXPECT_EQ(eigh->run, "alpha-mps");
     for (const Difference& difference : find(view, "odd").differences) {
         ASSERT_TRUE(difference.attribution);

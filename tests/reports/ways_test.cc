@@ -44,5 +44,35 @@ TEST(WaysOfRun, TakesTheNewestRunOfEachWayThatHasTheTest) {
     EXPECT_FALSE(ways.diagnosis(broken("a"), {})) << "nobody asked for it";
 }
 
+store::JobResult passing_attempt(DiagnosticStep step, const std::string& id) {
+    store::JobResult job;
+    job.step = name_of(step);
+    job.only = {id};
+    job.record.cases.resize(1);
+    job.record.cases[0].id = id;
+    job.record.cases[0].state = State::passed;
+    return job;
+}
+
+TEST(WaysOfRun, NameTheTestThatRanForAnother) {
+    const analysis::Way mac{true, "cpu", "mps", "none", true, {}};
+    const analysis::Way plain_cpu{false, "cpu", "", "", true, {}};
+    const OtherRuns others{
+        {{"other", plain_cpu}}, [](const std::string&, const std::string& test) {
+            return test == "c" ? std::optional(OtherRuns::Verdict{State::errored, "signature"})
+                               : std::nullopt;
+        }};
+    WaysOfRun ways(mac, true, others);
+    ways.add(broken("a"), {passing_attempt(DiagnosticStep::float32, "a")});
+    for (const auto* id : {"b", "c"}) ways.add(broken(id), {});
+    EXPECT_EQ(ways.attribution(broken("a"))->as, "");
+    const auto inferred = ways.attribution(broken("b"));
+    EXPECT_EQ(inferred->cause, "dtype_limit");
+    EXPECT_EQ(inferred->as, "a");
+    const auto own = ways.attribution(broken("c"));
+    EXPECT_EQ(own->run, "other");
+    EXPECT_EQ(own->as, "") << "the test itself ran there";
+}
+
 }  // namespace
 }  // namespace compat::reports

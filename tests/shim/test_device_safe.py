@@ -300,6 +300,43 @@ except NotImplementedError as error:
     }
 
 
+@pytest.mark.parametrize("made_under", ["no_grad", "inference_mode"])
+@pytest.mark.parametrize("called_under", ["no_grad", "inference_mode"])
+def test_a_module_recovers_without_gradients(package, made_under, called_under):
+    import torch
+    from torch import nn
+
+    with getattr(torch, made_under)():
+        model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).double()
+    for training in (False, True):
+        if training and (made_under, called_under) == ("inference_mode", "no_grad"):
+            continue  # torch refuses to count batches in an inference tensor there
+        model.train(training)
+        before = model[1].running_mean.clone()
+        with getattr(torch, called_under)():
+            assert package.device_safe(model)(torch.ones(4, 3)).dtype == torch.float32
+        assert model[1].running_mean.dtype == torch.float64
+        assert (model[1].running_mean == before).all() == (not training)
+
+
+def test_an_error_that_nothing_helps_keeps_its_cause_and_context(package):
+    import torch
+
+    @package.device_safe(batch="x")
+    def total(x):
+        if len(x) > 2:
+            try:
+                raise KeyError("before it")
+            except KeyError:
+                raise RuntimeError("CUDA out of memory") from ValueError("its cause")
+        return x.sum()
+
+    with pytest.raises(RuntimeError) as raised:
+        total(torch.ones(4))
+    assert any("batch" in step for step in raised.value.recovery)
+    assert isinstance(raised.value.__cause__, ValueError) and isinstance(raised.value.__context__, KeyError)
+
+
 def test_under_redirection_the_pretended_device_is_one(child):
     ran = child(BEGIN + """
 manager = DeviceManager.instance()

@@ -10,7 +10,8 @@ using parsers::Cause;
 
 constexpr std::string_view kAbsentDevice = "no-device";
 
-// The first row that is fulfilled decides: what does without us stands first, then what mends it.
+// The first row that is fulfilled decides: first what fails without the shim, too, then the
+// recoveries.
 constexpr AttributionRule kAttributions[] = {
     {.id = "asks-for-absent-device",
      .about = About::absent_device,
@@ -22,23 +23,23 @@ constexpr AttributionRule kAttributions[] = {
      .shown = Shown::fails_alike,
      .cause = Cause::upstream,
      .words = "fails the same on plain CPU, without the shim"},
-    {.id = "mended-by-fallback",
+    {.id = "passes-with-fallback",
      .where = Where::fallback,
      .cause = Cause::op_missing,
      .words = "passes with fallback on: the device lacks an operator that the CPU then computes"},
-    {.id = "mended-by-float32",
+    {.id = "passes-in-float32",
      .where = Where::float32,
      .cause = Cause::dtype_limit,
      .words = "passes in float32: the code sets another default dtype"},
-    {.id = "mended-by-redirection",
+    {.id = "passes-redirected",
      .where = Where::redirect_all,
      .cause = Cause::device_mismatch,
      .words = "passes where every request gets one device"},
-    {.id = "mended-alone",
+    {.id = "passes-alone",
      .where = Where::alone,
      .cause = Cause::resource,
      .words = "passes alone, with caches off"},
-    {.id = "mended-by-blocking",
+    {.id = "passes-with-blocking",
      .where = Where::blocking,
      .words = "passes in a process of its own with CUDA_LAUNCH_BLOCKING=1: what ran before it, or "
               "the order of kernels, decides"},
@@ -134,9 +135,13 @@ std::optional<Attribution> attribute(const OwnWay& own, const std::vector<OtherW
         if (!is_about(row.about, own)) continue;
         for (const OtherWay& other : others)
             if (other.shown == row.shown && is_there(row.where, own.way, other))
-                return Attribution{row.cause.value_or(own.cause), row.id, row.words, other.run};
+                return Attribution{row.cause.value_or(own.cause), row.id, row.words, other.run,
+                                   other.as};
     }
-    return Attribution{own.cause, {}, kUndecided, {}};
+    const auto ran =
+        std::ranges::find_if(others, [](const OtherWay& other) { return other.as.empty(); });
+    return Attribution{
+        own.cause, {}, kUndecided, {}, ran == others.end() ? others.front().as : std::string{}};
 }
 
 }  // namespace compat::analysis

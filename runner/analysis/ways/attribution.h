@@ -28,6 +28,7 @@ struct OtherWay {
     Way way;
     Shown shown = Shown::idle;
     std::string run{};  // id of the run; empty: the failure's own, or not said
+    std::string as{};   // the test that ran, for this one, too; empty: itself
 };
 
 // How another way differs from that of the failure.
@@ -78,6 +79,7 @@ struct Attribution {
     std::string_view rule;   // id of a row; empty: the other ways decide nothing
     std::string_view words;  // of the row
     std::string run{};       // that showed it; empty: the failure's own
+    std::string as{};        // the test that ran, for this one, too; empty: itself
 };
 
 // A failure and the way in which it broke.

@@ -61,10 +61,11 @@ bool changes_something(DiagnosticStep step, const Way& run) {
         case fallback:
             return run.is_on_mps() && !run.fallback;
         case cpu:
-            return !run.is_plain_cpu();
-        case float32:
+            return !run.is_plain_cpu() && run.can_hide_accelerator();
         case alone:
         case blocking:
+            return run.is_on_cuda();
+        case float32:
             return true;
     }
     return true;
@@ -130,7 +131,11 @@ DiagnosticResult result_of(const FailedTest& test, const std::vector<DiagnosticA
         return {not_tried, {}, "a download or a file is at fault, not a device"};
     if (next_step(test, attempts, run))
         return {not_tried, {}, "the time for it was up (--diagnose-time), or it was interrupted"};
-    if (attempts.empty()) return {not_tried, {}, "the run is on plain CPU already"};
+    if (attempts.empty())
+        return {not_tried,
+                {},
+                run.is_plain_cpu() ? "the run is on plain CPU already"
+                                   : "no step for it changes anything on this device"};
     for (auto last = attempts.rbegin(); last != attempts.rend(); ++last)
         if (!fails_the_same(*last, test)) {
             const std::string state(needs_attention(last->state) ? ""
@@ -161,18 +166,13 @@ std::string words_of(const DiagnosticResult& result) {
     return result.as.empty() ? words : fmt::format("{} (as {})", words, result.as);
 }
 
-std::string_view brief_words_of(const DiagnosticResult& result) {
-    switch (result.kind) {
-        case DiagnosticResult::Kind::passes:
-            return row_of(*result.step).passes;
-        case DiagnosticResult::Kind::same:
-            return kSame;
-        case DiagnosticResult::Kind::otherwise:
-            return "fails otherwise";
-        case DiagnosticResult::Kind::not_tried:
-            return "not tried";
-    }
-    return {};
+std::string brief_words_of(const DiagnosticResult& result) {
+    std::string words = "not tried";
+    if (result.kind == DiagnosticResult::Kind::passes) words = row_of(*result.step).passes;
+    if (result.kind == DiagnosticResult::Kind::same) words = kSame;
+    if (result.kind == DiagnosticResult::Kind::otherwise) words = "fails otherwise";
+    if (!result.as.empty()) words += kInferred;
+    return words;
 }
 
 Representatives::Kind Representatives::kind_of(const FailedTest& test) {
@@ -180,30 +180,35 @@ Representatives::Kind Representatives::kind_of(const FailedTest& test) {
 }
 
 void Representatives::add(const FailedTest& test) {
-    speakers_.try_emplace(kind_of(test), Speaker{test.id});
+    representatives_.try_emplace(kind_of(test), Representative{test.id});
 }
 
 bool Representatives::represents(const FailedTest& test) const {
-    const auto at = speakers_.find(kind_of(test));
-    return at != speakers_.end() && at->second.id == test.id;
+    const auto at = representatives_.find(kind_of(test));
+    return at != representatives_.end() && at->second.id == test.id;
 }
 
 void Representatives::set_attempts(const FailedTest& test,
                                    std::vector<DiagnosticAttempt> attempts) {
-    if (represents(test)) speakers_[kind_of(test)].attempts = std::move(attempts);
+    if (represents(test)) representatives_[kind_of(test)].attempts = std::move(attempts);
 }
 
 const std::vector<DiagnosticAttempt>& Representatives::attempts(const FailedTest& test) const {
     static const std::vector<DiagnosticAttempt> none;
-    const auto at = speakers_.find(kind_of(test));
-    return at == speakers_.end() ? none : at->second.attempts;
+    const auto at = representatives_.find(kind_of(test));
+    return at == representatives_.end() ? none : at->second.attempts;
+}
+
+std::string Representatives::run_as(const FailedTest& test) const {
+    const auto at = representatives_.find(kind_of(test));
+    if (at == representatives_.end() || at->second.attempts.empty() || at->second.id == test.id)
+        return {};
+    return at->second.id;
 }
 
 DiagnosticResult Representatives::result(const FailedTest& test, const Way& run) const {
     DiagnosticResult result = result_of(test, attempts(test), run);
-    const auto at = speakers_.find(kind_of(test));
-    if (at != speakers_.end() && !at->second.attempts.empty() && at->second.id != test.id)
-        result.as = at->second.id;
+    result.as = run_as(test);
     return result;
 }
 

@@ -32,8 +32,14 @@ struct Way {
     [[nodiscard]] bool is_plain_cpu() const {
         return step == DiagnosticStep::cpu || (!shim && simulated.empty() && device == "cpu");
     }
-    [[nodiscard]] bool is_on_mps() const {
-        return simulated.empty() ? device == "mps" : simulated == "mps";
+    [[nodiscard]] bool is_on_mps() const { return is_on("mps"); }
+    [[nodiscard]] bool is_on_cuda() const { return is_on("cuda"); }
+    // Only the shim hides MPS from torch.
+    [[nodiscard]] bool can_hide_accelerator() const { return device != "mps"; }
+
+  private:
+    [[nodiscard]] bool is_on(std::string_view accelerator) const {
+        return (simulated.empty() ? device : simulated) == accelerator;
     }
 };
 
@@ -108,10 +114,12 @@ inline constexpr std::array<std::string_view, 4> kDiagnosticResultNames{"passes"
 // "passes with fallback on", "fails the same everywhere (as a.py::test_b)"
 [[nodiscard]] std::string words_of(const DiagnosticResult& result);
 
-// Without the reason and the other test: for sums.
-[[nodiscard]] std::string_view brief_words_of(const DiagnosticResult& result);
+// In sums, beside a result that another test showed.
+inline constexpr std::string_view kInferred = " (inferred)";
+// Without the reason and the name of the other test: for sums.
+[[nodiscard]] std::string brief_words_of(const DiagnosticResult& result);
 
-// One test of each kind of failure is run, and speaks for the others: equal signature and class.
+// One test of each kind of failure is run, and represents the others: equal signature and class.
 class Representatives {
   public:
     // Tests in the order of the run; the first of its kind represents it.
@@ -120,17 +128,19 @@ class Representatives {
     // Those of a test that represents its kind; of others they are ignored.
     void set_attempts(const FailedTest& test, std::vector<DiagnosticAttempt> attempts);
     [[nodiscard]] const std::vector<DiagnosticAttempt>& attempts(const FailedTest& test) const;
+    // The other test that those are at; empty: the test itself, or there are none.
+    [[nodiscard]] std::string run_as(const FailedTest& test) const;
     [[nodiscard]] DiagnosticResult result(const FailedTest& test, const Way& run) const;
 
   private:
     using Kind = std::pair<std::string, std::optional<parsers::ErrorClass>>;
-    struct Speaker {
+    struct Representative {
         std::string id;
         std::vector<DiagnosticAttempt> attempts{};
     };
     // Failures without a signature are each of their own kind.
     [[nodiscard]] static Kind kind_of(const FailedTest& test);
-    std::map<Kind, Speaker> speakers_;
+    std::map<Kind, Representative> representatives_;
 };
 
 }  // namespace compat::analysis

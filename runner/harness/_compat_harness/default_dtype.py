@@ -15,7 +15,15 @@ def keep_default_dtype(name):
     def take_effect():
         import torch
 
-        torch.set_default_dtype(getattr(torch, name))
+        kept = getattr(torch, name)
+        set_dtype, set_tensor_type = torch.set_default_dtype, torch.set_default_tensor_type
+
+        def set_type_of_device(t, /):
+            set_tensor_type(t)
+            set_dtype(kept)
+
+        set_dtype(kept)
         torch.set_default_dtype = lambda d, /: None
+        torch.set_default_tensor_type = set_type_of_device
 
     once_torch_is_imported(take_effect)

@@ -192,8 +192,7 @@ std::string device_name(const Ready& ready) {
     return child.shim_library.empty() ? "cpu" : ready.prepared.accelerator;
 }
 
-void tell_device(Ready& ready) {
-    const std::string name = device_name(ready);
+void tell_device(Ready& ready, const std::string& name) {
     const auto fill = [&](std::string& text) {
         for (size_t at = 0; (at = text.find(kPlace, at)) != std::string::npos; at += name.size())
             text.replace(at, kPlace.size(), name);

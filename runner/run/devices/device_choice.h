@@ -22,8 +22,7 @@ void choose_redirection(Ready& ready, const prepare::Say& say);
 // "cuda".
 [[nodiscard]] std::string device_name(const Ready& ready);
 
-// `{device}` becomes `device_name` in the variables and options of the suite's `device` and of the
-// user.
-void tell_device(Ready& ready);
+// `{device}` becomes `name` in the variables and options of the suite's `device` and of the user.
+void tell_device(Ready& ready, const std::string& name);
 
 }  // namespace compat::run

@@ -54,7 +54,7 @@ class Children {
             made = std::make_unique<OfStep>(OfStep{ready_, {}});
             Ready& own = made->ready;
             own.child = plan::settings_of(step, std::move(own.child));
-            if (step == DiagnosticStep::cpu) tell_device(own);
+            if (step == DiagnosticStep::cpu) tell_device(own, "cpu");
             made->common_env =
                 std::make_shared<exec::Variables>(plan::child_variables(own.suite, own.child));
         }
@@ -181,10 +181,12 @@ class Diagnosis {
             say_("note: " + printable(note->text));
         if (const auto* end = std::get_if<exec::RunFinished>(&event)) {
             end_.interrupted = end->stopped && !time_is_up_ && !error_;
-            if (end->stopped)
-                say_(fmt::format(
-                    "diagnosis: {}; not tried: {}", end->reason,
-                    counted(static_cast<std::int64_t>(work_.failures.size() - at_), "test")));
+            const auto left = std::ranges::count_if(work_.failures, [&](const Failure& failure) {
+                return analysis::next_step(failure.test, failure.attempts, way_).has_value();
+            });
+            if (end->stopped && left > 0)
+                say_(fmt::format("diagnosis: {}; not tried: {}", end->reason,
+                                 counted(left, "test")));
         }
         const auto* finished = std::get_if<exec::JobFinished>(&event);
         if (!finished) return reply;

@@ -1,6 +1,6 @@
 // `--diagnose`: after everything else of a run, runs failed tests again, one at a time, each in a
-// fresh process with a change that may mend it, and stores what came of it. Changes no verdict. Not
-// for what is tried and what it shows (runner/analysis/ways/diagnostic_retries.h).
+// fresh process with a recovery, and stores the results. Changes no verdict. Not for what is tried
+// and what it shows (runner/analysis/ways/diagnostic_retries.h).
 #pragma once
 
 #include <cstdint>

@@ -22,6 +22,14 @@ def tensors_of(module):
     yield from module.named_buffers(remove_duplicate=False)
 
 
+def is_changed(copy, original):
+    """Whether the call changed `copy`, which was the original, rounded. Its version does not tell:
+    batch_norm leaves it, and inference tensors have none."""
+    if original.is_meta or original.layout is not torch.strided:
+        return True
+    return not torch.equal(copy.to(original.device), original.to(copy.dtype))
+
+
 class Placing:
     """Of one attempt: `place` brings values where `placement` wants them, `facts` says what it saw.
     Closing it gives modules their own parameters back."""
@@ -70,9 +78,9 @@ class Placing:
         """`keep_buffers`: write what the call changed in copies of buffers to the originals."""
         self._stack.close()
         if keep_buffers:
-            with torch.no_grad():
-                for original, copy, version in self._buffers():
-                    if copy._version != version:
+            for original, copy in self._buffers():
+                with torch.inference_mode(original.is_inference()), torch.no_grad():
+                    if is_changed(copy, original):
                         original.copy_(copy)
         self._copies.clear()
         self._modules.clear()
@@ -107,7 +115,7 @@ class Placing:
             return module
         copies = {name: self._tensor(tensor) for name, tensor in tensors_of(module)}
         buffers = [
-            (buffer, copies[name], copies[name]._version)
+            (buffer, copies[name])
             for name, buffer in module.named_buffers() if copies[name] is not buffer
         ]
         self._modules[id(module)] = (module, buffers)

@@ -69,16 +69,18 @@ class DeviceSafe:
                 facts = call.facts(self.manager, placement)
                 placement = recovery.next(error, found, facts)
                 if placement is None:
-                    raise recovery.given_up()
+                    break
                 try:
                     return call.run(self.manager, placement)
                 except CannotJoin:
-                    raise recovery.given_up() from None
+                    break
                 except Exception as again:
                     found = self.class_of(again)
                     if found is None:
                         raise
                     error = again
+            # Outside of `except`, which would change its context.
+            raise recovery.given_up()
         finally:
             del recovery, error  # they refer to this frame
 

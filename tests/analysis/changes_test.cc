@@ -60,6 +60,10 @@ TEST(ChangeClasses, TellWhichRunHasTheTest) {
 TEST(ChangeClasses, AnotherSignatureIsAChangedFailure) {
     EXPECT_EQ(change_class({broken("a"), broken("a")}), still_failing_same);
     EXPECT_EQ(change_class({broken("a"), broken("b")}), still_failing_changed);
+    EXPECT_EQ(change_class({broken("a"), broken("")}), still_failing_same);
+    ComparedTest crashed = broken("");
+    crashed.state = State::crashed;
+    EXPECT_EQ(change_class({broken("a"), crashed}), still_failing_changed);
 }
 
 TEST(ChangeClasses, AnAccidentInEitherRunIsSpurious) {

@@ -36,6 +36,12 @@ bool rests_on_failure(ChangeClass c) {
            c == Class::still_failing_same;
 }
 
+// A signature that was not worked out differs from none, unless the states do.
+bool signatures_differ(const ComparedTest& a, const ComparedTest& b) {
+    if (a.signature.empty() || b.signature.empty()) return a.state != b.state;
+    return a.signature != b.signature;
+}
+
 }  // namespace
 
 std::optional<ChangeClass> change_class_of(std::string_view name) {
@@ -61,7 +67,7 @@ ChangeClass change_class(const TestInTwoRuns& test) {
     if (differs && (test.noisy || test.baseline->flaky)) return Class::flaky;
     if (!rests_on_failure(by_state)) return by_state;
     if (is_accident(test.baseline) || is_accident(test.run)) return Class::spurious;
-    if (by_state == Class::still_failing_same && test.baseline->signature != test.run->signature)
+    if (by_state == Class::still_failing_same && signatures_differ(*test.baseline, *test.run))
         return Class::still_failing_changed;
     return by_state;
 }

@@ -164,7 +164,11 @@ Expected<std::vector<ResultDetail>> result_details(const Store& store,
 Expected<std::vector<ModuleRow>> module_rows(const Store& store, std::string_view run) {
     return reading(store, run, [](Database& database, std::int64_t id) {
         Statement row = database.prepare(R"sql(
-            SELECT path, coalesce(outcome, 'not_run'), coalesce(reason, '')
+            SELECT path, coalesce(outcome, 'not_run'), coalesce(reason, ''), EXISTS (
+                SELECT 1
+                FROM attempt AS whole
+                WHERE whole.module = module.id AND whole.kind = 'whole' AND whole.ready
+                    AND whole.outcome <> 'load_error')
             FROM module
             LEFT JOIN attempt ON attempt.id = (
                 SELECT id
@@ -178,7 +182,7 @@ Expected<std::vector<ModuleRow>> module_rows(const Store& store, std::string_vie
         while (row.step()) {
             const auto outcome = parsers::module_outcome_of(row.text(1));
             if (!outcome) throw_damaged("attempt.outcome", id, "no outcome of a module");
-            rows.push_back({row.text(0), *outcome, row.text(2)});
+            rows.push_back({row.text(0), *outcome, row.text(2), row.flag(3)});
         }
         return rows;
     });

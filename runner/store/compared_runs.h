@@ -41,6 +41,7 @@ struct ModuleRow {
     std::string path;
     parsers::ModuleOutcome outcome = parsers::ModuleOutcome::not_run;  // of its last whole attempt
     std::string reason;
+    bool collected = false;  // an attempt knew all its tests
 };
 
 // A run that another may be compared with.

@@ -188,7 +188,7 @@ ComparedTest compared_test(const Half& half, std::uint32_t row) {
 
 std::string_view module_of(std::string_view id) { return id.substr(0, id.find("::")); }
 
-// Outcomes of a module that say nothing about its tests.
+// Outcomes of a module that was not collected, for no fault of the suite.
 bool is_accident(ModuleOutcome outcome) {
     return outcome == ModuleOutcome::spawn_failed || outcome == ModuleOutcome::interrupted ||
            outcome == ModuleOutcome::not_run || outcome == ModuleOutcome::timed_out;
@@ -203,7 +203,7 @@ Lost why_lost(const Half& half, std::string_view id) {
     const auto at = half.modules.find(module_of(id));
     if (at == half.modules.end()) return {false, "its module is not there"};
     const store::ModuleRow& module = at->second;
-    if (module.outcome == ModuleOutcome::completed || module.outcome == ModuleOutcome::no_tests)
+    if (module.collected || module.outcome == ModuleOutcome::no_tests)
         return {false, "its module does not have it"};
     return {is_accident(module.outcome),
             fmt::format("its module ended as {}{}", name_of(module.outcome),

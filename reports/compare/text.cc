@@ -77,6 +77,15 @@ std::string not_known_words() {
     return "the environment of a run is not known: it was imported, or an older runner stored it";
 }
 
+// "suite_error: KeyError: 'x'"; "before: " where the run itself says nothing of it.
+std::string title_of(const ChangeGroup& group) {
+    const bool is_past =
+        group.change == ChangeClass::fixed || group.change == ChangeClass::newly_run;
+    return fmt::format("{}{}{}", is_past ? "before: " : "",
+                       group.cause ? std::string(name_of(*group.cause)) + ": " : "",
+                       short_line(group.title));
+}
+
 // The groups of one class, which begin at `at`; moves `at` behind them.
 std::vector<const ChangeGroup*> groups_of_class(const Comparison& c, std::size_t& at) {
     std::vector<const ChangeGroup*> groups;
@@ -104,10 +113,9 @@ void add_column(std::string& text, const Comparison& c, std::size_t tests_of_gro
         fmt::format_to(std::back_inserter(text), "\n{}\n",
                        class_head(c, groups.front()->change, groups.size()));
         for (const ChangeGroup* group : groups) {
-            fmt::format_to(std::back_inserter(text), "    {}  {}{}\n",
+            fmt::format_to(std::back_inserter(text), "    {}  {}\n",
                            counted(static_cast<long>(group->tests.size()), "test"),
-                           group->cause ? std::string(name_of(*group->cause)) + ": " : "",
-                           short_line(group->title));
+                           title_of(*group));
             const std::size_t shown = std::min(tests_of_group, group->tests.size());
             for (std::size_t i = 0; i < shown; ++i) {
                 const ChangedTest& test = c.tests[group->tests[i]];
@@ -129,7 +137,8 @@ std::string page_head(const CompareView& view) {
     fmt::format_to(std::back_inserter(page), "- baseline: {}\n", code(run_words(view.baseline)));
     for (const Comparison& c : view.columns)
         fmt::format_to(std::back_inserter(page), "- run: {}\n", code(run_words(c.run)));
-    if (!view.chosen.empty()) fmt::format_to(std::back_inserter(page), "\n{}.\n", view.chosen);
+    if (!view.chosen.empty())
+        fmt::format_to(std::back_inserter(page), "\nBaseline: {}.\n", view.chosen);
     for (const Comparison& c : view.columns) {
         if (!c.environment_known) page += "\n**" + not_known_words() + "**\n";
         if (c.environment.empty()) continue;
@@ -166,10 +175,8 @@ std::string page_head(const CompareView& view) {
 
 std::string group_on_page(const Comparison& c, const ChangeGroup& group) {
     std::string text =
-        fmt::format("<details><summary>{}: {}{}</summary>\n\n",
-                    counted(static_cast<long>(group.tests.size()), "test"),
-                    group.cause ? html(std::string(name_of(*group.cause)) + ": ") : "",
-                    html(short_line(group.title)));
+        fmt::format("<details><summary>{}: {}</summary>\n\n",
+                    counted(static_cast<long>(group.tests.size()), "test"), html(title_of(group)));
     const std::size_t shown = std::min(kTestsOfGroup, group.tests.size());
     for (std::size_t i = 0; i < shown; ++i) {
         const ChangedTest& test = c.tests[group.tests[i]];

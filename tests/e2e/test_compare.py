@@ -49,6 +49,7 @@ CLASSES = {
     "test_regresses_0": "regressed", "test_regresses_1": "regressed", "test_added_broken": "new_failing", "test_other": "still_failing_changed",
     "test_removed": "gone", "test_skips": "newly_skipped", "test_mended": "fixed", "test_added": "new_passing", "test_runs": "newly_run",
     "test_noisy": "flaky", "test_hangs": "spurious", "test_whole_module_0": "gone", "test_whole_module_1": "gone",
+    "test_unloaded": "gone", "<module>": "new_failing",
 }
 
 
@@ -77,9 +78,11 @@ def history(program, tmp_path_factory):
         f"    def test_whole_module_{i}(self): pass\n" for i in range(2)))
     runner = make_runner(program, folder)
     words = (folder / "suite", "--python", folder / "venv/bin/python", "--shim", "off", "--warm", "off", "--test-timeout", "2s")
+    (tests / "test_c.py").write_text("import unittest\n\nclass C(unittest.TestCase):\n    def test_unloaded(self): pass\n")
     install(site, "1.0")
     assert runner(*words, "--repeat", "2").code == 1
     (tests / "test_b.py").unlink()
+    (tests / "test_c.py").write_text("import no_such_package\n")
     text = BEFORE
     for old, new in EDITS.items():
         assert text.count(old) == 1, old
@@ -120,12 +123,14 @@ def test_the_environment_comes_first_and_lost_tests_are_reported(history):
     changed = {c["name"]: (c["baseline"], c["run"]) for c in comparison["environment"]}
     assert changed["packages.planted"] == ("1.0", "2.0")
     assert not any(name.startswith(("volatile", "settings")) for name in changed), changed
-    assert [(d["what"], d["baseline"], d["run"]) for d in comparison["drops"]] == [("module", 2, 1), ("test", 13, 12)]
+    assert [(d["what"], d["baseline"], d["run"]) for d in comparison["drops"]] == [("module", 3, 2), ("test", 14, 13)]
     text = runner("compare").out
     places = [text.index(words) for words in ("baseline  " + ids[1], "run       " + ids[2], "packages.planted: 1.0 → 2.0",
-                                              "warning: 1 module fewer", "regressed: 2 tests, 1 cause", "fixed: 1 test, 1 cause")]
+                                              "warning: 1 module fewer", "regressed: 2 tests, 1 cause", "fixed: 1 test, 1 cause",
+                                              "before: suite_assertion: AssertionError: 1 != 2")]
     assert places == sorted(places)
-    assert "its module is not there" in text and "2 regressed, 1 new_failing, " in text
+    assert "its module is not there" in text and "2 regressed, 2 new_failing, " in text
+    assert "its module ended as load_error: ModuleNotFoundError: No module named 'no_such_package'" in text
 
 
 def test_runs_that_differ_in_nothing_show_only_noise(history):
@@ -141,7 +146,7 @@ def test_the_exit_code_follows_fail_on(history, classes, code):
     runner, _ = history
     result = runner("compare", "--fail-on", classes)
     assert result.code == code, result.err
-    assert (f"--fail-on" in result.out) == (code == 1)
+    assert ("--fail-on" in result.out) == (code == 1)
 
 
 def test_without_such_tests_fail_on_passes(history):

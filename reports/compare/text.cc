@@ -146,8 +146,8 @@ std::string page_head(const CompareView& view) {
                        "\n## Environment of {}\n\n| what | baseline | run |\n|---|---|---|\n",
                        code(c.run.id));
         for (const auto& change : c.environment)
-            page += row(code(change.name), change.baseline ? code(*change.baseline) : "",
-                        change.run ? code(*change.run) : "") +
+            page += row(code(change.name), change.baseline ? code(*change.baseline) : "none",
+                        change.run ? code(*change.run) : "none") +
                     "\n";
     }
     for (const Comparison& c : view.columns)

@@ -13,10 +13,10 @@ namespace {
 constexpr std::string_view kVolatile = "volatile";
 
 // Keys of a fingerprint, most telling first. Others come after them.
-constexpr std::array<std::string_view, 18> kOrder{
-    "torch",   "python", "packages", "framework", "source", "host",
-    "os",      "kernel", "machine",  "cpu",       "cores",  "memory_bytes",
-    "devices", "runner", "shim",     "settings",  "env",    "command"};
+constexpr std::array<std::string_view, 19> kOrder{
+    "suite",  "torch",  "python",   "packages", "framework", "source",       "host",
+    "os",     "kernel", "machine",  "cpu",      "cores",     "memory_bytes", "devices",
+    "runner", "shim",   "settings", "env",      "command"};
 
 // Settings that say where results go and how they are shown.
 constexpr std::array<std::string_view, 3> kOfDisplay{"settings.results", "settings.progress",

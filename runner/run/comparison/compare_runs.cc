@@ -133,7 +133,7 @@ Expected<std::vector<std::string>> ids_of_rows(const Half& half,
 }
 
 // Pairs tests of either run alone by their ids, without the device where the runs' differ. Returns
-// how many tests stand for more than one of their run.
+// how many tests have the id of another test of their run.
 Expected<std::int64_t> pair_by_id(const Half& a, const Half& b, std::vector<RowPair>& pairs) {
     const auto alone = std::stable_partition(pairs.begin(), pairs.end(), [](const RowPair& pair) {
         return pair.baseline != kAbsentRow && pair.run != kAbsentRow;
@@ -151,27 +151,26 @@ Expected<std::int64_t> pair_by_id(const Half& a, const Half& b, std::vector<RowP
     if (!ids_a) return tl::unexpected(ids_a.error());
     if (!ids_b) return tl::unexpected(ids_b.error());
     const bool devices_differ = a.device() != b.device();
-    const auto key = [&](const Half& half, std::string& id) {
-        return devices_differ ? analysis::without_device(id, half.device()) : std::move(id);
-    };
     std::int64_t duplicates = 0;
     std::unordered_map<std::string, std::size_t> places;  // in `pairs`
-    for (std::size_t i = 0; i < only_a.size(); ++i) {
-        const auto [at, added] = places.try_emplace(key(a, (*ids_a)[i]), pairs.size());
-        if (added)
-            pairs.push_back({only_a[i], kAbsentRow});
-        else
-            ++duplicates;
-    }
-    for (std::size_t i = 0; i < only_b.size(); ++i) {
-        const auto [at, added] = places.try_emplace(key(b, (*ids_b)[i]), pairs.size());
-        if (added)
-            pairs.push_back({kAbsentRow, only_b[i]});
-        else if (pairs[at->second].run == kAbsentRow)
-            pairs[at->second].run = only_b[i];
-        else
-            ++duplicates;
-    }
+    // Puts a row where the pair of its id lacks one. `[cuda]` and `[cuda:0]` of one run are two
+    // tests: the second keeps its own id.
+    const auto put = [&](const Half& half, std::uint32_t row, std::uint32_t RowPair::*member,
+                         const std::string& id) {
+        std::vector<std::string> keys{id};
+        if (devices_differ) keys.insert(keys.begin(), analysis::without_device(id, half.device()));
+        for (std::string& key : keys) {
+            const auto [at, added] = places.try_emplace(std::move(key), pairs.size());
+            if (added) pairs.emplace_back();
+            if (pairs[at->second].*member != kAbsentRow) continue;
+            pairs[at->second].*member = row;
+            return;
+        }
+        ++duplicates;
+    };
+    for (std::size_t i = 0; i < only_a.size(); ++i)
+        put(a, only_a[i], &RowPair::baseline, (*ids_a)[i]);
+    for (std::size_t i = 0; i < only_b.size(); ++i) put(b, only_b[i], &RowPair::run, (*ids_b)[i]);
     return duplicates;
 }
 
@@ -331,6 +330,7 @@ Expected<std::vector<ChangedTest>> changed_tests(const Half& a, const Half& b,
 std::string whole_environment(const store::RunInfo& info) {
     auto json = nlohmann::ordered_json::parse(info.fingerprint, nullptr, false);
     if (!json.is_object()) return {};
+    json["suite"] = info.suite;
     json["framework"] = info.framework;
     if (!info.argv.empty())
         json["command"] = fmt::format("{}", fmt::join(info.argv.begin() + 1, info.argv.end(), " "));

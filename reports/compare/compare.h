@@ -57,7 +57,6 @@ struct Comparison {
     // Runs whose verdicts were compared with each other to find noise; 0: there are none.
     std::int64_t noise_runs = 0, noisy_tests = 0;
     std::int64_t duplicates = 0;  // tests with the id of another of their run: left out
-    0;  // tests that another stands for, as their ids differ by device only
     analysis::ClassCounts counts{};
     std::vector<ChangedTest> tests;
     std::vector<ChangeGroup> groups;  // by class, then the largest first

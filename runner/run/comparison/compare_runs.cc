@@ -153,20 +153,21 @@ Expected<std::int64_t> pair_by_id(const Half& a, const Half& b, std::vector<RowP
     const bool devices_differ = a.device() != b.device();
     std::int64_t duplicates = 0;
     std::unordered_map<std::string, std::size_t> places;  // in `pairs`
-    // Puts a row where the pair of its id lacks one. `[cuda]` and `[cuda:0]` of one run are two
-    // tests: the second keeps its own id.
+    places.reserve(std::max(only_a.size(), only_b.size()));
+    const auto put_at = [&](std::string key, std::uint32_t row, std::uint32_t RowPair::*member) {
+        const auto [at, added] = places.try_emplace(std::move(key), pairs.size());
+        if (added) pairs.emplace_back();
+        std::uint32_t& place = pairs[at->second].*member;
+        if (place != kAbsentRow) return false;
+        place = row;
+        return true;
+    };
+    // `[cuda]` and `[cuda:0]` of one run are two tests: the second keeps its own id.
     const auto put = [&](const Half& half, std::uint32_t row, std::uint32_t RowPair::*member,
-                         const std::string& id) {
-        std::vector<std::string> keys{id};
-        if (devices_differ) keys.insert(keys.begin(), analysis::without_device(id, half.device()));
-        for (std::string& key : keys) {
-            const auto [at, added] = places.try_emplace(std::move(key), pairs.size());
-            if (added) pairs.emplace_back();
-            if (pairs[at->second].*member != kAbsentRow) continue;
-            pairs[at->second].*member = row;
-            return;
-        }
-        ++duplicates;
+                         std::string& id) {
+        const bool done =
+            devices_differ && put_at(analysis::without_device(id, half.device()), row, member);
+        if (!done && !put_at(std::move(id), row, member)) ++duplicates;
     };
     for (std::size_t i = 0; i < only_a.size(); ++i)
         put(a, only_a[i], &RowPair::baseline, (*ids_a)[i]);

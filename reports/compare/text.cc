@@ -66,6 +66,33 @@ std::string noise_words(const Comparison& c) {
                        counted(c.noisy_tests, "test"), counted(c.noise_runs, "run"));
 }
 
+// What sets a column apart from the others: how it ran, or its id.
+std::string label_of(const CompareView& view, const Comparison& column) {
+    const auto alike = std::count_if(view.columns.begin(), view.columns.end(),
+                                     [&](const auto& c) { return c.run.way == column.run.way; });
+    return alike == 1 ? column.run.way : column.run.id;
+}
+
+// The classes that have a test, side by side for all columns.
+std::string class_table(const CompareView& view) {
+    std::string text;
+    for (std::size_t i = 0; i < view.columns.size(); ++i)
+        fmt::format_to(std::back_inserter(text), "[{}] {}\n", i + 1,
+                       label_of(view, view.columns[i]));
+    fmt::format_to(std::back_inserter(text), "{:<24}", "");
+    for (std::size_t i = 0; i < view.columns.size(); ++i)
+        fmt::format_to(std::back_inserter(text), "{:>9}", fmt::format("[{}]", i + 1));
+    for (std::size_t i = 0; i < analysis::kChangeClasses.size(); ++i) {
+        if (std::all_of(view.columns.begin(), view.columns.end(),
+                        [&](const Comparison& c) { return c.counts[i] == 0; }))
+            continue;
+        fmt::format_to(std::back_inserter(text), "\n{:<24}", analysis::kChangeClasses[i].name);
+        for (const Comparison& c : view.columns)
+            fmt::format_to(std::back_inserter(text), "{:>9}", c.counts[i]);
+    }
+    return text + "\n";
+}
+
 std::string fail_words(const CompareView& view) {
     std::vector<std::string_view> names;
     for (const ChangeClass c : view.fail_on) names.push_back(name_of(c));
@@ -156,7 +183,7 @@ std::string page_head(const CompareView& view) {
                            drop_words(drop));
     page += "\n## Classes\n\n| class |";
     for (const Comparison& c : view.columns)
-        page += " " + cell(view.columns.size() == 1 ? "tests" : code(c.run.id)) + " |";
+        page += " " + cell(view.columns.size() == 1 ? "tests" : code(label_of(view, c))) + " |";
     page += " means |\n|---|";
     for (std::size_t i = 0; i < view.columns.size(); ++i) page += "---:|";
     page += "---|\n";
@@ -196,6 +223,7 @@ std::string compare_text(const CompareView& view, std::size_t tests) {
         if (view.columns.size() > 1) text += "\n";
         add_column(text, column, tests);
     }
+    if (view.columns.size() > 1) text += "\n" + class_table(view);
     if (!view.fail_on.empty()) text += fail_words(view) + "\n";
     return text;
 }

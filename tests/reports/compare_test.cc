@@ -143,6 +143,25 @@ TEST_F(Compare, TextListsSomeTestsOfEachCause) {
     EXPECT_THAT(text, HasSubstr("new  started 2026-01-02T00:00:00Z  torch 2.2  not complete"));
 }
 
+TEST_F(Compare, SeveralRunsStandSideBySide) {
+    Comparison second = view.columns[0];
+    second.run.id = "newer";
+    second.run.way = "device mps";
+    second.counts.fill(0);
+    second.counts[static_cast<std::size_t>(ChangeClass::flaky)] = 12;
+    view.columns.push_back(second);
+    const std::string text = compare_text(view, 1);
+    EXPECT_THAT(text, HasSubstr("[1] device cpu\n[2] device mps\n"));
+    EXPECT_THAT(text, HasSubstr("\nregressed                       3        0\n"));
+    EXPECT_THAT(text, HasSubstr("\nflaky                           0       12\n"));
+    EXPECT_THAT(text, Not(HasSubstr("\nnewly_run  ")));
+    const std::string page = compare_markdown(view, 1 << 20);
+    EXPECT_THAT(page, HasSubstr("| class | `device cpu` | `device mps` | means |"));
+    EXPECT_THAT(page, HasSubstr("| `regressed` | 3 | 0 | was good, breaks now |"));
+    view.columns[1].run.way = "device cpu";
+    EXPECT_THAT(compare_text(view, 1), HasSubstr("[1] new\n[2] newer\n"));
+}
+
 TEST_F(Compare, ThePageEscapesWhatTestsSay) {
     const std::string page = compare_markdown(view, 1 << 20);
     EXPECT_THAT(page, HasSubstr("# `` s|`x` ``, compared"));

@@ -94,6 +94,14 @@ TEST(ChangeClasses, AnAccidentInEitherRunIsSpurious) {
 TEST(ChangeClasses, AModuleLostByAccidentLosesNoTest) {
     EXPECT_EQ(change_class({in_state(State::passed), {}, false, true}), spurious);
     EXPECT_EQ(change_class({{}, in_state(State::failed), false, true}), spurious);
+    EXPECT_EQ(change_class({in_state(State::passed), in_state(State::not_run), false, true}),
+              spurious);
+    EXPECT_EQ(change_class({in_state(State::not_run), in_state(State::failed), false, true}),
+              spurious);
+    EXPECT_EQ(change_class({in_state(State::skipped), in_state(State::not_run), false, true}),
+              unchanged);
+    EXPECT_EQ(change_class({in_state(State::passed), in_state(State::skipped), false, true}),
+              newly_skipped);
     EXPECT_EQ(change_class({in_state(State::passed), in_state(State::failed), false, true}),
               regressed);
 }

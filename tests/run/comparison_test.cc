@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "runner/run/comparison/baseline.h"
@@ -177,6 +178,36 @@ TEST_F(CompareStored, EveryTestHasOneClass) {
     EXPECT_EQ(
         static_cast<std::int64_t>(column.tests.size()),
         sum - column.count(ChangeClass::unchanged) - column.count(ChangeClass::still_failing_same));
+}
+
+// A module that exceeds its time limit before its end, and one that never started.
+TEST_F(CompareStored, TestsThatARunDidNotGetToAreSpurious) {
+    add(store, info_of("one", 1), {{"t", State::passed}, {"u", State::passed}});
+    const auto begin = [&](const std::string& id, int second) {
+        ASSERT_TRUE(store.begin_run(info_of(id, second)));
+        ASSERT_TRUE(store.plan_modules(id, {"a.py"}));
+    };
+    begin("two", 2);
+    store::JobResult job;
+    job.record.path = "a.py";
+    job.record.ready = true;
+    job.record.outcome = parsers::ModuleOutcome::timed_out;
+    for (const auto& [name, state] :
+         NamedStates{{"a.py::t", State::passed}, {"a.py::u", State::not_run}}) {
+        auto& test = job.record.cases.emplace_back();
+        test.id = test.name = name;
+        test.state = state;
+    }
+    ASSERT_TRUE(store.save_job("two", job));
+    begin("three", 3);
+    const auto two = compared({{"one", "two"}, false, {}});
+    ASSERT_TRUE(two) << to_line(two.error());
+    EXPECT_EQ(classes_of(two->columns.at(0)), (ClassesById{{"a.py::u", ChangeClass::spurious}}));
+    EXPECT_EQ(two->columns[0].tests[0].why, "its module did not get to it in one of the runs");
+    const auto three = compared({{"one", "three"}, false, {}});
+    EXPECT_EQ(classes_of(three->columns.at(0)), (ClassesById{{"a.py::t", ChangeClass::spurious},
+                                                             {"a.py::u", ChangeClass::spurious}}));
+    EXPECT_EQ(three->columns[0].tests[0].why, "its module ended as not_run");
 }
 
 TEST_F(CompareStored, FewerTestsThanThePastExplainsAreReported) {

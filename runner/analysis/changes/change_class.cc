@@ -30,6 +30,10 @@ bool is_accident(const std::optional<ComparedTest>& test) {
     return test && ended_by_accident(*test);
 }
 
+bool never_ran(const std::optional<ComparedTest>& test) {
+    return !test || test->state == State::not_run;
+}
+
 // Classes that rest on a failure in one of the runs.
 bool rests_on_failure(ChangeClass c) {
     return c == Class::regressed || c == Class::new_failing || c == Class::fixed ||
@@ -61,7 +65,8 @@ bool ended_by_accident(const ComparedTest& test) {
 ChangeClass change_class(const TestInTwoRuns& test) {
     const ChangeClass by_state = kClassTable[kind_index(test.baseline)][kind_index(test.run)];
     const bool in_both = test.baseline && test.run;
-    if (!in_both && test.lost_by_accident) return Class::spurious;
+    if (test.lost_by_accident && (never_ran(test.baseline) || never_ran(test.run)))
+        return by_state == Class::unchanged ? by_state : Class::spurious;
     const bool differs = in_both && test.baseline->state != test.run->state;
     if (test.run && test.run->flaky) return Class::flaky;
     if (differs && (test.noisy || test.baseline->flaky)) return Class::flaky;

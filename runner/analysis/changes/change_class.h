@@ -71,7 +71,8 @@ struct ComparedTest {
 struct TestInTwoRuns {
     std::optional<ComparedTest> baseline, run;  // empty: the run does not have the test
     bool noisy = false;  // its state differed between runs that differ in nothing (A/A)
-    // The run without the test could not collect its module, for no fault of the suite.
+    // The run that lacks the test, or did not run it, did not get to it: a time limit, an
+    // interruption or the runner itself ended its module. Says nothing of a test that ran in both.
     bool lost_by_accident = false;
 };
 

@@ -188,7 +188,7 @@ ComparedTest compared_test(const Half& half, std::uint32_t row) {
 
 std::string_view module_of(std::string_view id) { return id.substr(0, id.find("::")); }
 
-// Outcomes of a module that was not collected, for no fault of the suite.
+// Outcomes that keep a module's tests from running, for no fault of the suite.
 bool is_accident(ModuleOutcome outcome) {
     return outcome == ModuleOutcome::spawn_failed || outcome == ModuleOutcome::interrupted ||
            outcome == ModuleOutcome::not_run || outcome == ModuleOutcome::timed_out;
@@ -208,6 +208,15 @@ Lost why_lost(const Half& half, std::string_view id) {
     return {is_accident(module.outcome),
             fmt::format("its module ended as {}{}", name_of(module.outcome),
                         module.reason.empty() ? "" : ": " + module.reason)};
+}
+
+// `id` is the test's in either run: its module is the same.
+bool is_lost_by_accident(const Half& half, const std::optional<ComparedTest>& test,
+                         std::string_view id) {
+    if (!test) return why_lost(half, id).by_accident;
+    const auto module = half.modules.find(module_of(id));
+    return test->state == parsers::State::not_run && module != half.modules.end() &&
+           is_accident(module->second.outcome);
 }
 
 // Which of the two results says why a test has its class.
@@ -266,8 +275,9 @@ Expected<void> add_ids(const Half& half, std::vector<Candidate>& candidates,
 void classify(const Half& a, const Half& b, std::vector<Candidate>& candidates,
               analysis::ClassCounts& counts) {
     for (Candidate& c : candidates) {
-        if (!c.test.baseline) c.test.lost_by_accident = why_lost(a, c.id_in_run).by_accident;
-        if (!c.test.run) c.test.lost_by_accident = why_lost(b, c.id_in_baseline).by_accident;
+        const std::string& id = c.test.run ? c.id_in_run : c.id_in_baseline;
+        c.test.lost_by_accident =
+            is_lost_by_accident(a, c.test.baseline, id) || is_lost_by_accident(b, c.test.run, id);
         c.change = change_class(c.test);
         ++counts[static_cast<std::size_t>(c.change)];
     }
@@ -279,6 +289,8 @@ std::string why_without_result(const Half& a, const Half& b, const Candidate& c)
     if (c.change == ChangeClass::flaky)
         return c.test.noisy ? "its result differs between runs that differ in nothing"
                             : "passed only when retried";
+    if (c.change == ChangeClass::spurious && c.test.run && c.test.baseline)
+        return "its module did not get to it in one of the runs";
     if (!c.test.run) return why_lost(b, c.id_in_baseline).why;
     if (!c.test.baseline)
         return a.modules.contains(module_of(c.id_in_run)) ? "new in its module"

@@ -292,7 +292,7 @@ def test_the_project_speaks_of_itself_alone():
     assert found == []
 
 
-@pytest.mark.parametrize("name", ["report", "porting", "progress", "scan", "devices"])
+@pytest.mark.parametrize("name", ["report", "porting", "compare", "progress", "scan", "devices"])
 def test_a_schema_is_a_schema(name):
     import jsonschema
     schema = json.loads((ROOT / f"reports/schemas/{name}.schema.json").read_text())

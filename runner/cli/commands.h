@@ -14,6 +14,7 @@
     ROW(report)              \
     ROW(runs)                \
     ROW(show)                \
+    ROW(compare)             \
     ROW(resume)              \
     ROW(rerun)               \
     ROW(merge)               \

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "runner/archive/results.h"
 #include "runner/config/settings.h"
 #include "runner/store/store.h"
 
@@ -13,7 +14,19 @@ struct Results {
     store::Store store;
 };
 
-// Errors: usage, if nothing is stored there.
-[[nodiscard]] Expected<Results> open_existing(const config::Invocation& invocation);
+// Errors of both: usage, if nothing is stored there.
+[[nodiscard]] inline Expected<Results> open_existing(const std::filesystem::path& results) {
+    return archive::existing_results(results).and_then([](const std::filesystem::path& folder) {
+        return store::Store::open(folder / "runner.db", store::Store::Mode::read_only)
+            .map([&](store::Store&& store) {
+                return Results{folder, std::move(store)};
+            });
+    });
+}
+[[nodiscard]] inline Expected<Results> open_existing(const config::Invocation& invocation) {
+    return config::results_folder(invocation).and_then([](const std::filesystem::path& folder) {
+        return open_existing(folder);
+    });
+}
 
 }  // namespace compat::cli

@@ -77,6 +77,7 @@ constexpr std::array kTables{
     PageTable{"docs/reference/terms.md", "marks", marks},
     PageTable{"docs/reference/terms.md", "device events", device_events},
     PageTable{"docs/reference/terms.md", "porting changes", porting_changes},
+    PageTable{"docs/reference/terms.md", "change classes", change_classes},
 };
 
 struct GeneratedFile {

@@ -56,6 +56,7 @@ constexpr Format kFormats[] = {
     {"`<attempt>.devices.jsonl`", "shim/python/compat_shim/record.py", R"(FORMAT = (\d+))"},
     {"`report.json`", "reports/json.h", R"(kReportFormat = (\d+);)"},
     {"`porting.json`", "reports/porting/pages.h", R"(kPortingFormat = (\d+);)"},
+    {"`compare --format json`", "reports/compare/compare.h", R"(kCompareFormat = (\d+);)"},
     {"`scan --json`", "runner/display/scan_json.h", R"(kScanJsonFormat = (\d+);)"},
     {"`gaps list --json`, `gaps export --json`", "reports/gaps.h", R"(kGapsFormat = (\d+);)"},
     {"`--progress json`", "runner/display/progress_json.cc", R"(kProgressFormat = (\d+);)"},

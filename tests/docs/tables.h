@@ -31,6 +31,7 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows module_outcomes();
 [[nodiscard]] Rows attempt_kinds();
 [[nodiscard]] Rows porting_changes();
+[[nodiscard]] Rows change_classes();
 [[nodiscard]] Rows judgements();
 [[nodiscard]] Rows porting_columns();
 [[nodiscard]] Rows gap_kinds();

@@ -13,6 +13,7 @@
 #include "policy/policy.h"
 #include "reports/porting/porting.h"
 #include "runner/analysis/agreement.h"
+#include "runner/analysis/changes/change_class.h"
 #include "runner/analysis/judgement.h"
 #include "runner/analysis/ways/attribution.h"
 #include "runner/analysis/ways/diagnostic_retries.h"
@@ -197,6 +198,13 @@ Rows states() { return names_with_prose(parsers::kStateNames); }
 Rows module_outcomes() { return names_with_prose(parsers::kModuleOutcomeNames); }
 Rows attempt_kinds() { return names_with_prose(kAttemptKindNames, 2); }
 Rows porting_changes() { return names_with_prose(analysis::kChangeNames, 3); }
+Rows change_classes() {
+    Rows rows;
+    for (const auto& row : analysis::kChangeClasses)
+        rows.push_back({code(row.name), std::string(row.means), row.bad ? "yes" : "",
+                        row.differs ? "" : "no", kProse});
+    return rows;
+}
 Rows gap_kinds() { return names_with_prose(kGapKindNames, 2); }
 Rows dialects() { return names_with_prose(parsers::kDialectNames); }
 Rows text_limits() { return names_with_prose(analysis::kTextLimitNames); }

@@ -1,0 +1,256 @@
+// A comparison for a terminal and as a Markdown page. Both show the same parts in the same order.
+#include "runner/base/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "reports/compare/compare.h"
+#include "reports/markdown_text.h"
+
+namespace compat::reports {
+
+namespace {
+
+constexpr std::size_t kLongestTitle = 300;
+constexpr std::size_t kTestsOfGroup = 100;  // of a group on a page
+
+std::string short_line(std::string_view text) {
+    std::string line(text.substr(0, text.find('\n')));
+    if (line.size() > kLongestTitle) {
+        std::size_t end = kLongestTitle;  // not within a character
+        while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;
+        line = line.substr(0, end) + "…";
+    }
+    return compat::printable(line);
+}
+
+std::string state_words(const std::optional<parsers::State>& state) {
+    return state ? std::string(name_of(*state)) : "not there";
+}
+
+std::string states_of(const ChangedTest& test) {
+    return fmt::format("{} → {}", state_words(test.baseline), state_words(test.run));
+}
+
+std::string run_words(const ComparedRun& run) {
+    return fmt::format("{}  started {}{}{}  {}, {}  ({})", run.id, run.started,
+                       run.torch.empty() ? "" : "  torch " + run.torch,
+                       run.complete ? "" : "  not complete", counted(run.modules, "module"),
+                       counted(run.tests, "test"), run.way);
+}
+
+std::string value_words(const std::optional<std::string>& value) {
+    return value ? (value->empty() ? "\"\"" : short_line(*value)) : "none";
+}
+
+std::string drop_words(const analysis::CountDrop& drop) {
+    return fmt::format("{} fewer than the baseline's {}; past runs differ by {}",
+                       counted(drop.baseline - drop.run, drop.what), drop.baseline, drop.spread);
+}
+
+// "2 regressed, 1 fixed, 40 unchanged": classes that have a test.
+std::string count_words(const analysis::ClassCounts& counts) {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        if (counts[i] > 0)
+            words.push_back(fmt::format("{} {}", counts[i], analysis::kChangeClasses[i].name));
+    return words.empty() ? "no test in either run" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+// "noise: 1 of the tests differs between 3 runs that differ in nothing"
+std::string noise_words(const Comparison& c) {
+    if (c.noise_runs == 0) return {};
+    return fmt::format("noise: {} changed its result in {} that differ in nothing",
+                       counted(c.noisy_tests, "test"), counted(c.noise_runs, "run"));
+}
+
+// What sets a column apart from the others: how it ran, or its id.
+std::string label_of(const CompareView& view, const Comparison& column) {
+    const auto alike = std::count_if(view.columns.begin(), view.columns.end(),
+                                     [&](const auto& c) { return c.run.way == column.run.way; });
+    return alike == 1 ? column.run.way : column.run.id;
+}
+
+// The classes that have a test, side by side for all columns.
+std::string class_table(const CompareView& view) {
+    std::string text;
+    for (std::size_t i = 0; i < view.columns.size(); ++i)
+        fmt::format_to(std::back_inserter(text), "[{}] {}\n", i + 1,
+                       label_of(view, view.columns[i]));
+    fmt::format_to(std::back_inserter(text), "{:<24}", "");
+    for (std::size_t i = 0; i < view.columns.size(); ++i)
+        fmt::format_to(std::back_inserter(text), "{:>9}", fmt::format("[{}]", i + 1));
+    for (std::size_t i = 0; i < analysis::kChangeClasses.size(); ++i) {
+        if (std::all_of(view.columns.begin(), view.columns.end(),
+                        [&](const Comparison& c) { return c.counts[i] == 0; }))
+            continue;
+        fmt::format_to(std::back_inserter(text), "\n{:<24}", analysis::kChangeClasses[i].name);
+        for (const Comparison& c : view.columns)
+            fmt::format_to(std::back_inserter(text), "{:>9}", c.counts[i]);
+    }
+    return text + "\n";
+}
+
+std::string fail_words(const CompareView& view) {
+    std::vector<std::string_view> names;
+    for (const ChangeClass c : view.fail_on) names.push_back(name_of(c));
+    return fmt::format("--fail-on {}: {}", fmt::join(names, ","),
+                       view.fails() ? "there are such tests" : "there are none");
+}
+
+std::string not_known_words() {
+    return "the environment of a run is not known: it was imported, or an older runner stored it";
+}
+
+// "suite_error: KeyError: 'x'"; "before: " where the run itself says nothing of it.
+std::string title_of(const ChangeGroup& group) {
+    const bool is_past =
+        group.change == ChangeClass::fixed || group.change == ChangeClass::newly_run;
+    return fmt::format("{}{}{}", is_past ? "before: " : "",
+                       group.cause ? std::string(name_of(*group.cause)) + ": " : "",
+                       short_line(group.title));
+}
+
+// The groups of one class, which begin at `at`; moves `at` behind them.
+std::vector<const ChangeGroup*> groups_of_class(const Comparison& c, std::size_t& at) {
+    std::vector<const ChangeGroup*> groups;
+    const ChangeClass first = c.groups[at].change;
+    while (at < c.groups.size() && c.groups[at].change == first) groups.push_back(&c.groups[at++]);
+    return groups;
+}
+
+std::string class_head(const Comparison& c, ChangeClass change, std::size_t causes) {
+    return fmt::format("{}: {}, {} ({})", name_of(change), counted(c.count(change), "test"),
+                       counted(static_cast<long>(causes), "cause"), row_of(change).means);
+}
+
+void add_column(std::string& text, const Comparison& c, std::size_t tests_of_group) {
+    fmt::format_to(std::back_inserter(text), "run       {}\n", run_words(c.run));
+    if (!c.environment_known) text += not_known_words() + "\n";
+    if (!c.environment.empty()) text += "the environment differs:\n";
+    for (const auto& change : c.environment)
+        fmt::format_to(std::back_inserter(text), "    {}: {} → {}\n", short_line(change.name),
+                       value_words(change.baseline), value_words(change.run));
+    for (const auto& drop : c.drops)
+        fmt::format_to(std::back_inserter(text), "warning: {}\n", drop_words(drop));
+    for (std::size_t at = 0; at < c.groups.size();) {
+        const auto groups = groups_of_class(c, at);
+        fmt::format_to(std::back_inserter(text), "\n{}\n",
+                       class_head(c, groups.front()->change, groups.size()));
+        for (const ChangeGroup* group : groups) {
+            fmt::format_to(std::back_inserter(text), "    {}  {}\n",
+                           counted(static_cast<long>(group->tests.size()), "test"),
+                           title_of(*group));
+            const std::size_t shown = std::min(tests_of_group, group->tests.size());
+            for (std::size_t i = 0; i < shown; ++i) {
+                const ChangedTest& test = c.tests[group->tests[i]];
+                fmt::format_to(std::back_inserter(text), "        {}  {}\n", short_line(test.id),
+                               states_of(test));
+            }
+            if (shown < group->tests.size())
+                fmt::format_to(std::back_inserter(text), "        and {} more\n",
+                               group->tests.size() - shown);
+        }
+    }
+    if (const std::string noise = noise_words(c); !noise.empty()) text += "\n" + noise;
+    fmt::format_to(std::back_inserter(text), "\n{}\n", count_words(c.counts));
+}
+
+// The part of a page before its groups.
+std::string page_head(const CompareView& view) {
+    std::string page = fmt::format("# {}, compared\n\n", code(view.baseline.suite));
+    fmt::format_to(std::back_inserter(page), "- baseline: {}\n", code(run_words(view.baseline)));
+    for (const Comparison& c : view.columns)
+        fmt::format_to(std::back_inserter(page), "- run: {}\n", code(run_words(c.run)));
+    if (!view.chosen.empty())
+        fmt::format_to(std::back_inserter(page), "\nBaseline: {}.\n", view.chosen);
+    for (const Comparison& c : view.columns) {
+        if (!c.environment_known) page += "\n**" + not_known_words() + "**\n";
+        if (c.environment.empty()) continue;
+        fmt::format_to(std::back_inserter(page),
+                       "\n## Environment of {}\n\n| what | baseline | run |\n|---|---|---|\n",
+                       code(c.run.id));
+        for (const auto& change : c.environment)
+            page += row(code(change.name), change.baseline ? code(*change.baseline) : "none",
+                        change.run ? code(*change.run) : "none") +
+                    "\n";
+    }
+    for (const Comparison& c : view.columns)
+        for (const auto& drop : c.drops)
+            fmt::format_to(std::back_inserter(page), "\n**{}: {}**\n", code(c.run.id),
+                           drop_words(drop));
+    page += "\n## Classes\n\n| class |";
+    for (const Comparison& c : view.columns)
+        page += " " + cell(view.columns.size() == 1 ? "tests" : code(label_of(view, c))) + " |";
+    page += " means |\n|---|";
+    for (std::size_t i = 0; i < view.columns.size(); ++i) page += "---:|";
+    page += "---|\n";
+    for (std::size_t i = 0; i < analysis::kChangeClasses.size(); ++i) {
+        fmt::format_to(std::back_inserter(page), "| {} |", code(analysis::kChangeClasses[i].name));
+        for (const Comparison& c : view.columns)
+            fmt::format_to(std::back_inserter(page), " {} |", c.counts[i]);
+        fmt::format_to(std::back_inserter(page), " {} |\n",
+                       cell(analysis::kChangeClasses[i].means));
+    }
+    for (const Comparison& c : view.columns)
+        if (const std::string noise = noise_words(c); !noise.empty()) page += "\n" + noise + "\n";
+    if (!view.fail_on.empty()) page += "\n" + fail_words(view) + "\n";
+    return page;
+}
+
+std::string group_on_page(const Comparison& c, const ChangeGroup& group) {
+    std::string text =
+        fmt::format("<details><summary>{}: {}</summary>\n\n",
+                    counted(static_cast<long>(group.tests.size()), "test"), html(title_of(group)));
+    const std::size_t shown = std::min(kTestsOfGroup, group.tests.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+        const ChangedTest& test = c.tests[group.tests[i]];
+        fmt::format_to(std::back_inserter(text), "- {} {}\n", code(test.id), states_of(test));
+    }
+    if (shown < group.tests.size())
+        fmt::format_to(std::back_inserter(text), "- and {} more\n", group.tests.size() - shown);
+    return text + "\n</details>\n";
+}
+
+}  // namespace
+
+std::string compare_text(const CompareView& view, std::size_t tests) {
+    std::string text = fmt::format("baseline  {}\n", run_words(view.baseline));
+    if (!view.chosen.empty()) text += "          " + view.chosen + "\n";
+    for (const Comparison& column : view.columns) {
+        if (view.columns.size() > 1) text += "\n";
+        add_column(text, column, tests);
+    }
+    if (view.columns.size() > 1) text += "\n" + class_table(view);
+    if (!view.fail_on.empty()) text += fail_words(view) + "\n";
+    return text;
+}
+
+std::string compare_markdown(const CompareView& view, std::size_t max_bytes) {
+    std::string page = page_head(view);
+    std::int64_t left_out = 0;
+    for (const Comparison& c : view.columns)
+        for (std::size_t at = 0; at < c.groups.size();) {
+            const auto groups = groups_of_class(c, at);
+            std::string part =
+                fmt::format("\n## {}{}\n\n", class_head(c, groups.front()->change, groups.size()),
+                            view.columns.size() == 1 ? "" : fmt::format(" in {}", code(c.run.id)));
+            for (const ChangeGroup* group : groups) {
+                const std::string shown = group_on_page(c, *group);
+                if (page.size() + part.size() + shown.size() > max_bytes)
+                    ++left_out;
+                else
+                    part += shown;
+            }
+            page += part;
+        }
+    if (left_out > 0)
+        fmt::format_to(std::back_inserter(page),
+                       "\n{} left out for the page's size: `--format json` has all.\n",
+                       counted(left_out, "cause"));
+    return page;
+}
+
+}  // namespace compat::reports

@@ -1,0 +1,33 @@
+// Which runs `runner compare` compares: those that are named, else the latest run with the one
+// before it, or the newest run of each device. Not for comparing them (compare_runs.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/compare/compare.h"
+#include "runner/base/error.h"
+#include "runner/run/comparison/compare_runs.h"
+#include "runner/store/store.h"
+
+namespace compat::run {
+
+struct RunDatabase {
+    const store::Store& store;
+    std::filesystem::path results;  // its folder
+};
+
+struct CompareRequest {
+    std::vector<std::string> runs;  // names: none, RUN, BASELINE RUN; by device any number
+    bool by_device = false;
+    std::vector<reports::ChangeClass> fail_on;
+};
+
+// `baselines` holds the baseline; it may be `runs`. Errors: usage, if a name means no run or there
+// is nothing to compare with.
+[[nodiscard]] Expected<reports::CompareView> compare(const RunDatabase& runs,
+                                                     const RunDatabase& baselines,
+                                                     const CompareRequest& request);
+
+}  // namespace compat::run

@@ -1,0 +1,253 @@
+#include "runner/store/compared_runs.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "runner/store/edge.h"
+#include "runner/store/json_column.h"
+#include "runner/store/reader.h"
+#include "runner/store/store_impl.h"
+
+namespace compat::store {
+
+namespace {
+
+// States in which a failure decides.
+constexpr std::array kBrokenStates{parsers::State::failed, parsers::State::errored,
+                                   parsers::State::crashed, parsers::State::timed_out};
+
+// Runs whose verdicts say something about the tests as they are.
+constexpr std::string_view kWithVerdicts = "NOT run.keep_going AND run.seeds = 0";
+
+// Calls `read(database, row of the run)`.
+template <class Read>
+auto reading(const Store& store, std::string_view run, Read read) {
+    Database& database = store.impl().database;
+    using Value = std::invoke_result_t<Read, Database&, std::int64_t>;
+    return guarded(database.file(), [&]() -> Expected<Value> {
+        const auto row = run_row(database, run);
+        if (!row) return tl::unexpected(row.error());
+        return read(database, *row);
+    });
+}
+
+// The test's own failure before that of a sub-test, the first before further ones.
+auto precedence(const Statement& row) {
+    return std::tuple(row.flag(3), row.flag(4), row.integer(5));
+}
+
+std::vector<std::string> names_in(Statement& row) {
+    std::vector<std::string> names;
+    while (row.step()) names.push_back(row.text(0));
+    return names;
+}
+
+}  // namespace
+
+Expected<std::vector<VerdictRow>> verdict_rows(const Store& store, std::string_view run) {
+    return reading(store, run, [](Database& database, std::int64_t id) {
+        // One state at a time: the index has its results in the order in which they are stored.
+        Statement row = database.prepare(
+            "SELECT test, id FROM result WHERE run = ?1 AND verdict = 1 AND state = ?2");
+        std::vector<VerdictRow> rows;
+        for (std::size_t i = 0; i < parsers::kStateNames.size(); ++i) {
+            const auto state = static_cast<parsers::State>(i);
+            row.bind_all(id, name_of(state));
+            while (row.step()) rows.push_back({row.integer(0), row.integer(1), state});
+            row.reset();
+        }
+        std::sort(rows.begin(), rows.end(),
+                  [](const VerdictRow& a, const VerdictRow& b) { return a.test < b.test; });
+        return rows;
+    });
+}
+
+Expected<void> each_failure(const Store& store, std::string_view run,
+                            const std::function<void(FailureRow)>& see) {
+    return reading(
+               store, run,
+               [&](Database& database, std::int64_t id) {
+                   // The failures of a result follow each other.
+                   Statement row = database.prepare(R"sql(
+            SELECT result.id, cause, coalesce(signature, ''), subtest IS NOT NULL, also, failure.id
+            FROM result
+            CROSS JOIN failure ON failure.result = result.id
+            WHERE run = ?1 AND verdict = 1 AND state = ?2)sql");
+                   for (const auto state : kBrokenStates) {
+                       row.bind_all(id, name_of(state));
+                       FailureRow first;
+                       decltype(precedence(row)) best;
+                       while (row.step()) {
+                           const bool is_new = row.integer(0) != first.result;
+                           if (!is_new && best < precedence(row)) continue;
+                           if (is_new && first.result != 0) see(std::move(first));
+                           best = precedence(row);
+                           first = {row.integer(0), parsers::cause_of(row.text(1)), row.text(2)};
+                       }
+                       if (first.result != 0) see(std::move(first));
+                       row.reset();
+                   }
+                   return true;
+               })
+        .map([](bool) {});
+}
+
+Expected<std::vector<std::int64_t>> flaky_results(const Store& store, std::string_view run) {
+    return reading(store, run, [](Database& database, std::int64_t id) {
+        // As analysis::verdicts_of: a failure in a fork that a fresh process does not repeat is of
+        // the fork, unless forks themselves differ.
+        Statement row = database.prepare(R"sql(
+            SELECT DISTINCT decided.id
+            FROM result AS other
+            CROSS JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
+            CROSS JOIN result AS decided ON decided.test = other.test AND decided.run = other.run
+                AND decided.verdict = 1 AND decided.state = 'passed'
+            CROSS JOIN attempt AS decides ON decides.id = decided.attempt
+            WHERE other.run = ?1 AND other.verdict = 0
+                AND other.state IN ('failed', 'errored', 'crashed', 'timed_out')
+                AND (NOT its.forked OR decides.forked OR EXISTS (
+                    SELECT 1
+                    FROM result AS third
+                    JOIN attempt AS fork ON fork.id = third.attempt AND fork.forked
+                        AND fork.kind <> 'diagnostic'
+                    WHERE third.test = other.test AND third.run = other.run
+                        AND third.state IN ('passed', 'skipped', 'xfailed', 'xpassed'))))sql");
+        row.bind(1, id);
+        std::vector<std::int64_t> results;
+        while (row.step()) results.push_back(row.integer(0));
+        return results;
+    });
+}
+
+Expected<std::vector<std::string>> test_ids(const Store& store,
+                                            std::span<const std::int64_t> tests) {
+    Database& database = store.impl().database;
+    return guarded(database.file(), [&]() -> Expected<std::vector<std::string>> {
+        Statement row = database.prepare("SELECT case_id FROM test WHERE id = ?");
+        std::vector<std::string> ids;
+        ids.reserve(tests.size());
+        for (const std::int64_t test : tests) {
+            row.bind(1, test);
+            ids.push_back(row.step() ? row.text(0) : std::string{});
+            row.reset();
+        }
+        return ids;
+    });
+}
+
+Expected<std::vector<ResultDetail>> result_details(const Store& store,
+                                                   std::span<const std::int64_t> results) {
+    Database& database = store.impl().database;
+    return guarded(database.file(), [&]() -> Expected<std::vector<ResultDetail>> {
+        Statement row = database.prepare(R"sql(
+            SELECT coalesce((
+                SELECT key_line
+                FROM failure
+                WHERE failure.result = result.id
+                ORDER BY subtest IS NOT NULL, also, id LIMIT 1), ''), result.reason, attempt.log,
+                pseudo
+            FROM result
+            JOIN attempt ON attempt.id = result.attempt
+            WHERE result.id = ?)sql");
+        std::vector<ResultDetail> details;
+        details.reserve(results.size());
+        for (const std::int64_t result : results) {
+            row.bind(1, result);
+            ResultDetail& detail = details.emplace_back();
+            if (row.step()) detail = {row.text(0), row.text(1), row.text(2), row.flag(3)};
+            row.reset();
+        }
+        return details;
+    });
+}
+
+Expected<std::vector<ModuleRow>> module_rows(const Store& store, std::string_view run) {
+    return reading(store, run, [](Database& database, std::int64_t id) {
+        Statement row = database.prepare(R"sql(
+            SELECT path, coalesce(outcome, 'not_run'), coalesce(reason, ''), EXISTS (
+                SELECT 1
+                FROM attempt AS whole
+                WHERE whole.module = module.id AND whole.kind = 'whole' AND whole.ready
+                    AND whole.outcome <> 'load_error')
+            FROM module
+            LEFT JOIN attempt ON attempt.id = (
+                SELECT id
+                FROM attempt
+                WHERE attempt.module = module.id AND kind = 'whole'
+                ORDER BY number DESC LIMIT 1)
+            WHERE module.run = ?
+            ORDER BY position)sql");
+        row.bind(1, id);
+        std::vector<ModuleRow> rows;
+        while (row.step()) {
+            const auto outcome = parsers::module_outcome_of(row.text(1));
+            if (!outcome) throw_damaged("attempt.outcome", id, "no outcome of a module");
+            rows.push_back({row.text(0), *outcome, row.text(2), row.flag(3)});
+        }
+        return rows;
+    });
+}
+
+Expected<std::vector<ComparableRun>> comparable_runs(const Store& store, const RunInfo& run,
+                                                     int limit) {
+    Database& database = store.impl().database;
+    return guarded(database.file(), [&]() -> Expected<std::vector<ComparableRun>> {
+        Statement row = database.prepare(R"sql(
+            SELECT run.name, argv, repeat_of, modules, passed + failed + errored + skipped
+                + xfailed + xpassed + crashed + timed_out + not_run
+            FROM run
+            JOIN suite ON suite.id = run.suite
+            WHERE suite.name = ?1 AND series = ?2 AND framework = ?3 AND device = ?4
+                AND simulated IS ?5 AND policy = ?6 AND masquerade = ?7 AND fallback = ?8
+                AND shim = ?9 AND complete = 1 AND started_ms <= ?10 AND run.name <> ?11
+                AND (shard = '') = ?12 AND keep_going = ?13 AND (seeds > 0) = ?14
+            ORDER BY started_ms DESC, run.id DESC LIMIT ?15)sql");
+        row.bind_all(run.suite, run.series, run.framework, run.device, run.simulated, run.policy,
+                     run.masquerade, run.fallback, run.shim,
+                     std::int64_t{run.started.time_since_epoch().count()}, run.id,
+                     run.shard.empty(), run.keep_going, run.seeds > 0, limit);
+        std::vector<ComparableRun> runs;
+        while (row.step())
+            runs.push_back({row.text(0),
+                            from_column<std::vector<std::string>>(row.text(1), "run.argv", 0),
+                            row.text(2), row.integer(3), row.integer(4)});
+        return runs;
+    });
+}
+
+Expected<std::vector<std::string>> repeats_of(const Store& store, std::string_view run, int limit) {
+    return reading(store, run, [limit](Database& database, std::int64_t id) {
+        Statement row = database.prepare(R"sql(
+            SELECT other.name
+            FROM run
+            JOIN run AS other ON other.suite = run.suite AND other.series = run.series
+                AND other.complete = 1
+                AND iif(other.repeat_of = '', other.name, other.repeat_of)
+                    = iif(run.repeat_of = '', run.name, run.repeat_of)
+            WHERE run.id = ?1
+            ORDER BY other.started_ms DESC, other.id DESC LIMIT ?2)sql");
+        row.bind_all(id, limit);
+        return names_in(row);
+    });
+}
+
+Expected<std::vector<std::string>> newest_by_device(const Store& store, std::string_view suite) {
+    Database& database = store.impl().database;
+    return guarded(database.file(), [&]() -> Expected<std::vector<std::string>> {
+        Statement row = database.prepare(fmt::format(R"sql(
+            SELECT name
+            FROM (SELECT run.name, started_ms, run.id, row_number() OVER (
+                PARTITION BY device, simulated, shim, policy, masquerade, fallback
+                ORDER BY started_ms DESC, run.id DESC) AS age
+                FROM run
+                JOIN suite ON suite.id = run.suite
+                WHERE suite.name = ?1 AND complete = 1 AND shard = '' AND {})
+            WHERE age = 1
+            ORDER BY started_ms DESC, id DESC)sql",
+                                                     kWithVerdicts));
+        row.bind(1, suite);
+        return names_in(row);
+    });
+}
+
+}  // namespace compat::store

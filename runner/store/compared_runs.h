@@ -1,0 +1,91 @@
+// What a comparison of two runs reads of them: small rows, so that runs of a million tests fit into
+// memory, and details of single tests. Ids of rows hold in one database alone. Not for a run's
+// whole modules (Store::each_module) nor for the comparison (runner/analysis/changes).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/store/store.h"
+
+namespace compat::store {
+
+// A test's verdict in a run.
+struct VerdictRow {
+    std::int64_t test = 0;    // names the test in this database
+    std::int64_t result = 0;  // names its result in the run
+    parsers::State state = parsers::State::not_run;
+};
+
+// The failure that decides a verdict.
+struct FailureRow {
+    std::int64_t result = 0;
+    std::optional<parsers::Cause> cause;
+    std::string signature;  // empty: not worked out
+};
+
+// Why a test ended as it did, and where that is written.
+struct ResultDetail {
+    std::string key_line;  // of its failure; empty: none
+    std::string reason;
+    std::string log;  // relative to the run's folder
+    bool pseudo = false;
+};
+
+struct ModuleRow {
+    std::string path;
+    parsers::ModuleOutcome outcome = parsers::ModuleOutcome::not_run;  // of its last whole attempt
+    std::string reason;
+    bool collected = false;  // an attempt knew all its tests
+};
+
+// A run that another may be compared with.
+struct ComparableRun {
+    std::string id;
+    std::vector<std::string> argv;
+    std::string repeat_of;  // as RunInfo::repeat_of
+    std::int64_t modules = 0, tests = 0;
+};
+
+// Errors as Store's. An unknown run: usage.
+
+// By `test`, each once.
+[[nodiscard]] Expected<std::vector<VerdictRow>> verdict_rows(const Store& store,
+                                                             std::string_view run);
+// One for each broken verdict that has a failure.
+[[nodiscard]] Expected<void> each_failure(const Store& store, std::string_view run,
+                                          const std::function<void(FailureRow)>& see);
+// Results of tests that passed after they had failed in a process of the same kind
+// (docs/reference/terms.md, "flaky").
+[[nodiscard]] Expected<std::vector<std::int64_t>> flaky_results(const Store& store,
+                                                                std::string_view run);
+// Ids of the tests, in the order of `tests`.
+[[nodiscard]] Expected<std::vector<std::string>> test_ids(const Store& store,
+                                                          std::span<const std::int64_t> tests);
+// In the order of `results`.
+[[nodiscard]] Expected<std::vector<ResultDetail>> result_details(
+    const Store& store, std::span<const std::int64_t> results);
+// In the order of the plan.
+[[nodiscard]] Expected<std::vector<ModuleRow>> module_rows(const Store& store,
+                                                           std::string_view run);
+// Complete runs of the same series, suite, framework, device, simulated device, policy, masquerade,
+// fallback and shim that began before `run`, which may be of another database. Newest first, at
+// most `limit`. Shards and runs without verdicts (--keep-going, --seeds) are left out unless `run`
+// is one.
+[[nodiscard]] Expected<std::vector<ComparableRun>> comparable_runs(const Store& store,
+                                                                   const RunInfo& run, int limit);
+// The complete runs that differ in nothing from `run`, itself included, newest first, at most
+// `limit` (A/A, --repeat); one alone: it was not repeated.
+[[nodiscard]] Expected<std::vector<std::string>> repeats_of(const Store& store,
+                                                            std::string_view run, int limit);
+// The newest complete run of each device and way to run of the suite, newest first, without
+// shards and runs without verdicts.
+[[nodiscard]] Expected<std::vector<std::string>> newest_by_device(const Store& store,
+                                                                  std::string_view suite);
+
+}  // namespace compat::store

@@ -1,0 +1,221 @@
+// What comparisons read, beside what whole modules say (Store::each_module).
+#include "runner/store/compared_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/store/samples.h"
+
+namespace compat::store {
+namespace {
+
+using parsers::Cause;
+using parsers::State;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class ComparedRunsTest : public testing::Test {
+  protected:
+    Store store = std::move(*Store::temporary());
+
+    // A run without sharding and seeds, as most are.
+    static RunInfo info(const std::string& id, std::int64_t second) {
+        RunInfo info = samples::run(id, second);
+        info.shard.clear();
+        info.repeat_of.clear();
+        return info;
+    }
+    void add(const RunInfo& info, bool complete = true) {
+        ASSERT_TRUE(store.begin_run(info));
+        ASSERT_TRUE(store.finish_run(info.id, samples::end(9, complete)));
+    }
+    static JobResult attempt(int number, std::vector<std::pair<std::string, State>> tests,
+                             bool forked = false) {
+        JobResult job = samples::job("a.py", number);
+        job.kind = number == 1 ? AttemptKind::whole : AttemptKind::again;
+        job.record.forked = forked;
+        job.record.cases.clear();
+        for (const auto& [name, state] : tests)
+            job.record.cases.push_back(samples::test("a.py::" + name, state));
+        return job;
+    }
+    std::vector<std::string> ids_of(const std::vector<std::int64_t>& results,
+                                    const std::string& run) {
+        std::vector<std::int64_t> tests;
+        const auto rows = verdict_rows(store, run);
+        for (const VerdictRow& row : *rows)
+            if (std::find(results.begin(), results.end(), row.result) != results.end())
+                tests.push_back(row.test);
+        return *test_ids(store, tests);
+    }
+    std::vector<std::string> comparable(const RunInfo& run) {
+        std::vector<std::string> ids;
+        const auto others = comparable_runs(store, run, 10);
+        for (const ComparableRun& other : *others) ids.push_back(other.id);
+        return ids;
+    }
+};
+
+TEST_F(ComparedRunsTest, VerdictsAreThoseOfTheRun) {
+    ASSERT_TRUE(store.begin_run(info("r", 1)));
+    ASSERT_TRUE(store.save_job("r", samples::job("a.py")));
+    ASSERT_TRUE(store.save_job("r", attempt(2, {{"T::test_failed", State::passed}})));
+    std::map<std::string, State> seen;
+    const auto rows = verdict_rows(store, "r");
+    ASSERT_TRUE(rows) << to_line(rows.error());
+    std::vector<std::int64_t> tests;
+    for (const VerdictRow& row : *rows) tests.push_back(row.test);
+    EXPECT_TRUE(std::is_sorted(tests.begin(), tests.end()));
+    const auto ids = test_ids(store, tests);
+    for (std::size_t i = 0; i < rows->size(); ++i) seen[(*ids)[i]] = (*rows)[i].state;
+    const auto verdicts = store.verdicts("r");
+    EXPECT_EQ(seen, (std::map<std::string, State>(verdicts->begin(), verdicts->end())));
+    EXPECT_EQ(rows->size(), verdicts->size());
+    EXPECT_EQ(verdict_rows(store, "none").error().kind, ErrorKind::usage);
+}
+
+TEST_F(ComparedRunsTest, AFailureIsTheTestsOwnBeforeASubTests) {
+    ASSERT_TRUE(store.begin_run(info("r", 1)));
+    JobResult job =
+        attempt(1, {{"own", State::failed}, {"sub", State::failed}, {"good", State::xfailed}});
+    const auto failure = [](const std::string& signature, Cause cause) {
+        parsers::Failure f = samples::failure("no");
+        f.signature = signature;
+        f.diagnosis = parsers::Diagnosis{cause, {}, {}, "a-rule", "the key line"};
+        return f;
+    };
+    auto& cases = job.record.cases;
+    cases[0].failure = failure("own", Cause::hub);
+    cases[0].also = {failure("further", Cause::crash)};
+    cases[0].subcases = {{"(i=1)", State::failed, "", failure("of a sub-test", Cause::crash)}};
+    cases[1].subcases = {{"(i=1)", State::failed, "", failure("sub 1", Cause::tolerance)},
+                         {"(i=2)", State::failed, "", failure("sub 2", Cause::crash)}};
+    cases[2].failure = failure("expected", Cause::crash);
+    ASSERT_TRUE(store.save_job("r", job));
+    std::map<std::string, std::optional<Cause>> seen;
+    std::vector<std::int64_t> results;
+    ASSERT_TRUE(each_failure(store, "r", [&](FailureRow row) {
+        seen[row.signature] = row.cause;
+        results.push_back(row.result);
+    }));
+    EXPECT_EQ(seen, (std::map<std::string, std::optional<Cause>>{{"own", Cause::hub},
+                                                                 {"sub 1", Cause::tolerance}}));
+    EXPECT_THAT(ids_of(results, "r"), UnorderedElementsAre("a.py::own", "a.py::sub"));
+    const auto details = result_details(store, results);
+    ASSERT_EQ(details->size(), 2u);
+    EXPECT_EQ((*details)[0].key_line, "the key line");
+    EXPECT_EQ((*details)[0].log, "modules/a/1.log");
+}
+
+TEST_F(ComparedRunsTest, FlakyIsWhatPassedAfterItBrokeInAProcessOfTheSameKind) {
+    ASSERT_TRUE(store.begin_run(info("r", 1)));
+    ASSERT_TRUE(store.save_job(
+        "r",
+        attempt(1, {{"fork", State::failed}, {"always", State::failed}, {"good", State::passed}},
+                /*forked=*/true)));
+    ASSERT_TRUE(store.save_job("r", attempt(2, {{"fork", State::passed},
+                                                {"always", State::failed},
+                                                {"fresh", State::errored}})));
+    ASSERT_TRUE(store.save_job("r", attempt(3, {{"fresh", State::passed}})));
+    const auto flaky = flaky_results(store, "r");
+    ASSERT_TRUE(flaky) << to_line(flaky.error());
+    EXPECT_THAT(ids_of(*flaky, "r"), ElementsAre("a.py::fresh"));
+}
+
+TEST_F(ComparedRunsTest, ForksThatDifferAmongThemselvesAreFlaky) {
+    ASSERT_TRUE(store.begin_run(info("r", 1)));
+    ASSERT_TRUE(store.save_job("r", attempt(1, {{"t", State::failed}}, true)));
+    ASSERT_TRUE(store.save_job("r", attempt(2, {{"t", State::passed}}, true)));
+    ASSERT_TRUE(store.save_job("r", attempt(3, {{"t", State::passed}}, false)));
+    EXPECT_THAT(ids_of(*flaky_results(store, "r"), "r"), ElementsAre("a.py::t"));
+}
+
+TEST_F(ComparedRunsTest, ModulesSayHowTheirLastWholeAttemptEnded) {
+    ASSERT_TRUE(store.begin_run(info("r", 1)));
+    ASSERT_TRUE(store.plan_modules("r", {"b.py", "a.py"}));
+    ASSERT_TRUE(store.save_job("r", samples::job("a.py")));
+    ASSERT_TRUE(store.save_job("r", attempt(2, {{"t", State::passed}})));
+    const auto rows = module_rows(store, "r");
+    ASSERT_EQ(rows->size(), 2u);
+    EXPECT_EQ((*rows)[0].path, "b.py");
+    EXPECT_EQ((*rows)[0].outcome, parsers::ModuleOutcome::not_run);
+    EXPECT_FALSE((*rows)[0].collected);
+    EXPECT_EQ((*rows)[1].outcome, parsers::ModuleOutcome::crashed);
+    EXPECT_EQ((*rows)[1].reason, "SIGSEGV");
+    EXPECT_TRUE((*rows)[1].collected);
+}
+
+// Each of the things in which comparable runs must agree, changed alone.
+TEST_F(ComparedRunsTest, ComparableRunsAgreeInAllThatDecides) {
+    add(info("before", 10));
+    add(info("interrupted", 11), /*complete=*/false);
+    const RunInfo run = info("run", 20);
+    add(info("after", 30));
+    const std::vector<std::pair<const char*, void (*)(RunInfo&)>> changes{
+        {"suite", [](RunInfo& r) { r.suite = "beta"; }},
+        {"series", [](RunInfo& r) { r.series = "weekly"; }},
+        {"framework", [](RunInfo& r) { r.framework = "pytest"; }},
+        {"device", [](RunInfo& r) { r.device = "mps"; }},
+        {"simulated", [](RunInfo& r) { r.simulated = "cuda"; }},
+        {"not simulated", [](RunInfo& r) { r.simulated.reset(); }},
+        {"policy", [](RunInfo& r) { r.policy = "full"; }},
+        {"masquerade", [](RunInfo& r) { r.masquerade = !r.masquerade; }},
+        {"fallback", [](RunInfo& r) { r.fallback = !r.fallback; }},
+        {"shim", [](RunInfo& r) { r.shim = !r.shim; }},
+        {"shard", [](RunInfo& r) { r.shard = "1/2"; }},
+        {"keep going", [](RunInfo& r) { r.keep_going = true; }},
+        {"seeds", [](RunInfo& r) { r.seeds = 20; }},
+    };
+    for (const auto& [name, change] : changes) {
+        RunInfo other = info(name, 15);
+        change(other);
+        add(other);
+        EXPECT_THAT(comparable(run), ElementsAre("before")) << name;
+    }
+    RunInfo same = info("same", 16);
+    same.torch = "2.14.0";
+    same.fingerprint = R"({"os":"another"})";
+    add(same);
+    EXPECT_THAT(comparable(run), ElementsAre("same", "before"));
+    RunInfo plain = run;
+    plain.simulated.reset();
+    EXPECT_THAT(comparable(plain), ElementsAre("not simulated"));
+}
+
+TEST_F(ComparedRunsTest, RepeatsAreTheCompleteRunsOfOneCommand) {
+    add(info("first", 1));
+    for (const char* id : {"second", "third"}) {
+        RunInfo repeat = info(id, id[0]);
+        repeat.repeat_of = "first";
+        add(repeat, /*complete=*/std::string_view(id) == "second");
+    }
+    add(info("other", 200));
+    EXPECT_THAT(*repeats_of(store, "first", 10), ElementsAre("second", "first"));
+    EXPECT_THAT(*repeats_of(store, "second", 10), ElementsAre("second", "first"));
+    EXPECT_THAT(*repeats_of(store, "second", 1), ElementsAre("second"));
+    EXPECT_THAT(*repeats_of(store, "other", 10), ElementsAre("other"));
+}
+
+TEST_F(ComparedRunsTest, TheNewestOfEachDeviceIsComplete) {
+    RunInfo cpu = info("cpu", 1);
+    cpu.simulated.reset();
+    add(cpu);
+    add(info("mps-old", 2));
+    add(info("mps", 3));
+    add(info("mps-interrupted", 4), /*complete=*/false);
+    RunInfo cuda = info("cuda", 5);
+    cuda.simulated = "cuda";
+    add(cuda);
+    RunInfo seeds = info("seeds", 6);
+    seeds.seeds = 3;
+    add(seeds);
+    EXPECT_THAT(*newest_by_device(store, "alpha"), ElementsAre("cuda", "mps", "cpu"));
+    EXPECT_THAT(*newest_by_device(store, "beta"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace compat::store

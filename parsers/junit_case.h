@@ -14,11 +14,15 @@
 
 namespace compat::parsers {
 
-enum class JunitWriter { pytest, unittest, googletest, ctest, other };
+// `runner`: our own reports (reports/ci/junit.h).
+enum class JunitWriter { pytest, unittest, googletest, ctest, other, runner };
 [[nodiscard]] constexpr std::string_view framework_of(JunitWriter writer) {
-    constexpr std::array<std::string_view, 5> kNames{
-        name_of(Framework::pytest), name_of(Framework::unittest), name_of(Framework::gtest),
-        name_of(Framework::ctest), "junit"};
+    constexpr std::array<std::string_view, 6> kNames{name_of(Framework::pytest),
+                                                     name_of(Framework::unittest),
+                                                     name_of(Framework::gtest),
+                                                     name_of(Framework::ctest),
+                                                     "junit",
+                                                     "junit"};
     return kNames[static_cast<size_t>(writer)];
 }
 

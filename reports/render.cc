@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "reports/ci/junit.h"
 #include "reports/json.h"
 
 namespace compat::reports {
@@ -23,6 +24,8 @@ std::unique_ptr<Renderer> renderer_of(Format format, const ReportModel& model,
             return markdown_report(model, options.max_bytes, std::move(sink));
         case Format::json:
             return json_report(model, std::move(sink));
+        case Format::junit:
+            return junit_report(model, std::move(sink));
     }
     return {};
 }
@@ -52,11 +55,15 @@ Expected<std::vector<Format>> formats_of(std::string_view list) {
 Expected<ReportWriter> ReportWriter::open(const ReportModel& model,
                                           const std::filesystem::path& folder,
                                           const std::vector<Format>& formats,
-                                          const RenderOptions& options) {
-    if (auto made = make_directories(folder); !made) return tl::unexpected(made.error());
+                                          const RenderOptions& options,
+                                          const std::vector<RenderedFile>& more) {
+    std::vector<RenderedFile> files;
+    for (const Format format : formats) files.push_back({format, folder / row_of(format).file});
+    files.insert(files.end(), more.begin(), more.end());
     ReportWriter writer;
-    for (const Format format : formats) {
-        const auto path = folder / row_of(format).file;
+    for (const auto& [format, path] : files) {
+        if (auto made = make_directories(path.parent_path()); !made)
+            return tl::unexpected(made.error());
         auto file = AtomicFile::create(path);
         if (!file) return tl::unexpected(file.error());
         auto bytes = std::make_unique<AtomicFile>(std::move(*file));

@@ -16,16 +16,17 @@
 
 namespace compat::reports {
 
-enum class Format { markdown, json };
+enum class Format { markdown, json, junit };
 
 struct FormatRow {
     Format format;
     std::string_view name;  // on the command line
     std::string_view file;  // in the report's folder
 };
-inline constexpr std::array<FormatRow, 2> kFormats{{
+inline constexpr std::array<FormatRow, 3> kFormats{{
     {Format::markdown, "md", "report.md"},
     {Format::json, "json", "report.json"},
+    {Format::junit, "junit", "junit.xml"},
 }};
 
 // Parses "md,json": each format once, in this order. Errors: usage, naming the known formats.
@@ -43,11 +44,13 @@ struct RenderedFile {
 // Each file gets its name when it is complete.
 class ReportWriter {
   public:
-    // Creates `folder` if it is missing. Errors: io.
+    // Writes each of `formats` under its own name in `folder`, and `more`. Creates missing folders.
+    // Errors: io.
     [[nodiscard]] static Expected<ReportWriter> open(const ReportModel& model,
                                                      const std::filesystem::path& folder,
                                                      const std::vector<Format>& formats,
-                                                     const RenderOptions& options = {});
+                                                     const RenderOptions& options = {},
+                                                     const std::vector<RenderedFile>& more = {});
     void add(const ModuleView& module);
     // Errors: io, also those of earlier writes.
     [[nodiscard]] Expected<std::vector<RenderedFile>> finish();

@@ -4,6 +4,7 @@
 #include "runner/archive/shards.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
+#include "runner/cli/run_options.h"
 #include "runner/display/output.h"
 #include "runner/run/reporting.h"
 
@@ -20,6 +21,7 @@ struct ReportRequest {
     std::string formats = "md,json";
     std::string out;  // empty: the run's folder
     std::size_t max_bytes = reports::kMarkdownBytes;
+    run::ExtraReports extra;
 };
 
 Expected<ExitCode> render_report(const ReportRequest& request,
@@ -32,7 +34,7 @@ Expected<ExitCode> render_report(const ReportRequest& request,
         .and_then([&](const std::string& id) {
             const fs::path out = request.out.empty() ? fs::path{} : fs::absolute(request.out);
             return run::write_reports(results->store, results->folder, id,
-                                      {out, *formats, {request.max_bytes}});
+                                      {out, *formats, {request.max_bytes}, request.extra});
         })
         .map([](const run::WrittenReports& reported) {
             for (const auto& file : reported.files) print("{}\n", file.path.string());
@@ -43,9 +45,10 @@ Expected<ExitCode> render_report(const ReportRequest& request,
 Action add_report(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReportRequest>();
     app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
-    app.add_option("--format", request->formats, "formats to write: md, json")
+    app.add_option("--format", request->formats, "formats to write: md, json, junit")
         ->type_name("LIST")
         ->capture_default_str();
+    add_report_files(app, request->extra);
     app.add_option("--out", request->out, "folder to write to [the run's folder]")
         ->type_name("DIR");
     app.add_option("--max-bytes", request->max_bytes, "largest size of the Markdown report")

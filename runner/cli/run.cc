@@ -1,5 +1,7 @@
 // `runner run`: runs a suite, or parts of it.
 #include <algorithm>
+#include <array>
+#include <filesystem>
 
 #include "runner/cli/commands.h"
 #include "runner/cli/run_options.h"
@@ -44,6 +46,7 @@ void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) 
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(CLI::IsMember({"fallback", "redirected", "untouched"}));
+    add_report_files(app, request.reports);
     app.add_flag("--dry-run", request.dry_run, "print the plan without running it");
 }
 
@@ -67,6 +70,25 @@ void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags
     app.add_flag_callback(
         "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "alias of --warm off");
     add_verbosity(app, request.verbosity);
+}
+
+void add_report_files(CLI::App& app, run::ExtraReports& extra) {
+    struct Row {
+        const char* flag;
+        const char* help;
+        reports::Format format;
+    };
+    constexpr std::array<Row, 1> kRows{{
+        {"--junit", "also write JUnit XML to FILE", reports::Format::junit},
+    }};
+    for (const Row& row : kRows)
+        app.add_option_function<std::string>(
+               row.flag,
+               [&extra, format = row.format](const std::string& file) {
+                   extra.files.push_back({format, std::filesystem::absolute(file)});
+               },
+               row.help)
+            ->type_name("FILE");
 }
 
 Expected<run::StoredCommand> parse_stored_command(const std::vector<std::string>& argv) {

@@ -1,5 +1,5 @@
-// The options of `run` and those that `porting` shares with it. `resume` and `rerun` parse a stored
-// run's command line with them.
+// The options of `run` and those that `porting` and `report` share with it. `resume` and `rerun`
+// parse a stored run's command line with them.
 #pragma once
 
 #include "runner/cli/command.h"
@@ -10,6 +10,9 @@ namespace compat::cli {
 
 // TARGET, -k, --env, --no-warm, -q, -v.
 void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags);
+
+// --junit.
+void add_report_files(CLI::App& app, run::ExtraReports& reports);
 
 // `argv` is the stored command line of a run. Errors: usage, if it has options that this runner
 // does not know.

@@ -175,7 +175,7 @@ inline constexpr std::array<SettingRow, 39> kSettings{{
      "estimate of the dollars that a TPU costs an hour"},
     {Setting::diagnose, "diagnose", Type::on_off, "on|off", 0, 0, "off", "",
      "--diagnose", "COMPAT_DIAGNOSE", "", "diagnose",
-     "run failed tests again with what may mend them, and report what passes; verdicts stay"},
+     "retry failed tests with recoveries, and report what passes; verdicts stay"},
     {Setting::diagnose_time, "diagnose time", Type::duration, "", 0, 0, "10m", "",
      "--diagnose-time", "COMPAT_DIAGNOSE_TIME", "", "diagnose_time",
      "time limit for starting diagnostic attempts of a run"},

@@ -251,7 +251,8 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
         return with_resume_advice(closed.error(), execution);
     if (!closed) return tl::unexpected(recorder.fatal_error().value_or(closed.error()));
 
-    if (auto reported = report_run(store, run); !reported) return tl::unexpected(reported.error());
+    if (auto reported = report_run(store, run, execution.extra); !reported)
+        return tl::unexpected(reported.error());
     for (const auto& [mark, tests] : recorder.failed_on())
         print("failed by --fail-on {}: {}\n", mark, counted(tests, "test"));
     if (!finished.stopped) print_unmatched();

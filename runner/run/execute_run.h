@@ -10,6 +10,7 @@
 #include "runner/archive/run_folder.h"
 #include "runner/base/exit_code.h"
 #include "runner/run/ready.h"
+#include "runner/run/reporting.h"
 #include "runner/run/warm.h"
 #include "runner/store/store.h"
 
@@ -25,6 +26,7 @@ struct Execution {
     double seconds_before = 0;
     bool keep_empty = true;  // store it even if it selected no test
     std::string shard;       // "2/5"; empty: the run is whole
+    ExtraReports extra{};
     std::shared_ptr<SharedByRuns> shared = std::make_shared<SharedByRuns>();
 };
 

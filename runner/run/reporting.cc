@@ -46,8 +46,8 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             reported.model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
-        auto writer =
-            reports::ReportWriter::open(reported.model, out, which.formats, which.options);
+        auto writer = reports::ReportWriter::open(reported.model, out, which.formats, which.options,
+                                                  which.extra.files);
         if (!writer) return tl::unexpected(writer.error());
         return store
             .each_module(id,
@@ -64,14 +64,17 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     return reported;
 }
 
-Expected<void> report_run(store::Store& store, const archive::RunFolder& run) {
+Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
+                          const ExtraReports& extra) {
     auto logged =
         archive::read_for_gap_log(store, run.id).and_then([&](const archive::RunForGapLog& read) {
             return retry_while_busy(store, [&] { return archive::save_gap_log(store, read); });
         });
     const bool interrupted = !logged && logged.error().kind == ErrorKind::interrupted;
     if (!logged && !interrupted) note_gap_log(logged.error());
-    const auto reported = write_reports(store, run.results, run.id, {});
+    ReportOptions which;
+    which.extra = extra;
+    const auto reported = write_reports(store, run.results, run.id, which);
     if (!reported) return tl::unexpected(reported.error());
     // A run that selected no test because of a wrong name must not hide earlier runs.
     const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));

@@ -14,10 +14,16 @@
 
 namespace compat::run {
 
+// What was asked for besides report.md and report.json.
+struct ExtraReports {
+    std::vector<reports::RenderedFile> files;
+};
+
 struct ReportOptions {
     std::filesystem::path out;  // empty: the run's folder
     std::vector<reports::Format> formats{reports::Format::markdown, reports::Format::json};
     reports::RenderOptions options{};
+    ExtraReports extra{};
 };
 
 struct WrittenReports {
@@ -36,7 +42,8 @@ struct WrittenReports {
 // closing lines. Errors: those of write_reports; interrupted, while it waits for the database: then
 // only the gap log lacks the run. In a folder with a database `latest` is a run of that database,
 // so a shard is not made the latest there.
-[[nodiscard]] Expected<void> report_run(store::Store& store, const archive::RunFolder& run);
+[[nodiscard]] Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
+                                        const ExtraReports& extra = {});
 
 // Reports an interruption of `merge` or `import` (archive/temp_output.h).
 [[nodiscard]] std::function<void(bool kept)> report_interruption(const std::string& run);

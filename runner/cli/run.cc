@@ -89,6 +89,8 @@ void add_report_files(CLI::App& app, run::ExtraReports& extra) {
                },
                row.help)
             ->type_name("FILE");
+    app.add_flag("--github", extra.github,
+                 "also annotate new failures on GitHub, and write the step's summary");
 }
 
 Expected<run::StoredCommand> parse_stored_command(const std::vector<std::string>& argv) {

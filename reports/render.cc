@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "reports/ci/ctrf.h"
 #include "reports/ci/junit.h"
 #include "reports/json.h"
 
@@ -26,6 +27,8 @@ std::unique_ptr<Renderer> renderer_of(Format format, const ReportModel& model,
             return json_report(model, std::move(sink));
         case Format::junit:
             return junit_report(model, std::move(sink));
+        case Format::ctrf:
+            return ctrf_report(model, std::move(sink));
         case Format::github_summary:
             return markdown_report(model, std::min(options.max_bytes, options.summary_bytes),
                                    std::move(sink));

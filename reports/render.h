@@ -17,17 +17,18 @@
 
 namespace compat::reports {
 
-enum class Format { markdown, json, junit, github_summary, github_annotations };
+enum class Format { markdown, json, junit, ctrf, github_summary, github_annotations };
 
 struct FormatRow {
     Format format;
     std::string_view name;  // on the command line; may name several files
     std::string_view file;  // in the report's folder
 };
-inline constexpr std::array<FormatRow, 5> kFormats{{
+inline constexpr std::array<FormatRow, 6> kFormats{{
     {Format::markdown, "md", "report.md"},
     {Format::json, "json", "report.json"},
     {Format::junit, "junit", "junit.xml"},
+    {Format::ctrf, "ctrf", "ctrf.json"},
     {Format::github_summary, "github", "summary.md"},
     {Format::github_annotations, "github", "annotations.txt"},
 }};

@@ -10,6 +10,7 @@
 #include "parsers/place.h"
 #include "parsers/signature.h"
 #include "parsers/traceback.h"
+#include "runner/analysis/comparison.h"
 #include "runner/analysis/gaps.h"
 
 namespace compat::reports {
@@ -185,7 +186,7 @@ ResultDetails details_of(const CaseView& test, const RunView& run) {
     details.key_line = test.reason;
     details.redirected_at = test.redirected_at;
     details.redirected_url = test.redirected_url;
-    if (kind_of(test.state) != analysis::StateKind::broken) return details;
+    if (analysis::kind_of(test.state) != analysis::StateKind::broken) return details;
     if (test.reproduce) details.reproduce = test.reproduce->runner;
     const auto add = [&](const FailureView& failure, const auto& self) -> void {
         if (details.failures.empty()) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "reports/ci/ctrf.h"
 #include "reports/ci/junit.h"
 #include "reports/json.h"
 
@@ -26,6 +27,13 @@ std::unique_ptr<Renderer> renderer_of(Format format, const ReportModel& model,
             return json_report(model, std::move(sink));
         case Format::junit:
             return junit_report(model, std::move(sink));
+        case Format::ctrf:
+            return ctrf_report(model, std::move(sink));
+        case Format::github_summary:
+            return markdown_report(model, std::min(options.max_bytes, options.summary_bytes),
+                                   std::move(sink));
+        case Format::github_annotations:
+            return github_annotations(model, options.github, std::move(sink));
     }
     return {};
 }
@@ -37,16 +45,20 @@ Expected<std::vector<Format>> formats_of(std::string_view list) {
     while (true) {
         const size_t comma = list.find(',');
         const std::string_view name = list.substr(0, comma);
-        const auto row = std::find_if(kFormats.begin(), kFormats.end(),
-                                      [&](const FormatRow& known) { return known.name == name; });
-        if (row == kFormats.end()) {
+        bool known_name = false;
+        for (const FormatRow& row : kFormats) {
+            if (row.name != name) continue;
+            known_name = true;
+            if (std::find(formats.begin(), formats.end(), row.format) == formats.end())
+                formats.push_back(row.format);
+        }
+        if (!known_name) {
             std::vector<std::string_view> names;
-            for (const FormatRow& known : kFormats) names.push_back(known.name);
+            for (const FormatRow& known : kFormats)
+                if (names.empty() || names.back() != known.name) names.push_back(known.name);
             return fail(ErrorKind::usage, fmt::format("no report format '{}'", name),
                         fmt::format("there are {}", fmt::join(names, ", ")));
         }
-        if (std::find(formats.begin(), formats.end(), row->format) == formats.end())
-            formats.push_back(row->format);
         if (comma == std::string_view::npos) return formats;
         list.remove_prefix(comma + 1);
     }

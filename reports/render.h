@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/ci/github.h"
 #include "reports/markdown.h"
 #include "reports/renderer.h"
 #include "runner/base/error.h"
@@ -16,24 +17,29 @@
 
 namespace compat::reports {
 
-enum class Format { markdown, json, junit };
+enum class Format { markdown, json, junit, ctrf, github_summary, github_annotations };
 
 struct FormatRow {
     Format format;
-    std::string_view name;  // on the command line
+    std::string_view name;  // on the command line; may name several files
     std::string_view file;  // in the report's folder
 };
-inline constexpr std::array<FormatRow, 3> kFormats{{
+inline constexpr std::array<FormatRow, 6> kFormats{{
     {Format::markdown, "md", "report.md"},
     {Format::json, "json", "report.json"},
     {Format::junit, "junit", "junit.xml"},
+    {Format::ctrf, "ctrf", "ctrf.json"},
+    {Format::github_summary, "github", "summary.md"},
+    {Format::github_annotations, "github", "annotations.txt"},
 }};
 
 // Parses "md,json": each format once, in this order. Errors: usage, naming the known formats.
 [[nodiscard]] Expected<std::vector<Format>> formats_of(std::string_view list);
 
 struct RenderOptions {
-    std::size_t max_bytes = kMarkdownBytes;  // of the Markdown report
+    std::size_t max_bytes = kMarkdownBytes;           // of the Markdown report
+    std::size_t summary_bytes = kGithubSummaryBytes;  // of the step's summary
+    GithubOptions github{};
 };
 
 struct RenderedFile {

@@ -45,7 +45,7 @@ Expected<ExitCode> render_report(const ReportRequest& request,
 Action add_report(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReportRequest>();
     app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
-    app.add_option("--format", request->formats, "formats to write: md, json, junit")
+    app.add_option("--format", request->formats, "formats to write: md, json, junit, ctrf, github")
         ->type_name("LIST")
         ->capture_default_str();
     add_report_files(app, request->extra);

@@ -78,8 +78,9 @@ void add_report_files(CLI::App& app, run::ExtraReports& extra) {
         const char* help;
         reports::Format format;
     };
-    constexpr std::array<Row, 1> kRows{{
+    constexpr std::array<Row, 2> kRows{{
         {"--junit", "also write JUnit XML to FILE", reports::Format::junit},
+        {"--ctrf", "also write CTRF (JSON) to FILE", reports::Format::ctrf},
     }};
     for (const Row& row : kRows)
         app.add_option_function<std::string>(
@@ -89,6 +90,8 @@ void add_report_files(CLI::App& app, run::ExtraReports& extra) {
                },
                row.help)
             ->type_name("FILE");
+    app.add_flag("--github", extra.github,
+                 "also annotate new failures on GitHub, and write the step's summary");
 }
 
 Expected<run::StoredCommand> parse_stored_command(const std::vector<std::string>& argv) {

@@ -11,7 +11,7 @@ namespace compat::cli {
 // TARGET, -k, --env, --no-warm, -q, -v.
 void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags);
 
-// --junit.
+// --junit, --ctrf, --github.
 void add_report_files(CLI::App& app, run::ExtraReports& reports);
 
 // `argv` is the stored command line of a run. Errors: usage, if it has options that this runner

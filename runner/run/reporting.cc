@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/text.h"
 #include "runner/display/closing_summary.h"
 #include "runner/display/output.h"
+#include "runner/run/ci/github.h"
 #include "runner/run/database_wait.h"
 
 namespace compat::run {
@@ -22,6 +25,24 @@ void note_gap_log(const Error& error) {
     print(stderr, "note: the gap log: {}\n", printable(to_line(error)));
 }
 
+// With what the formats for GitHub need, if they are asked for.
+Expected<ReportOptions> with_github(ReportOptions asked, const store::Store& store,
+                                    const store::RunInfo& info) {
+    using reports::Format;
+    const auto has = [&](Format format) {
+        return std::find(asked.formats.begin(), asked.formats.end(), format) != asked.formats.end();
+    };
+    if (asked.extra.github)
+        for (const Format format : {Format::github_summary, Format::github_annotations})
+            if (!has(format)) asked.formats.push_back(format);
+    if (!has(Format::github_annotations)) return asked;
+    return github_options(store, info).map([&](reports::GithubOptions&& options) {
+        asked.options.github = std::move(options);
+        asked.options.summary_bytes = github_summary_room();
+        return std::move(asked);
+    });
+}
+
 }  // namespace
 
 Expected<WrittenReports> write_reports(const store::Store& store, const fs::path& results,
@@ -34,6 +55,8 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     if (!others) return tl::unexpected(others.error());
     reports::ModelBuilder builder(*run, {folder, out, std::move(*others)});
     WrittenReports reported{run->info, {}, {}};
+    auto asked = with_github(which, store, run->info);
+    if (!asked) return tl::unexpected(asked.error());
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto render = [&]() -> Expected<void> {
         const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
@@ -46,8 +69,8 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             reported.model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
-        auto writer = reports::ReportWriter::open(reported.model, out, which.formats, which.options,
-                                                  which.extra.files);
+        auto writer = reports::ReportWriter::open(reported.model, out, asked->formats,
+                                                  asked->options, asked->extra.files);
         if (!writer) return tl::unexpected(writer.error());
         return store
             .each_module(id,
@@ -61,7 +84,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             });
     };
     if (auto rendered = store.snapshot(render); !rendered) return tl::unexpected(rendered.error());
-    return reported;
+    return publish_to_github(reported.files).map([&] { return std::move(reported); });
 }
 
 Expected<void> report_run(store::Store& store, const archive::RunFolder& run,

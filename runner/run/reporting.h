@@ -17,6 +17,7 @@ namespace compat::run {
 // What was asked for besides report.md and report.json.
 struct ExtraReports {
     std::vector<reports::RenderedFile> files;
+    bool github = false;  // summary.md and annotations.txt, and both to GitHub
 };
 
 struct ReportOptions {

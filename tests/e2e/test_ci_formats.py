@@ -221,3 +221,38 @@ def test_github_gets_new_failures_and_a_summary(runner, write_suite, tmp_path, p
     assert again.code == 0, again.err
     assert [line.split("::")[1][:11] for line in again.out.splitlines() if line.startswith("::")] == ["error title"]
     assert summary.read_text().count("\n| modules | tests |") == 2
+
+
+def test_names_of_pytest_survive_junit(runner, tmp_path, python, readers):
+    from lxml import etree
+    (tmp_path / "suite/tests").mkdir(parents=True)
+    (tmp_path / "suite/suite.json").write_text(json.dumps({"format": 1, "name": "names", "framework": "pytest"}))
+    (tmp_path / "suite/tests/test_names.py").write_text('''import pytest
+
+class TestA:
+    class TestB:
+        @pytest.mark.parametrize("x", ["]]>", "a::b", "<&>'", "\\x1b[31m", "\\u202e", "", "a[b]::c"])
+        def test_x(self, x):
+            assert x != "a::b"
+
+@pytest.fixture
+def broken():
+    raise OSError("no fixture")
+
+def test_setup(broken): pass
+
+@pytest.mark.xfail
+def test_xpassed(): pass
+
+@pytest.mark.xfail
+def test_xfailed(): assert False
+''')
+    made = runner("suite", "--shim", "off", "--python", python, "--junit", "junit.xml")
+    assert made.code == 1, made.err
+    ids = states(made.report)
+    assert ids["tests/test_names.py::TestA::TestB::test_x[a::b]"] == "failed" and set(ids.values()) == {"passed", "failed", "errored", "xpassed", "xfailed"}
+    names = [case.get("name") for case in etree.parse(str(tmp_path / "junit.xml")).iter("testcase")]
+    assert {"test_x[]]>]", "test_x[a::b]", "test_x[<&>']", "test_x[a[b]::c]", "test_setup"} <= set(names)
+    back = runner("import", "junit.xml", "--suite", "back")
+    assert back.report["accounting"] == {"closed": True, "mismatches": []}
+    assert states(back.report) == ids

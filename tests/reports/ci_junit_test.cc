@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 
 #include "parsers/foreign.h"
 #include "parsers/junit_xml.h"
+#include "reports/ci/ctrf.h"
 #include "reports/ci/junit.h"
 #include "reports/ci/outcome.h"
 #include "runner/analysis/accounting.h"
@@ -15,7 +17,7 @@
 namespace compat::reports {
 namespace {
 
-using testing::ElementsAre;
+using parsers::State;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -148,6 +150,28 @@ TEST_F(JunitTest, ImportReadsTheSameStates) {
             });
         EXPECT_EQ(read, written) << framework;
         EXPECT_TRUE(diagnostics.empty());
+    }
+}
+
+// A module of many tests must not be in memory twice.
+TEST_F(JunitTest, IsWrittenTestByTest) {
+    stored = samples::run(root);
+    auto& cases = stored.modules[0].attempts[0].record.cases;
+    for (int i = 0; i < 5000; ++i)
+        cases.push_back(samples::test(root, "tests/ops/test_a.py", fmt::format("test_{}", i), 1,
+                                      State::skipped));
+    const samples::Model large = samples::model(stored, folder.root() / "run");
+    for (const auto make : {junit_report, ctrf_report}) {
+        size_t largest = 0;
+        size_t all = 0;
+        const auto renderer = make(large, [&](std::string_view bytes) {
+            largest = std::max(largest, bytes.size());
+            all += bytes.size();
+        });
+        for (const ModuleView& module : large.modules) renderer->add(module);
+        renderer->finish();
+        EXPECT_GT(all, 500'000u);
+        EXPECT_LT(largest, 16'000u);
     }
 }
 

@@ -150,6 +150,16 @@ TEST(EnvironmentChanges, NameWhatDiffersMostTellingFirst) {
                     EnvironmentChange{"cores", "2", "4"}));
 }
 
+TEST(EnvironmentChanges, APartThatOneRunLacksIsOneChange) {
+    EXPECT_THAT(environment_changes(R"({"devices": [{"name": "a", "dtypes": {"fp16": true}}]})",
+                                    R"({"devices": [{"name": "b"}], "shim": ["x", {"y": 1}]})"),
+                ElementsAre(EnvironmentChange{"devices.0.dtypes", R"({"fp16":true})", std::nullopt},
+                            EnvironmentChange{"devices.0.name", "a", "b"},
+                            EnvironmentChange{"shim", std::nullopt, R"(["x",{"y":1}])"}));
+    EXPECT_THAT(environment_changes(R"({"devices": [1]})", R"({"devices": [1, 2]})"),
+                ElementsAre(EnvironmentChange{"devices", "[1]", "[1,2]"}));
+}
+
 TEST(EnvironmentChanges, NothingIsKnownOfAnImportedRun) {
     EXPECT_THAT(environment_changes("{}", "not JSON"), IsEmpty());
     EXPECT_FALSE(has_fingerprint("{}"));

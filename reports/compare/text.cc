@@ -59,10 +59,9 @@ std::string count_words(const analysis::ClassCounts& counts) {
     return words.empty() ? "no test in either run" : fmt::format("{}", fmt::join(words, ", "));
 }
 
-// "noise: 1 of the tests differs between 3 runs that differ in nothing"
 std::string noise_words(const Comparison& c) {
     if (c.noise_runs == 0) return {};
-    return fmt::format("noise: {} changed its result in {} that differ in nothing",
+    return fmt::format("noise: the result of {} changed in {} that differ in nothing",
                        counted(c.noisy_tests, "test"), counted(c.noise_runs, "run"));
 }
 

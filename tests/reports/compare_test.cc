@@ -138,7 +138,7 @@ TEST_F(Compare, TextListsSomeTestsOfEachCause) {
                                 "by 0\n"));
     EXPECT_THAT(text, HasSubstr("before: tolerance: value 9"));
     EXPECT_THAT(text,
-                HasSubstr("noise: 1 test changed its result in 3 runs that differ in nothing"));
+                HasSubstr("noise: the result of 1 test changed in 3 runs that differ in nothing"));
     EXPECT_THAT(text, HasSubstr("\n3 regressed, 1 gone, 1 fixed, 1 new_passing, 4 unchanged\n"));
     EXPECT_THAT(text, HasSubstr("new  started 2026-01-02T00:00:00Z  torch 2.2  not complete"));
 }

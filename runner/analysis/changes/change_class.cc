@@ -71,10 +71,11 @@ ChangeClass change_class(const TestInTwoRuns& test) {
     if (test.run && test.run->flaky) return Class::flaky;
     if (differs && (test.noisy || test.baseline->flaky)) return Class::flaky;
     if (!rests_on_failure(by_state)) return by_state;
+    const bool is_same_failure =
+        by_state == Class::still_failing_same && !signatures_differ(*test.baseline, *test.run);
+    if (is_same_failure) return by_state;
     if (is_accident(test.baseline) || is_accident(test.run)) return Class::spurious;
-    if (by_state == Class::still_failing_same && signatures_differ(*test.baseline, *test.run))
-        return Class::still_failing_changed;
-    return by_state;
+    return by_state == Class::still_failing_same ? Class::still_failing_changed : by_state;
 }
 
 }  // namespace compat::analysis

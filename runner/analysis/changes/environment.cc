@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -27,26 +26,37 @@ nlohmann::json parsed(std::string_view text) {
     return object.is_object() ? object : nlohmann::json::object();
 }
 
-void flatten(const nlohmann::json& value, const std::string& name,
-             std::map<std::string, std::string, std::less<>>& into) {
-    if (value.is_structured() && !value.empty()) {
-        for (const auto& [key, inner] : value.items())
-            flatten(inner, name.empty() ? key : name + "." + key, into);
-        return;
-    }
-    into[name] = value.is_string()
-                     ? value.get<std::string>()
-                     : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::optional<std::string> text_of(const nlohmann::json* value) {
+    if (value == nullptr) return std::nullopt;
+    if (value->is_string()) return value->get<std::string>();
+    return value->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::map<std::string, std::string, std::less<>> entries_of(std::string_view fingerprint) {
-    nlohmann::json object = parsed(fingerprint);
-    object.erase(std::string(kVolatile));
-    std::map<std::string, std::string, std::less<>> entries;
-    if (!object.empty()) flatten(object, {}, entries);
-    for (const std::string_view name : kOfDisplay)
-        if (const auto at = entries.find(name); at != entries.end()) entries.erase(at);
-    return entries;
+const nlohmann::json* member(const nlohmann::json& object, const std::string& key) {
+    const auto at = object.find(key);
+    return at == object.end() ? nullptr : &*at;
+}
+
+// A part that only one of the runs has is one change, however much it holds. Null: not there.
+void add_changes(const nlohmann::json* baseline, const nlohmann::json* run, const std::string& name,
+                 std::vector<EnvironmentChange>& changes) {
+    if (baseline != nullptr && run != nullptr && *baseline == *run) return;
+    const bool are_objects =
+        baseline != nullptr && run != nullptr && baseline->is_object() && run->is_object();
+    const bool are_lists = baseline != nullptr && run != nullptr && baseline->is_array() &&
+                           run->is_array() && baseline->size() == run->size();
+    const std::string prefix = name.empty() ? "" : name + ".";
+    if (are_objects) {
+        for (const auto& [key, value] : baseline->items())
+            add_changes(&value, member(*run, key), prefix + key, changes);
+        for (const auto& [key, value] : run->items())
+            if (!baseline->contains(key)) add_changes(nullptr, &value, prefix + key, changes);
+    } else if (are_lists) {
+        for (std::size_t i = 0; i < run->size(); ++i)
+            add_changes(&(*baseline)[i], &(*run)[i], prefix + std::to_string(i), changes);
+    } else if (std::find(kOfDisplay.begin(), kOfDisplay.end(), name) == kOfDisplay.end()) {
+        changes.push_back({name, text_of(baseline), text_of(run)});
+    }
 }
 
 std::ptrdiff_t rank_of(std::string_view name) {
@@ -58,17 +68,11 @@ std::ptrdiff_t rank_of(std::string_view name) {
 
 std::vector<EnvironmentChange> environment_changes(std::string_view baseline,
                                                    std::string_view run) {
-    const auto before = entries_of(baseline), after = entries_of(run);
+    nlohmann::json before = parsed(baseline), after = parsed(run);
+    before.erase(std::string(kVolatile));
+    after.erase(std::string(kVolatile));
     std::vector<EnvironmentChange> changes;
-    for (const auto& [name, value] : before) {
-        const auto at = after.find(name);
-        if (at == after.end())
-            changes.push_back({name, value, std::nullopt});
-        else if (at->second != value)
-            changes.push_back({name, value, at->second});
-    }
-    for (const auto& [name, value] : after)
-        if (!before.contains(name)) changes.push_back({name, std::nullopt, value});
+    add_changes(&before, &after, {}, changes);
     std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
         return std::tuple(rank_of(a.name), std::string_view(a.name)) <
                std::tuple(rank_of(b.name), std::string_view(b.name));

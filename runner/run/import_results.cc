@@ -15,6 +15,7 @@
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
+#include "runner/run/fingerprint.h"
 #include "runner/run/reporting.h"
 
 namespace compat::run {
@@ -82,7 +83,7 @@ store::RunInfo run_info(const ImportRequest& request, const config::Invocation& 
     info.root = settings.text(Setting::root).empty()
                     ? std::string()
                     : fs::absolute(settings.text(Setting::root)).string();
-    info.argv = invocation.argv;
+    info.argv = masked(invocation.argv);
     info.fingerprint = archive::describe_files(files);
     info.folder = "runs/" + run.id;
     return info;

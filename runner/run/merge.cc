@@ -15,6 +15,7 @@
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/plan/plan.h"
+#include "runner/run/fingerprint.h"
 #include "runner/run/reporting.h"
 
 namespace compat::run {
@@ -148,7 +149,7 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
     info.id = run.id;
     info.shard.clear();
     info.folder = "runs/" + run.id;
-    info.argv = invocation.argv;
+    info.argv = masked(invocation.argv);
     archive::TempOutput output(run.folder, report_interruption(run.id));
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
     for (const auto& shard : *shards)

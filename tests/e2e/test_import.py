@@ -364,3 +364,10 @@ def test_reparse_counts_missing_files(runner, states_copy):
     logs[0].unlink()
     told = runner("reparse")
     assert told.code == 0 and "1 attempt not re-parsed" in told.out
+
+
+def test_the_stored_command_line_has_no_secret(runner, foreign):
+    runner("import", "--torch", "API_TOKEN=s3cret", foreign / "p.xml")
+    with sqlite3.connect(foreign.parent / "results/runner.db") as database:
+        ((argv,),) = database.execute("SELECT argv FROM run")
+    assert "API_TOKEN=<set>" in json.loads(argv) and "s3cret" not in argv

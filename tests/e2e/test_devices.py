@@ -272,7 +272,20 @@ def test_a_dry_run_simulates_nothing(runner, python, tmp_path):
     assert out.code == 0 and "test_a.py" in out.out, out.out + out.err
 
 
-def test_without_a_compiler_the_other_sources_answer(runner, python, tmp_path):
+@pytest.fixture
+def no_prebuilt_shims(program):
+    """An installation that must build the shim."""
+    shims = program.parents[1] / "share/runner/shims"
+    aside = shims.with_name("aside")
+    found = shims.exists()
+    if found:
+        shims.rename(aside)
+    yield
+    if found:
+        aside.rename(shims)
+
+
+def test_without_a_compiler_the_other_sources_answer(runner, python, tmp_path, no_prebuilt_shims):
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "nvidia-smi").symlink_to(STANDINS / "nvidia-smi")

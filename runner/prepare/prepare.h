@@ -14,6 +14,7 @@
 
 #include "runner/base/error.h"
 #include "runner/prepare/cache.h"
+#include "runner/prepare/tool.h"
 #include "suites/suite.h"
 
 namespace compat::prepare {
@@ -110,6 +111,10 @@ using OnProgress = std::function<void(const Environment&)>;
 // The library that get_shim would return; empty: not built yet.
 [[nodiscard]] Expected<std::filesystem::path> find_shim(const Environment& environment,
                                                         const Share& share, const Cache& cache);
+
+// The command of the device-probe beside the shim's library.
+[[nodiscard]] Tool device_probe(const Environment& environment,
+                                const std::filesystem::path& shim_library);
 
 // The devices that this torch finds on this host, as printed by the device-probe beside the shim's
 // library (docs/reference/file-formats.md). Takes at most 20 s.

@@ -154,17 +154,22 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
     return library;
 }
 
-Expected<std::string> probe_devices(const Environment& environment, const fs::path& shim_library) {
-    constexpr unsigned kLimit = 20;
+Tool device_probe(const Environment& environment, const fs::path& shim_library) {
     // The program has no run path, so it needs the folder of torch's libraries.
     std::string libraries = (environment.torch_folder / "lib").string();
     if (const char* theirs = std::getenv(library_path_variable()); theirs && *theirs)
         libraries += std::string(":") + theirs;
-    return output_of({{(shim_library.parent_path() / "device-probe").string()},
-                      ".",
-                      {{library_path_variable(), libraries}},
-                      {},
-                      kLimit});
+    Tool tool;
+    tool.argv = {(shim_library.parent_path() / "device-probe").string()};
+    tool.env = {{library_path_variable(), libraries}};
+    return tool;
+}
+
+Expected<std::string> probe_devices(const Environment& environment, const fs::path& shim_library) {
+    constexpr unsigned kLimit = 20;
+    Tool tool = device_probe(environment, shim_library);
+    tool.limit_s = kLimit;
+    return output_of(tool);
 }
 
 Expected<std::vector<std::string>> missing_in_torch(const Environment& environment,
@@ -182,17 +187,16 @@ except Exception as error:
     answer = str(error)
 print(json.dumps(answer))
 )";
-    const auto output =
-        output_of({{environment.python.string(), "-c", kAsk},
-                   ".",
-                   {{"PYTHONPATH", (share.shim / "python").string()},
-                    {"ACTIVATE_TORCH_DEVICE", "1"},
-                    {"COMPAT_SHIM_LIBRARY", shim_library.string()},
-                    {"TORCHDEVICE_MODE", "missing"},
-                    {"TORCHDEVICE_SUMMARY", "off"}},
-                   {"TORCHDEVICE_DEFAULT_DEVICE", "TORCHDEVICE_HOST", "TORCHDEVICE_RECORD",
-                    "TORCHDEVICE_SIMULATE"},
-                   kLimit});
+    const auto output = output_of({{environment.python.string(), "-c", kAsk},
+                                   ".",
+                                   {{"PYTHONPATH", (share.shim / "python").string()},
+                                    {"ACTIVATE_TORCH_DEVICE", "1"},
+                                    {"COMPAT_SHIM_LIBRARY", shim_library.string()},
+                                    {"TORCHDEVICE_MODE", "missing"},
+                                    {"TORCHDEVICE_SUMMARY", "off"}},
+                                   {"TORCHDEVICE_DEFAULT_DEVICE", "TORCHDEVICE_HOST",
+                                    "TORCHDEVICE_RECORD", "TORCHDEVICE_SIMULATE"},
+                                   kLimit});
     if (!output) return tl::unexpected(output.error());
     // Only the last line: what torch loads may print before it.
     const auto end = output->find_last_not_of('\n');

@@ -15,7 +15,7 @@
 #include "runner/display/output.h"
 #include "runner/exec/loop.h"
 #include "runner/plan/targets.h"
-#include "runner/run/scratch_folder.h"
+#include "runner/run/temporary_folder.h"
 
 namespace compat::run {
 
@@ -26,10 +26,8 @@ using parsers::ModuleOutcome;
 Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const std::string& keyword,
                                                      const std::vector<plan::Job>& planned_jobs,
                                                      std::optional<Milliseconds> timeout) {
-    const ScratchFolder scratch;
-    if (scratch.path().empty())
-        return fail(ErrorKind::io, "cannot make a temporary folder",
-                    "set TMPDIR to a folder that can be written");
+    const auto scratch = TemporaryFolder::create("collect");
+    if (!scratch) return tl::unexpected(scratch.error());
     auto settings = ready.child;
     settings.collect_only = true;
     settings.keyword = keyword;
@@ -38,7 +36,7 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
     std::vector<exec::Job> jobs;
     std::vector<parsers::ModuleRecord> records(planned_jobs.size());
     for (const auto& planned : planned_jobs) {
-        const fs::path folder = scratch.path() / escaped_path(planned.module);
+        const fs::path folder = scratch->path() / escaped_path(planned.module);
         const plan::AttemptPaths paths{
             folder / "log", folder / "events", folder / "devices", folder / "only", {}};
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());

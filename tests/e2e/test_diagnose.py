@@ -48,7 +48,7 @@ import os
 import unittest
 import torch
 
-class Told(unittest.TestCase):
+class NamedDevice(unittest.TestCase):
     def test_mixes_devices(self):
         torch.ones(2, device=os.environ["MYDEV"]) + torch.ones(2)
 """

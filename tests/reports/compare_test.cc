@@ -116,7 +116,7 @@ TEST_F(Compare, TheFileMatchesItsSchema) {
     EXPECT_NE(errors_of(wrong), "");
 }
 
-TEST_F(Compare, FailsIfAClassThatItIsToldHasATest) {
+TEST_F(Compare, FailsIfANamedClassHasATest) {
     EXPECT_TRUE(view.fails());
     EXPECT_TRUE(file()["fails"]);
     view.fail_on = {ChangeClass::new_failing, ChangeClass::spurious};

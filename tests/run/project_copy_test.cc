@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runner/base/files.h"
-
+#include "runner/run/temporary_folder.h"
 namespace compat::run {
 namespace {
 
@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 class ProjectCopy : public testing::Test {
   protected:
     void SetUp() override {
-        auto folder = TemporaryFolder::create();
+        auto folder = TemporaryFolder::create("test");
         ASSERT_TRUE(folder);
         folder_.emplace(std::move(*folder));
         from_ = folder_->path() / "from";

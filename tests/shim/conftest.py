@@ -150,6 +150,18 @@ def child(library, tmp_path):
     return functools.partial(run_child, library, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def package(library):
+    """compat_devices, as `cmake --install` has it beside the shim."""
+    pytest.importorskip("torch")
+    folder = str(pathlib.Path(library).parent)
+    sys.path.insert(0, folder)
+    try:
+        yield importlib.import_module("compat_devices")
+    finally:
+        sys.path.remove(folder)
+
+
 @pytest.fixture
 def on_cuda(child):
     """Runs a script with two simulated CUDA devices; its last line of output is JSON."""

@@ -3,7 +3,6 @@
 two examples of docs/examples, of which one is a C++ program that is built against the CMake package.
 test_device_safe.py has recovery."""
 
-import importlib
 import json
 import os
 import pathlib
@@ -16,18 +15,6 @@ import pytest
 from conftest import ROOT
 
 CASES = json.loads((ROOT / "tests/shim/device_cases.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def package(library):
-    """compat_devices, as `cmake --install` has it beside the shim."""
-    pytest.importorskip("torch")
-    folder = str(pathlib.Path(library).parent)
-    sys.path.insert(0, folder)
-    try:
-        yield importlib.import_module("compat_devices")
-    finally:
-        sys.path.remove(folder)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 an accelerator, and is recovered and logged; nothing else is touched. test_device_library.py has the
 rest of the library."""
 
-import importlib
 import json
 import pathlib
 import sys
@@ -364,17 +363,6 @@ except RuntimeError as error:
     answer["error"] = [len(calls), hasattr(error, "recovery"), tried()]
 """, COMPAT_RECOVERY="off")
     assert answer == {"error": [1, False, []]}
-
-
-@pytest.fixture(scope="module")
-def package(library):
-    pytest.importorskip("torch")
-    folder = str(pathlib.Path(library).parent)
-    sys.path.insert(0, folder)
-    try:
-        yield importlib.import_module("compat_devices")
-    finally:
-        sys.path.remove(folder)
 
 
 def test_other_errors_pass_through_untouched(package):

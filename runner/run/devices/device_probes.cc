@@ -16,7 +16,7 @@
 #include "runner/exec/loop.h"
 #include "runner/plan/command.h"
 #include "runner/prepare/tool.h"
-#include "runner/run/scratch_folder.h"
+#include "runner/run/temporary_folder.h"
 #include "runner/run/variables.h"
 
 namespace compat::run {
@@ -46,14 +46,8 @@ Asked pytorch(const ProbeRequest& request) {
                 "PyTorch",
                 {environment.python.string(), request.script.string(), "pytorch"},
                 request.shim_variables};
-    // The program has no run path.
-    std::string libraries = (environment.torch_folder / "lib").string();
-    if (const char* theirs = std::getenv(library_path_variable()); theirs && *theirs)
-        libraries += std::string(":") + theirs;
-    return {Probe::pytorch,
-            "PyTorch",
-            {(request.shim_library.parent_path() / "device-probe").string()},
-            {{library_path_variable(), libraries}}};
+    auto probe = prepare::device_probe(environment, request.shim_library);
+    return {Probe::pytorch, "PyTorch", std::move(probe.argv), std::move(probe.env)};
 }
 
 std::vector<Asked> asked_by(const ProbeRequest& request) {
@@ -164,10 +158,8 @@ Expected<std::vector<ProbeAnswer>> ask_probes(const ProbeRequest& request) {
     const auto asked = asked_by(request);
     std::vector<ProbeAnswer> answers;
     if (asked.empty()) return answers;
-    const ScratchFolder scratch;
-    if (scratch.path().empty())
-        return fail(ErrorKind::io, "cannot make a temporary folder",
-                    "set TMPDIR to a folder that can be written");
+    const auto scratch = TemporaryFolder::create("devices");
+    if (!scratch) return tl::unexpected(scratch.error());
     const auto common = std::make_shared<exec::Variables>(inherited_environment());
     std::vector<exec::Job> jobs;
     for (const auto& [probe, name, argv, env] : asked) {
@@ -175,11 +167,11 @@ Expected<std::vector<ProbeAnswer>> ask_probes(const ProbeRequest& request) {
         exec::Job job;
         job.name = name;
         job.argv = argv;
-        job.cwd = scratch.path();
+        job.cwd = scratch->path();
         job.common_env = common;
         job.env = env;
-        job.log = scratch.path() / fmt::format("{}.log", jobs.size());
-        job.events = scratch.path() / fmt::format("{}.events", jobs.size());
+        job.log = scratch->path() / fmt::format("{}.log", jobs.size());
+        job.events = scratch->path() / fmt::format("{}.events", jobs.size());
         job.timeout = kProbeLimit;
         job.log_bytes = kMostBytes;
         jobs.push_back(std::move(job));

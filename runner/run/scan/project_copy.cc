@@ -1,7 +1,6 @@
 #include "runner/run/scan/project_copy.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -105,24 +104,6 @@ class Copying {
 Expected<CopiedFiles> copy_project(const fs::path& from, const fs::path& to,
                                    const std::vector<fs::path>& without) {
     return Copying(from, to, without).copy();
-}
-
-Expected<TemporaryFolder> TemporaryFolder::create() {
-    std::error_code error;
-    std::string pattern = (fs::temp_directory_path(error) / "runner-verify-XXXXXX").string();
-    if (error || !::mkdtemp(pattern.data()))
-        return fail(ErrorKind::io, "cannot make a temporary folder",
-                    "set TMPDIR to a folder that can be written", pattern);
-    const fs::path real = fs::canonical(pattern, error);
-    return TemporaryFolder(error ? fs::path(pattern) : real);
-}
-
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})) {}
-
-TemporaryFolder::~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
 }
 
 }  // namespace compat::run

@@ -24,18 +24,4 @@ struct CopiedFiles {
     const std::filesystem::path& from, const std::filesystem::path& to,
     const std::vector<std::filesystem::path>& without = {});
 
-// A new folder for temporary files, removed with the value.
-class TemporaryFolder {
-  public:
-    [[nodiscard]] static Expected<TemporaryFolder> create();
-    TemporaryFolder(TemporaryFolder&& other) noexcept;
-    TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-    ~TemporaryFolder();
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-  private:
-    explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-    std::filesystem::path path_;
-};
-
 }  // namespace compat::run

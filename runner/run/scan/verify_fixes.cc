@@ -21,6 +21,7 @@
 #include "runner/run/scan/bisection.h"
 #include "runner/run/scan/project_copy.h"
 #include "runner/run/scan/scan_sources.h"
+#include "runner/run/temporary_folder.h"
 #include "runner/store/store.h"
 
 namespace compat::run {
@@ -441,7 +442,7 @@ Expected<VerifyResult> verify_fixes(const TestedProject& project,
                                     std::chrono::milliseconds limit, const Fixer& fixer,
                                     const config::Invocation& invocation, const prepare::Say& say) {
     exec::block_termination_signals();  // an interrupt removes the copy, too
-    auto temporary = TemporaryFolder::create();
+    auto temporary = TemporaryFolder::create("verify");
     if (!temporary) return tl::unexpected(temporary.error());
     Verification verification(project, temporary->path(), fixer, torch, invocation, say);
     const auto results = config::results_folder(invocation);

@@ -27,6 +27,8 @@ struct StoredModule;
 
 namespace compat::reports {
 
+struct CompareView;  // compare/compare.h
+
 using analysis::needs_attention;
 
 // An empty URL: the place cannot be linked, and its text is shown plainly.
@@ -75,13 +77,32 @@ struct Reproduce {
     std::string plain;
 };
 
-// A test with its verdict: the state of its last attempt.
 // What a simulated device refused in a run that keeps going.
 struct RefusalView {
     std::string message;     // class and text, "TypeError: Cannot convert …"
     std::string place, url;  // "file:line" that called; may be empty
 };
 
+struct RedirectionView {
+    std::string kind;  // redirect, fold, override, stub, refusal, fallback
+    std::string op;
+    std::string from;
+    std::string to;
+    std::string message;  // of a refusal that was not raised; else empty
+    std::string file;     // as FrameView::file
+    int line = 0;
+    std::string url;
+    std::int64_t count = 0;
+    std::int64_t tests = 0;  // tests that reached it
+};
+
+struct StateInRun {
+    std::string run;
+    WallTime started{};
+    parsers::State state = parsers::State::not_run;
+};
+
+// A test with its verdict: the state of its last attempt.
 struct CaseView {
     std::string id;
     parsers::State state = parsers::State::not_run;
@@ -106,6 +127,8 @@ struct CaseView {
     std::optional<DiagnosisView> diagnosis{};      // only if the run was asked for it
     std::optional<AttributionView> attribution{};  // only if it ran in another way, too
     std::optional<Reproduce> reproduce;            // if needs_attention(state)
+    std::vector<StateInRun> history{};  // oldest first, this run last; if needs_attention(state)
+    std::vector<RedirectionView> redirections{};  // its own; if needs_attention(state)
 };
 
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
@@ -157,19 +180,6 @@ struct Accounting {
     std::vector<AccountingMismatch> mismatches;
 };
 
-struct RedirectionView {
-    std::string kind;  // redirect, fold, override, stub, refusal, fallback
-    std::string op;
-    std::string from;
-    std::string to;
-    std::string message;  // of a refusal that was not raised; else empty
-    std::string file;     // as FrameView::file
-    int line = 0;
-    std::string url;
-    std::int64_t count = 0;
-    std::int64_t tests = 0;  // tests that reached it
-};
-
 // Failures with one signature. A run may have one for each test, so only common facts are here.
 struct ClusterView {
     std::string signature;
@@ -199,6 +209,31 @@ struct LoadFailureView {
     std::string module;  // the first
     std::string url;     // of that module
     std::int64_t modules = 0;
+};
+
+// What to do first: failures that one change removes, of the code or of the set-up.
+struct FirstStep {
+    std::string title;
+    std::string advice;
+    std::string cause;
+    std::string signature;     // of its largest cluster; empty: modules that could not be loaded
+    std::string example, url;  // a test, and its link
+    std::int64_t tests = 0, modules = 0;
+};
+
+// Tests whose states say less about the device than a count of failures suggests.
+struct BlindSpot {
+    std::string name;   // "untouched", "timed_out", "memory", "network", …
+    std::string words;  // "touched no device: a pass says nothing about it"
+    std::int64_t tests = 0;
+};
+
+// A run of the same series.
+struct HistoryPoint {
+    std::string id;
+    WallTime started{};
+    bool complete = false;
+    StateCounts states{};
 };
 
 struct RunView {
@@ -245,6 +280,11 @@ struct ReportModel {
     std::vector<RedirectionView> redirections;         // most frequent first
     std::vector<LeakedView> leaked_processes;
     std::vector<LoadFailureView> load_failures;  // most frequent first
+    std::vector<FirstStep> first_steps{};        // most tests first
+    std::vector<BlindSpot> blind_spots{};        // only those with tests
+    // Since the latest comparable run; null: there is none.
+    std::shared_ptr<const CompareView> changes{};
+    std::vector<HistoryPoint> history{};  // oldest first, this run last
 };
 
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.

@@ -1,0 +1,164 @@
+// The data of a page: its types, and how its parts are read. reports/html/chunks.cc writes them; a
+// page from disk carries each part compressed in an element of its own, a server sends them.
+// Not for what pages show (pages/).
+
+// A part by its name: "summary", "index", "details-0", "clusters", "changes", "porting", "source-0".
+export interface Loader {
+  load<T>(name: string): Promise<T>;
+}
+
+export type State =
+  | "passed" | "failed" | "errored" | "skipped" | "xfailed" | "xpassed" | "crashed" | "timed_out" | "not_run";
+
+// ---- "summary": at most 1 MB, whatever the number of tests; plain JSON in the page.
+export interface Summary {
+  format: 1;
+  generator: string;
+  kind: "run" | "compare" | "porting";
+  title: string; // of the document
+  run?: RunSummary; // if kind is "run"
+  parts: string[]; // names of the parts that exist besides "summary"
+}
+
+export interface RunSummary {
+  run: Run;
+  totals: Record<string, number>; // as in report.json, and "used_accelerator"
+  accounting: { closed: boolean; mismatches: { module: string | null; message: string }[]; more: number };
+  modules_without_result: number;
+  links: { total: number; unresolved: number };
+  blind_spots: BlindSpot[]; // what the numbers do not say; only those with tests
+  first_steps: FirstStep[]; // at most 10
+  causes: { name: string; means: string; tests: number }[]; // most tests first
+  diagnoses: Record<string, number>;
+  attributions: Record<string, number>;
+  clusters: Cluster[]; // the largest 100; all of them are in the part "clusters"
+  clusters_total: number;
+  gaps: Gap[]; // the first 200
+  gaps_total: number;
+  load_failures: { key_line: string; type: string; modules: number; example: string; url: string | null }[]; // 100
+  redirections: Redirection[]; // the first 500
+  redirections_total: number;
+  leaked_processes: { module: string; pid: number; command: string; killed: boolean }[]; // 100
+  changes: ChangesSummary | null; // null: there is no run to compare with
+  history: HistoryPoint[]; // runs of the same series, oldest first, this one last; at most 100
+}
+
+export interface Run {
+  id: string; suite: string; series: string; framework: string; started: string; duration_s: number;
+  complete: boolean; exit_code: number | null; shim: "on" | "off"; policy: string | null; masquerade: boolean;
+  device: string; simulated: string | null; fallback: boolean; keep_going: boolean; seeds: number; diagnose: boolean;
+  commit: string | null; dirty: boolean; torch: string | null; root: string; command: string; imported: boolean;
+  fingerprint: Record<string, unknown>;
+}
+
+export interface BlindSpot { name: string; words: string; tests: number }
+export interface FirstStep {
+  title: string; advice: string; cause: string; signature: string; // of its largest cluster
+  example: string; url: string | null; tests: number; modules: number;
+}
+export interface Cluster {
+  signature: string; tests: number; cause: string | null; class: string | null; confidence: string | null;
+  rule: string | null; key_line: string; example: string; url: string | null; diagnosis: string | null;
+  attribution: string | null;
+}
+export interface GapSite { file: string; line: number; url: string | null; count: number; tests: number }
+export interface Gap { // as in report.json
+  symbol: string; kind: string; device: string; simulated: boolean; severity: string; status: string;
+  equivalent: string | null; description: string | null; action: string | null; issue: string | null;
+  tests: number; unblocked_alone: number; hits: number; sites: GapSite[];
+  [more: string]: unknown;
+}
+export interface Redirection {
+  kind: string; op: string; from: string; to: string; message: string | null; file: string; line: number;
+  url: string | null; count: number; tests: number;
+}
+// As reports/schemas/compare.schema.json has it, without "tests" and with the first 100 groups of
+// each comparison; the part "changes" is the whole document.
+export interface ChangesSummary { baseline: ComparedRun; chosen: string | null; comparisons: ComparisonSummary[] }
+export interface ComparedRun {
+  id: string; suite: string; started: string; torch: string | null; way: string; commit: string | null;
+  complete: boolean; modules: number; tests: number; states: Record<State, number>;
+}
+export interface ComparisonSummary {
+  run: ComparedRun; environment_known: boolean;
+  environment: { name: string; baseline: string | null; run: string | null }[];
+  drops: { what: string; baseline: number; run: number; spread: number }[];
+  noise: { runs: number; tests: number }; duplicates: number; classes: Record<string, number>;
+  groups: { class: string; title: string; cause: string | null; signature: string | null; tests: number }[];
+}
+export interface CompareDocument {
+  format: number; baseline: ComparedRun; chosen: string | null; fail_on: string[]; fails: boolean;
+  comparisons: (ComparisonSummary & { tests: ChangedTest[] })[];
+}
+export interface ChangedTest {
+  id: string; baseline_id: string | null; class: string; baseline: State | null; run: State | null;
+  why: string | null; log: string | null; pseudo: boolean; group: number;
+}
+export interface HistoryPoint { id: string; started: string; complete: boolean; states: Record<State, number> }
+
+// ---- "index": every test, one array a column; row i of each is one test, in the order of the run.
+export interface Index {
+  modules: Module[];
+  files: { path: string; url: string | null }[]; // "{line}" in a URL stands for the line
+  causes: string[];
+  signatures: string[]; // those of `clusters`
+  module: number[]; // index in modules
+  name: string[]; // the id without the module's path and "::"
+  state: number[]; // index in kStates
+  marks: number[]; // sum of kMarkBits
+  ms: number[]; // duration in milliseconds, rounded
+  file: number[]; // index in files; -1: unknown
+  line: number[];
+  cause: number[]; // index in causes; -1: none
+  cluster: number[]; // index in signatures; -1: none
+  block: number[]; // the part "details-N" that has more on it; -1: there is no more
+  row: number[]; // its place in that part
+  urls: Record<string, string>; // by row: links that `files` does not give
+}
+export const kStates: State[] = [
+  "passed", "failed", "errored", "skipped", "xfailed", "xpassed", "crashed", "timed_out", "not_run"];
+export const kMarkBits = {
+  device: 1, fallback: 2, redirected: 4, untouched: 8, flaky: 16, fork_sensitive: 32, pseudo: 64,
+  used_accelerator: 128};
+
+export interface Module {
+  path: string; url: string | null; outcome: string; reason: string | null; duration_s: number; attempts: number;
+  log: string | null; log_url: string | null; process_end: string | null; last_known_cases: number | null;
+  diagnostics: string[]; refusals: Refusal[]; reproduce: Reproduce | null;
+  [cost: string]: unknown;
+}
+
+// ---- "details-N": a list of tests, each as in report.json and with these members more.
+export interface Detail {
+  id: string; state: State; reason: string | null; duration_s: number; file: string; line: number;
+  url: string | null; marks: string[]; attempts: Attempt[]; subtests: Subtest[]; failure: Failure | null;
+  diagnosis: Diagnosis | null; attribution: Attribution | null; reproduce: Reproduce | null; log: string | null;
+  // more:
+  log_url: string | null;
+  redirected_at: { place: string; url: string | null } | null;
+  redirections: Redirection[]; // the first 20 of the test itself
+  refusals: Refusal[];
+  history: { run: string; started: string; state: State }[]; // oldest first, at most 30
+  issue: string | null; // Markdown to paste into an issue; null: switched off, or nothing failed
+}
+export interface Refusal { message: string; place: string; url: string | null }
+export interface Reproduce { runner: string; plain: string }
+export interface Attempt {
+  attempt: number; kind: string; forked: boolean; state: State; duration_s: number; key_line: string | null;
+  log: string | null;
+}
+export interface Subtest { id: string; state: State; reason: string | null; failure: Failure | null }
+export interface Frame { file: string; line: number; function: string; suite: boolean; url: string | null }
+export interface Failure {
+  type: string; message: string; key_line: string; cause: string | null; class: string | null;
+  confidence: string | null; rule: string | null; signature: string | null; also: Failure[]; traceback: string;
+  frames: Frame[];
+}
+export interface Diagnosis {
+  result: string; step: string | null; words: string; as: string | null;
+  attempts: { attempt: number; step: string; state: State; duration_s: number; key_line: string | null; log: string | null }[];
+}
+export interface Attribution { cause: string; rule: string | null; words: string; run: string | null; as: string | null }
+
+// ---- "source-N": copied files of the suite, where links lead to copies; index in `files` by path.
+export interface Sources { files: Record<string, string> }

@@ -65,7 +65,12 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
     Promise.all([load<Index>("index"), all]).then(
       ([index, clusters]) => setTable(new Table(index, clusters)), (reason: unknown) => setError(String(reason)));
   }, [run]);
-  useEffect(() => { document.documentElement.dataset.ready = table ? "yes" : "no"; }, [table]);
+  useEffect(() => {
+    document.documentElement.dataset.ready = table ? "yes" : "no";
+    if (!table) return;
+    const idle = setTimeout(() => table.prepareSearch(), 200);
+    return () => clearTimeout(idle);
+  }, [table]);
   const tabs: Tab[] = [
     { page: "", text: "Overview" },
     { page: "tests", text: "Tests", count: run.totals.collected },

@@ -60,6 +60,11 @@ export class Table {
     return this.byId.get(id);
   }
 
+  // Takes the time of the first search before anybody searches.
+  prepareSearch(): void {
+    this.lowered();
+  }
+
   private lowered(): string[] {
     if (!this.lower) {
       const modules = this.index.modules.map((module) => module.path.toLowerCase());
@@ -121,35 +126,44 @@ export class Table {
     return [...rows].sort((a, b) => sign * (key(a) - key(b)) || a - b);
   }
 
-  // The name of a row's group.
-  private groupOf(row: number, by: Grouping): string {
+  // What a grouping sorts rows by: a number for each row, and the name of each number.
+  private groupsBy(by: Grouping): { key: (row: number) => number; name: (key: number) => string } {
+    const { index } = this;
     switch (by) {
       case "state":
-        return this.state(row);
+        return { key: (row) => index.state[row]!, name: (key) => kStates[key]! };
       case "cause":
-        return this.cause(row) || "no cause";
+        return { key: (row) => index.cause[row]!, name: (key) => index.causes[key] ?? "no cause" };
       case "cluster":
-        return this.keyLine(row) || "no failure";
-      case "module":
-        return this.module(row);
-      case "folder":
-        return this.module(row).split("/").slice(0, -1).join("/") || ".";
-      case "mark":
-        return this.marks(row).find((mark) => mark !== "flaky" && mark !== "used_accelerator") ?? "no mark";
+        return { key: (row) => index.cluster[row]!, name: (key) => this.keyLines[key] ?? "no failure" };
+      case "folder": {
+        const folders = index.modules.map(({ path }) => path.split("/").slice(0, -1).join("/") || ".");
+        const names = [...new Set(folders)];
+        const numbers = folders.map((folder) => names.indexOf(folder));
+        return { key: (row) => numbers[index.module[row]!]!, name: (key) => names[key]! };
+      }
+      case "mark": {
+        const how = ["device", "fallback", "redirected", "untouched"] as const;
+        return {
+          key: (row) => how.findIndex((mark) => this.has(row, mark)),
+          name: (key) => how[key] ?? "no mark",
+        };
+      }
       default:
-        return "";
+        return { key: (row) => index.module[row]!, name: (key) => index.modules[key]!.path };
     }
   }
 
   // Groups with the most tests first; the order of the rows stays.
   grouped(rows: number[], by: Grouping): { name: string; rows: number[] }[] {
-    const groups = new Map<string, number[]>();
+    const { key, name } = this.groupsBy(by);
+    const groups = new Map<number, number[]>();
     for (const row of rows) {
-      const name = this.groupOf(row, by);
-      const group = groups.get(name);
+      const number = key(row);
+      const group = groups.get(number);
       if (group) group.push(row);
-      else groups.set(name, [row]);
+      else groups.set(number, [row]);
     }
-    return [...groups].map(([name, list]) => ({ name, rows: list })).sort((a, b) => b.rows.length - a.rows.length);
+    return [...groups].map(([number, list]) => ({ name: name(number), rows: list })).sort((a, b) => b.rows.length - a.rows.length);
   }
 }

@@ -51,10 +51,11 @@ function Chart({ history }: { history: HistoryPoint[] }) {
       chart = new uPlot(
         {
           width: width(), height: 260, scales: { x: { time: true } },
-          axes: [axis, { ...axis, size: 60 }],
+          // Passed tests have a scale of their own: beside them the others would be a flat line.
+          axes: [axis, { ...axis, size: 60, label: "broke, skipped" }, { ...axis, scale: "passed", side: 1, size: 60, grid: { show: false }, label: "passed" }],
           series: [
             {},
-            { label: "passed", stroke: color("--passed"), width: 2, points: { show: true } },
+            { label: "passed", scale: "passed", stroke: color("--passed"), width: 2, points: { show: true } },
             { label: "broke", stroke: color("--failed"), width: 2, points: { show: true } },
             { label: "skipped", stroke: color("--skipped"), width: 2, points: { show: true } },
           ],

@@ -114,10 +114,10 @@ function TestRow({ table, row }: { table: Table; row: number }) {
   const state = table.state(row);
   return (
     <>
-      <div role="cell" class="cell c-state"><StateSign state={state} /> <span>{words(state)}</span></div>
-      <div role="cell" class="cell c-name"><a href={testLink(table.id(row))} title={brief(table.id(row), 300)}><Name text={table.index.name[row]!} length={300} /> <span class="c-module"><Name text={table.module(row)} length={200} /></span></a>
+      <div role="cell" class="cell c-state"><StateSign state={state} /> <span class="word">{words(state)}</span></div>
+      <div role="cell" class="cell c-name"><a href={testLink(table.id(row))} title={brief(table.id(row), 300)}><Name text={table.index.name[row]!} length={300} /> <span class="c-module wide-only"><Name text={table.module(row)} length={200} /></span></a>
         {table.has(row, "flaky") && <span class="tag">flaky</span>}</div>
-      <div role="cell" class="cell c-why"><Name text={table.keyLine(row)} length={200} /></div>
+      <div role="cell" class="cell c-why">{table.keyLine(row) ? <Name text={table.keyLine(row)} length={200} /> : <span class="narrow-only"><Name text={table.module(row)} length={200} /></span>}</div>
       <div role="cell" class="cell c-time">{duration(table.index.ms[row]! / 1000)}</div>
     </>
   );

@@ -14,9 +14,13 @@ export type State =
 export interface Summary {
   format: 1;
   generator: string;
-  kind: "run" | "compare" | "porting";
+  kind: "run" | "compare" | "porting" | "runs" | "test" | "gaps"; // the last three: from a server only
   title: string; // of the document
   run?: RunSummary; // if kind is "run"
+  live?: boolean; // "run" and "runs": it goes on, so its parts change; asked for again every 5 seconds
+  runs?: StoredRun[]; // if kind is "runs": newest first
+  test?: TestHistory; // if kind is "test"
+  gaps?: Gap[]; // if kind is "gaps": the whole log
   parts: string[]; // names of the parts that exist besides "summary"
 }
 
@@ -95,6 +99,17 @@ export interface ChangedTest {
   why: string | null; log: string | null; pseudo: boolean; group: number;
 }
 export interface HistoryPoint { id: string; started: string; complete: boolean; states: Record<State, number> }
+
+// ---- of a server
+export interface StoredRun extends HistoryPoint {
+  suite: string; series: string; device: string; simulated: string | null; torch: string | null; duration_s: number;
+  running: boolean; modules: number; url: string; // of its page
+  compare: string | null; // address of the comparison with the run before of its series
+}
+export interface TestHistory {
+  id: string;
+  results: { run: string; url: string; started: string; series: string; way: string; state: State; duration_s: number; why: string }[]; // newest first
+}
 
 // ---- "index": every test, one array a column; row i of each is one test, in the order of the run.
 export interface Index {

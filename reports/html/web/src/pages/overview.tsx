@@ -20,7 +20,7 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
   return (
     <div class="overview">
       <section class="hero" aria-label="Totals">
-        <p class="big">
+        <h1 class="big">
           {collected === 0 ? "No test was collected" : (
             <>
               <strong>{percent(totals.passed ?? 0, collected)}</strong> of {counted(collected, "test")} passed on{" "}
@@ -28,7 +28,7 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
               {bad > 0 && <>, <a href={link("tests", "", { state: kAttention.join(",") })}>{counted(bad, "test")} broke</a></>}
             </>
           )}
-        </p>
+        </h1>
         {table && (totals.used_accelerator ?? 0) > 0 && <UsedDevice table={table} device={deviceWords(run)} />}
         <Bar states={statesOf(totals)} total={collected} />
         <ul class="chips">

@@ -4,7 +4,7 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import type { Cluster, Index, RunSummary, Summary } from "./data";
-import { load } from "./loader";
+import { isServed, load, reload } from "./loader";
 import { deviceWords, Name, rememberSources } from "./parts";
 import { ChangesPage } from "./pages/changes";
 import { HistoryPage } from "./pages/history";
@@ -12,6 +12,7 @@ import { DevicesPage, ErrorsPage, GapsPage } from "./pages/lists";
 import { Overview } from "./pages/overview";
 import { PortingPage } from "./pages/porting";
 import { RunPage } from "./pages/run";
+import { AllGapsPage, RunsPage, TestHistoryPage } from "./pages/server";
 import { SourcePage } from "./pages/source";
 import { TestPage } from "./pages/test";
 import { TestsPage } from "./pages/tests";
@@ -19,8 +20,28 @@ import { link, type Route, useRoute } from "./route";
 import { Table } from "./table";
 import { date, number, visible } from "./text";
 
-export function App({ summary }: { summary: Summary }) {
+// What a server's page shows while a run goes on is asked for again.
+const kLiveSeconds = 5;
+function useLive(first: Summary): Summary {
+  const [summary, setSummary] = useState(first);
+  useEffect(() => {
+    if (!summary.live) return;
+    const timer = setTimeout(async () => {
+      try {
+        setSummary(await reload<Summary>("summary"));
+      } catch {
+        // The server may be gone: what is shown stays, and is asked for again.
+        setSummary({ ...summary });
+      }
+    }, kLiveSeconds * 1000);
+    return () => clearTimeout(timer);
+  }, [summary]);
+  return summary;
+}
+
+export function App({ summary: first }: { summary: Summary }) {
   const route = useRoute();
+  const summary = useLive(first);
   rememberSources(summary);
   useEffect(() => {
     document.getElementById("main")?.focus({ preventScroll: true });
@@ -44,6 +65,7 @@ function Frame({ title, sub, tabs, route, generator, children }:
       <header class="top">
         <div class="title"><a href={link("")}><Name text={title} length={120} /></a><span class="sub">{sub}</span><ThemeButton /></div>
         <nav aria-label="Pages">
+          {isServed && <><a href="/">All runs</a><a href="/gaps/">Gap log</a></>}
           {tabs.map((tab) => (
             <a key={tab.page} href={link(tab.page)} aria-current={tab.page === route.page ? "page" : undefined}>
               {tab.text}{tab.count !== undefined && tab.count > 0 && <span class="n"> {number(tab.count)}</span>}
@@ -61,8 +83,9 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
   const [table, setTable] = useState<Table>();
   const [error, setError] = useState("");
   useEffect(() => {
-    const all = run.clusters_total > run.clusters.length ? load<Cluster[]>("clusters") : Promise.resolve(run.clusters);
-    Promise.all([load<Index>("index"), all]).then(
+    const read = summary.live || table ? reload : load;
+    const all = run.clusters_total > run.clusters.length ? read<Cluster[]>("clusters") : Promise.resolve(run.clusters);
+    Promise.all([read<Index>("index"), all]).then(
       ([index, clusters]) => setTable(new Table(index, clusters)), (reason: unknown) => setError(String(reason)));
   }, [run]);
   useEffect(() => {
@@ -84,7 +107,7 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
   const { run: facts } = run;
   return (
     <Frame title={facts.suite} route={route} tabs={tabs} generator={summary.generator}
-      sub={<><Name text={deviceWords(facts)} />, torch {visible(facts.torch) || "none"}, {date(facts.started)}</>}>
+      sub={<>{summary.live && <span class="tag good">running</span>}<Name text={deviceWords(facts)} />, torch {visible(facts.torch) || "none"}, {date(facts.started)}</>}>
       {error && <p class="error" role="alert">The tests cannot be read: {visible(error)}</p>}
       <RunRoute summary={summary} run={run} table={table} route={route} />
     </Frame>
@@ -107,14 +130,16 @@ function RunRoute({ summary, run, table, route }: { summary: Summary; run: RunSu
 }
 
 function OtherApp({ summary, route }: { summary: Summary; route: Route }) {
-  const isPorting = summary.kind === "porting";
   useEffect(() => { document.documentElement.dataset.ready = "yes"; }, []);
-  const tabs: Tab[] = isPorting
-    ? [{ page: "", text: "Overview" }, { page: "differences", text: "Tests" }, { page: "scan", text: "Uses of CUDA" }]
-    : [{ page: "", text: "Changes" }];
+  const tabs: Tab[] = summary.kind === "porting"
+    ? [{ page: "", text: "Overview" }, { page: "differences", text: "Tests" }, { page: "scan", text: "Uses of CUDA" }] : [];
   return (
     <Frame title={summary.title} sub="" route={route} tabs={tabs} generator={summary.generator}>
-      {isPorting ? <PortingPage page={route.page} /> : <ChangesPage linked={false} />}
+      {summary.kind === "porting" && <PortingPage page={route.page} />}
+      {summary.kind === "compare" && <ChangesPage linked={false} />}
+      {summary.kind === "runs" && <RunsPage runs={summary.runs ?? []} />}
+      {summary.kind === "test" && summary.test && <TestHistoryPage test={summary.test} />}
+      {summary.kind === "gaps" && <AllGapsPage gaps={summary.gaps ?? []} />}
     </Frame>
   );
 }

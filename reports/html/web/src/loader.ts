@@ -38,7 +38,9 @@ function fromServer(base: string): Loader {
 }
 
 // A page that a server sent names where its parts are.
+// Its "summary" is a part like the others, too.
 const base = document.documentElement.dataset.parts;
+export const isServed = base !== undefined;
 const loader = base === undefined ? fromPage : fromServer(base);
 const loaded = new Map<string, Promise<unknown>>();
 
@@ -51,6 +53,12 @@ export function load<T>(name: string): Promise<T> {
     part.catch(() => loaded.delete(name));
   }
   return part as Promise<T>;
+}
+
+// A part that may have changed since it was read.
+export function reload<T>(name: string): Promise<T> {
+  loaded.delete(name);
+  return load<T>(name);
 }
 
 export function summaryOfPage<T>(): T {

@@ -51,16 +51,22 @@ export function ErrorsPage({ summary, table }: { summary: RunSummary; table: Tab
   );
 }
 
-export function GapsPage({ summary }: { summary: RunSummary }) {
+export const GapsPage = ({ summary }: { summary: RunSummary }) => (
+  <section>
+    <h1>Gaps <small>{number(summary.gaps_total)} device APIs that this run missed</small></h1>
+    {summary.gaps_total > summary.gaps.length && <p class="note">Only the first {number(summary.gaps.length)} are in this page; <code>runner gaps</code> lists all.</p>}
+    <GapList gaps={summary.gaps} none="This run met no gap." />
+  </section>
+);
+
+export function GapList({ gaps, none }: { gaps: Gap[]; none: string }) {
   const { field, matches } = useSearch("Search gaps");
-  const found = summary.gaps.filter((gap) => matches(gap.symbol, gap.device, gap.kind, gap.action, gap.description));
+  const found = gaps.filter((gap) => matches(gap.symbol, gap.device, gap.kind, gap.action, gap.description));
   return (
-    <section>
-      <h1>Gaps <small>{number(summary.gaps_total)} device APIs that this run missed</small></h1>
-      {summary.gaps_total > summary.gaps.length && <p class="note">Only the first {number(summary.gaps.length)} are in this page; <code>runner gaps</code> lists all.</p>}
+    <>
       {field}
       <ul class="cards">
-        <Some items={found} first={30} what="gaps">{(gap: Gap) => (
+        <Some items={found} first={30} what="gaps">{(gap) => (
           <li key={`${gap.symbol} ${gap.kind} ${gap.device}`}>
             <div class="cause-head"><strong><Name text={gap.symbol} length={200} /></strong>
               <span class="tag">{words(gap.kind)}</span><span class="tag">{visible(gap.device)}{gap.simulated && " (simulated)"}</span>
@@ -77,9 +83,9 @@ export function GapsPage({ summary }: { summary: RunSummary }) {
             )}
           </li>
         )}</Some>
-        {found.length === 0 && <li>{summary.gaps_total === 0 ? "This run met no gap." : "No gap has these words."}</li>}
+        {found.length === 0 && <li>{gaps.length === 0 ? none : "No gap has these words."}</li>}
       </ul>
-    </section>
+    </>
   );
 }
 

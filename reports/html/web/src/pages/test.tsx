@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import type { Detail, Failure, Subtest } from "../data";
 import { Command, Copy, LongText, Name, outside, Part, Place, PlaceText, Some, sourceHref, StateSign, StateWord } from "../parts";
 import { link } from "../route";
+import { isServed } from "../loader";
 import { Table } from "../table";
 import { counted, date, duration, number, safeUrl, visible, words } from "../text";
 
@@ -24,7 +25,7 @@ export function TestPage({ table, id }: { table: Table; id: string }) {
         <StateWord state={table.state(row)} /> in {duration(index.ms[row]! / 1000)}
         {table.marks(row).map((mark) => <span key={mark} class="tag">{words(mark)}</span>)}{" "}
         {file && <Place url={table.url(row)} file={file.path} line={index.line[row]!} />}
-        <Copy text={id} label="Copy the name" />
+        <Copy text={id} label="Copy the name" />{isServed && <a href={`/tests/${encodeURIComponent(id)}/`}>all its results</a>}
       </p>
       {block < 0 ? <p class="sub">Nothing more was recorded of it.</p>
         : <Part<Detail[]> name={`details-${block}`}>{(details) => <More detail={details[index.row[row]!]!} table={table} />}</Part>}

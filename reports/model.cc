@@ -138,6 +138,10 @@ class ModelBuilder::Impl {
         collect_sites(record);
     }
 
+    [[nodiscard]] Copies copies() const {
+        return {links_.copies_prefix(), options_.run_folder / "source", links_.copied()};
+    }
+
     ModuleView view(store::StoredModule module) {
         ModuleView view;
         std::vector<std::string> log_urls;  // by attempt
@@ -489,5 +493,6 @@ const RunView& ModelBuilder::run() const { return impl_->run(); }
 void ModelBuilder::add(store::StoredModule module) { impl_->add(std::move(module)); }
 ReportModel ModelBuilder::finish() { return impl_->finish(); }
 ModuleView ModelBuilder::view(store::StoredModule module) { return impl_->view(std::move(module)); }
+ModelBuilder::Copies ModelBuilder::copies() const { return impl_->copies(); }
 
 }  // namespace compat::reports

@@ -327,6 +327,14 @@ class ModelBuilder {
     // Changes nothing in the model: may be called before and after `finish`.
     [[nodiscard]] ModuleView view(store::StoredModule module);
 
+    // Where links of the views so far lead to copies in `source/` of the run's folder.
+    struct Copies {
+        std::string prefix;                        // of those links; empty: links lead elsewhere
+        std::filesystem::path folder;              // absolute
+        std::vector<std::filesystem::path> files;  // relative to it
+    };
+    [[nodiscard]] Copies copies() const;
+
   private:
     class Impl;
     std::unique_ptr<Impl> impl_;

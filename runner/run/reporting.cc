@@ -7,6 +7,7 @@
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
+#include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/display/closing_summary.h"
 #include "runner/display/output.h"
@@ -43,7 +44,40 @@ Expected<ReportOptions> with_github(ReportOptions asked, const store::Store& sto
     });
 }
 
+// The HTML page has copies of at most these sizes: larger files are data rather than code.
+constexpr std::uint64_t kCopyBytes = 2 << 20;
+constexpr std::uint64_t kCopiesBytes = 8 << 20;
+
+reports::CopiedSources read_copies(const reports::ModelBuilder::Copies& copies) {
+    reports::CopiedSources sources{copies.prefix, {}, {}};
+    std::uint64_t all = 0;
+    for (const fs::path& file : copies.files) {
+        std::error_code error;
+        const std::string path = file.generic_string();
+        const std::uint64_t size = fs::file_size(copies.folder / file, error);
+        if (error) {
+            sources.left_out.push_back({path, error.message()});
+        } else if (size > kCopyBytes) {
+            sources.left_out.push_back({path, "larger than 2 MiB"});
+        } else if (all + size > kCopiesBytes) {
+            sources.left_out.push_back({path, "the page has 8 MiB of sources already"});
+        } else if (auto text = read_file(copies.folder / file); !text) {
+            sources.left_out.push_back({path, text.error().message});
+        } else {
+            all += size;
+            sources.files.push_back({path, std::move(*text)});
+        }
+    }
+    return sources;
+}
+
 }  // namespace
+
+fs::path report_to_open(const fs::path& run_folder) {
+    std::error_code error;
+    const fs::path html = run_folder / "report.html";
+    return fs::exists(html, error) ? html : run_folder / "report.md";
+}
 
 Expected<WrittenReports> write_reports(const store::Store& store, const fs::path& results,
                                        const std::string& id, const ReportOptions& which) {
@@ -69,6 +103,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             reported.model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
+        asked->options.sources = [&builder] { return read_copies(builder.copies()); };
         auto writer = reports::ReportWriter::open(reported.model, out, asked->formats,
                                                   asked->options, asked->extra.files);
         if (!writer) return tl::unexpected(writer.error());
@@ -105,7 +140,9 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     const bool is_apart = !reported->info.shard.empty() && archive::has_database(run.results);
     if (!is_apart && (!misnamed || reported->model.totals.collected > 0))
         archive::point_latest(run);
-    display::print_closing(reported->model, run.folder / "report.md");
+    if (const auto html = reports::can_write_html(); !html)
+        print(stderr, "note: no report.html: {}\n", printable(to_line(html.error())));
+    display::print_closing(reported->model, report_to_open(run.folder));
     if (!interrupted) return {};
     logged.error().advice = fmt::format("`runner reparse {} --apply` adds its gaps", run.id);
     return logged;

@@ -109,18 +109,18 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
     <Frame title={facts.suite} route={route} tabs={tabs} generator={summary.generator}
       sub={<>{summary.live && <span class="tag good">running</span>}<Name text={deviceWords(facts)} />, torch {visible(facts.torch) || "none"}, {date(facts.started)}</>}>
       {error && <p class="error" role="alert">The tests cannot be read: {visible(error)}</p>}
-      <RunRoute summary={summary} run={run} table={table} route={route} />
+      <RunRoute run={run} table={table} route={route} />
     </Frame>
   );
 }
 
-function RunRoute({ summary, run, table, route }: { summary: Summary; run: RunSummary; table: Table | undefined; route: Route }) {
+function RunRoute({ run, table, route }: { run: RunSummary; table: Table | undefined; route: Route }) {
   if (route.page === "") return <Overview summary={run} table={table} />;
   if (route.page === "gaps") return <GapsPage summary={run} />;
   if (route.page === "devices") return <DevicesPage summary={run} />;
   if (route.page === "history") return <HistoryPage history={run.history} current={run.run.id} />;
   if (route.page === "changes") return <ChangesPage linked />;
-  if (route.page === "source") return <SourcePage summary={summary} path={route.path} line={Number(route.query.get("line")) || 0} />;
+  if (route.page === "source") return <SourcePage path={route.path} line={Number(route.query.get("line")) || 0} />;
   if (!table) return <p class="note" role="status">Loading…</p>;
   if (route.page === "tests") return <TestsPage table={table} route={route} />;
   if (route.page === "test") return <TestPage table={table} id={route.path} />;

@@ -31,21 +31,28 @@ export const TestLink = ({ id, length = 400 }: { id: string; length?: number }) 
   <a href={testLink(id)}><Name text={id} length={length} /></a>
 );
 
-let hasSources = false;
+// Begins the links that lead to copies of the suite's files.
+let copies = "";
 export function rememberSources(summary: Summary) {
-  hasSources = summary.parts.some((part) => part.startsWith("source-"));
+  copies = summary.run?.sources?.prefix ?? "";
 }
 
-// Where a place leads: a forge, a page of this report with a copy of the file, a file beside it.
-export function sourceHref(url: string | null, file: string, line: number): string | undefined {
-  const target = safeUrl(url);
-  if (target && hasSources && !/^https?:/i.test(target)) return link("source", file, { line: String(line) });
-  return target;
+// Where a link leads: to a forge, to this page's copy of the file, to a file beside the page.
+export function sourceHref(url: string | null): string | undefined {
+  if (url && copies && url.startsWith(copies)) {
+    const [path, line] = url.slice(copies.length).split("#L");
+    try {
+      return link("source", decodeURIComponent(path ?? ""), { line });
+    } catch {
+      return undefined;
+    }
+  }
+  return safeUrl(url);
 }
 
 export function Place({ url, file, line }: { url: string | null; file: string; line: number }) {
   const text = line > 0 ? `${file}:${line}` : file;
-  const href = sourceHref(url, file, line);
+  const href = sourceHref(url);
   return href ? <a class="place" href={href} {...outside(href)}><Name text={text} length={300} /></a>
     : <span class="place"><Name text={text} length={300} /></span>;
 }

@@ -37,7 +37,7 @@ export class Table {
   }
 
   module = (row: number) => this.index.modules[this.index.module[row]!]!.path;
-  id = (row: number) => `${this.module(row)}::${this.index.name[row]}`;
+  id = (row: number) => this.index.ids[row] ?? `${this.module(row)}::${this.index.name[row]}`;
   state = (row: number) => kStates[this.index.state[row]!]!;
   cause = (row: number) => this.index.causes[this.index.cause[row]!] ?? "";
   keyLine = (row: number) => this.keyLines[this.index.cluster[row]!] ?? "";
@@ -47,7 +47,7 @@ export class Table {
 
   url(row: number): string | null {
     const special = this.index.urls[row];
-    if (special) return special;
+    if (special !== undefined) return special || null;
     const file = this.index.files[this.index.file[row]!];
     return file?.url ? file.url.replace("{line}", String(this.index.line[row])) : null;
   }

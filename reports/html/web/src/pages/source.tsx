@@ -2,29 +2,33 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { Sources, Summary } from "../data";
+import type { Sources, SourceTexts } from "../data";
 import { load } from "../loader";
 import { Name } from "../parts";
 import { link } from "../route";
 import { visible } from "../text";
 import { VirtualList } from "../virtual";
 
-export function SourcePage({ summary, path, line }: { summary: Summary; path: string; line: number }) {
-  const [text, setText] = useState<string | null | undefined>();
+export function SourcePage({ path, line }: { path: string; line: number }) {
+  const [read, setRead] = useState<{ path: string; text?: string; why?: string }>({ path: "" });
   useEffect(() => {
     let wanted = true;
     const find = async () => {
-      for (const part of summary.parts.filter((name) => name.startsWith("source-"))) {
-        const { files } = await load<Sources>(part);
-        if (Object.hasOwn(files, path)) return files[path]!;
+      const sources = await load<Sources>("sources");
+      if (Object.hasOwn(sources.files, path)) {
+        const { files } = await load<SourceTexts>(`source-${sources.files[path]}`);
+        return { path, text: files[path] ?? "" };
       }
-      return null;
+      const leftOut = sources.left_out.find((file) => file.path === path);
+      return { path, why: leftOut ? leftOut.why : "the run has no copy of it" };
     };
-    find().then((found) => wanted && setText(found), () => wanted && setText(null));
+    find().then((found) => wanted && setRead(found), (error: unknown) => wanted && setRead({ path, why: String(error) }));
     return () => { wanted = false; };
-  }, [summary, path]);
-  if (text === undefined) return <p class="note" role="status">Loading…</p>;
-  if (text === null) return <section><h1><Name text={path} /></h1><p>This page has no copy of the file.</p></section>;
+  }, [path]);
+  if (read.path !== path) return <p class="note" role="status">Loading…</p>;
+  if (read.text === undefined)
+    return <section><h1><Name text={path} /></h1><p>This page has no copy of the file: {visible(read.why)}.</p></section>;
+  const { text } = read;
   const lines = text.split("\n");
   return (
     <section class="source">

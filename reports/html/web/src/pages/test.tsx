@@ -135,7 +135,7 @@ function Traceback({ failure }: { failure: Failure }) {
       {failure.traceback.split("\n").map((line, at) => {
         const found = /^\s*File "([^"]+)", line (\d+)/.exec(line) ?? /^([^\s:][^:]*):(\d+): /.exec(line);
         const frame = found && links.get(Number(found[2]))?.find((one) => found[1]!.endsWith(one.file) || one.file.endsWith(found[1]!));
-        const href = frame && sourceHref(frame.url, frame.file, frame.line);
+        const href = frame && sourceHref(frame.url);
         const text = visible(line);
         return <span key={at}>{href ? <a href={href} {...outside(href)}>{text}</a> : text}{"\n"}</span>;
       })}

@@ -9,10 +9,12 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "reports/blind_spots.h"
 #include "reports/links.h"
 #include "reports/reproduce.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/attempts.h"
+#include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
@@ -124,6 +126,7 @@ class ModelBuilder::Impl {
         links_.count(start);
         for (const CaseRecord& test : record.cases) {
             count_links(test, start);
+            count_blind_spot(test, record.outcome);
             if (!needs_attention(test.state)) continue;
             if (tests_with_history_ < kTestsWithHistory) {
                 ++tests_with_history_;
@@ -219,6 +222,9 @@ class ModelBuilder::Impl {
         std::stable_sort(model_.load_failures.begin(), model_.load_failures.end(),
                          [](const auto& a, const auto& b) { return a.modules > b.modules; });
         set_totals();
+        blind_spots_.add(Blind::untouched, model_.totals.untouched);
+        if (is_device_unused(model_)) blind_spots_.add(Blind::device_unused, totals_.collected);
+        model_.blind_spots = blind_spots_.spots();
         model_.history = std::move(options_.past_runs.runs);
         model_.history.push_back({run_.id, run_.started, run_.complete, model_.totals.states});
         model_.accounting.closed = model_.accounting.mismatches.empty();
@@ -456,6 +462,8 @@ class ModelBuilder::Impl {
             ClusterView& cluster = clusters_[failure.signature];
             if (cluster.tests++ > 0) return;
             set_cause(cluster, failure);
+            if (const auto named = analysis::gaps_in(failure, target()); !named.empty())
+                cluster.gap = named.front().key;
             cluster.example = test.id;
             cluster.url = links_.resolve(place_of(test, module));
             if (shown) cluster.diagnosis = shown->words;
@@ -466,6 +474,20 @@ class ModelBuilder::Impl {
             if (sub.failure) add(*sub.failure);
         const parsers::Failure* const own = analysis::deciding_failure(test);
         if (own && own->diagnosis) ++model_.causes[std::string(name_of(own->diagnosis->cause))];
+    }
+
+    void count_blind_spot(const CaseRecord& test, ModuleOutcome outcome) {
+        const parsers::Failure* const failure = analysis::deciding_failure(test);
+        const auto spot = blind_spot_of(
+            test.state, failure && failure->diagnosis ? &*failure->diagnosis : nullptr);
+        if (outcome == ModuleOutcome::load_error && needs_attention(test.state))
+            blind_spots_.add(Blind::not_loaded);
+        else if (spot)
+            blind_spots_.add(*spot);
+    }
+
+    [[nodiscard]] analysis::Target target() const {
+        return {run_.simulated.value_or(run_.device), run_.simulated.has_value()};
     }
 
     void add_clusters() {
@@ -526,6 +548,7 @@ class ModelBuilder::Impl {
     LinkResolver links_;
     analysis::Totals totals_;
     Sites sites_;
+    BlindSpotCounts blind_spots_;
     std::int64_t tests_with_history_ = 0;
     std::map<std::string, std::int64_t, std::less<>> with_history_;  // tests by module
     std::map<std::string, ClusterView> clusters_;

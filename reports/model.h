@@ -194,8 +194,9 @@ struct ClusterView {
     std::string example;  // id of its test
     std::string url;
     std::int64_t tests = 0;
-    std::string diagnosis{};    // of the example, in words; empty: none
-    std::string attribution{};  // the example's cause, once compared; empty: it ran in one way
+    std::string diagnosis{};      // of the example, in words; empty: none
+    std::string attribution{};    // the example's cause, once compared; empty: it ran in one way
+    std::optional<GapKey> gap{};  // that its text names (analysis::gaps_in)
 };
 
 struct LeakedView {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "reports/first_steps.h"
 #include "reports/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
@@ -74,6 +75,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             reported.model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
+        reported.model.first_steps = reports::first_steps(reported.model);
         auto changes = compare_with_past({&store, id});
         if (!changes) return tl::unexpected(changes.error());
         if (*changes)

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/attribution_parts.h"
+#include "reports/compare/parts.h"
 #include "reports/gap_parts.h"
 #include "runner/base/names.h"
 
@@ -210,6 +211,27 @@ Json leaked(const LeakedView& p) {
     return {{"module", p.module}, {"pid", p.pid}, {"command", p.command}, {"killed", p.killed}};
 }
 
+Json blind_spot(const BlindSpot& s) {
+    return {{"name", s.name}, {"words", s.words}, {"tests", s.tests}};
+}
+
+Json first_step(const FirstStep& s) {
+    return {{"title", s.title},          {"advice", or_null(s.advice)},
+            {"cause", or_null(s.cause)}, {"signature", or_null(s.signature)},
+            {"example", s.example},      {"url", or_null(s.url)},
+            {"tests", s.tests},          {"modules", s.modules}};
+}
+
+Json past_run(const HistoryPoint& p) {
+    Json states = Json::object();
+    for (size_t i = 0; i < p.states.size(); ++i)
+        states[std::string(parsers::kStateNames[i])] = p.states[i];
+    return {{"id", p.id},
+            {"started", iso8601(p.started)},
+            {"complete", p.complete},
+            {"states", std::move(states)}};
+}
+
 // `value`, indented for `depth` levels below the document.
 std::string dumped(const Json& value, int depth) {
     const std::string text = value.dump(1, ' ', false, Json::error_handler_t::replace);
@@ -244,6 +266,10 @@ class JsonReport : public Renderer {
                          {"mismatches", list_of(model.accounting.mismatches, mismatch)}}},
                        {"links",
                         {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
+                       {"blind_spots", list_of(model.blind_spots, blind_spot)},
+                       {"first_steps", list_of(model.first_steps, first_step)},
+                       {"changes", model.changes ? changes_json(*model.changes) : Json(nullptr)},
+                       {"history", list_of(model.history, past_run)},
                        {"causes", model.causes},
                        {"diagnoses", model.diagnoses},
                        {"attributions", model.attributions},

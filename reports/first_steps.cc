@@ -56,12 +56,16 @@ constexpr std::string_view kModuleRow = "::<module>";
 // What one change removes.
 using Key = std::tuple<std::string, std::string>;  // cause or gap, text
 
-Key key_of(const ClusterView& cluster, const CauseAdvice& advice) {
+const CauseAdvice& advice_for(const ClusterView& cluster) {
+    return reports::advice_for(parsers::cause_of(cluster.cause).value_or(Cause::unknown));
+}
+
+Key key_of(const ClusterView& cluster) {
     if (cluster.gap)
         return {"gap",
                 fmt::format("{}\n{}\n{}\n{}", cluster.gap->symbol, name_of(cluster.gap->kind),
                             cluster.gap->device, cluster.gap->simulated)};
-    switch (advice.merged) {
+    switch (advice_for(cluster).merged) {
         case OneChange::by_cause:
             return {cluster.cause, {}};
         case OneChange::by_text:
@@ -90,7 +94,8 @@ std::string gap_advice(const GapView* gap) {
     return gap->equivalent.empty() ? std::string{} : fmt::format("use {}", gap->equivalent);
 }
 
-FirstStep step_of(const ReportModel& model, const ClusterView& cluster, const CauseAdvice& row) {
+FirstStep step_of(const ReportModel& model, const ClusterView& cluster) {
+    const CauseAdvice& row = advice_for(cluster);
     const auto& run = model.run;
     const GapView* const gap = cluster.gap ? find_gap(model, *cluster.gap) : nullptr;
     analysis::Evidence evidence;
@@ -144,21 +149,34 @@ const CauseAdvice& advice_for(Cause cause) {
                          [&](const CauseAdvice& row) { return row.cause == cause; });
 }
 
+std::vector<FailureGroup> failure_groups(const ReportModel& model) {
+    std::vector<FailureGroup> groups;
+    std::map<Key, std::size_t> places;
+    for (std::size_t i = 0; i < model.clusters.size(); ++i) {
+        const ClusterView& cluster = model.clusters[i];
+        const auto [at, is_new] = places.try_emplace(key_of(cluster), groups.size());
+        if (is_new) groups.emplace_back();
+        FailureGroup& group = groups[at->second];
+        group.clusters.push_back(i);
+        group.tests += cluster.tests;
+    }
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const auto& a, const auto& b) { return a.tests > b.tests; });
+    return groups;
+}
+
 std::vector<FirstStep> first_steps(const ReportModel& model) {
     std::vector<FirstStep> steps;
-    std::map<Key, std::size_t> places;
     std::int64_t not_loaded = 0;
     for (const LoadFailureView& failure : model.load_failures) {
         not_loaded += failure.modules;
         steps.push_back(step_of(failure));
     }
-    for (const ClusterView& cluster : model.clusters) {  // largest first
-        if (is_of_load_failure(model, cluster)) continue;
-        const CauseAdvice& row =
-            advice_for(parsers::cause_of(cluster.cause).value_or(Cause::unknown));
-        const auto [at, is_new] = places.try_emplace(key_of(cluster, row), steps.size());
-        if (is_new) steps.push_back(step_of(model, cluster, row));
-        steps[at->second].tests += cluster.tests;
+    for (const FailureGroup& group : failure_groups(model)) {
+        const ClusterView& largest = model.clusters[group.clusters.front()];
+        if (is_of_load_failure(model, largest)) continue;
+        steps.push_back(step_of(model, largest));
+        steps.back().tests = group.tests;
     }
     const std::int64_t loaded = std::max<std::int64_t>(model.totals.modules - not_loaded, 1);
     const std::int64_t tests_of_module =

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,14 @@ struct CauseAdvice {
     std::string_view advice;  // empty: that of the judgement
 };
 [[nodiscard]] const CauseAdvice& advice_for(parsers::Cause cause);
+
+// Clusters that one change removes, the largest first.
+struct FailureGroup {
+    std::vector<std::size_t> clusters;  // indices in ReportModel::clusters
+    std::int64_t tests = 0;
+};
+// Those with the most tests first.
+[[nodiscard]] std::vector<FailureGroup> failure_groups(const ReportModel& model);
 
 // From the clusters, the gaps and the modules that could not be loaded, kFirstSteps at most. Such a
 // module counts as many tests as a module of the run has on average.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runner/analysis/ways/attribution.h"
+#include "runner/base/error.h"
 
 namespace compat::store {
 struct JobResult;

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "reports/first_steps.h"
+#include "reports/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
@@ -12,6 +15,7 @@
 #include "runner/display/closing_summary.h"
 #include "runner/display/output.h"
 #include "runner/run/ci/github.h"
+#include "runner/run/comparison/baseline.h"
 #include "runner/run/database_wait.h"
 
 namespace compat::run {
@@ -87,7 +91,9 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     const fs::path out = which.out.empty() ? folder : which.out;
     auto others = reports::other_runs_of(store, id);
     if (!others) return tl::unexpected(others.error());
-    reports::ModelBuilder builder(*run, {folder, out, std::move(*others)});
+    auto past = reports::past_runs_of(store, run->info);
+    if (!past) return tl::unexpected(past.error());
+    reports::ModelBuilder builder(*run, {folder, out, std::move(*others), std::move(*past)});
     WrittenReports reported{run->info, {}, {}};
     auto asked = with_github(which, store, run->info);
     if (!asked) return tl::unexpected(asked.error());
@@ -103,6 +109,12 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             reported.model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
+        reported.model.first_steps = reports::first_steps(reported.model);
+        auto changes = compare_with_past({&store, id});
+        if (!changes) return tl::unexpected(changes.error());
+        if (*changes)
+            reported.model.changes =
+                std::make_shared<const reports::CompareView>(std::move(**changes));
         asked->options.sources = [&builder] { return read_copies(builder.copies()); };
         auto writer = reports::ReportWriter::open(reported.model, out, asked->formats,
                                                   asked->options, asked->extra.files);

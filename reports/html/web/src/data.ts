@@ -61,7 +61,7 @@ export interface Run {
 
 export interface BlindSpot { name: string; words: string; tests: number }
 export interface FirstStep {
-  title: string; advice: string; cause: string; signature: string; // of its largest cluster
+  title: string; advice: string | null; cause: string | null; signature: string | null; // of its largest cluster
   example: string; url: string | null; tests: number; modules: number;
 }
 export interface Cluster {

@@ -34,16 +34,16 @@ struct BlindSpotRow {
     std::string_view words;  // what the tests did; after ": " why that matters
 };
 inline constexpr std::array<BlindSpotRow, 10> kBlindSpots{{
-    {"not_loaded", "stand for modules that could not be loaded: their tests are not counted"},
-    {"not_run", "did not run: the run ended before them"},
+    {"not_loaded", "took the place of a module that could not be loaded: its tests do not count"},
+    {"not_run", "did not run: no result"},
     {"timed_out", "ended by time-out: slow, or stuck"},
     {"memory", "ended for lack of memory: the machine's or the device's limit, not the code's"},
     {"disk", "ended for lack of disk space: the machine's limit, not the code's"},
     {"resources", "ended for lack of file handles, threads or the like: the machine's limit"},
     {"network", "needed the network: weights or data could not be fetched"},
-    {"runner", "broke in the runner's own code: they say nothing about the code under test"},
-    {"device_unused", "ran while no test used the simulated device: they say nothing about it"},
-    {"untouched", "touched no device: their results say nothing about it"},
+    {"runner", "broke in the runner's own code: no result of the code under test"},
+    {"device_unused", "ran without any use of the simulated device: no result says anything of it"},
+    {"untouched", "touched no device: a result says nothing about it"},
 }};
 
 // The rule of a full disk in parsers/rules.json, whose cause it shares with other resources.

@@ -99,7 +99,7 @@ Item item_of(std::string text, Entry entry) {
     if (entry.tests > listed)
         tests += fmt::format("- and {} more: report.json has all\n", entry.tests - listed);
     std::string detail;
-    if (!entry.traceback.empty()) detail += folded("Traceback of one of them", entry.traceback);
+    if (!entry.traceback.empty()) detail += folded("Traceback and log", entry.traceback);
     // One test alone is the example above.
     if (entry.tests > 1) detail += folded(counted(entry.tests, "test"), tests);
     Item item{text + entry.command};
@@ -145,6 +145,7 @@ void FailureEntries::add(const CaseView& test) {
         if (sub.failure) add_failure(*sub.failure, line_of(test, sub));
     if (has_entry) return;
     Entry& entry = silent_[{name_of(test.state), test.reason}];
+    if (entry.tests == 0) entry.example = linked_code(test.id, test.url);
     add_to(entry, test, nullptr, entry.tests == 0, line_of(test));
 }
 

@@ -33,7 +33,8 @@ class FailureEntries {
   private:
     struct Entry {
         std::int64_t tests = 0;
-        std::string command;  // of its example; as the next two Markdown
+        std::string example;  // of `silent_`; as the next three Markdown
+        std::string command;  // of its example
         std::string traceback;
         std::vector<std::string> listed;
     };

@@ -207,7 +207,7 @@ Json blind_spot_json(const BlindSpot& spot) {
 
 Json first_step_json(const FirstStep& step) {
     return {{"title", step.title},          {"advice", or_null(step.advice)},
-            {"cause", or_null(step.cause)}, {"signature", or_null(step.signature)},
+            {"cause", or_null(step.cause)}, {"signatures", step.signatures},
             {"example", step.example},      {"url", or_null(step.url)},
             {"tests", step.tests},          {"modules", step.modules}};
 }

@@ -220,7 +220,8 @@ struct FirstStep {
     std::string title;
     std::string advice;
     std::string cause;
-    std::string signature;     // of its largest cluster; empty: modules that could not be loaded
+    // Of its clusters, the largest first; empty: modules that could not be loaded.
+    std::vector<std::string> signatures{};
     std::string example, url;  // a test, and its link
     std::int64_t tests = 0, modules = 0;
 };

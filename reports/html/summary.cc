@@ -120,6 +120,7 @@ Json run_part(const ReportModel& model, const CopiedSources& sources, const Summ
              {"changes", changes_part(model.changes, caps)},
              {"history", list_of(history, history_point_json)},
              {"sources", sources_json(sources)}};
+    for (Json& step : out["first_steps"]) clip(step["signatures"], caps.text, caps.clusters);
     clip(out, caps.text, std::numeric_limits<std::size_t>::max());
     return out;
 }

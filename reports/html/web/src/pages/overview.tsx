@@ -47,13 +47,13 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
           </div>
         )}
       </section>
-      {summary.first_steps.length > 0 && <FirstSteps steps={summary.first_steps} table={table} />}
       {summary.changes && (
         <section>
           <h2>What changed</h2>
           <Changes changes={summary.changes} brief />
         </section>
       )}
+      {summary.first_steps.length > 0 && <FirstSteps steps={summary.first_steps} table={table} />}
       {summary.causes.length > 0 && <Causes summary={summary} table={table} />}
       {summary.load_failures.length > 0 && (
         <section>
@@ -79,7 +79,7 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
 
 // The share that matters: of the tests that used the device.
 function UsedDevice({ table, device }: { table: Table; device: string }) {
-  const used = table.select({ q: "", states: [], cause: "", folder: "", mark: "used_accelerator", cluster: "" });
+  const used = table.select({ q: "", states: [], cause: "", folder: "", mark: "used_accelerator", clusters: [] });
   const passed = used.filter((row) => table.state(row) === "passed").length;
   return (
     <p><a href={link("tests", "", { mark: "used_accelerator" })}>{counted(used.length, "test")}</a> used the device <Name text={device} />; {number(passed)} of them passed ({percent(passed, used.length)}).</p>
@@ -116,7 +116,7 @@ function FirstSteps({ steps, table }: { steps: FirstStep[]; table: Table | undef
                 <h3><Name text={step.title} length={300} /></h3>
                 {step.advice && <p><Prose text={step.advice} /></p>}
                 <p class="sub">
-                  {step.signature && <><a href={link("tests", "", { cluster: step.signature })}>its tests</a> · </>}
+                  {step.signatures.length > 0 && <><a href={link("tests", "", { step: String(at + 1) })}>its tests</a> · </>}
                   example: <TestLink id={step.example} length={160} />
                 </p>
               </div>
@@ -177,7 +177,7 @@ function Causes({ summary, table }: { summary: RunSummary; table: Table | undefi
 }
 
 function Folders({ table }: { table: Table }) {
-  const rows = table.select({ q: "", states: kAttention, cause: "", folder: "", mark: "", cluster: "" });
+  const rows = table.select({ q: "", states: kAttention, cause: "", folder: "", mark: "", clusters: [] });
   const groups = table.grouped(rows, "module");
   return (
     <section>

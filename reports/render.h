@@ -40,6 +40,7 @@ struct RenderOptions {
     std::size_t max_bytes = kMarkdownBytes;           // of the Markdown report
     std::size_t summary_bytes = kGithubSummaryBytes;  // of the step's summary
     GithubOptions github{};
+    bool issue_text = true;  // pages offer a failing test's text for an issue (issue_text.h)
 };
 
 struct RenderedFile {

@@ -63,6 +63,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     WrittenReports reported{run->info, {}, {}};
     auto asked = with_github(which, store, run->info);
     if (!asked) return tl::unexpected(asked.error());
+    asked->options.issue_text = asked->extra.issue_text;
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto render = [&]() -> Expected<void> {
         const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {

@@ -17,7 +17,8 @@ TORCH=${COMPAT_TORCH_REQUIREMENT:-$(cat "$ROOT/runner/prepare/torch.txt")}
 PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libboost1.81-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libfmt-dev
           libexpected-dev libre2-dev libpugixml-dev python3-yaml
-          libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev)
+          libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev
+          cmark-gfm)
 # libvalijson-dev is headers alone, but depends on Qt and MySQL, half of all packages: unpacked here.
 VALIJSON=$ROOT/build/valijson  # CMakePresets.json names it, too
 # The same for macOS, besides the compiler of the Command Line Tools. Boost 1.86 moved Process, which

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "reports/blind_spots.h"
 #include "reports/compare/compare.h"
 #include "reports/markdown_text.h"
+#include "reports/overview/blind_spots.h"
 
 namespace compat::reports {
 

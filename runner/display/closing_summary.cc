@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "reports/blind_spots.h"
+#include "reports/overview/blind_spots.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/display/columns.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "reports/first_steps.h"
-#include "reports/past_runs.h"
+#include "reports/overview/first_steps.h"
+#include "reports/overview/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "reports/blind_spots.h"
+#include "reports/overview/blind_spots.h"
 #include "runner/analysis/comparison.h"
 #include "runner/analysis/device_ids.h"
 #include "runner/base/clock.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "reports/first_steps.h"
-#include "reports/past_runs.h"
+#include "reports/overview/first_steps.h"
+#include "reports/overview/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
@@ -97,6 +97,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     WrittenReports reported{run->info, {}, {}};
     auto asked = with_github(which, store, run->info);
     if (!asked) return tl::unexpected(asked.error());
+    asked->options.issue_text = asked->extra.issue_text;
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto render = [&]() -> Expected<void> {
         const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {

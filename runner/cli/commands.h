@@ -13,6 +13,7 @@
     ROW(prepare)             \
     ROW(report)              \
     ROW(runs)                \
+    ROW(prune)               \
     ROW(show)                \
     ROW(compare)             \
     ROW(resume)              \

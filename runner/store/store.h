@@ -152,6 +152,7 @@ struct RunSummary {
     std::string torch;
     std::string folder;
     std::string shard;
+    std::string repeat_of;
     std::optional<RunEnd> end;  // without its mismatches
     std::int64_t modules = 0;
     StateCounts states{};

@@ -41,7 +41,7 @@ _runner() {
                 while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$current") ;;
             *) COMPREPLY+=("${line%%$'\t'*}") ;;
         esac
-    done < <("${COMP_WORDS[0]/#\~/$HOME}" completions --candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    done < <("${COMP_WORDS[0]/#\~/$HOME}" completions bash --candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -F _runner runner
 )sh";
@@ -58,7 +58,7 @@ _runner() {
                 word=${line%%$'\t'*} help=${line#*$'\t'}
                 candidates+=("${word//:/\\:}${help:+:$help}") ;;
         esac
-    done < <("${words[1]/#\~/$HOME}" completions --candidates -- "${(@)words[2,CURRENT]}" 2>/dev/null)
+    done < <("${words[1]/#\~/$HOME}" completions zsh --candidates -- "${(@)words[2,CURRENT]}" 2>/dev/null)
     local found=1
     (( $#candidates )) && _describe runner candidates && found=0
     [[ $paths == :files ]] && _files && found=0
@@ -79,7 +79,7 @@ function __runner_candidates
     set -l current (commandline -ct)
     set -q current[1]; or set current ''
     set -l program (string replace -r '^~' $HOME -- $words[1])
-    for line in ($program completions --candidates -- $words[2..-1] $current 2>/dev/null)
+    for line in ($program completions fish --candidates -- $words[2..-1] $current 2>/dev/null)
         switch $line
             case :files
                 __fish_complete_path $current
@@ -155,7 +155,7 @@ Expected<ExitCode> completions(const CompletionsRequest& request,
 
 Action add_completions(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<CompletionsRequest>();
-    app.add_option("SHELL", request->shell, "bash, zsh or fish");
+    app.add_option("SHELL", request->shell, "bash, zsh or fish")->required();
     // For the scripts: the words after "--" are the command line so far.
     app.add_flag("--candidates", request->candidates)->group("");
     return exits_with_code([request, &invocation] { return completions(*request, invocation); });

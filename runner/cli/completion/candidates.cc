@@ -150,8 +150,10 @@ class Completer {
             case Kind::runs:
                 return add_all(sources_.runs());
             case Kind::formats:
+                // Rows of one name follow each other.
                 for (const reports::FormatRow& row : reports::kFormats)
-                    found_.words.push_back({std::string(row.name), std::string(row.file)});
+                    if (found_.words.empty() || found_.words.back().word != row.name)
+                        found_.words.push_back({std::string(row.name), {}});
                 return;
             case Kind::shells:
                 return add_split("bash|zsh|fish", found_.words);

@@ -103,24 +103,24 @@ class Search {
         : names_(spellings(test)), most_(lines), passage_(lines), up_to_last_name_(lines) {}
 
     void see(std::string_view raw) {
-        const std::string line = parsers::without_ansi(raw);
+        std::string plain;
+        std::string_view line = raw;
+        if (raw.find('\x1b') != raw.npos) line = plain = parsers::without_ansi(raw);
         const char rule = rule_of(line);
         if (heading_rule_ != 0 && (rule == heading_rule_ || rule == '=')) done_ = true;
         if (done_) return;
         ++number_;
-        end_.emplace_back(raw);
-        if (end_.size() > most_) end_.pop_front();
+        keep_in_end(raw);
         const bool names = names_test(line, names_);
-        const bool is_heading = names && (rule != 0 || is_bare_rule(before_));
-        if (is_heading && heading_rule_ == 0) {
-            heading_rule_ = rule != 0 ? rule : before_[0];
+        if (names && heading_rule_ == 0 && (rule != 0 || rule_before_ != 0)) {
+            heading_rule_ = rule != 0 ? rule : rule_before_;
             passage_ = Passage(most_);
             first_line_ = 0;
         }
         if (names && first_line_ == 0) first_line_ = number_;
         if (first_line_ != 0) passage_.add(raw);
         if (names && ++names_seen_ > 1) up_to_last_name_ = passage_;
-        before_ = line;
+        rule_before_ = is_bare_rule(line) ? rule : '\0';
     }
     // The passage is complete.
     [[nodiscard]] bool done() const { return done_; }
@@ -138,13 +138,24 @@ class Search {
     }
 
   private:
+    // Most lines of a log pass here: their memory is used again.
+    void keep_in_end(std::string_view raw) {
+        std::string line;
+        if (end_.size() >= most_ && !end_.empty()) {
+            line = std::move(end_.front());
+            end_.pop_front();
+        }
+        line.assign(raw);
+        end_.push_back(std::move(line));
+    }
+
     std::vector<std::string> names_;
     std::size_t most_;
     Passage passage_, up_to_last_name_;
     std::deque<std::string> end_;
-    std::string before_;
     std::uint64_t number_ = 0, first_line_ = 0, names_seen_ = 0;
     bool done_ = false;
+    char rule_before_ = 0;   // of the line before, if it is nothing but a rule
     char heading_rule_ = 0;  // of the test's heading; 0: none was seen
 };
 

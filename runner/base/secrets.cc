@@ -12,9 +12,10 @@ namespace {
 
 constexpr std::size_t kShortest = 6;
 
-// Lowercase names are ordinary code: `sorted(rows, key=len)`.
+// Lowercase names are ordinary code: `sorted(rows, key=len)`. A value in quotes may hold blanks.
 const RE2& assignment() {
-    static const RE2 pattern(R"re(\b([A-Z][A-Z0-9_]*)(['"]?\s*[=:]{1,2}\s*['"]?)([^\s'",;]+))re");
+    static const RE2 pattern(R"re(\b([A-Z][A-Z0-9_]*)['"]?\s*[=:]{1,2}\s*)re"
+                             R"re(('[^'\n]+'?|"[^"\n]+"?|[^\s'",;]+))re");
     return pattern;
 }
 
@@ -23,15 +24,18 @@ std::string mask_assignments(std::string_view text) {
     re2::StringPiece rest(text.data(), text.size());
     while (true) {
         const re2::StringPiece before = rest;
-        re2::StringPiece name, between, value;
-        if (!RE2::FindAndConsume(&rest, assignment(), &name, &between, &value)) break;
-        const bool secret = is_secret_name({name.data(), name.size()});
-        // After another name its value is searched, too: "A=B_TOKEN=x".
+        re2::StringPiece name, value;
+        if (!RE2::FindAndConsume(&rest, assignment(), &name, &value)) break;
         masked.append(before.data(), value.data());
-        if (secret)
-            masked += kMasked;
-        else
+        if (is_secret_name({name.data(), name.size()})) {
+            const std::string_view quote(value.data(), value[0] == '\'' || value[0] == '"');
+            masked.append(quote).append(kMasked);
+            if (!quote.empty() && value.size() > 1 && value[value.size() - 1] == quote[0])
+                masked += quote;
+        } else {
+            // Its value is searched, too: "A=B_TOKEN=x".
             rest = re2::StringPiece(value.data(), rest.size() + value.size());
+        }
     }
     return masked.append(rest.data(), rest.size());
 }

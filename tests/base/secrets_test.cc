@@ -26,7 +26,9 @@ TEST(Secrets, AreMaskedWhereverTheyStand) {
 TEST(Secrets, AreMaskedBehindTheirNames) {
     EXPECT_EQ(mask_secrets("export HF_TOKEN=abc B=c", {}), "export HF_TOKEN=<set> B=c");
     EXPECT_EQ(mask_secrets("A=B_TOKEN=x", {}), "A=B_TOKEN=<set>");
-    EXPECT_EQ(mask_secrets("{'API_KEY': 'x y', 'B': 1}", {}), "{'API_KEY': '<set> y', 'B': 1}");
+    EXPECT_EQ(mask_secrets("{'API_KEY': 'x y', 'B': 1}", {}), "{'API_KEY': '<set>', 'B': 1}");
+    EXPECT_EQ(mask_secrets(R"(KEY="a 'b' c" x)", {}), R"(KEY="<set>" x)");
+    EXPECT_EQ(mask_secrets("KEY='cut at the end", {}), "KEY='<set>");
     EXPECT_EQ(mask_secrets("assert SECRET == 'x'", {}), "assert SECRET == '<set>'");
     EXPECT_EQ(mask_secrets("git clone https://me:pw@host/x", {}),
               "git clone https://me:<set>@host/x");

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "reports/html/web_assets.h"
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 
 namespace compat::reports {
 

@@ -104,6 +104,31 @@ Json diagnosis(const std::optional<DiagnosisView>& d) {
             {"attempts", list_of(d->attempts, attempt_at_step)}};
 }
 
+Json expectation(const std::optional<ExpectationView>& e) {
+    if (!e) return nullptr;
+    return {{"fit", analysis::name_of(e->fit)},
+            {"test", e->test},
+            {"expect", e->expect},
+            {"reason", or_null(e->reason)},
+            {"issue", or_null(e->issue)}};
+}
+
+Json expectations(const ExpectationsView& e) {
+    const auto note = [](const EntryNoteView& n) {
+        return Json{{"kind", analysis::name_of(n.kind)},
+                    {"test", n.test},
+                    {"reason", or_null(n.reason)},
+                    {"issue", or_null(n.issue)},
+                    {"until", or_null(n.until)}};
+    };
+    return {{"file", e.entries > 0 ? or_null(e.file) : Json(nullptr)},
+            {"entries", e.entries},
+            {"expected_failures", sum_of_states(e.expected)},
+            {"unexpected_passes", sum_of_states(e.unexpected_passes)},
+            {"unexpected_failures", sum_of_states(e.unexpected_failures)},
+            {"notes", list_of(e.notes, note)}};
+}
+
 Json test(const CaseView& c) {
     return {{"id", c.id},
             {"state", name_of(c.state)},
@@ -122,6 +147,7 @@ Json test(const CaseView& c) {
             {"failure", failure_or_null(c.failure)},
             {"diagnosis", diagnosis(c.diagnosis)},
             {"attribution", attribution_json(c.attribution)},
+            {"expectation", expectation(c.expectation)},
             {"reproduce", reproduce(c.reproduce)}};
 }
 
@@ -244,6 +270,7 @@ class JsonReport : public Renderer {
                          {"mismatches", list_of(model.accounting.mismatches, mismatch)}}},
                        {"links",
                         {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
+                       {"expectations", expectations(model.expectations)},
                        {"causes", model.causes},
                        {"diagnoses", model.diagnoses},
                        {"attributions", model.attributions},

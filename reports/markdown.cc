@@ -128,6 +128,17 @@ Item failing_subtest(const CaseView& test, const SubtestView& sub) {
     return item;
 }
 
+// A test that broke as expected, or passed and was expected to break.
+Item expectation_item(const CaseView& test) {
+    return {fmt::format("- {}: {}\n", linked_code(test.id, test.url),
+                        code(expectation_words(test.state, *test.expectation)))};
+}
+
+Item entry_note(const EntryNoteView& note) {
+    return {fmt::format("- {}: {}{}\n", code(note.test), note_words(note),
+                        note.reason.empty() ? "" : "; " + code(note.reason))};
+}
+
 // A flaky or fork-sensitive test.
 Item unstable_test(const CaseView& test) {
     std::string states;
@@ -207,6 +218,12 @@ class MarkdownReport : public Renderer {
         totals_.intro = totals_words(model);
         how_it_passed_.intro = how_it_passed(model);
         add_mismatches(model);
+        if (const auto& view = model.expectations; view.entries > 0)
+            page_.add(expectations_,
+                      {fmt::format("{}; {} entries in {}\n\n", expectations_words(view),
+                                   view.entries, code(view.file))});
+        for (const EntryNoteView& note : model.expectations.notes)
+            page_.add(expectations_, entry_note(note));
         add_causes(model);
         add_gaps(model);
         add_load_failures(model);
@@ -265,9 +282,13 @@ class MarkdownReport : public Renderer {
     };
 
     void add(const CaseView& test) {
-        if (needs_attention(test.state)) page_.add(failing_, failing_test(test));
+        const bool expected = fails_as_expected(test.state, test.expectation);
+        if (expected || passes_unexpectedly(test.expectation))
+            page_.add(expected ? expected_ : unexpected_passes_, expectation_item(test));
+        if (needs_attention(test.state) && !expected) page_.add(failing_, failing_test(test));
         for (const SubtestView& sub : test.subtests)
-            if (needs_attention(sub.state)) page_.add(subtests_, failing_subtest(test, sub));
+            if (needs_attention(sub.state) && !expected)
+                page_.add(subtests_, failing_subtest(test, sub));
         if (test.state == State::xpassed)
             page_.add(xpassed_, {fmt::format("- {} {}\n", linked_code(test.id, test.url),
                                              code(test.reason))});
@@ -395,6 +416,9 @@ class MarkdownReport : public Renderer {
     // In the order of the page. The numbers rank items and details: the lowest is dropped first.
     Section& mismatches_ = page_.open("Accounting does not close", "mismatches", {.items = 100});
     Section& totals_ = page_.open("Totals");
+    Section& expectations_ = page_.open("Expectations", "lines about expectations", {.items = 92});
+    Section& unexpected_passes_ =
+        page_.open("Passes that were expected to fail", "unexpected passes", {.items = 89});
     Section& refusals_ =
         page_.open("What the device refused", "refusals that were not raised", {.items = 91});
     Section& clusters_ = page_.open("Failures by cause", "causes of failures", {.items = 88});
@@ -404,6 +428,7 @@ class MarkdownReport : public Renderer {
                                    "tracebacks and commands of tests that need attention");
     Section& subtests_ = page_.open("Sub-tests that failed", "failed sub-tests",
                                     {.items = 80, .details = 45}, "tracebacks of failed sub-tests");
+    Section& expected_ = page_.open("Failures as expected", "expected failures", {.items = 42});
     Section& load_failures_ =
         page_.open("Modules that could not be loaded", "causes of load failures", {.items = 87});
     Section& incomplete_ =

@@ -100,6 +100,7 @@ class ModelBuilder::Impl {
         : info_(run.info),
           options_(std::move(options)),
           commands_({info_.rerun_argv, info_.env, info_.root, info_.framework, info_.python}),
+          expectations_(analysis::expectations_of(info_), info_.expectations_file),
           ways_(analysis::way_of(info_), info_.diagnose, std::move(options_.other_runs)),
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
@@ -120,6 +121,7 @@ class ModelBuilder::Impl {
         if (!run_.imported) add_mismatches(module);
         const analysis::Verdicts verdicts = take_verdicts(module);
         const ModuleRecord& record = verdicts.record;
+        expectations_.add(record);
         const parsers::Location start = start_of(module);
         links_.count(start);
         for (const CaseRecord& test : record.cases) {
@@ -175,6 +177,7 @@ class ModelBuilder::Impl {
             CaseView test = case_view(record.cases[i], start, module.path);
             for (const auto name : marks[i].names()) test.marks.emplace_back(name);
             test.used_accelerator = used_accelerator[i];
+            test.expectation = expectations_.view_of(record.cases[i], record.framework);
             const auto at = redirected.find(record.cases[i].id);
             if (at != redirected.end() && needs_attention(test.state)) {
                 test.redirected_at =
@@ -209,6 +212,7 @@ class ModelBuilder::Impl {
         std::stable_sort(model_.load_failures.begin(), model_.load_failures.end(),
                          [](const auto& a, const auto& b) { return a.modules > b.modules; });
         set_totals();
+        model_.expectations = expectations_.finish();
         model_.accounting.closed = model_.accounting.mismatches.empty();
         model_.links_total = links_.total();
         model_.links_unresolved = links_.unresolved();
@@ -472,6 +476,7 @@ class ModelBuilder::Impl {
     ModelOptions options_;
     RunView run_;
     ReproduceCommands commands_;
+    ExpectationsOfRun expectations_;
     WaysOfRun ways_;
     LinkResolver links_;
     analysis::Totals totals_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "reports/expectations/expectations.h"
 #include "reports/gaps.h"
 #include "reports/ways.h"
 #include "runner/analysis/attempts.h"
@@ -126,6 +127,7 @@ struct CaseView {
     std::optional<FailureView> failure;
     std::optional<DiagnosisView> diagnosis{};      // only if the run was asked for it
     std::optional<AttributionView> attribution{};  // only if it ran in another way, too
+    std::optional<ExpectationView> expectation{};  // empty: no entry governs it
     std::optional<Reproduce> reproduce;            // if needs_attention(state)
     std::vector<StateInRun> history{};  // oldest first, this run last; if needs_attention(state)
     std::vector<RedirectionView> redirections{};  // its own; if needs_attention(state)
@@ -285,6 +287,7 @@ struct ReportModel {
     // Since the latest comparable run; null: there is none.
     std::shared_ptr<const CompareView> changes{};
     std::vector<HistoryPoint> history{};  // oldest first, this run last
+    ExpectationsView expectations{};
 };
 
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.

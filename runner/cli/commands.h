@@ -15,6 +15,7 @@
     ROW(runs)                \
     ROW(show)                \
     ROW(compare)             \
+    ROW(expect)              \
     ROW(resume)              \
     ROW(rerun)               \
     ROW(merge)               \

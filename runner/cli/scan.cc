@@ -9,7 +9,7 @@
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
-#include "runner/cli/scan_fix.h"
+#include "runner/cli/scan/scan_fix.h"
 #include "runner/display/output.h"
 #include "runner/display/scan_json.h"
 #include "runner/display/scan_report.h"

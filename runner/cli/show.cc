@@ -28,6 +28,12 @@ void print_ways(const reports::CaseView& test, std::string_view indent) {
               shown->run.empty() ? "" : fmt::format(" (run {})", shown->run));
 }
 
+void print_expectation(const reports::CaseView& test, std::string_view indent) {
+    if (test.expectation)
+        print("{}expectation: {}\n", indent,
+              printable(reports::expectation_words(test.state, *test.expectation)));
+}
+
 // The test as the run's reports show it; empty: the run has no such test.
 Expected<std::optional<reports::CaseView>> view_of(const Results& results, const std::string& id,
                                                    const std::string& test) {
@@ -66,6 +72,7 @@ Expected<ExitCode> show_test_of_run(const Results& results, const std::string& i
     if (failure && !failure->cause.empty())
         print("    cause: {}: {}\n", failure->cause, reports::cause_means(failure->cause));
     print_ways(found, "    ");
+    print_expectation(found, "    ");
     if (found.diagnosis)
         for (const auto& attempt : found.diagnosis->attempts)
             print("        {}: {}{}  {}\n", attempt.step, parsers::name_of(attempt.state),
@@ -98,15 +105,17 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
                 print("    {} {}{}\n", parsers::name_of(view.outcome), printable(view.path),
                       view.reason.empty() ? "" : ": " + printable(view.reason));
             for (const auto& test : view.cases) {
-                const bool quiet = test.state == parsers::State::passed ||
-                                   test.state == parsers::State::skipped ||
-                                   test.state == parsers::State::xfailed;
+                const bool quiet = !reports::passes_unexpectedly(test.expectation) &&
+                                   (test.state == parsers::State::passed ||
+                                    test.state == parsers::State::skipped ||
+                                    test.state == parsers::State::xfailed);
                 if (quiet) continue;
                 const auto* const failure = reports::failure_of(test);
                 const std::string& why = failure ? failure->key_line : test.reason;
                 print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
                       why.empty() ? "" : ": " + printable(why));
                 print_ways(test, "        ");
+                print_expectation(test, "        ");
             }
             return {};
         });

@@ -298,11 +298,12 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
                             ready.settings.jobs(), settings_words(ready)));
     for (const auto& note : execution.notes) display.say("note: " + printable(note));
 
-    Recorder recorder(store, execution.run.id, execution.run.folder,
-                      {ready.suite.framework, attempt_limits(ready, execution.plan),
-                       execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all",
-                       execution.plan.fail_on, !ready.child.keep_going, execution.shared->evidence},
-                      execution.plan.modules);
+    Recorder recorder(
+        store, execution.run.id, execution.run.folder,
+        {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails,
+         ready.settings.text(Setting::confirm) == "all", execution.plan.fail_on,
+         !ready.child.keep_going, execution.shared->evidence, execution.expectations},
+        execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: a later tick stores what a busy database refuses.
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};

@@ -54,6 +54,7 @@ class Recorder {
         // A run that keeps going judges no test, so that nothing needs a fresh process.
         bool gives_verdicts = true;
         plan::EarlierFailures evidence{};  // of earlier runs of the same command
+        analysis::Expectations expectations{};
     };
     Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
              Settings settings, std::vector<archive::PlannedModule> modules);

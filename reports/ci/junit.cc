@@ -67,7 +67,8 @@ std::string class_name(const IdParts& parts) {
 // An exception's type where there is one; a state that is not the element's own otherwise.
 std::string type_of(const CaseView& test) {
     const FailureView* const failure = failure_of(test);
-    const bool own = test.state == State::failed || test.state == State::errored;
+    const bool own = (test.state == State::failed || test.state == State::errored) &&
+                     !fails_as_expected(test.state, test.expectation);
     if (own && failure != nullptr && !failure->type.empty()) return failure->type;
     return std::string(name_of(test.state));
 }
@@ -80,9 +81,8 @@ void add_result(xml_node testcase, const CaseView& test, CiOutcome outcome) {
                                                                            : "error");
     set(result, "type", type_of(test));
     const FailureView* const failure = failure_of(test);
-    const bool typed = failure != nullptr && !failure->type.empty() &&
-                       type_of(test) == failure->type &&
-                       !fails_as_expected(test.state, test.expectation);
+    const bool typed =
+        failure != nullptr && !failure->type.empty() && type_of(test) == failure->type;
     set(result, "message", typed ? failure->message : ci_message_of(test));
     if (const std::string details = ci_details_of(test); !skipped && !details.empty())
         set_text(result, details);

@@ -162,10 +162,19 @@ bool Expectations::explains_outcome(const ModuleRecord& module) const {
 ExpectationTally::ExpectationTally(const Expectations& expectations)
     : expectations_(&expectations), uses_(expectations.entries().size()) {
     for (size_t i = 0; i < uses_.size(); ++i)
-        if (expectations.applies(i)) unmatched_.push_back(i);
+        if (expectations.applies(i)) {
+            const std::string& test = expectations.entries()[i].test;
+            if (is_exact(test))
+                unmatched_ids_.emplace(test, i);
+            else
+                unmatched_.push_back(i);
+        }
 }
 
-void ExpectationTally::match(std::string_view id) {
+void ExpectationTally::match(const std::string& id) {
+    const auto [first, last] = unmatched_ids_.equal_range(id);
+    for (auto at = first; at != last; ++at) uses_[at->second].matched = true;
+    unmatched_ids_.erase(first, last);
     std::erase_if(unmatched_, [&](size_t entry) {
         uses_[entry].matched = pattern_matches(expectations_->entries()[entry].test, id);
         return uses_[entry].matched;
@@ -180,8 +189,7 @@ void ExpectationTally::add(const ModuleRecord& record) {
     const Expectation* const first = expectations_->entries().data();
     for (const CaseRecord& test : record.cases) {
         match(test.id);
-        for (const SubCase& sub : test.subcases)
-            if (!unmatched_.empty()) match(subtest_id(test, sub));
+        for (const SubCase& sub : test.subcases) match(subtest_id(test, sub));
         const Judged judged = expectations_->judge(test, record.framework);
         const auto state = static_cast<size_t>(test.state);
         if (judged.fit == Fit::unexpected_pass) ++passes_[state];

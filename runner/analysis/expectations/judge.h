@@ -121,11 +121,12 @@ class ExpectationTally {
         bool unknown = false;  // a module whose tests are not known may have some
         std::int64_t governed = 0, passes = 0;
     };
-    void match(std::string_view id);
+    void match(const std::string& id);
 
     const Expectations* expectations_;
-    std::vector<Use> uses_;          // by entry
-    std::vector<size_t> unmatched_;  // so far
+    std::vector<Use> uses_;                                       // by entry
+    std::vector<size_t> unmatched_;                               // so far, of those with wildcards
+    std::unordered_multimap<std::string, size_t> unmatched_ids_;  // of the others
     CountsByState expected_{}, passes_{}, failures_{};
 };
 

@@ -71,7 +71,7 @@ CiCounts ci_counts_of(const ReportModel& model) {
         const State state = static_cast<State>(i);
         const CiOutcome outcome = ci_outcome_of(state, model.run.framework);
         const std::int64_t expected = needs_attention(state) ? model.expectations.expected[i] : 0;
-        const std::int64_t passes = model.expectations.unexpected_passes[i];
+        const std::int64_t passes = model.expectations.passes_with_entry[i];
         count_of(counts, outcome) += model.totals.states[i] - expected - passes;
         counts.skipped += expected;
         counts.failed += passes;

@@ -72,6 +72,7 @@ ExpectationsView ExpectationsOfRun::finish() const {
     view.entries = static_cast<std::int64_t>(expectations_.entries().size());
     view.expected = tally_.expected();
     view.unexpected_passes = tally_.unexpected(Fit::unexpected_pass);
+    view.passes_with_entry = tally_.passes_with_entry();
     view.unexpected_failures = tally_.unexpected(Fit::unexpected_failure);
     for (const EntryNote& note : tally_.notes()) {
         const Expectation& entry = expectations_.entries()[note.entry];

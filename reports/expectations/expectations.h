@@ -34,6 +34,7 @@ struct ExpectationsView {
     std::int64_t entries = 0;            // 0: nothing is expected of any test
     analysis::CountsByState expected{};  // tests that fail as expected
     analysis::CountsByState unexpected_passes{}, unexpected_failures{};
+    analysis::CountsByState passes_with_entry{};  // of the unexpected passes
     std::vector<EntryNoteView> notes{};
 };
 

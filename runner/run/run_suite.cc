@@ -259,6 +259,9 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     info.shard = request.shard;
     info.plan = plan->id;
     info.repeat_of = request.repeat_of;
+    // The results of such a run are no verdicts: nothing can be expected of them.
+    if (ready->settings.on(Setting::keep_going) || ready->settings.seeds() > 0)
+        expectations->entries.clear();
     if (auto marked = mark_selected(expectations->entries, *ready, *selection); !marked)
         return tl::unexpected(marked.error());
     info.expectations_file = expectations->file.string();

@@ -102,6 +102,8 @@ def test_an_unexpected_pass_and_an_unexpected_failure_exit_1(run, runner, tmp_pa
     assert result.code == 1
     assert "2 failures as expected, 1 unexpected pass, 0 unexpected failures" in closing(result)
     assert f"{BAD}: all its tests passed: no longer needed" in result.out
+    assert f"unexpected pass: {BAD}" in result.out
+    assert "4 tests, 1 test to look at" in (result.folder / "report.md").read_text().replace("`", "")
     bad = ET.parse(tmp_path / "junit.xml").getroot().find(".//testcase[@name='test_bad']")
     assert bad.find("failure").get("message") == "passed; expected was failed: known for long (https://example.org/7)"
     assert (result.folder / "annotations.txt").read_text().count("::error") == 1
@@ -300,3 +302,6 @@ class Double(unittest.TestCase):
     assert json.loads((suite / "expectations.json").read_text())["expectations"][0]["when"] == {"device": "mps", "simulated": "mps"}
     assert runner(*words, "--simulate", "mps").code == 0
     assert runner(*words).code == 0, "nothing is expected of the CPU"
+    going = runner(*words, "--simulate", "mps", "--keep-going")
+    assert going.code == 0 and "expectations:" not in going.out, "where nothing is judged, nothing is expected"
+    assert runner("expect", "update").code == 2

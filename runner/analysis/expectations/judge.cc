@@ -200,6 +200,7 @@ void ExpectationTally::add(const ModuleRecord& record) {
         Use& use = uses_[static_cast<size_t>(judged.entry - first)];
         ++use.governed;
         use.passes += judged.fit == Fit::unexpected_pass;
+        passes_with_entry_[state] += judged.fit == Fit::unexpected_pass;
     }
 }
 

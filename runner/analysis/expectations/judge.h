@@ -110,6 +110,8 @@ class ExpectationTally {
     [[nodiscard]] const CountsByState& unexpected(Fit fit) const {
         return fit == Fit::unexpected_pass ? passes_ : failures_;
     }
+    // Of the unexpected passes, those of tests with an entry.
+    [[nodiscard]] const CountsByState& passes_with_entry() const { return passes_with_entry_; }
     // In the order of the entries. Only of those whose conditions hold.
     [[nodiscard]] std::vector<EntryNote> notes() const;
     // Whether the run shows all tests that the entry could match.
@@ -127,7 +129,7 @@ class ExpectationTally {
     std::vector<Use> uses_;                                       // by entry
     std::vector<size_t> unmatched_;                               // so far, of those with wildcards
     std::unordered_multimap<std::string, size_t> unmatched_ids_;  // of the others
-    CountsByState expected_{}, passes_{}, failures_{};
+    CountsByState expected_{}, passes_{}, passes_with_entry_{}, failures_{};
 };
 
 }  // namespace compat::analysis

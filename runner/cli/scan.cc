@@ -175,7 +175,8 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
         ->take_all()
         ->allow_extra_args(false);
     app.add_option("--torch", request->torch,
-                   "offer only what this version of torch has [that of --python, with --fix that of the project; else any]")
+                   "offer only what this version of torch has [that of --python, with --fix that "
+                   "of the project; else any]")
         ->type_name("VERSION");
     return exits_with_code([request, &invocation] { return scan_or_fix(*request, invocation); });
 }

@@ -55,7 +55,8 @@ std::vector<Expectation> applied(std::vector<Expectation> entries,
     std::vector<size_t> removed;
     for (const auto& change : update.changes) {
         if (change.kind == ChangeKind::add) entries.push_back(change.value);
-        if (change.kind == ChangeKind::set_states) entries[change.entry].expect = change.value.expect;
+        if (change.kind == ChangeKind::set_states)
+            entries[change.entry].expect = change.value.expect;
         if (change.kind == ChangeKind::remove) removed.push_back(change.entry);
     }
     std::sort(removed.rbegin(), removed.rend());

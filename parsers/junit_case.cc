@@ -41,12 +41,18 @@ constexpr std::array<Element, 8> kElements{{
     {"rerun", State::failed, false, false},
 }};
 // States that our own reports write as another one's element.
-constexpr std::array<std::pair<State, State>, 5> kOwnStates{{
+constexpr std::array<std::pair<State, State>, 10> kOwnStates{{
     {State::failed, State::xpassed},
     {State::errored, State::crashed},
     {State::errored, State::timed_out},
     {State::skipped, State::xfailed},
     {State::skipped, State::not_run},
+    // As expectations.json says.
+    {State::skipped, State::failed},
+    {State::skipped, State::errored},
+    {State::skipped, State::crashed},
+    {State::skipped, State::timed_out},
+    {State::failed, State::passed},
 }};
 bool is_one_of_own(State element, State state) {
     return std::find(kOwnStates.begin(), kOwnStates.end(), std::pair{element, state}) !=
@@ -281,7 +287,7 @@ class CaseReader {
         test.state = *state;
         if (test.failure) test.reason = test.failure->message;
         if (*state == State::not_run) test.started = false;
-        if (*state == State::xpassed) test.failure.reset();
+        if (*state == State::xpassed || *state == State::passed) test.failure.reset();
     }
 
     // Results.

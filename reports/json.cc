@@ -54,6 +54,7 @@ class JsonReport : public Renderer {
                        {"changes", model.changes ? changes_json(*model.changes, kGroupsOfChanges)
                                                  : Json(nullptr)},
                        {"history", list_of(model.history, history_point_json)},
+                       {"expectations", expectations_json(model.expectations)},
                        {"causes", model.causes},
                        {"diagnoses", model.diagnoses},
                        {"attributions", model.attributions},

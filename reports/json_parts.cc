@@ -66,6 +66,15 @@ Json diagnosis_json(const std::optional<DiagnosisView>& d) {
             {"attempts", list_of(d->attempts, attempt_at_step)}};
 }
 
+Json expectation_json(const std::optional<ExpectationView>& e) {
+    if (!e) return nullptr;
+    return {{"fit", analysis::name_of(e->fit)},
+            {"test", e->test},
+            {"expect", e->expect},
+            {"reason", or_null(e->reason)},
+            {"issue", or_null(e->issue)}};
+}
+
 }  // namespace
 
 Json cluster_json(const ClusterView& c) {
@@ -105,6 +114,7 @@ Json test_json(const CaseView& c) {
             {"failure", failure_or_null(c.failure)},
             {"diagnosis", diagnosis_json(c.diagnosis)},
             {"attribution", attribution_json(c.attribution)},
+            {"expectation", expectation_json(c.expectation)},
             {"reproduce", reproduce_json(c.reproduce)}};
 }
 
@@ -199,6 +209,22 @@ nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a)
             {"words", a->words},
             {"run", or_null(a->run)},
             {"as", or_null(a->as)}};
+}
+
+Json expectations_json(const ExpectationsView& e) {
+    const auto note = [](const EntryNoteView& n) {
+        return Json{{"kind", analysis::name_of(n.kind)},
+                    {"test", n.test},
+                    {"reason", or_null(n.reason)},
+                    {"issue", or_null(n.issue)},
+                    {"until", or_null(n.until)}};
+    };
+    return {{"file", e.entries > 0 ? or_null(e.file) : Json(nullptr)},
+            {"entries", e.entries},
+            {"expected_failures", sum_of_states(e.expected)},
+            {"unexpected_passes", sum_of_states(e.unexpected_passes)},
+            {"unexpected_failures", sum_of_states(e.unexpected_failures)},
+            {"notes", list_of(e.notes, note)}};
 }
 
 Json blind_spot_json(const BlindSpot& spot) {

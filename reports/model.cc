@@ -102,6 +102,7 @@ class ModelBuilder::Impl {
         : info_(run.info),
           options_(std::move(options)),
           commands_({info_.rerun_argv, info_.env, info_.root, info_.framework, info_.python}),
+          expectations_(analysis::expectations_of(info_), info_.expectations_file),
           ways_(analysis::way_of(info_), info_.diagnose, std::move(options_.other_runs)),
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
@@ -122,6 +123,7 @@ class ModelBuilder::Impl {
         if (!run_.imported) add_mismatches(module);
         const analysis::Verdicts verdicts = take_verdicts(module);
         const ModuleRecord& record = verdicts.record;
+        expectations_.add(record);
         const parsers::Location start = start_of(module);
         links_.count(start);
         for (const CaseRecord& test : record.cases) {
@@ -189,6 +191,7 @@ class ModelBuilder::Impl {
             CaseView test = case_view(record.cases[i], start, module.path);
             for (const auto name : marks[i].names()) test.marks.emplace_back(name);
             test.used_accelerator = used_accelerator[i];
+            test.expectation = expectations_.view_of(record.cases[i], record.framework);
             const auto at = redirected.find(record.cases[i].id);
             if (at != redirected.end() && needs_attention(test.state)) {
                 test.redirected_at =
@@ -231,6 +234,7 @@ class ModelBuilder::Impl {
         model_.blind_spots = blind_spots_.spots();
         model_.history = std::move(options_.past_runs.runs);
         model_.history.push_back({run_.id, run_.started, run_.complete, model_.totals.states});
+        model_.expectations = expectations_.finish();
         model_.accounting.closed = model_.accounting.mismatches.empty();
         model_.links_total = links_.total();
         model_.links_unresolved = links_.unresolved();
@@ -548,6 +552,7 @@ class ModelBuilder::Impl {
     ModelOptions options_;
     RunView run_;
     ReproduceCommands commands_;
+    ExpectationsOfRun expectations_;
     WaysOfRun ways_;
     LinkResolver links_;
     analysis::Totals totals_;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "reports/expectations/expectations.h"
 #include "reports/gaps.h"
 #include "reports/ways.h"
 #include "runner/analysis/attempts.h"
@@ -127,6 +128,7 @@ struct CaseView {
     std::optional<FailureView> failure;
     std::optional<DiagnosisView> diagnosis{};      // only if the run was asked for it
     std::optional<AttributionView> attribution{};  // only if it ran in another way, too
+    std::optional<ExpectationView> expectation{};  // empty: no entry governs it
     std::optional<Reproduce> reproduce;            // if needs_attention(state)
     // Oldest first, this run last; of the first kTestsWithHistory that need attention.
     std::vector<StateInRun> history{};
@@ -290,6 +292,7 @@ struct ReportModel {
     // Since the latest comparable run; null: there is none.
     std::shared_ptr<const CompareView> changes{};
     std::vector<HistoryPoint> history{};  // oldest first, this run last
+    ExpectationsView expectations{};
 };
 
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.

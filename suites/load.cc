@@ -126,12 +126,6 @@ Suite suite_of(const ordered_json& at) {
     return suite;
 }
 
-// Keys reserved for later versions; accepting them would suggest that they have an effect.
-struct ReservedKey {
-    const char *pointer, *name;
-};
-constexpr std::array<ReservedKey, 1> kReservedKeys{{{"/expectations", "expectations"}}};
-
 tl::unexpected<Error> refuse(const fs::path& file, Position at, std::string message,
                              std::string advice = {}) {
     return fail(ErrorKind::suite, std::move(message), std::move(advice),
@@ -164,10 +158,6 @@ Expected<Suite> parse_suite(std::string_view text, const fs::path& file) {
                       fmt::format("format {} is newer than this runner supports (format {})",
                                   document["format"].dump(), kFormat),
                       "update the runner");
-    for (const ReservedKey& key : kReservedKeys)
-        if (document.contains(ordered_json::json_pointer(key.pointer)))
-            return refuse(file, positions.of_key(key.pointer),
-                          fmt::format("\"{}\" is not supported yet", key.name), "remove it");
     if (const auto violation = find_violation(nlohmann::json(document)))
         return refuse(file,
                       violation->key ? positions.of_key(violation->pointer)

@@ -113,7 +113,7 @@ class Finder final : public nlohmann::json_sax<json> {
     // Consumes the text up to byte `end` and returns the start of the token that ends there: the
     // first byte after the previous token that is no space, comma, colon or comment.
     Position take(std::size_t end) {
-        std::size_t i = taken_;
+        std::size_t& i = begin_of_token_ = taken_;
         while (i < end) {
             const std::string_view rest = text_.substr(i, end - i);
             if (std::string_view(" \t\r\n,:").find(rest.front()) != std::string_view::npos) {
@@ -140,7 +140,9 @@ class Finder final : public nlohmann::json_sax<json> {
 
     bool scalar(std::size_t end) {
         begin_value();
-        out_.values.emplace(pointer(), take(end));
+        const std::string at = pointer();
+        out_.values.emplace(at, take(end));
+        out_.bytes.insert_or_assign(at, Positions::Bytes{begin_of_token_, end});
         return true;
     }
 
@@ -148,6 +150,7 @@ class Finder final : public nlohmann::json_sax<json> {
         begin_value();
         const Position at = take(read);
         out_.values.emplace(pointer(), at);
+        out_.bytes.insert_or_assign(pointer(), Positions::Bytes{begin_of_token_, 0});
         if (levels_.size() == kMaxDepth)
             return stop(at, "nested deeper than " + std::to_string(kMaxDepth) + " levels");
         levels_.push_back(Level{array, 0, {}, {}});
@@ -157,26 +160,34 @@ class Finder final : public nlohmann::json_sax<json> {
     bool close() {
         taken_ = read;
         levels_.pop_back();
+        out_.bytes.at(pointer()).end = read;
         return true;
     }
 
-    [[nodiscard]] Position position_of(std::size_t byte) const {
-        const std::size_t start = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0;
-        Position at{1, 1};
-        for (std::size_t i = start; i < std::min(byte, text_.size()); ++i) {
-            if (text_[i] == '\n') {
-                ++at.line;
-                at.column = 1;
-            } else if ((static_cast<unsigned char>(text_[i]) & 0xC0u) != 0x80u) {
-                ++at.column;
+    // Tokens come in order, so that each byte is looked at once.
+    [[nodiscard]] Position position_of(std::size_t byte) {
+        if (byte < counted_) counted_ = 0;
+        if (counted_ == 0) {
+            counted_ = text_.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+            position_ = {1, 1};
+        }
+        for (; counted_ < std::min(byte, text_.size()); ++counted_) {
+            if (text_[counted_] == '\n') {
+                ++position_.line;
+                position_.column = 1;
+            } else if ((static_cast<unsigned char>(text_[counted_]) & 0xC0u) != 0x80u) {
+                ++position_.column;
             }
         }
-        return at;
+        return position_;
     }
 
     std::string_view text_;
     Positions& out_;
     std::size_t taken_ = 0;
+    std::size_t begin_of_token_ = 0;
+    std::size_t counted_ = 0;  // bytes before position_
+    Position position_{1, 1};
     std::vector<Level> levels_;
 };
 

@@ -3,6 +3,7 @@
 // Not a validator (schema.h).
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,8 +23,14 @@ struct Positions {
         std::string message;
     };
 
+    // Bytes of the text, from `begin` to before `end`.
+    struct Bytes {
+        std::size_t begin = 0, end = 0;
+    };
+
     std::map<std::string, Position> values;  // key: JSON pointer, "/limits/memory"; "" is the whole
     std::map<std::string, Position> keys;    // of the key before the value
+    std::map<std::string, Bytes> bytes;      // of the values
     std::optional<Problem> problem;  // the first: bad syntax, a repeated key, nesting too deep
 
     // The position of the value; of the innermost enclosing value if the pointer is unknown.

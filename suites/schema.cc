@@ -20,19 +20,31 @@ namespace {
 
 using nlohmann::json;
 
-const json& schema() {
-    static const json parsed = json::parse(schema_text());
-    return parsed;
+struct CompiledSchema {
+    json text;
+    valijson::Schema compiled;
+};
+
+// A file that may also be a bare list has the schema of its usual form in `definitions`.
+const json usual_form(json schema) {
+    if (!schema.contains("anyOf")) return schema;
+    json form = schema["definitions"]["file"];
+    form["definitions"] = schema["definitions"];
+    return form;
 }
 
-const valijson::Schema& compiled_schema() {
-    static const std::unique_ptr<const valijson::Schema> compiled = [] {
-        auto made = std::make_unique<valijson::Schema>();
-        valijson::SchemaParser parser;
-        parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema()), *made);
-        return made;
-    }();
-    return *compiled;
+std::unique_ptr<const CompiledSchema> compile(SchemaOf file) {
+    auto made = std::make_unique<CompiledSchema>();
+    made->text = usual_form(json::parse(schema_text(file)));
+    valijson::SchemaParser parser;
+    parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(made->text), made->compiled);
+    return made;
+}
+
+const CompiledSchema& schema_of(SchemaOf file) {
+    static const auto suite = compile(SchemaOf::suite);
+    static const auto expectations = compile(SchemaOf::expectations);
+    return file == SchemaOf::suite ? *suite : *expectations;
 }
 
 const json* member(const json& node, const char* key) {
@@ -41,10 +53,10 @@ const json* member(const json& node, const char* key) {
 }
 
 // The target of a `$ref`; in our schema its siblings are only notes (default, description).
-const json& resolved(const json& node) {
+const json& resolved(const json& schema, const json& node) {
     const json* reference = member(node, "$ref");
     if (!reference) return node;
-    return schema().at(json::json_pointer(reference->get<std::string>().substr(1)));
+    return schema.at(json::json_pointer(reference->get<std::string>().substr(1)));
 }
 
 // The schema in `patternProperties` that matches this key; null: none.
@@ -158,10 +170,11 @@ std::vector<std::string> tokens_of(const std::vector<std::string>& context) {
 
 }  // namespace
 
-std::optional<Violation> find_violation(const json& document) {
+std::optional<Violation> find_violation(const json& document, SchemaOf file) {
+    const CompiledSchema& schema = schema_of(file);
     valijson::ValidationResults results;
     valijson::Validator validator;
-    if (validator.validate(compiled_schema(), valijson::adapters::NlohmannJsonAdapter(document),
+    if (validator.validate(schema.compiled, valijson::adapters::NlohmannJsonAdapter(document),
                            &results))
         return std::nullopt;
 
@@ -169,18 +182,18 @@ std::optional<Violation> find_violation(const json& document) {
     const auto deepest = std::max_element(
         results.begin(), results.end(),
         [](const auto& a, const auto& b) { return a.context.size() < b.context.size(); });
-    const json* node = &schema();
+    const json* node = &schema.text;
     const json* value = &document;
     std::string pointer;
     for (const std::string& token : tokens_of(deepest->context)) {
-        const json* next = child(resolved(*node), token);
+        const json* next = child(resolved(schema.text, *node), token);
         const json::json_pointer step('/' + pointer_token(token));
         if (!next || !value->contains(step)) break;
         node = next;
         value = &value->at(step);
         pointer += step.to_string();
     }
-    return explain(resolved(*node), *value, pointer, deepest->description);
+    return explain(resolved(schema.text, *node), *value, pointer, deepest->description);
 }
 
 }  // namespace compat::suites

@@ -1,5 +1,6 @@
-// Validates a suite.json against suite.schema.json, which is compiled into the library. valijson
-// decides; the schema also provides the text of the errors. Not here: reading values (load.cc).
+// Validates a suite.json or an expectations.json against its schema, which is compiled into the
+// library. valijson decides; the schema also provides the text of the errors. Not here: reading
+// values (load.cc, expectations.cc).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,8 +10,10 @@
 
 namespace compat::suites {
 
-// The text of suites/suite.schema.json.
-[[nodiscard]] std::string_view schema_text();
+enum class SchemaOf { suite, expectations };
+
+// The text of suites/suite.schema.json or suites/expectations.schema.json.
+[[nodiscard]] std::string_view schema_text(SchemaOf file = SchemaOf::suite);
 
 // An error at the value at `pointer`, or at its key.
 struct Violation {
@@ -21,6 +24,7 @@ struct Violation {
 
 // Nothing: the document is valid. Otherwise the deepest violation, the first of several at one
 // depth.
-[[nodiscard]] std::optional<Violation> find_violation(const nlohmann::json& document);
+[[nodiscard]] std::optional<Violation> find_violation(const nlohmann::json& document,
+                                                      SchemaOf file = SchemaOf::suite);
 
 }  // namespace compat::suites

@@ -58,6 +58,11 @@ Json ctrf_extra(const CaseView& test) {
     }
     if (test.reproduce)
         extra["reproduce"] = {{"runner", test.reproduce->runner}, {"plain", test.reproduce->plain}};
+    if (test.expectation)
+        extra["expectation"] = {{"fit", analysis::name_of(test.expectation->fit)},
+                                {"expect", test.expectation->expect},
+                                {"reason", test.expectation->reason},
+                                {"issue", test.expectation->issue}};
     for (const SubtestView& sub : test.subtests)
         extra["subtests"].push_back({{"id", sub.id}, {"state", name_of(sub.state)}});
     return extra;
@@ -69,7 +74,7 @@ Json ctrf_test(const CaseView& test, const std::string& module, std::string_view
     if (!parts.classes.empty()) suite.push_back(parts.classes);
     Json out{{"testId", test.id},
              {"name", parts.name.empty() ? test.id : parts.name},
-             {"status", status_of(test.state, framework)},
+             {"status", kCtrfStatuses[static_cast<size_t>(ci_outcome_of(test, framework))]},
              {"duration", milliseconds(test.duration_s)},
              {"suite", suite},
              {"rawStatus", name_of(test.state)}};
@@ -90,7 +95,7 @@ Json ctrf_test(const CaseView& test, const std::string& module, std::string_view
 }
 
 Json summary_of(const ReportModel& model) {
-    const CiCounts counts = ci_counts_of(model.totals.states, model.run.framework);
+    const CiCounts counts = ci_counts_of(model);
     const std::int64_t start = model.run.started.time_since_epoch().count();
     const std::int64_t took = milliseconds(model.run.duration_s);
     Json extra{{"accounting_closed", model.accounting.closed},

@@ -64,7 +64,7 @@ class GithubAnnotations : public Renderer {
 
     void add(const ModuleView& module) override {
         for (const CaseView& test : module.cases) {
-            if (!fails(test.state)) continue;
+            if (!fails(ci_outcome_of(test, framework_))) continue;
             if (!is_new(test)) {
                 ++known_;
                 continue;
@@ -98,15 +98,14 @@ class GithubAnnotations : public Renderer {
     }
 
   private:
-    [[nodiscard]] bool fails(parsers::State state) const {
-        const CiOutcome outcome = ci_outcome_of(state, framework_);
+    [[nodiscard]] static bool fails(CiOutcome outcome) {
         return outcome == CiOutcome::failed || outcome == CiOutcome::errored;
     }
 
     [[nodiscard]] bool is_new(const CaseView& test) const {
         if (!options_.state_before) return true;
         const auto before = options_.state_before(test.id);
-        return !before || !fails(*before);
+        return !before || !fails(ci_outcome_of(*before, framework_));
     }
 
     void annotate(const Place& place, std::string_view title, std::string_view message) {

@@ -67,7 +67,8 @@ std::string class_name(const IdParts& parts) {
 // An exception's type where there is one; a state that is not the element's own otherwise.
 std::string type_of(const CaseView& test) {
     const FailureView* const failure = failure_of(test);
-    const bool own = test.state == State::failed || test.state == State::errored;
+    const bool own = (test.state == State::failed || test.state == State::errored) &&
+                     !fails_as_expected(test.state, test.expectation);
     if (own && failure != nullptr && !failure->type.empty()) return failure->type;
     return std::string(name_of(test.state));
 }
@@ -107,8 +108,9 @@ void add_output(xml_node testcase, const CaseView& test, CiOutcome outcome) {
     std::string text;
     if (!test.marks.empty())
         text += fmt::format("[[PROPERTY|marks={}]]\n", fmt::join(test.marks, ","));
-    if (outcome == CiOutcome::passed && test.state != State::passed)
-        text += fmt::format("[[PROPERTY|state={}]]\n", name_of(test.state));
+    const bool hides_state = (outcome == CiOutcome::passed && test.state != State::passed) ||
+                             fails_as_expected(test.state, test.expectation);
+    if (hides_state) text += fmt::format("[[PROPERTY|state={}]]\n", name_of(test.state));
     if (!test.log.empty()) text += fmt::format("[[ATTACHMENT|{}]]\n", test.log);
     if (!text.empty()) set_text(testcase.append_child("system-out"), text);
 }
@@ -119,7 +121,7 @@ class JunitReport : public Renderer {
         pugi::xml_document document;
         xml_node root = document.append_child("testsuites");
         set(root, "name", run_.suite);
-        set_counts(root, ci_counts_of(model.totals.states, run_.framework));
+        set_counts(root, ci_counts_of(model));
         set(root, "time", junit_time(run_.duration_s));
         std::string text = to_text(root, 0);
         // It has children to come.
@@ -131,7 +133,7 @@ class JunitReport : public Renderer {
     void add(const ModuleView& module) override {
         pugi::xml_document document;
         xml_node suite = document.append_child("testsuite");
-        const CiCounts counts = ci_counts_of(module.states, run_.framework);
+        const CiCounts counts = ci_counts_of(module, run_.framework);
         set(suite, "name", module.path);
         set_counts(suite, counts);
         set(suite, "skipped", fmt::format("{}", counts.skipped + counts.not_run));
@@ -176,7 +178,7 @@ class JunitReport : public Renderer {
         pugi::xml_document document;
         xml_node testcase = document.append_child("testcase");
         const IdParts parts = parts_of_id(test.id, module);
-        const CiOutcome outcome = ci_outcome_of(test.state, run_.framework);
+        const CiOutcome outcome = ci_outcome_of(test, run_.framework);
         set(testcase, "classname", class_name(parts));
         set(testcase, "name", parts.name);
         set(testcase, "time", junit_time(test.duration_s));

@@ -48,18 +48,46 @@ CiOutcome ci_outcome_of(State state, std::string_view framework) {
     return kOutcomes[static_cast<size_t>(state)];
 }
 
-CiCounts ci_counts_of(const StateCounts& states, std::string_view framework) {
+namespace {
+
+std::int64_t& count_of(CiCounts& counts, CiOutcome outcome) {
     constexpr std::array<std::int64_t CiCounts::*, 5> kMembers{
         &CiCounts::passed, &CiCounts::failed, &CiCounts::errored, &CiCounts::skipped,
         &CiCounts::not_run};
+    return counts.*kMembers[static_cast<size_t>(outcome)];
+}
+
+}  // namespace
+
+CiOutcome ci_outcome_of(const CaseView& test, std::string_view framework) {
+    if (fails_as_expected(test.state, test.expectation)) return CiOutcome::skipped;
+    if (passes_unexpectedly(test.expectation)) return CiOutcome::failed;
+    return ci_outcome_of(test.state, framework);
+}
+
+CiCounts ci_counts_of(const ReportModel& model) {
     CiCounts counts;
-    for (size_t i = 0; i < states.size(); ++i)
-        counts.*kMembers[static_cast<size_t>(ci_outcome_of(static_cast<State>(i), framework))] +=
-            states[i];
+    for (size_t i = 0; i < model.totals.states.size(); ++i) {
+        const State state = static_cast<State>(i);
+        const CiOutcome outcome = ci_outcome_of(state, model.run.framework);
+        const std::int64_t expected = needs_attention(state) ? model.expectations.expected[i] : 0;
+        const std::int64_t passes = model.expectations.passes_with_entry[i];
+        count_of(counts, outcome) += model.totals.states[i] - expected - passes;
+        counts.skipped += expected;
+        counts.failed += passes;
+    }
+    return counts;
+}
+
+CiCounts ci_counts_of(const ModuleView& module, std::string_view framework) {
+    CiCounts counts;
+    for (const CaseView& test : module.cases) ++count_of(counts, ci_outcome_of(test, framework));
     return counts;
 }
 
 std::string ci_message_of(const CaseView& test) {
+    if (fails_as_expected(test.state, test.expectation) || passes_unexpectedly(test.expectation))
+        return expectation_words(test.state, *test.expectation);
     if (const FailureView* const failure = failure_of(test)) return first_words(*failure);
     if (!test.reason.empty()) return test.reason;
     return test.state == State::xpassed ? "passed unexpectedly" : std::string{};

@@ -16,11 +16,15 @@ enum class CiOutcome { passed, failed, errored, skipped, not_run };
 // An unexpected pass fails where the framework lets it fail the run.
 [[nodiscard]] CiOutcome ci_outcome_of(parsers::State state, std::string_view framework);
 
+// The same for a test: what breaks as expected counts as skipped, an unexpected pass as failed.
+[[nodiscard]] CiOutcome ci_outcome_of(const CaseView& test, std::string_view framework);
+
 struct CiCounts {
     std::int64_t passed = 0, failed = 0, errored = 0, skipped = 0, not_run = 0;
     [[nodiscard]] std::int64_t all() const { return passed + failed + errored + skipped + not_run; }
 };
-[[nodiscard]] CiCounts ci_counts_of(const StateCounts& states, std::string_view framework);
+[[nodiscard]] CiCounts ci_counts_of(const ReportModel& model);
+[[nodiscard]] CiCounts ci_counts_of(const ModuleView& module, std::string_view framework);
 
 // Why the test ended so: its failure's message, else the reason. May have several lines.
 [[nodiscard]] std::string ci_message_of(const CaseView& test);

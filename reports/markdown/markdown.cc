@@ -10,9 +10,9 @@
 
 #include "reports/attribution_parts.h"
 #include "reports/compare/compare.h"
-#include "reports/markdown/fitting.h"
 #include "reports/gap_parts.h"
 #include "reports/markdown/failures.h"
+#include "reports/markdown/fitting.h"
 #include "reports/markdown/summary.h"
 #include "reports/markdown/text.h"
 #include "runner/base/text.h"
@@ -47,6 +47,17 @@ std::string in_words(const StateCounts& states) {
 
 std::string place(const std::string& file, int line) {
     return line > 0 ? fmt::format("{}:{}", file, line) : file;
+}
+
+// A test that broke as expected, or passed and was expected to break.
+Item expectation_item(const CaseView& test) {
+    return {fmt::format("- {}: {}\n", linked_code(test.id, test.url),
+                        code(expectation_words(test.state, *test.expectation)))};
+}
+
+Item entry_note(const EntryNoteView& note) {
+    return {fmt::format("- {}: {}{}\n", code(note.test), note_words(note),
+                        note.reason.empty() ? "" : "; " + code(note.reason))};
 }
 
 // A flaky or fork-sensitive test.
@@ -144,6 +155,12 @@ class MarkdownReport : public Renderer {
         totals_.intro = totals_words(model);
         how_it_passed_.intro = how_it_passed(model);
         add_mismatches(model);
+        if (const auto& view = model.expectations; view.entries > 0)
+            page_.add(expectations_,
+                      {fmt::format("{}; {} entries in {}\n\n", expectations_words(view),
+                                   view.entries, code(view.file))});
+        for (const EntryNoteView& note : model.expectations.notes)
+            page_.add(expectations_, entry_note(note));
         add_causes(model);
         add_gaps(model);
         add_load_failures(model);
@@ -203,6 +220,9 @@ class MarkdownReport : public Renderer {
     };
 
     void add(const CaseView& test) {
+        const bool expected = fails_as_expected(test.state, test.expectation);
+        if (expected || passes_unexpectedly(test.expectation))
+            page_.add(expected ? expected_ : unexpected_passes_, expectation_item(test));
         if (needs_attention(test.state)) failures_of_run_.add(test);
         if (test.state == State::xpassed)
             page_.add(xpassed_, {fmt::format("- {} {}\n", linked_code(test.id, test.url),
@@ -340,11 +360,15 @@ class MarkdownReport : public Renderer {
     Section& changes_ = page_.open("What changed", "causes of changes", {.items = 95});
     Section& first_steps_ = page_.open("What to do first", "first steps", {.items = 96});
     Section& totals_ = page_.open("Totals");
+    Section& expectations_ = page_.open("Expectations", "lines about expectations", {.items = 92});
+    Section& unexpected_passes_ =
+        page_.open("Passes that were expected to fail", "unexpected passes", {.items = 89});
     Section& refusals_ =
         page_.open("What the device refused", "refusals that were not raised", {.items = 91});
     Section& failures_ = page_.open("Failures by cause", "causes of failures",
                                     {.items = 90, .details = 50}, "tracebacks and lists of tests");
     Section& gaps_ = page_.open("Gaps that this run met", "gaps", {.items = 86});
+    Section& expected_ = page_.open("Failures as expected", "expected failures", {.items = 42});
     Section& load_failures_ =
         page_.open("Modules that could not be loaded", "causes of load failures", {.items = 87});
     Section& incomplete_ =

@@ -16,10 +16,14 @@ using parsers::State;
 
 namespace {
 
-std::int64_t bad_count(const Totals& totals) {
+// Tests that broke, but not as expected, and those that passed and were expected to break.
+std::int64_t bad_count(const ReportModel& model) {
     std::int64_t sum = 0;
-    for (size_t i = 0; i < totals.states.size(); ++i)
-        if (needs_attention(static_cast<State>(i))) sum += totals.states[i];
+    for (size_t i = 0; i < model.totals.states.size(); ++i)
+        if (needs_attention(static_cast<State>(i)))
+            sum += model.totals.states[i] - model.expectations.expected[i];
+        else
+            sum += model.expectations.passes_with_entry[i];
     return sum;
 }
 
@@ -30,7 +34,7 @@ std::string device_words(const RunView& run) {
 // "4 tests to look at, 1 module without a result".
 std::string attention_words(const ReportModel& model) {
     std::vector<std::string> parts;
-    if (const auto tests = bad_count(model.totals); tests > 0)
+    if (const auto tests = bad_count(model); tests > 0)
         parts.push_back(fmt::format("{} to look at", counted(tests, "test")));
     if (model.modules_without_result > 0)
         parts.push_back(

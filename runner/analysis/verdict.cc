@@ -2,37 +2,18 @@
 
 #include <vector>
 
-#include "runner/base/framework.h"
-
 namespace compat::analysis {
 
 using parsers::ModuleOutcome;
-using parsers::State;
 
-bool is_unexpected(State state, std::string_view framework) {
-    switch (state) {
-        case State::failed:
-        case State::errored:
-        case State::crashed:
-        case State::timed_out:
-        case State::not_run:
-            return true;
-        case State::xpassed:
-            return traits_of(framework) && traits_of(framework)->fails_on_xpassed;
-        case State::passed:
-        case State::skipped:
-        case State::xfailed:
-            return false;
-    }
-    return true;
-}
-
-void add(RunFacts& facts, const parsers::ModuleRecord& record) {
+void add(RunFacts& facts, const parsers::ModuleRecord& record, const Expectations& expectations) {
     if (record.outcome == ModuleOutcome::spawn_failed) facts.infrastructure = true;
-    if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests)
+    if (record.outcome != ModuleOutcome::completed && record.outcome != ModuleOutcome::no_tests &&
+        !expectations.explains_outcome(record))
         facts.unexpected = true;
     for (const auto& test : record.cases) {
-        facts.unexpected = facts.unexpected || is_unexpected(test.state, record.framework);
+        facts.unexpected =
+            facts.unexpected || expectations.judge(test, record.framework).fit != Fit::as_expected;
         ++facts.collected;
     }
 }

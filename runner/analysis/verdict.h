@@ -1,9 +1,8 @@
 // Computes a run's exit code (runner/base/exit_code.h) from its results. Pure.
 #pragma once
 
-#include <string_view>
-
 #include "parsers/record.h"
+#include "runner/analysis/expectations/judge.h"
 #include "runner/base/exit_code.h"
 
 namespace compat::analysis {
@@ -14,17 +13,14 @@ struct RunFacts {
         false;                 // a log or the database could not be written, or a child not started
     bool unaccounted = false;  // counts of a module disagree
     bool usage = false;        // a test named by the user does not exist
-    bool unexpected = false;   // a failure or an incomplete module
+    bool unexpected = false;   // an unexpected result or an incomplete module
     bool nothing_to_do = false;  // a shard without modules
     long collected = 0;
 };
 
-// Whether the state makes the run fail. An unexpected pass does if the framework fails on it:
-// unittest does; pytest does only for strict xfail, whose state is failed.
-[[nodiscard]] bool is_unexpected(parsers::State state, std::string_view framework);
-
 // Adds one module's record. Does not set `unaccounted` (accounting.h).
-void add(RunFacts& facts, const parsers::ModuleRecord& record);
+void add(RunFacts& facts, const parsers::ModuleRecord& record,
+         const Expectations& expectations = {});
 
 [[nodiscard]] ExitCode exit_code(const RunFacts& facts);
 

@@ -169,13 +169,14 @@ class ReparsedModules {
             if (auto again = read_attempt_again(job, run_.info.framework, folder_))
                 job.record = std::move(*again);
         if (!module.attempts.empty())
-            add(facts_, analysis::verdicts_of_jobs(module.attempts).record);
+            add(facts_, analysis::verdicts_of_jobs(module.attempts).record, expectations_);
     }
 
     const store::Store& store_;
     const store::StoredRun& run_;
     fs::path folder_;
     std::vector<ImportedFile> imported_;
+    analysis::Expectations expectations_ = analysis::expectations_of(run_.info);
     analysis::RunFacts facts_;
     std::vector<store::StoredMismatch> mismatches_;
 };

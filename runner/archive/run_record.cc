@@ -57,6 +57,8 @@ void fields_of_run(Info& info, Field field) {
     field("shard", info.shard);
     field("repeat_of", info.repeat_of);
     field("plan", info.plan);
+    field("expectations_file", info.expectations_file);
+    field("expectations", info.expectations);
 }
 
 template <class End, class Field>

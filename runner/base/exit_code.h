@@ -34,7 +34,8 @@ inline constexpr std::array<ExitCodeRow, 7> kExitCodes{{
     {ExitCode::usage, "bad command line, suite or environment"},
     {ExitCode::nothing_selected, "no test selected"},
     {ExitCode::unexpected_results,
-     "unexpected results: failed, errored, crashed, timed out, not run"},
+     "unexpected results: failed, errored, crashed, timed out, not run, where nothing expects it; "
+     "passes that are expected to fail"},
     {ExitCode::ok, "all as expected"},
 }};
 

@@ -17,6 +17,7 @@
     ROW(prune)               \
     ROW(show)                \
     ROW(compare)             \
+    ROW(expect)              \
     ROW(resume)              \
     ROW(rerun)               \
     ROW(merge)               \

@@ -9,7 +9,7 @@
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
-#include "runner/cli/scan_fix.h"
+#include "runner/cli/scan/scan_fix.h"
 #include "runner/display/output.h"
 #include "runner/display/scan_json.h"
 #include "runner/display/scan_report.h"
@@ -175,7 +175,8 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
         ->take_all()
         ->allow_extra_args(false);
     app.add_option("--torch", request->torch,
-                   "offer only what this version of torch has [that of --python, with --fix that of the project; else any]")
+                   "offer only what this version of torch has [that of --python, with --fix that "
+                   "of the project; else any]")
         ->type_name("VERSION");
     return exits_with_code([request, &invocation] { return scan_or_fix(*request, invocation); });
 }

@@ -48,6 +48,7 @@ enum class Setting {
     root,
     framework,
     name,
+    expectations,
     progress,
     color,
     issue_text,
@@ -98,7 +99,7 @@ inline constexpr std::string_view kDeviceWords =
 inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 40> kSettings{{
+inline constexpr std::array<SettingRow, 41> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -203,6 +204,10 @@ inline constexpr std::array<SettingRow, 40> kSettings{{
     {Setting::name, "name", Type::text, "", 0, 0, "", "the suite's name",
      "--name", "COMPAT_NAME", "", "name",
      "name of the series of runs, in run ids and in NAME@latest"},
+    {Setting::expectations, "expectations", Type::path, "", 0, 0, "",
+     "`expectations.json` in the suite's folder, if it is there",
+     "--expectations", "COMPAT_EXPECTATIONS", "expectations", "expectations",
+     "file of expected results"},
     {Setting::progress, "progress", Type::words, "auto|bar|plain|json", 0, 0, "auto", "",
      "--progress", "COMPAT_PROGRESS", "", "progress",
      "progress display; auto: a bar on a terminal, else lines"},

@@ -101,6 +101,16 @@ std::string accounting_words(const reports::ReportModel& model) {
                        counted(model.modules_without_result, "module"));
 }
 
+void print_expectations(const reports::ExpectationsView& view) {
+    constexpr size_t kShown = 10;
+    if (view.entries == 0) return;
+    print("expectations: {} ({})\n", reports::expectations_words(view), printable(view.file));
+    for (size_t i = 0; i < std::min(view.notes.size(), kShown); ++i)
+        print("    {}: {}\n", printable(view.notes[i].test), reports::note_words(view.notes[i]));
+    if (view.notes.size() > kShown)
+        print("    {} more; see the report\n", view.notes.size() - kShown);
+}
+
 // Of a run that keeps going.
 std::int64_t refusals_of(const reports::ReportModel& model) {
     std::int64_t count = 0;
@@ -135,6 +145,7 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
     print("devices: {}\n", device_sentence(model));
+    print_expectations(model.expectations);
     if (const std::string words = reports::brief_words(model.blind_spots); !words.empty())
         print("blind spots: {}\n", words);
     if (is_device_unused(model)) {

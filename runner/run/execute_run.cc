@@ -191,6 +191,14 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
     return finished;
 }
 
+void print_unexpected_passes(const std::vector<std::string>& tests) {
+    constexpr size_t kShown = 10;
+    for (size_t i = 0; i < std::min(tests.size(), kShown); ++i)
+        print("unexpected pass: {}\n", printable(tests[i]));
+    if (tests.size() > kShown)
+        print("unexpected pass: {} more; see the report\n", tests.size() - kShown);
+}
+
 // The results that the database lacks are in the run's folder.
 tl::unexpected<Error> with_resume_advice(Error error, const Execution& execution) {
     error.advice = fmt::format("`runner resume {}` stores what is missing", execution.run.id);
@@ -253,6 +261,7 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
 
     if (auto reported = report_run(store, run, execution.extra); !reported)
         return tl::unexpected(reported.error());
+    print_unexpected_passes(recorder.unexpected_passes());
     for (const auto& [mark, tests] : recorder.failed_on())
         print("failed by --fail-on {}: {}\n", mark, counted(tests, "test"));
     if (!finished.stopped) print_unmatched();
@@ -298,11 +307,12 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
                             ready.settings.jobs(), settings_words(ready)));
     for (const auto& note : execution.notes) display.say("note: " + printable(note));
 
-    Recorder recorder(store, execution.run.id, execution.run.folder,
-                      {ready.suite.framework, attempt_limits(ready, execution.plan),
-                       execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all",
-                       execution.plan.fail_on, !ready.child.keep_going, execution.shared->evidence},
-                      execution.plan.modules);
+    Recorder recorder(
+        store, execution.run.id, execution.run.folder,
+        {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails,
+         ready.settings.text(Setting::confirm) == "all", execution.plan.fail_on,
+         !ready.child.keep_going, execution.shared->evidence, execution.expectations},
+        execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: a later tick stores what a busy database refuses.
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runner/analysis/expectations/judge.h"
 #include "runner/archive/run_folder.h"
 #include "runner/base/exit_code.h"
 #include "runner/run/ready.h"
@@ -27,6 +28,7 @@ struct Execution {
     bool keep_empty = true;  // store it even if it selected no test
     std::string shard;       // "2/5"; empty: the run is whole
     ExtraReports extra{};
+    analysis::Expectations expectations{};
     std::shared_ptr<SharedByRuns> shared = std::make_shared<SharedByRuns>();
 };
 

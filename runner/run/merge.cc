@@ -64,7 +64,8 @@ Expected<std::vector<ShardRun>> newest_plan(std::vector<archive::ShardFolder> sh
     const auto fits = [&](const store::RunInfo& info) {
         const auto compared = [](const store::RunInfo& i) {
             return std::tie(i.plan, i.suite, i.framework, i.shim, i.policy, i.masquerade, i.device,
-                            i.simulated, i.fallback, i.keep_going, i.seeds, i.commit, i.torch);
+                            i.simulated, i.fallback, i.keep_going, i.seeds, i.commit, i.torch,
+                            i.expectations);
         };
         return compared(info) == compared(newest);
     };
@@ -89,7 +90,7 @@ Expected<std::vector<ShardRun>> newest_plan(std::vector<archive::ShardFolder> sh
             others.empty()
                 ? "name the folders that hold them"
                 : fmt::format("these are of another plan: {}; shards fit together where suite, "
-                              "targets, settings and known durations are the same",
+                              "targets, settings, expectations and known durations are the same",
                               fmt::join(others, ", ")));
     std::vector<ShardRun> plan;
     for (const auto& [index, shard] : chosen) {

@@ -395,7 +395,12 @@ display::ModuleDone Recorder::close(size_t module) {
             has_tests_to_resume_ || record.outcome == ModuleOutcome::interrupted ||
             std::any_of(record.cases.begin(), record.cases.end(),
                         [](const auto& test) { return test.state == parsers::State::not_run; });
-    add(facts_, record);
+    add(facts_, record, settings_.expectations);
+    for (const auto& test : record.cases) {
+        const auto judged = settings_.expectations.judge(test, record.framework);
+        if (judged.entry && judged.fit == analysis::Fit::unexpected_pass)
+            unexpected_passes_.push_back(test.id);
+    }
     const auto unmatched = ids_without_tests(modules_[module].only, record);
     unmatched_.insert(unmatched_.end(), unmatched.begin(), unmatched.end());
     facts_.usage = facts_.usage || !unmatched_.empty();

@@ -54,6 +54,7 @@ class Recorder {
         // A run that keeps going judges no test, so that nothing needs a fresh process.
         bool gives_verdicts = true;
         plan::EarlierFailures evidence{};  // of earlier runs of the same command
+        analysis::Expectations expectations{};
     };
     Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
              Settings settings, std::vector<archive::PlannedModule> modules);
@@ -90,6 +91,10 @@ class Recorder {
     [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
     // Tests with a mark of `fail_on`, by mark.
     [[nodiscard]] const std::map<std::string, long>& failed_on() const { return failed_on_; }
+    // Tests that passed although an entry of expectations.json says otherwise.
+    [[nodiscard]] const std::vector<std::string>& unexpected_passes() const {
+        return unexpected_passes_;
+    }
     [[nodiscard]] const analysis::RunFacts& facts() const { return facts_; }
     [[nodiscard]] const std::vector<store::StoredMismatch>& mismatches() const {
         return mismatches_;
@@ -147,6 +152,7 @@ class Recorder {
     plan::Confirmations known_before_choice_;  // from earlier sittings and first attempts
     analysis::RunFacts facts_;
     std::map<std::string, long> failed_on_;
+    std::vector<std::string> unexpected_passes_;
     std::int64_t failed_ = 0;
     std::optional<std::int64_t> failed_before_start_;  // this sitting; empty: it has not begun
     bool has_tests_to_resume_ = false;

@@ -153,6 +153,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     execution.resumed = true;
     execution.shard = loaded_run->stored.info.shard;
     execution.seconds_before = loaded_run->stored.duration_s;
+    execution.expectations = analysis::expectations_of(loaded_run->stored.info);
     const store::RunInfo& info = loaded_run->stored.info;
     execution.notes.push_back("resuming " + info.id);
     if (info.torch != ready->prepared.environment.torch_version ||

@@ -19,6 +19,7 @@
 #include "runner/run/database_wait.h"
 #include "runner/run/diagnosis/diagnose.h"
 #include "runner/run/execute_run.h"
+#include "runner/run/expectations/open_expectations.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/recorder.h"
 #include "runner/run/variables.h"
@@ -210,6 +211,8 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     ready->child.keyword = request.keyword;
     ready->child.maxfail = request.maxfail;
     ready->diagnose = request.diagnose && asks_for_diagnosis(ready->settings);
+    auto expectations = open_expectations(*ready);
+    if (!expectations) return tl::unexpected(expectations.error());
     if (request.dry_run)
         return make_ready(*ready, Need::modules, say)
             .and_then([&] { return plan_for(*ready, *selection); })
@@ -257,6 +260,14 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     info.shard = request.shard;
     info.plan = plan->id;
     info.repeat_of = request.repeat_of;
+    // The results of such a run are no verdicts: nothing can be expected of them.
+    if (ready->settings.on(Setting::keep_going) || ready->settings.seeds() > 0)
+        expectations->entries.clear();
+    if (auto marked = mark_selected(expectations->entries, *ready, *selection); !marked)
+        return tl::unexpected(marked.error());
+    info.expectations_file = expectations->file.string();
+    info.expectations = analysis::to_stored(expectations->entries);
+    execution.expectations = analysis::expectations_of(info);
     std::vector<std::string> modules;
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
     exec::block_termination_signals();  // an interrupt from here on is stored

@@ -40,7 +40,8 @@ RunInfo read_info(Database& database, std::int64_t run) {
             SELECT run.name, suite.name, series, started_ms, framework, shim, policy,
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose
+                folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
+                expectations_file, expectations
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -77,6 +78,8 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.seeds = static_cast<int>(row.integer(28));
     info.repeat_of = row.text(26);
     info.diagnose = row.flag(29);
+    info.expectations_file = row.text(30);
+    if (std::string entries = row.text(31); entries != "[]") info.expectations = std::move(entries);
     return info;
 }
 

@@ -54,7 +54,9 @@ CREATE TABLE run (
     not_run INTEGER NOT NULL DEFAULT 0,
     keep_going INTEGER NOT NULL DEFAULT 0,
     seeds INTEGER NOT NULL DEFAULT 0,
-    diagnose INTEGER NOT NULL DEFAULT 0);
+    diagnose INTEGER NOT NULL DEFAULT 0,
+    expectations_file TEXT NOT NULL DEFAULT '',
+    expectations TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(expectations)));
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 

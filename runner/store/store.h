@@ -63,6 +63,8 @@ struct RunInfo {
     std::string shard;               // "2/5"; empty: the run is whole
     std::string repeat_of;           // the first of runs that differ in nothing (A/A); empty: none
     std::string plan;                // names the plan before it was cut into shards
+    std::string expectations_file;   // absolute, there or not; empty: it has none
+    std::string expectations;        // its entries at the run's start, a JSON array; empty: none
 
     friend bool operator==(const RunInfo&, const RunInfo&) = default;
 };

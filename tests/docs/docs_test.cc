@@ -9,12 +9,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <ranges>
 #include <regex>
 #include <set>
 
+#include "runner/analysis/expectations/conditions.h"
 #include "runner/base/files.h"
+#include "suites/schema.h"
 #include "tests/docs/tables.h"
 #include "tests/paths.h"
 #include "tests/support/redact.h"
@@ -32,6 +35,7 @@ struct PageTable {
 constexpr std::array kTables{
     PageTable{"README.md", "commands", commands},
     PageTable{"README.md", "shipped suites", shipped_suites},
+    PageTable{"docs/guide/expectations.md", "conditions", conditions},
     PageTable{"docs/guide/import.md", "dialects", dialects},
     PageTable{"docs/guide/import.md", "text limits", text_limits},
     PageTable{"docs/guide/porting.md", "judgements", judgements},
@@ -176,6 +180,21 @@ INSTANTIATE_TEST_SUITE_P(Pages, Tables, testing::ValuesIn(kTables), name_of_test
 
 TEST(Files, AreGenerated) {
     for (const GeneratedFile& file : kFiles) test::expect_file(file.path, file.text());
+}
+
+// The schema decides what a file may have, the table what it means.
+TEST(Tables, ConditionsAreThoseOfTheSchema) {
+    std::set<std::string> ours, theirs;
+    for (const auto& row : analysis::kConditions)
+        ours.insert(fmt::format("{} {}", row.name, static_cast<int>(row.type)));
+    constexpr std::array<std::string_view, 3> kTypes{"#/definitions/words", "#/definitions/version",
+                                                     ""};
+    const auto schema = nlohmann::json::parse(suites::schema_text(suites::SchemaOf::expectations));
+    for (const auto& [name, value] : schema["definitions"]["when"]["properties"].items()) {
+        const auto type = std::ranges::find(kTypes, value.value("$ref", ""));
+        theirs.insert(fmt::format("{} {}", name, type - kTypes.begin()));
+    }
+    EXPECT_EQ(ours, theirs);
 }
 
 TEST(Tables, HaveAGeneratorForEachMark) {

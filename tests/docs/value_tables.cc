@@ -15,6 +15,7 @@
 #include "reports/porting/porting.h"
 #include "runner/analysis/agreement.h"
 #include "runner/analysis/changes/change_class.h"
+#include "runner/analysis/expectations/conditions.h"
 #include "runner/analysis/judgement.h"
 #include "runner/analysis/ways/attribution.h"
 #include "runner/analysis/ways/diagnostic_retries.h"
@@ -211,6 +212,14 @@ Rows change_classes() {
     for (const auto& row : analysis::kChangeClasses)
         rows.push_back({code(row.name), std::string(row.means), row.bad ? "yes" : "",
                         row.differs ? "" : "no", kProse});
+    return rows;
+}
+Rows conditions() {
+    constexpr std::array<const char*, 3> kValues{"a word", "a range of versions", "true or false"};
+    Rows rows;
+    for (const auto& row : analysis::kConditions)
+        rows.push_back(
+            {code(row.name), kValues[static_cast<size_t>(row.type)], std::string(row.means)});
     return rows;
 }
 Rows gap_kinds() { return names_with_prose(kGapKindNames, 2); }

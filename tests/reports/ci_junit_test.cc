@@ -56,7 +56,7 @@ TEST_F(JunitTest, HasOneTestcaseATestAndTheModelsTotals) {
                 if (test.child(name)) ++elements[name];
         }
     EXPECT_EQ(cases, model.totals.collected);
-    const CiCounts counts = ci_counts_of(model.totals.states, "unittest");
+    const CiCounts counts = ci_counts_of(model);
     EXPECT_EQ(elements["failure"], counts.failed);
     EXPECT_EQ(elements["error"], counts.errored);
     EXPECT_EQ(elements["skipped"], counts.skipped + counts.not_run);

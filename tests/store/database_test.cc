@@ -408,6 +408,7 @@ TEST_F(FileTest, ReadsRunsOfOlderVersionsUnchanged) {
         ASSERT_TRUE(run) << to_line(run.error());
         EXPECT_EQ(run->info.torch, "2.12.0");
         EXPECT_EQ(run->info.shard, version > 1 ? "2/5" : "");
+        EXPECT_EQ(run->info.expectations, "");
         const auto modules = samples::modules_of(*store, "old");
         ASSERT_EQ(modules.size(), 1u);
         ASSERT_EQ(modules[0].attempts.size(), 1u);

@@ -158,7 +158,7 @@ const ErrorCase kErrors[] = {
     {"[1]", R"(s.json:1:1: [1] is an array; expected an object)", true},
     // Keys.
     {R"("retrys": 1)",
-     R"(s.json:2:3: unknown key "retrys"; did you mean "retries"? (allowed: $schema, device, env, format, framework, groups, layout, limits, links, name, preload, requirements, retries, source, system_packages, warm))"},
+     R"(s.json:2:3: unknown key "retrys"; did you mean "retries"? (allowed: $schema, device, env, expectations, format, framework, groups, layout, limits, links, name, preload, requirements, retries, source, system_packages, warm))"},
     {R"("limits": {"memory": "1GiB", "cpu": 1})",
      R"(s.json:2:32: unknown key "cpu" (allowed: events_bytes, log_bytes, memory, module_timeout, restarts, test_timeout))"},
     {R"("groups": {"a": {"path": ["x"]}})",
@@ -207,9 +207,8 @@ const ErrorCase kErrors[] = {
      R"(s.json:2:22: "einops": expected a package and its exact version, such as "einops==0.8.2")"},
     {R"("source": {"pypi": "einops>=0.8"})",
      R"(s.json:2:22: "einops>=0.8": expected a package and its exact version, such as "einops==0.8.2")"},
-    // Reserved keys.
-    {R"("expectations": "e.json")",
-     R"(s.json:2:3: "expectations" is not supported yet: remove it)"},
+    {R"("expectations": "/e.json")",
+     R"(s.json:2:19: "/e.json": expected a relative path that stays inside (no leading '/', no '..'))"},
     // Versions.
     {R"({"format": 2, "new": true})",
      "s.json:1:12: format 2 is newer than this runner supports (format 1): update the runner",

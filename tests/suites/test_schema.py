@@ -51,6 +51,19 @@ class SchemaTest(unittest.TestCase):
             with self.subTest(bad=bad), self.assertRaises(jsonschema.ValidationError):
                 jsonschema.validate({**good, **bad}, self.schema)
 
+    def test_takes_and_refuses_expectations(self):
+        schema = read(SUITES / "expectations.schema.json")
+        jsonschema.Draft7Validator.check_schema(schema)
+        entry = {"test": "a::*", "expect": ["failed", "errored"], "reason": "r", "issue": "i", "until": "2027-01-31",
+                 "when": {"device": ["mps", "cuda"], "torch": ">=2.1,<2.5", "shim": True}}
+        for good in ([], [entry], {"format": 1, "expectations": [entry, {"test": "b", "expect": "passed"}]}):
+            jsonschema.validate(good, schema)
+        for bad in ({}, {"format": 2, "expectations": []}, [{"test": "a"}], [{**entry, "expect": "fail"}],
+                    [{**entry, "expect": []}], [{**entry, "when": {"torch": "2.1"}}], [{**entry, "until": "soon"}],
+                    [{**entry, "when": {"host": "x"}}], [{**entry, "unknown": 1}]):
+            with self.subTest(bad=bad), self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate(bad, schema)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -116,6 +116,7 @@ void print_result(const TestInRun& test) {
     if (failure && !failure->cause.empty())
         print("    cause: {}: {}\n", failure->cause, reports::cause_means(failure->cause));
     print_ways(view, "    ");
+    print_expectation(view, "    ");
     if (view.diagnosis)
         for (const auto& attempt : view.diagnosis->attempts)
             print("        {}: {}{}  {}\n", attempt.step, parsers::name_of(attempt.state),
@@ -150,6 +151,12 @@ std::vector<display::StripRow> strips_of(const std::vector<store::HistoryEntry>&
 }
 
 }  // namespace
+
+void print_expectation(const reports::CaseView& test, std::string_view indent) {
+    if (test.expectation)
+        print("{}expectation: {}\n", indent,
+              printable(reports::expectation_words(test.state, *test.expectation)));
+}
 
 void print_ways(const reports::CaseView& test, std::string_view indent) {
     if (test.diagnosis) print("{}diagnosis: {}\n", indent, printable(test.diagnosis->words));

@@ -13,6 +13,7 @@ namespace compat::cli {
 
 // What other ways of running a failed test show.
 void print_ways(const reports::CaseView& test, std::string_view indent);
+void print_expectation(const reports::CaseView& test, std::string_view indent);
 
 [[nodiscard]] Expected<ExitCode> show_test_of_run(const Results& results, const std::string& run,
                                                   const std::string& test);

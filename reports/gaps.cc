@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/gap_parts.h"
+#include "reports/json_parts.h"
 #include "reports/markdown_text.h"
 
 namespace compat::reports {
@@ -20,9 +21,6 @@ std::string target_words(const GapView& gap) {
 }
 
 Json gap_json(const GapView& gap) {
-    const auto or_null = [](const std::string& text) {
-        return text.empty() ? Json(nullptr) : Json(text);
-    };
     Json sites = Json::array();
     for (const GapSite& site : gap.sites)
         sites.push_back({{"file", site.file},

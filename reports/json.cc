@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/attribution_parts.h"
-#include "reports/compare/parts.h"
+#include "reports/compare/document.h"
 #include "reports/gap_parts.h"
+#include "reports/json_parts.h"
 #include "runner/base/names.h"
 
 namespace compat::reports {
@@ -14,223 +14,6 @@ namespace compat::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
-template <class T, class Function>
-Json list_of(const std::vector<T>& values, Function function) {
-    Json list = Json::array();
-    for (const T& value : values) list.push_back(function(value));
-    return list;
-}
-
-Json frame(const FrameView& f) {
-    return {{"file", f.file},
-            {"line", f.line},
-            {"function", f.function},
-            {"suite", f.in_suite},
-            {"url", or_null(f.url)}};
-}
-
-Json failure(const FailureView& f) {
-    return {{"type", f.type},
-            {"message", f.message},
-            {"key_line", f.key_line},
-            {"cause", or_null(f.cause)},
-            {"class", or_null(f.error_class)},
-            {"confidence", or_null(f.confidence)},
-            {"rule", or_null(f.rule)},
-            {"signature", or_null(f.signature)},
-            {"also", list_of(f.also, failure)},
-            {"traceback", f.traceback},
-            {"frames", list_of(f.frames, frame)}};
-}
-
-Json cluster(const ClusterView& c) {
-    return {{"signature", c.signature},
-            {"tests", c.tests},
-            {"cause", or_null(c.cause)},
-            {"class", or_null(c.error_class)},
-            {"confidence", or_null(c.confidence)},
-            {"rule", or_null(c.rule)},
-            {"key_line", c.key_line},
-            {"example", c.example},
-            {"url", or_null(c.url)},
-            {"diagnosis", or_null(c.diagnosis)},
-            {"attribution", or_null(c.attribution)}};
-}
-
-Json failure_or_null(const std::optional<FailureView>& f) {
-    return f ? failure(*f) : Json(nullptr);
-}
-
-Json reproduce(const std::optional<Reproduce>& r) {
-    if (!r) return nullptr;
-    return {{"runner", r->runner}, {"plain", r->plain}};
-}
-
-Json subtest(const SubtestView& s) {
-    return {{"id", s.id},
-            {"state", name_of(s.state)},
-            {"reason", or_null(s.reason)},
-            {"failure", failure_or_null(s.failure)}};
-}
-
-Json attempt(const AttemptView& a) {
-    return {{"attempt", a.number},        {"kind", name_of(a.kind)},
-            {"forked", a.forked},         {"state", name_of(a.state)},
-            {"duration_s", a.duration_s}, {"key_line", or_null(a.key_line)},
-            {"log", or_null(a.log)}};
-}
-
-Json diagnosis(const std::optional<DiagnosisView>& d) {
-    if (!d) return nullptr;
-    const auto attempt_at_step = [](const DiagnosticAttemptView& a) {
-        return Json{{"attempt", a.number},
-                    {"step", a.step},
-                    {"state", name_of(a.state)},
-                    {"duration_s", a.duration_s},
-                    {"key_line", or_null(a.key_line)},
-                    {"log", or_null(a.log)}};
-    };
-    return {{"result", name_of(d->result.kind)},
-            {"step", d->result.step ? Json(name_of(*d->result.step)) : Json(nullptr)},
-            {"words", d->words},
-            {"as", or_null(d->result.as)},
-            {"attempts", list_of(d->attempts, attempt_at_step)}};
-}
-
-Json test(const CaseView& c) {
-    return {{"id", c.id},
-            {"state", name_of(c.state)},
-            {"reason", or_null(c.reason)},
-            {"pseudo", c.pseudo},
-            {"flaky", c.flaky},
-            {"fork_sensitive", c.fork_sensitive},
-            {"duration_s", c.duration_s},
-            {"file", c.file},
-            {"line", c.line},
-            {"url", or_null(c.url)},
-            {"marks", c.marks},
-            {"log", or_null(c.log)},
-            {"attempts", list_of(c.attempts, attempt)},
-            {"subtests", list_of(c.subtests, subtest)},
-            {"failure", failure_or_null(c.failure)},
-            {"diagnosis", diagnosis(c.diagnosis)},
-            {"attribution", attribution_json(c.attribution)},
-            {"reproduce", reproduce(c.reproduce)}};
-}
-
-// Without its cases: they may be large and are written one by one.
-Json module(const ModuleView& m) {
-    Json out{{"path", m.path},
-             {"url", or_null(m.url)},
-             {"outcome", name_of(m.outcome)},
-             {"reason", or_null(m.reason)},
-             {"attempts", m.attempts},
-             {"log", or_null(m.log)},
-             {"process_end", or_null(m.process_end)}};
-    each_cost([&](const char* name, auto member, Aggregate) { out[name] = m.*member; });
-    out.update({{"cpu_s", m.user_s + m.system_s},
-                {"last_known_cases", or_null(m.last_known_cases)},
-                {"diagnostics", m.diagnostics},
-                {"reproduce", reproduce(m.reproduce)},
-                {"cases", Json::array()}});
-    return out;
-}
-
-Json run(const RunView& r) {
-    return {{"id", r.id},
-            {"suite", r.suite},
-            {"series", r.series},
-            {"framework", r.framework},
-            {"started", iso8601(r.started)},
-            {"duration_s", r.duration_s},
-            {"complete", r.complete},
-            {"exit_code", or_null(r.exit_code)},
-            {"shim", r.shim ? "on" : "off"},
-            {"policy", or_null(r.policy)},
-            {"masquerade", r.masquerade},
-            {"device", r.device},
-            {"simulated", or_null(r.simulated)},
-            {"fallback", r.fallback},
-            {"keep_going", r.keep_going},
-            {"seeds", r.seeds},
-            {"diagnose", r.diagnose},
-            {"commit", or_null(r.commit)},
-            {"dirty", r.dirty},
-            {"torch", or_null(r.torch)},
-            {"root", r.root},
-            {"command", r.command},
-            {"fingerprint", Json::parse(r.fingerprint)}};
-}
-
-Json totals(const Totals& t) {
-    Json out{{"modules", t.modules}, {"collected", t.collected}};
-    for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
-        out[std::string(parsers::kStateNames[i])] = t.states[i];
-    out["flaky"] = t.flaky;
-    out["device"] = t.device;
-    out["fallback"] = t.fallback;
-    out["redirected"] = t.redirected;
-    out["untouched"] = t.untouched;
-    return out;
-}
-
-Json redirection(const RedirectionView& r) {
-    return {{"kind", r.kind},
-            {"op", r.op},
-            {"from", r.from},
-            {"to", r.to},
-            {"message", or_null(r.message)},
-            {"file", r.file},
-            {"line", r.line},
-            {"url", or_null(r.url)},
-            {"count", r.count},
-            {"tests", r.tests}};
-}
-
-Json mismatch(const AccountingMismatch& m) {
-    return {{"module", or_null(m.module)}, {"message", m.message}};
-}
-
-Json load_failure(const LoadFailureView& f) {
-    return {{"key_line", f.key_line},
-            {"type", f.type},
-            {"modules", f.modules},
-            {"example", f.module},
-            {"url", or_null(f.url)}};
-}
-
-Json leaked(const LeakedView& p) {
-    return {{"module", p.module}, {"pid", p.pid}, {"command", p.command}, {"killed", p.killed}};
-}
-
-Json blind_spot(const BlindSpot& s) {
-    return {{"name", s.name}, {"words", s.words}, {"tests", s.tests}};
-}
-
-Json first_step(const FirstStep& s) {
-    return {{"title", s.title},          {"advice", or_null(s.advice)},
-            {"cause", or_null(s.cause)}, {"signature", or_null(s.signature)},
-            {"example", s.example},      {"url", or_null(s.url)},
-            {"tests", s.tests},          {"modules", s.modules}};
-}
-
-Json past_run(const HistoryPoint& p) {
-    Json states = Json::object();
-    for (size_t i = 0; i < p.states.size(); ++i)
-        states[std::string(parsers::kStateNames[i])] = p.states[i];
-    return {{"id", p.id},
-            {"started", iso8601(p.started)},
-            {"complete", p.complete},
-            {"states", std::move(states)}};
-}
 
 // `value`, indented for `depth` levels below the document.
 std::string dumped(const Json& value, int depth) {
@@ -259,38 +42,40 @@ class JsonReport : public Renderer {
         sink_("{" +
               members({{"format", kReportFormat},
                        {"generator", fmt::format("runner {}", kVersion)},
-                       {"run", run(model.run)},
-                       {"totals", totals(model.totals)},
+                       {"run", run_json(model.run)},
+                       {"totals", totals_json(model.totals)},
                        {"accounting",
                         {{"closed", model.accounting.closed},
-                         {"mismatches", list_of(model.accounting.mismatches, mismatch)}}},
+                         {"mismatches", list_of(model.accounting.mismatches, mismatch_json)}}},
                        {"links",
                         {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
-                       {"blind_spots", list_of(model.blind_spots, blind_spot)},
-                       {"first_steps", list_of(model.first_steps, first_step)},
-                       {"changes", model.changes ? changes_json(*model.changes) : Json(nullptr)},
-                       {"history", list_of(model.history, past_run)},
+                       {"blind_spots", list_of(model.blind_spots, blind_spot_json)},
+                       {"first_steps", list_of(model.first_steps, first_step_json)},
+                       {"changes", model.changes ? changes_json(*model.changes, kGroupsOfChanges)
+                                                 : Json(nullptr)},
+                       {"history", list_of(model.history, history_point_json)},
                        {"causes", model.causes},
                        {"diagnoses", model.diagnoses},
                        {"attributions", model.attributions},
-                       {"load_failures", list_of(model.load_failures, load_failure)}}) +
+                       {"load_failures", list_of(model.load_failures, load_failure_json)}}) +
               ",\n \"clusters\": [");
-        for (size_t i = 0; i < model.clusters.size(); ++i) item(i > 0, cluster(model.clusters[i]));
+        for (size_t i = 0; i < model.clusters.size(); ++i)
+            item(i > 0, cluster_json(model.clusters[i]));
         sink_(std::string(model.clusters.empty() ? "]," : "\n ],") +
               members({{"gaps", list_of(model.gaps, gap_json)},
-                       {"redirections", list_of(model.redirections, redirection)},
-                       {"leaked_processes", list_of(model.leaked_processes, leaked)}}) +
+                       {"redirections", list_of(model.redirections, redirection_json)},
+                       {"leaked_processes", list_of(model.leaked_processes, leaked_json)}}) +
               ",\n \"modules\": [");
     }
 
     void add(const ModuleView& view) override {
-        std::string text = (has_module_ ? ",\n  " : "\n  ") + dumped(module(view), 2);
+        std::string text = (has_module_ ? ",\n  " : "\n  ") + dumped(module_json(view), 2);
         has_module_ = true;
         const std::string_view end = "]\n  }";
         text.resize(text.size() - end.size());
         sink_(text);
         for (size_t i = 0; i < view.cases.size(); ++i)
-            sink_((i > 0 ? ",\n    " : "\n    ") + dumped(test(view.cases[i]), 4));
+            sink_((i > 0 ? ",\n    " : "\n    ") + dumped(test_json(view.cases[i]), 4));
         if (!view.cases.empty()) sink_("\n   ");
         sink_(end);
     }
@@ -308,15 +93,6 @@ class JsonReport : public Renderer {
 };
 
 }  // namespace
-
-nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a) {
-    if (!a) return nullptr;
-    return {{"cause", a->cause},
-            {"rule", or_null(a->rule)},
-            {"words", a->words},
-            {"run", or_null(a->run)},
-            {"as", or_null(a->as)}};
-}
 
 std::unique_ptr<Renderer> json_report(const ReportModel& model, Sink sink) {
     return std::make_unique<JsonReport>(model, std::move(sink));

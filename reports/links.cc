@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "runner/base/files.h"
 
@@ -185,6 +186,17 @@ void LinkResolver::count(const parsers::Location& place) {
     if (source_.root.empty()) return;
     ++total_;
     if (!linkable(place)) ++unresolved_;
+}
+
+std::string LinkResolver::copies_prefix() const {
+    return copied_ ? percent_encoded((prefix_ / "").generic_string()) : std::string{};
+}
+
+std::vector<fs::path> LinkResolver::copied() const {
+    std::set<fs::path> files;
+    for (const auto& [name, target] : targets_)
+        if (copied_ && target.lines.value_or(-1) >= 0) files.insert(target.relative);
+    return {files.begin(), files.end()};
 }
 
 std::string LinkResolver::shown(const std::string& file) { return target(file).shown; }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "parsers/record.h"
 
@@ -46,6 +47,11 @@ class LinkResolver {
     void count(const parsers::Location& place);
     [[nodiscard]] std::int64_t total() const { return total_; }
     [[nodiscard]] std::int64_t unresolved() const { return unresolved_; }
+
+    // Empty unless links lead to copies: how those links begin, as "source/".
+    [[nodiscard]] std::string copies_prefix() const;
+    // The copies that links lead to, relative to the root, sorted.
+    [[nodiscard]] std::vector<std::filesystem::path> copied() const;
 
   private:
     struct Target {

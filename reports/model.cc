@@ -106,6 +106,7 @@ class ModelBuilder::Impl {
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
         model_.run = run_ = run_view(run);
+        model_.issue_texts = options_.issue_texts;
         // The totals of an imported file often cover several modules: import compared them.
         if (model_.run.imported && run.end)
             for (const store::StoredMismatch& mismatch : run.end->mismatches)
@@ -143,6 +144,10 @@ class ModelBuilder::Impl {
         model_.modules_without_result += !ended_in_order(record) && record.cases.empty();
         if (record.outcome == ModuleOutcome::load_error) collect_load_failure(record, start);
         collect_sites(record);
+    }
+
+    [[nodiscard]] Copies copies() const {
+        return {links_.copies_prefix(), options_.run_folder / "source", links_.copied()};
     }
 
     ModuleView view(store::StoredModule module) {
@@ -564,5 +569,6 @@ const RunView& ModelBuilder::run() const { return impl_->run(); }
 void ModelBuilder::add(store::StoredModule module) { impl_->add(std::move(module)); }
 ReportModel ModelBuilder::finish() { return impl_->finish(); }
 ModuleView ModelBuilder::view(store::StoredModule module) { return impl_->view(std::move(module)); }
+ModelBuilder::Copies ModelBuilder::copies() const { return impl_->copies(); }
 
 }  // namespace compat::reports

@@ -220,7 +220,8 @@ struct FirstStep {
     std::string title;
     std::string advice;
     std::string cause;
-    std::string signature;     // of its largest cluster; empty: modules that could not be loaded
+    // Of its clusters, the largest first; empty: modules that could not be loaded.
+    std::vector<std::string> signatures{};
     std::string example, url;  // a test, and its link
     std::int64_t tests = 0, modules = 0;
 };
@@ -289,6 +290,7 @@ struct ReportModel {
     // Since the latest comparable run; null: there is none.
     std::shared_ptr<const CompareView> changes{};
     std::vector<HistoryPoint> history{};  // oldest first, this run last
+    bool issue_texts = true;              // pages offer failing tests as such (issue_text.h)
 };
 
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.
@@ -324,6 +326,7 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
+    bool issue_texts = true;              // as ReportModel's
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,
@@ -341,6 +344,14 @@ class ModelBuilder {
     [[nodiscard]] ReportModel finish();
     // Changes nothing in the model: may be called before and after `finish`.
     [[nodiscard]] ModuleView view(store::StoredModule module);
+
+    // Where links of the views so far lead to copies in `source/` of the run's folder.
+    struct Copies {
+        std::string prefix;                        // of those links; empty: links lead elsewhere
+        std::filesystem::path folder;              // absolute
+        std::vector<std::filesystem::path> files;  // relative to it
+    };
+    [[nodiscard]] Copies copies() const;
 
   private:
     class Impl;

@@ -25,6 +25,8 @@ std::unique_ptr<Renderer> renderer_of(Format format, const ReportModel& model,
             return markdown_report(model, options.max_bytes, std::move(sink));
         case Format::json:
             return json_report(model, std::move(sink));
+        case Format::html:
+            return html_report(model, options.sources, std::move(sink));
         case Format::junit:
             return junit_report(model, std::move(sink));
         case Format::ctrf:
@@ -39,6 +41,12 @@ std::unique_ptr<Renderer> renderer_of(Format format, const ReportModel& model,
 }
 
 }  // namespace
+
+std::vector<Format> default_formats() {
+    std::vector<Format> formats = formats_of(kDefaultFormats).value();
+    if (!can_write_html()) std::erase(formats, Format::html);
+    return formats;
+}
 
 Expected<std::vector<Format>> formats_of(std::string_view list) {
     std::vector<Format> formats;
@@ -74,6 +82,9 @@ Expected<ReportWriter> ReportWriter::open(const ReportModel& model,
     files.insert(files.end(), more.begin(), more.end());
     ReportWriter writer;
     for (const auto& [format, path] : files) {
+        if (format == Format::html)
+            if (auto possible = can_write_html(); !possible)
+                return tl::unexpected(possible.error());
         if (auto made = make_directories(path.parent_path()); !made)
             return tl::unexpected(made.error());
         auto file = AtomicFile::create(path);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reports/ci/github.h"
+#include "reports/html/page.h"
 #include "reports/markdown.h"
 #include "reports/renderer.h"
 #include "runner/base/error.h"
@@ -17,21 +18,27 @@
 
 namespace compat::reports {
 
-enum class Format { markdown, json, junit, ctrf, github_summary, github_annotations };
+enum class Format { markdown, json, html, junit, ctrf, github_summary, github_annotations };
 
 struct FormatRow {
     Format format;
     std::string_view name;  // on the command line; may name several files
     std::string_view file;  // in the report's folder
 };
-inline constexpr std::array<FormatRow, 6> kFormats{{
+inline constexpr std::array<FormatRow, 7> kFormats{{
     {Format::markdown, "md", "report.md"},
     {Format::json, "json", "report.json"},
+    {Format::html, "html", "report.html"},
     {Format::junit, "junit", "junit.xml"},
     {Format::ctrf, "ctrf", "ctrf.json"},
     {Format::github_summary, "github", "summary.md"},
     {Format::github_annotations, "github", "annotations.txt"},
 }};
+
+// What a run writes unless it is told otherwise.
+inline constexpr std::string_view kDefaultFormats = "md,json,html";
+// Those that this program can write (html/page.h).
+[[nodiscard]] std::vector<Format> default_formats();
 
 // Parses "md,json": each format once, in this order. Errors: usage, naming the known formats.
 [[nodiscard]] Expected<std::vector<Format>> formats_of(std::string_view list);
@@ -40,7 +47,7 @@ struct RenderOptions {
     std::size_t max_bytes = kMarkdownBytes;           // of the Markdown report
     std::size_t summary_bytes = kGithubSummaryBytes;  // of the step's summary
     GithubOptions github{};
-    bool issue_text = true;  // pages offer a failing test's text for an issue (issue_text.h)
+    SourceReader sources{};  // for the HTML page
 };
 
 struct RenderedFile {
@@ -52,7 +59,7 @@ struct RenderedFile {
 class ReportWriter {
   public:
     // Writes each of `formats` under its own name in `folder`, and `more`. Creates missing folders.
-    // Errors: io.
+    // Errors: io; usage, if this program cannot write one of them. Keeps `model`'s address.
     [[nodiscard]] static Expected<ReportWriter> open(const ReportModel& model,
                                                      const std::filesystem::path& folder,
                                                      const std::vector<Format>& formats,

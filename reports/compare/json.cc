@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "reports/compare/compare.h"
-#include "reports/compare/parts.h"
+#include "reports/compare/document.h"
 
 namespace compat::reports {
 
@@ -98,26 +97,28 @@ OrderedJson whole_comparison(const Comparison& c) {
 
 }  // namespace
 
-OrderedJson changes_json(const CompareView& view) {
+OrderedJson changes_json(const CompareView& view, std::size_t groups) {
     OrderedJson comparisons = OrderedJson::array();
-    for (const Comparison& column : view.columns)
-        comparisons.push_back(comparison(column, kGroupsOfChanges));
+    for (const Comparison& column : view.columns) comparisons.push_back(comparison(column, groups));
     return {{"baseline", compared_run(view.baseline)},
             {"chosen", null_for_empty(view.chosen)},
             {"comparisons", std::move(comparisons)}};
 }
 
-std::string compare_json(const CompareView& view) {
+OrderedJson compare_document(const CompareView& view) {
     OrderedJson comparisons = OrderedJson::array(), fail_on = OrderedJson::array();
     for (const Comparison& column : view.columns) comparisons.push_back(whole_comparison(column));
     for (const ChangeClass c : view.fail_on) fail_on.push_back(name_of(c));
-    const OrderedJson document{{"format", kCompareFormat},
-                               {"baseline", compared_run(view.baseline)},
-                               {"chosen", null_for_empty(view.chosen)},
-                               {"comparisons", std::move(comparisons)},
-                               {"fail_on", std::move(fail_on)},
-                               {"fails", view.fails()}};
-    return document.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+    return {{"format", kCompareFormat},
+            {"baseline", compared_run(view.baseline)},
+            {"chosen", null_for_empty(view.chosen)},
+            {"comparisons", std::move(comparisons)},
+            {"fail_on", std::move(fail_on)},
+            {"fails", view.fails()}};
+}
+
+std::string compare_json(const CompareView& view) {
+    return compare_document(view).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace compat::reports

@@ -116,7 +116,6 @@ FirstStep step_of(const ReportModel& model, const ClusterView& cluster) {
     step.advice = run.simulated ? first_of({judged.advice, by_gap, row.advice})
                                 : first_of({by_gap, row.advice, judged.advice});
     step.cause = cluster.cause;
-    step.signature = cluster.signature;
     step.example = cluster.example;
     step.url = cluster.url;
     return step;
@@ -177,6 +176,8 @@ std::vector<FirstStep> first_steps(const ReportModel& model) {
         if (is_of_load_failure(model, largest)) continue;
         steps.push_back(step_of(model, largest));
         steps.back().tests = group.tests;
+        for (const std::size_t cluster : group.clusters)
+            steps.back().signatures.push_back(model.clusters[cluster].signature);
     }
     const std::int64_t loaded = std::max<std::int64_t>(model.totals.modules - not_loaded, 1);
     const std::int64_t tests_of_module =

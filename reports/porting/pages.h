@@ -13,6 +13,7 @@ namespace compat::reports {
 
 inline constexpr std::string_view kPortingPage = "porting.md";
 inline constexpr std::string_view kPortingFile = "porting.json";
+inline constexpr std::string_view kPortingHtml = "porting.html";
 // A key removed or re-typed raises this; a key added does not.
 inline constexpr int kPortingFormat = 1;
 

@@ -15,14 +15,12 @@ using parsers::State;
 
 namespace {
 
-using analysis::Comparison;
-
 // Each column is the run of the same index; this one has the tests that plain CPU cannot run,
 // because they ask for a device that it lacks, as skipped.
 constexpr size_t kNeedsDevice = kColumns.size();
 
 // The run with which a test of a column is compared.
-size_t baseline_of(const Comparison& compared, size_t test, Column column) {
+size_t baseline_of(const analysis::Comparison& compared, size_t test, Column column) {
     const auto is = [&](Column of, StateKind kind) {
         const auto state = compared.state(test, index_of(of));
         return state && kind_of(*state) == kind;
@@ -189,7 +187,7 @@ class PortingBuilder::Impl {
             return compared_.add(index_of(column_), id, test.state, module, test.pseudo);
         };
         const std::string id = common_id(test.id);
-        Comparison::Added added = put(id);
+        analysis::Comparison::Added added = put(id);
         if (added.duplicate && id != test.id) added = put(test.id);  // [cuda] and [cuda:0]
         const size_t at = added.test;
         if (added.duplicate)
@@ -367,7 +365,7 @@ class PortingBuilder::Impl {
     }
 
     PortedTest ported_test(size_t at) const {
-        const Comparison::Test& known = compared_.test(at);
+        const analysis::Comparison::Test& known = compared_.test(at);
         PortedTest test;
         test.id = known.id;
         test.url = links_[at].url;
@@ -459,7 +457,7 @@ class PortingBuilder::Impl {
 
     PortingView view_;
     Column column_ = Column::cpu;
-    Comparison compared_{kNeedsDevice + 1};
+    analysis::Comparison compared_{kNeedsDevice + 1};
     std::vector<TestLink> links_;                            // by test
     std::unordered_map<size_t, std::string> cpu_key_lines_;  // of tests that are not good there
     std::map<std::pair<Column, std::string>, ResultDetails> broken_modules_;

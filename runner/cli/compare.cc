@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "reports/html/page.h"
 #include "reports/markdown.h"
 #include "runner/base/files.h"
 #include "runner/cli/commands.h"
@@ -52,6 +53,11 @@ std::vector<ChangeClass> classes_of(const std::vector<std::string>& words) {
 
 std::string rendered(const reports::CompareView& view, const CompareOptions& options) {
     if (options.format == "json") return compare_json(view);
+    if (options.format == "html") {
+        std::string page;
+        compare_html(view, [&](std::string_view bytes) { page += bytes; });
+        return page;
+    }
     if (options.format == "md") return compare_markdown(view, options.max_bytes);
     return compare_text(view, options.tests);
 }
@@ -61,6 +67,9 @@ Expected<ExitCode> compare_stored(const CompareOptions& options,
     if (!options.by.empty() && !options.baseline_results.empty())
         return fail(ErrorKind::usage, "--by and --baseline-results exclude each other",
                     "name the two runs instead of --by");
+    if (options.format == "html")
+        if (auto possible = reports::can_write_html(); !possible)
+            return tl::unexpected(possible.error());
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
     const run::RunDatabase runs{results->store, results->folder};
@@ -93,9 +102,9 @@ Action add_compare(CLI::App& app, config::Invocation& invocation) {
                    "first")
         ->type_name("WHAT")
         ->check(CLI::IsMember({"device"}));
-    app.add_option("--format", options->format, "text, md or json")
+    app.add_option("--format", options->format, "text, md, json or html")
         ->type_name("FORMAT")
-        ->check(CLI::IsMember({"text", "md", "json"}))
+        ->check(CLI::IsMember({"text", "md", "json", "html"}))
         ->capture_default_str();
     app.add_option("--out", options->out, "file to write to [stdout]")->type_name("FILE");
     app.add_option("--tests", options->tests, "tests listed for each cause, in text")

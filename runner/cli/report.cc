@@ -18,15 +18,16 @@ namespace {
 
 struct ReportRequest {
     std::string run = "latest";
-    std::string formats = "md,json";
-    std::string out;  // empty: the run's folder
+    std::string formats;  // empty: the default ones
+    std::string out;      // empty: the run's folder
     std::size_t max_bytes = reports::kMarkdownBytes;
     run::ExtraReports extra;
 };
 
 Expected<ExitCode> render_report(const ReportRequest& request,
                                  const config::Invocation& invocation) {
-    const auto formats = reports::formats_of(request.formats);
+    const auto formats =
+        request.formats.empty() ? reports::default_formats() : reports::formats_of(request.formats);
     if (!formats) return tl::unexpected(formats.error());
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
@@ -47,9 +48,10 @@ Expected<ExitCode> render_report(const ReportRequest& request,
 Action add_report(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReportRequest>();
     app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
-    app.add_option("--format", request->formats, "formats to write: md, json, junit, ctrf, github")
+    app.add_option("--format", request->formats,
+                   "formats to write: md, json, html, junit, ctrf, github")
         ->type_name("LIST")
-        ->capture_default_str();
+        ->default_str(std::string(reports::kDefaultFormats));
     add_report_files(app, request->extra);
     add_no_issue_text(app, invocation.flags);
     app.add_option("--out", request->out, "folder to write to [the run's folder]")

@@ -79,7 +79,8 @@ void add_report_files(CLI::App& app, run::ExtraReports& extra) {
         const char* help;
         reports::Format format;
     };
-    constexpr std::array<Row, 2> kRows{{
+    constexpr std::array<Row, 3> kRows{{
+        {"--html", "also write the HTML report to FILE", reports::Format::html},
         {"--junit", "also write JUnit XML to FILE", reports::Format::junit},
         {"--ctrf", "also write CTRF (JSON) to FILE", reports::Format::ctrf},
     }};

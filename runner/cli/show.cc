@@ -10,6 +10,7 @@
 #include "runner/display/closing_summary.h"
 #include "runner/display/device_lines.h"
 #include "runner/display/output.h"
+#include "runner/run/reporting.h"
 
 namespace compat::cli {
 
@@ -114,7 +115,7 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
         const reports::ReportModel whole = model.finish();
         for (const auto& [cause, tests] : reports::causes_by_tests(whole))
             print("{} of {}: {}\n", counted(tests, "test"), cause, reports::cause_means(cause));
-        display::print_closing(whole, folder / "report.md");
+        display::print_closing(whole, run::report_to_open(folder));
         if (!whole.run.complete && !whole.run.imported && !running)
             display::print_resume_hint(id, results.folder);
         return ExitCode::ok;

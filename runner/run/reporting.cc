@@ -10,6 +10,7 @@
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
+#include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/display/closing_summary.h"
 #include "runner/display/output.h"
@@ -47,7 +48,40 @@ Expected<ReportOptions> with_github(ReportOptions asked, const store::Store& sto
     });
 }
 
+// The HTML page has copies of at most these sizes: larger files are data rather than code.
+constexpr std::uint64_t kCopyBytes = 2 << 20;
+constexpr std::uint64_t kCopiesBytes = 8 << 20;
+
+reports::CopiedSources read_copies(const reports::ModelBuilder::Copies& copies) {
+    reports::CopiedSources sources{copies.prefix, {}, {}};
+    std::uint64_t all = 0;
+    for (const fs::path& file : copies.files) {
+        std::error_code error;
+        const std::string path = file.generic_string();
+        const std::uint64_t size = fs::file_size(copies.folder / file, error);
+        if (error) {
+            sources.left_out.push_back({path, error.message()});
+        } else if (size > kCopyBytes) {
+            sources.left_out.push_back({path, "larger than 2 MiB"});
+        } else if (all + size > kCopiesBytes) {
+            sources.left_out.push_back({path, "the page has 8 MiB of sources already"});
+        } else if (auto text = read_file(copies.folder / file); !text) {
+            sources.left_out.push_back({path, text.error().message});
+        } else {
+            all += size;
+            sources.files.push_back({path, std::move(*text)});
+        }
+    }
+    return sources;
+}
+
 }  // namespace
+
+fs::path report_to_open(const fs::path& run_folder) {
+    std::error_code error;
+    const fs::path html = run_folder / "report.html";
+    return fs::exists(html, error) ? html : run_folder / "report.md";
+}
 
 Expected<WrittenReports> write_reports(const store::Store& store, const fs::path& results,
                                        const std::string& id, const ReportOptions& which) {
@@ -59,11 +93,11 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     if (!others) return tl::unexpected(others.error());
     auto past = reports::past_runs_of(store, run->info);
     if (!past) return tl::unexpected(past.error());
-    reports::ModelBuilder builder(*run, {folder, out, std::move(*others), std::move(*past)});
+    reports::ModelBuilder builder(
+        *run, {folder, out, std::move(*others), std::move(*past), which.extra.issue_text});
     WrittenReports reported{run->info, {}, {}};
     auto asked = with_github(which, store, run->info);
     if (!asked) return tl::unexpected(asked.error());
-    asked->options.issue_text = asked->extra.issue_text;
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto render = [&]() -> Expected<void> {
         const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
@@ -82,6 +116,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
         if (*changes)
             reported.model.changes =
                 std::make_shared<const reports::CompareView>(std::move(**changes));
+        asked->options.sources = [&builder] { return read_copies(builder.copies()); };
         auto writer = reports::ReportWriter::open(reported.model, out, asked->formats,
                                                   asked->options, asked->extra.files);
         if (!writer) return tl::unexpected(writer.error());
@@ -118,7 +153,9 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     const bool is_apart = !reported->info.shard.empty() && archive::has_database(run.results);
     if (!is_apart && (!misnamed || reported->model.totals.collected > 0))
         archive::point_latest(run);
-    display::print_closing(reported->model, run.folder / "report.md");
+    if (const auto html = reports::can_write_html(); !html)
+        print(stderr, "note: no report.html: {}\n", printable(to_line(html.error())));
+    display::print_closing(reported->model, report_to_open(run.folder));
     if (!interrupted) return {};
     logged.error().advice = fmt::format("`runner reparse {} --apply` adds its gaps", run.id);
     return logged;

@@ -14,16 +14,16 @@
 
 namespace compat::run {
 
-// What was asked for besides report.md and report.json.
+// What was asked for besides the default formats.
 struct ExtraReports {
     std::vector<reports::RenderedFile> files;
-    bool issue_text = true;  // as RenderOptions::issue_text
+    bool issue_text = true;  // as ModelOptions::issue_texts
     bool github = false;     // summary.md and annotations.txt, and both to GitHub
 };
 
 struct ReportOptions {
     std::filesystem::path out;  // empty: the run's folder
-    std::vector<reports::Format> formats{reports::Format::markdown, reports::Format::json};
+    std::vector<reports::Format> formats = reports::default_formats();
     reports::RenderOptions options{};
     ExtraReports extra{};
 };
@@ -33,6 +33,9 @@ struct WrittenReports {
     reports::ReportModel model;
     std::vector<reports::RenderedFile> files;
 };
+
+// The run's report to open: report.html, or report.md where there is none.
+[[nodiscard]] std::filesystem::path report_to_open(const std::filesystem::path& run_folder);
 
 // Reads the run twice in one snapshot, one module at a time. `results`: the folder of the store.
 [[nodiscard]] Expected<WrittenReports> write_reports(const store::Store& store,

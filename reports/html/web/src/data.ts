@@ -2,7 +2,7 @@
 // page from disk carries each part compressed in an element of its own, a server sends them.
 // Not for what pages show (pages/).
 
-// A part by its name: "summary", "index", "details-0", "clusters", "changes", "porting", "source-0".
+// A part by its name: "summary", "index", "details-0", "clusters", "changes", "porting", "sources", "source-0".
 export interface Loader {
   load<T>(name: string): Promise<T>;
 }
@@ -10,13 +10,18 @@ export interface Loader {
 export type State =
   | "passed" | "failed" | "errored" | "skipped" | "xfailed" | "xpassed" | "crashed" | "timed_out" | "not_run";
 
-// ---- "summary": at most 1 MB, whatever the number of tests; plain JSON in the page.
+// ---- "summary": at most 1 MB, whatever the number of tests; plain JSON in the page. Where a run
+// has much more than usual, lists are shorter than said here, and long texts end with "…".
 export interface Summary {
   format: 1;
   generator: string;
-  kind: "run" | "compare" | "porting";
+  kind: "run" | "compare" | "porting" | "runs" | "test" | "gaps"; // the last three: from a server only
   title: string; // of the document
   run?: RunSummary; // if kind is "run"
+  live?: boolean; // "run" and "runs": it goes on, so its parts change; asked for again every 5 seconds
+  runs?: StoredRun[]; // if kind is "runs": newest first
+  test?: TestHistory; // if kind is "test"
+  gaps?: Gap[]; // if kind is "gaps": the whole log
   parts: string[]; // names of the parts that exist besides "summary"
 }
 
@@ -36,11 +41,14 @@ export interface RunSummary {
   gaps: Gap[]; // the first 200
   gaps_total: number;
   load_failures: { key_line: string; type: string; modules: number; example: string; url: string | null }[]; // 100
+  load_failures_total: number;
   redirections: Redirection[]; // the first 500
   redirections_total: number;
   leaked_processes: { module: string; pid: number; command: string; killed: boolean }[]; // 100
+  leaked_total: number;
   changes: ChangesSummary | null; // null: there is no run to compare with
   history: HistoryPoint[]; // runs of the same series, oldest first, this one last; at most 100
+  sources: SourcesSummary | null; // null: no link leads to a copy of the suite's files
 }
 
 export interface Run {
@@ -53,7 +61,8 @@ export interface Run {
 
 export interface BlindSpot { name: string; words: string; tests: number }
 export interface FirstStep {
-  title: string; advice: string; cause: string; signature: string; // of its largest cluster
+  title: string; advice: string | null; cause: string | null;
+  signatures: string[]; // of its clusters, the largest first; at most 100
   example: string; url: string | null; tests: number; modules: number;
 }
 export interface Cluster {
@@ -96,6 +105,17 @@ export interface ChangedTest {
 }
 export interface HistoryPoint { id: string; started: string; complete: boolean; states: Record<State, number> }
 
+// ---- of a server
+export interface StoredRun extends HistoryPoint {
+  suite: string; series: string; device: string; simulated: string | null; torch: string | null; duration_s: number;
+  running: boolean; modules: number; url: string; // of its page
+  compare: string | null; // address of the comparison with the run before of its series
+}
+export interface TestHistory {
+  id: string;
+  results: { run: string; url: string; started: string; series: string; way: string; state: State; duration_s: number; why: string }[]; // newest first
+}
+
 // ---- "index": every test, one array a column; row i of each is one test, in the order of the run.
 export interface Index {
   modules: Module[];
@@ -113,7 +133,8 @@ export interface Index {
   cluster: number[]; // index in signatures; -1: none
   block: number[]; // the part "details-N" that has more on it; -1: there is no more
   row: number[]; // its place in that part
-  urls: Record<string, string>; // by row: links that `files` does not give
+  urls: Record<string, string>; // by row: links that `files` does not give; "": the row has none
+  ids: Record<string, string>; // by row: ids that do not begin with the module's path and "::"
 }
 export const kStates: State[] = [
   "passed", "failed", "errored", "skipped", "xfailed", "xpassed", "crashed", "timed_out", "not_run"];
@@ -160,5 +181,10 @@ export interface Diagnosis {
 }
 export interface Attribution { cause: string; rule: string | null; words: string; run: string | null; as: string | null }
 
-// ---- "source-N": copied files of the suite, where links lead to copies; index in `files` by path.
-export interface Sources { files: Record<string, string> }
+// ---- "source-N": copied files of the suite, where links lead to copies; texts by path.
+export interface SourceTexts { files: Record<string, string> }
+// ---- "sources": the number N of the part that has a file, and the copied files that none has.
+export interface Sources { files: Record<string, number>; left_out: { path: string; why: string }[] }
+// A link that begins with `prefix` leads to a copy: after it come the file's path, percent-encoded,
+// and "#L" with the line unless it leads to the whole file.
+export interface SourcesSummary { prefix: string; files: number; left_out: number }

@@ -1,0 +1,49 @@
+// The data of the HTML page, in named parts that it reads one by one: "summary", "index",
+// "details-0", … (web/src/data.ts says what is in each). A page from disk carries them, a server
+// sends them. Not for the page around them (page.h).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/renderer.h"
+
+namespace compat::reports {
+
+struct CompareView;  // compare/compare.h
+struct PortingView;  // porting/porting.h
+
+inline constexpr std::size_t kPartBytes = 256 << 10;     // a part of a list is closed at that size
+inline constexpr std::size_t kSummaryBytes = 1'000'000;  // the summary is smaller
+inline constexpr std::string_view kSummaryPart = "summary";
+
+// Takes each part when it is complete, "summary" last: it names the others.
+using PartSink = std::function<void(std::string_view name, std::string json)>;
+
+// Copies of the suite's files, where links lead to copies (links.h).
+struct CopiedSources {
+    struct File {
+        std::string path;  // relative to the suite's root
+        std::string text;
+    };
+    struct LeftOut {
+        std::string path, why;
+    };
+    std::string prefix;  // of those links, as "source/"; empty: links lead elsewhere
+    std::vector<File> files;
+    std::vector<LeftOut> left_out;
+};
+// Called once, after the last module.
+using SourceReader = std::function<CopiedSources()>;
+
+// Keeps `model`'s address. Keeps a few bytes of each test, and no more than one part of details.
+[[nodiscard]] std::unique_ptr<Renderer> run_parts(const ReportModel& model, SourceReader sources,
+                                                  PartSink sink);
+void compare_parts(const CompareView& view, const PartSink& sink);
+void porting_parts(const PortingView& view, const PartSink& sink);
+
+}  // namespace compat::reports

@@ -1,0 +1,23 @@
+// The HTML page: one file that works from disk. It has the app, the summary as plain JSON, and each
+// further part compressed in an element of its own; its policy lets it request nothing. Not for
+// what is in the parts (chunks.h) nor for how they are shown (web/src).
+#pragma once
+
+#include <memory>
+
+#include "reports/html/chunks.h"
+#include "runner/base/error.h"
+
+namespace compat::reports {
+
+// Error: this program was built without the page's script. Says why and what to do.
+[[nodiscard]] Expected<void> can_write_html();
+
+// All three write the page at their end, because it begins with the summary; until then they keep
+// the compressed parts. They need `can_write_html`.
+[[nodiscard]] std::unique_ptr<Renderer> html_report(const ReportModel& model, SourceReader sources,
+                                                    Sink sink);
+void compare_html(const CompareView& view, const Sink& sink);
+void porting_html(const PortingView& view, const Sink& sink);
+
+}  // namespace compat::reports

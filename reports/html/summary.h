@@ -1,0 +1,26 @@
+// The part "summary" of the HTML page: what its first screen shows. Not for the other parts
+// (chunks.h).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/html/chunks.h"
+
+namespace compat::reports {
+
+// Both are also safe as the text of an HTML element.
+//
+// Smaller than kSummaryBytes, whatever the run: shortens lists and texts as far as that needs.
+[[nodiscard]] std::string run_summary(const ReportModel& model, const CopiedSources& sources,
+                                      const std::vector<std::string>& parts);
+// Of a page whose content is one part.
+[[nodiscard]] std::string page_summary(std::string_view kind, const std::string& title,
+                                       const std::string& part);
+
+// Without spaces; text that is not UTF-8 is replaced.
+[[nodiscard]] std::string compact(const nlohmann::ordered_json& value);
+
+}  // namespace compat::reports

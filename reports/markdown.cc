@@ -12,8 +12,8 @@
 #include "reports/compare/compare.h"
 #include "reports/fitting.h"
 #include "reports/gap_parts.h"
-#include "reports/markdown_failures.h"
-#include "reports/markdown_summary.h"
+#include "reports/markdown/failures.h"
+#include "reports/markdown/summary.h"
 #include "reports/markdown_text.h"
 #include "runner/base/text.h"
 

@@ -8,7 +8,7 @@
 #include <regex>
 #include <sstream>
 
-#include "reports/markdown_failures.h"
+#include "reports/markdown/failures.h"
 #include "reports/markdown_text.h"
 #include "tests/reports/sample_run.h"
 #include "tests/support/redact.h"

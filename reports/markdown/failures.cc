@@ -1,4 +1,4 @@
-#include "reports/markdown_failures.h"
+#include "reports/markdown/failures.h"
 
 #include <fmt/format.h>
 

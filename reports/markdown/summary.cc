@@ -1,4 +1,4 @@
-#include "reports/markdown_summary.h"
+#include "reports/markdown/summary.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

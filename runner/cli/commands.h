@@ -12,7 +12,9 @@
     ROW(list)                \
     ROW(prepare)             \
     ROW(report)              \
+    ROW(open)                \
     ROW(runs)                \
+    ROW(prune)               \
     ROW(show)                \
     ROW(compare)             \
     ROW(resume)              \
@@ -24,8 +26,9 @@
     ROW(porting)             \
     ROW(scan)                \
     ROW(gaps)                \
-    ROW(devices)            \
-    ROW(doctor)
+    ROW(devices)             \
+    ROW(doctor)              \
+    ROW(completions)
 
 namespace compat::cli {
 

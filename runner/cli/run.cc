@@ -91,7 +91,12 @@ void add_report_files(CLI::App& app, run::ExtraReports& extra) {
                    extra.files.push_back({format, std::filesystem::absolute(file)});
                },
                row.help)
-            ->type_name("FILE");
+            ->type_name("FILE")
+            // Before the run rather than after it.
+            ->check([format = row.format](const std::string&) {
+                const auto possible = reports::can_write(format);
+                return possible ? std::string{} : to_line(possible.error());
+            });
     app.add_flag("--github", extra.github,
                  "also annotate new failures on GitHub, and write the step's summary");
 }

@@ -293,6 +293,7 @@ struct ReportModel {
     std::shared_ptr<const CompareView> changes{};
     std::vector<HistoryPoint> history{};  // oldest first, this run last
     ExpectationsView expectations{};
+    bool issue_texts = true;              // pages offer failing tests as such (issue_text.h)
 };
 
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.
@@ -328,6 +329,7 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
+    bool issue_texts = true;              // as ReportModel's
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

@@ -51,7 +51,6 @@ struct RenderOptions {
     std::size_t summary_bytes = kGithubSummaryBytes;  // of the step's summary
     GithubOptions github{};
     SourceReader sources{};  // for the HTML page
-    bool issue_text = true;  // pages offer a failing test's text for an issue (issue_text.h)
 };
 
 struct RenderedFile {

@@ -10,6 +10,7 @@
 
 #include "reports/compare/compare.h"
 #include "reports/html/summary.h"
+#include "reports/issue_text.h"
 #include "reports/json_parts.h"
 #include "reports/porting/pages.h"
 
@@ -73,7 +74,7 @@ bool has_details(const CaseView& c) {
            !c.redirections.empty() || !c.redirected_at.empty() || !c.history.empty();
 }
 
-Json detail_json(const CaseView& c) {
+Json detail_json(const ReportModel& model, const CaseView& c) {
     Json out = test_json(c);
     out["log_url"] = or_null(c.log_url);
     out["redirected_at"] = c.redirected_at.empty() ? Json(nullptr)
@@ -87,7 +88,8 @@ Json detail_json(const CaseView& c) {
         history.push_back({{"run", c.history[i].run},
                            {"started", iso8601(c.history[i].started)},
                            {"state", name_of(c.history[i].state)}});
-    out["issue"] = nullptr;
+    const auto issue = model.issue_texts ? issue_text(model.run, c) : std::nullopt;
+    out["issue"] = issue ? Json(*issue) : Json(nullptr);
     return out;
 }
 
@@ -217,7 +219,7 @@ class RunParts : public Renderer {
         cause_.add(failure ? found(causes_, failure->cause) : -1);
         cluster_.add(failure ? found(clusters_, failure->signature) : -1);
         SplitPart::Place place{-1, -1};
-        if (has_details(test)) place = details_.add(compact(detail_json(test)), give_);
+        if (has_details(test)) place = details_.add(compact(detail_json(model_, test)), give_);
         block_.add(place.part);
         row_.add(place.row);
     }

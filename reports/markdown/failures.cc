@@ -83,8 +83,13 @@ std::string command_of(const CaseView& test) {
 }
 
 std::string line_of(const CaseView& test) {
-    return fmt::format("- {} {}{}\n", name_of(test.state), linked_code(test.id, test.url),
-                       test.attribution ? ": " + code(test.attribution->cause) : "");
+    std::string why;
+    if (test.attribution) {
+        why = ": " + code(test.attribution->cause);
+        if (!test.attribution->as.empty())
+            why += fmt::format(" (as {})", code(test.attribution->as));
+    }
+    return fmt::format("- {} {}{}\n", name_of(test.state), linked_code(test.id, test.url), why);
 }
 
 std::string line_of(const CaseView& test, const SubtestView& sub) {

@@ -93,11 +93,11 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     if (!others) return tl::unexpected(others.error());
     auto past = reports::past_runs_of(store, run->info);
     if (!past) return tl::unexpected(past.error());
-    reports::ModelBuilder builder(*run, {folder, out, std::move(*others), std::move(*past)});
+    reports::ModelBuilder builder(
+        *run, {folder, out, std::move(*others), std::move(*past), which.extra.issue_text});
     WrittenReports reported{run->info, {}, {}};
     auto asked = with_github(which, store, run->info);
     if (!asked) return tl::unexpected(asked.error());
-    asked->options.issue_text = asked->extra.issue_text;
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto render = [&]() -> Expected<void> {
         const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {

@@ -17,7 +17,7 @@ namespace compat::run {
 // What was asked for besides the default formats.
 struct ExtraReports {
     std::vector<reports::RenderedFile> files;
-    bool issue_text = true;  // as RenderOptions::issue_text
+    bool issue_text = true;  // as ModelOptions::issue_texts
     bool github = false;     // summary.md and annotations.txt, and both to GitHub
 };
 

@@ -12,6 +12,7 @@
 #include "reports/html/chunks.h"
 #include "reports/html/page.h"
 #include "reports/html/web_assets.h"
+#include "reports/issue_text.h"
 #include "reports/porting/pages.h"
 #include "tests/reports/porting_sample.h"
 #include "tests/reports/sample_run.h"
@@ -400,6 +401,24 @@ TEST(PortingHtml, HasTheFileForPrograms) {
     const Parts parts = parts_of(page);
     EXPECT_EQ(json::parse(parts.at("porting")), json::parse(file));
     EXPECT_EQ(json::parse(parts.at("summary")).at("kind"), "porting");
+}
+
+TEST_F(HtmlTest, OffersFailingTestsAsTextForAnIssueUnlessSwitchedOff) {
+    samples::Model model = build();
+    const auto issues_of = [&] {
+        std::map<std::string, json> issues;
+        for (const auto& [name, text] : parts_of(page_of(model)))
+            if (name.starts_with("details-"))
+                for (const json& test : json::parse(text)) issues[test.at("id")] = test.at("issue");
+        return issues;
+    };
+    const auto offered = issues_of();
+    const CaseView& failed = model.modules.at(0).cases.at(2);
+    EXPECT_EQ(offered.at(failed.id), *issue_text(model.run, failed));
+    model.issue_texts = false;
+    const auto without = issues_of();
+    EXPECT_EQ(without.size(), offered.size());
+    for (const auto& [id, issue] : without) EXPECT_TRUE(issue.is_null()) << id;
 }
 
 }  // namespace

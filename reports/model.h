@@ -244,6 +244,7 @@ struct RunView {
     WallTime started{};
     double duration_s = 0;
     bool complete = false;  // false: interrupted, running or killed
+    bool running = false;   // a runner goes on with it: only where somebody looked (runner/serve)
     std::optional<int> exit_code;
     bool imported = false;  // results of another runner: we cannot run them again
     bool shim = true;

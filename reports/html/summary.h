@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/html/chunks.h"
+#include "reports/model.h"
 
 namespace compat::reports {
 
@@ -19,6 +20,13 @@ namespace compat::reports {
 // Of a page whose content is one part.
 [[nodiscard]] std::string page_summary(std::string_view kind, const std::string& title,
                                        const std::string& part);
+
+// The members that every summary has.
+[[nodiscard]] nlohmann::ordered_json summary_json(std::string_view kind, const std::string& title,
+                                                  const std::vector<std::string>& parts);
+[[nodiscard]] nlohmann::ordered_json states_json(const StateCounts& states);
+// `summary` as the text of a part.
+[[nodiscard]] std::string summary_text(const nlohmann::ordered_json& summary);
 
 // Without spaces; text that is not UTF-8 is replaced.
 [[nodiscard]] std::string compact(const nlohmann::ordered_json& value);

@@ -12,6 +12,7 @@
     ROW(list)                \
     ROW(prepare)             \
     ROW(report)              \
+    ROW(serve)               \
     ROW(runs)                \
     ROW(show)                \
     ROW(compare)             \

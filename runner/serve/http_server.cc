@@ -154,6 +154,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
         stream_.expires_after(server_.limits_.request);
         parser_.emplace();
         parser_->header_limit(static_cast<std::uint32_t>(server_.limits_.header_bytes));
+        parser_->body_limit(boost::none);  // a body is refused below, before it is read
         // Not a relative end: a client that sends a byte a second does not get more time.
         http::async_read_header(
             stream_, buffer_, *parser_,

@@ -358,7 +358,7 @@ def test_a_run_that_goes_on_is_shown_live(program, tmp_path, python):
         (tests / f"test_{i}.py").write_text(
             f"import pathlib, time, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
             f"        while not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.02)\n    def test_b(self): self.assertEqual({i}, 1)\n")
-    run = subprocess.Popen([program, "suite", "--shim", "off", "--python", python, "-j", "1", "--order", "plan"], cwd=tmp_path,
+    run = subprocess.Popen([program, "suite", "--shim", "off", "--python", python, "-j", "1", "--order", "as-listed"], cwd=tmp_path,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     server = None
     try:

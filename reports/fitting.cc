@@ -7,14 +7,6 @@
 
 namespace compat::reports {
 
-namespace {
-
-std::string opening(const std::string& title, const std::string& intro) {
-    return fmt::format("\n## {}\n\n{}", title, intro);
-}
-
-}  // namespace
-
 Section& Document::open(std::string title, std::string items_name, Usefulness usefulness,
                         std::string details_name) {
     Section& section = sections_.emplace_back();
@@ -24,6 +16,21 @@ Section& Document::open(std::string title, std::string items_name, Usefulness us
     section.details_.name = std::move(details_name);
     section.details_.usefulness = usefulness.details;
     return section;
+}
+
+// "12 modules": what a folded section holds.
+std::string Document::opening(const Section& section) {
+    std::string text = fmt::format("\n## {}\n\n", section.title_);
+    if (section.folded)
+        text += section.items_.name.empty()
+                    ? std::string("<details><summary>Details</summary>\n\n")
+                    : fmt::format("<details><summary>{}: {}</summary>\n\n", section.items_.name,
+                                  section.items_.total);
+    return text + section.intro;
+}
+
+std::string_view Document::closing(const Section& section) {
+    return section.folded ? "\n</details>\n" : "";
 }
 
 bool Document::keep(Section::Part& part, size_t item, std::string text) {
@@ -81,25 +88,29 @@ void Document::write(const Sink& sink) {
         return section.items_.name.empty() || !section.items_.kept.empty();
     };
     size_t fixed = head.size();
+    const auto frame = [](const Section& section) {
+        return opening(section).size() + closing(section).size();
+    };
     for (const Section& section : sections_)
-        if (shown(section)) fixed += opening(section.title_, section.intro).size();
+        if (shown(section)) fixed += frame(section);
     for (const auto& [section, part] : least_useful_first()) {
         const bool was_shown = shown(*section);
         while (!part->kept.empty() && fixed + kept_bytes_ + note().size() > max_bytes_)
             drop_last(*part);
-        if (was_shown && !shown(*section)) fixed -= opening(section->title_, section->intro).size();
+        if (was_shown && !shown(*section)) fixed -= frame(*section);
     }
 
     sink(head);
     for (const Section& section : sections_) {
         if (!shown(section)) continue;
-        sink(opening(section.title_, section.intro));
+        sink(opening(section));
         auto detail = section.details_.kept.begin();
         for (const auto& [number, text] : section.items_.kept) {
             sink(text);
             if (detail != section.details_.kept.end() && detail->first == number)
                 sink((detail++)->second);
         }
+        sink(closing(section));
     }
     sink(note());
 }

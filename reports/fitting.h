@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/renderer.h"
@@ -28,6 +29,7 @@ struct Usefulness {
 class Section {
   public:
     std::string intro{};  // before the items
+    bool folded = false;  // under its title, opened by a click
 
   private:
     friend class Document;
@@ -63,6 +65,8 @@ class Document {
         Section* section;
         Section::Part* part;
     };
+    static std::string opening(const Section& section);
+    static std::string_view closing(const Section& section);
     [[nodiscard]] std::vector<Droppable> least_useful_first();
     [[nodiscard]] std::string note();
     bool keep(Section::Part& part, std::size_t item, std::string text);

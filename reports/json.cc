@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/compare/document.h"
 #include "reports/gap_parts.h"
 #include "reports/json_parts.h"
 #include "runner/base/names.h"
@@ -48,6 +49,11 @@ class JsonReport : public Renderer {
                          {"mismatches", list_of(model.accounting.mismatches, mismatch_json)}}},
                        {"links",
                         {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
+                       {"blind_spots", list_of(model.blind_spots, blind_spot_json)},
+                       {"first_steps", list_of(model.first_steps, first_step_json)},
+                       {"changes", model.changes ? changes_json(*model.changes, kGroupsOfChanges)
+                                                 : Json(nullptr)},
+                       {"history", list_of(model.history, history_point_json)},
                        {"causes", model.causes},
                        {"diagnoses", model.diagnoses},
                        {"attributions", model.attributions},

@@ -201,4 +201,25 @@ nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a)
             {"as", or_null(a->as)}};
 }
 
+Json blind_spot_json(const BlindSpot& spot) {
+    return {{"name", spot.name}, {"words", spot.words}, {"tests", spot.tests}};
+}
+
+Json first_step_json(const FirstStep& step) {
+    return {{"title", step.title},          {"advice", or_null(step.advice)},
+            {"cause", or_null(step.cause)}, {"signatures", step.signatures},
+            {"example", step.example},      {"url", or_null(step.url)},
+            {"tests", step.tests},          {"modules", step.modules}};
+}
+
+Json history_point_json(const HistoryPoint& point) {
+    Json states = Json::object();
+    for (size_t i = 0; i < point.states.size(); ++i)
+        states[std::string(parsers::kStateNames[i])] = point.states[i];
+    return {{"id", point.id},
+            {"started", iso8601(point.started)},
+            {"complete", point.complete},
+            {"states", std::move(states)}};
+}
+
 }  // namespace compat::reports

@@ -46,5 +46,8 @@ template <class T, class Function>
 [[nodiscard]] nlohmann::ordered_json mismatch_json(const AccountingMismatch& mismatch);
 [[nodiscard]] nlohmann::ordered_json load_failure_json(const LoadFailureView& failure);
 [[nodiscard]] nlohmann::ordered_json leaked_json(const LeakedView& process);
+[[nodiscard]] nlohmann::ordered_json blind_spot_json(const BlindSpot& spot);
+[[nodiscard]] nlohmann::ordered_json first_step_json(const FirstStep& step);
+[[nodiscard]] nlohmann::ordered_json history_point_json(const HistoryPoint& point);
 
 }  // namespace compat::reports

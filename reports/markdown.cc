@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "reports/attribution_parts.h"
+#include "reports/compare/compare.h"
 #include "reports/fitting.h"
 #include "reports/gap_parts.h"
+#include "reports/markdown_failures.h"
 #include "reports/markdown_summary.h"
 #include "reports/markdown_text.h"
 #include "runner/base/text.h"
@@ -24,9 +26,9 @@ namespace {
 
 constexpr size_t kLongestCell = 200;
 constexpr size_t kSlowest = 10;
-constexpr double kSlow = 0.1;  // seconds; faster tests are never listed
-// The limit of one traceback; the log and report.json have all of it.
-constexpr size_t kTracebackBytes = 16 * 1024;
+constexpr double kSlow = 0.1;       // seconds; faster tests are never listed
+constexpr size_t kSitesShown = 50;  // of redirections; report.json has all
+constexpr size_t kGroupsOfChanges = 20, kTestsOfChange = 20;
 
 std::string seconds(double s) { return format_duration(std::chrono::duration<double>(s)); }
 
@@ -45,87 +47,6 @@ std::string in_words(const StateCounts& states) {
 
 std::string place(const std::string& file, int line) {
     return line > 0 ? fmt::format("{}:{}", file, line) : file;
-}
-
-std::string frames(const FailureView& failure) {
-    std::string list;
-    for (const FrameView& frame : failure.frames)
-        if (frame.in_suite)
-            list +=
-                fmt::format("- {}{}\n", linked_code(place(frame.file, frame.line), frame.url),
-                            frame.function.empty() ? std::string{} : " in " + code(frame.function));
-    return list.empty() ? list : "\nFrames of the suite:\n\n" + list;
-}
-
-std::string commands(const std::optional<Reproduce>& reproduce) {
-    if (!reproduce) return {};
-    return "\nTo reproduce:\n\n" + fenced("sh", reproduce->runner + "\n" + reproduce->plain);
-}
-
-std::string failure_details(const FailureView& failure) {
-    std::string text;
-    const std::string& trace = failure.traceback.empty() ? failure.message : failure.traceback;
-    if (!trace.empty()) text += fenced("text", trace, kTracebackBytes);
-    text += frames(failure);
-    for (const FailureView& also : failure.also)
-        text += fmt::format("\nAlso: {}\n\n{}", code(also.key_line), failure_details(also));
-    return text;
-}
-
-std::string folded(std::string_view summary, std::string_view body) {
-    while (body.starts_with('\n')) body.remove_prefix(1);
-    return fmt::format("<details><summary>{}</summary>\n\n{}\n</details>\n\n", summary, body);
-}
-
-// "`dtype_limit`: the device … (high confidence, rule `mps-no-float64`)"
-std::string cause_words(const FailureView& failure) {
-    std::string words = code(failure.cause);
-    if (!failure.error_class.empty()) words += ", " + code(failure.error_class);
-    words += fmt::format(": {}", cause_means(failure.cause));
-    if (!failure.rule.empty())
-        words += fmt::format(" ({} confidence, rule {})", failure.confidence, code(failure.rule));
-    return words;
-}
-
-std::string details_of(const CaseView& test) {
-    std::string body;
-    if (const FailureView* const failure = failure_of(test)) body += failure_details(*failure);
-    if (!test.log_url.empty())
-        body += fmt::format("\nLog: {}\n", linked_code(test.log, test.log_url));
-    for (const AttemptView& attempt : test.attempts)
-        body += fmt::format("\nAttempt {} ({}{}): {} {}\n", attempt.number, name_of(attempt.kind),
-                            attempt.forked ? ", forked" : "", name_of(attempt.state),
-                            code(attempt.key_line));
-    if (test.diagnosis)
-        for (const DiagnosticAttemptView& attempt : test.diagnosis->attempts)
-            body += fmt::format("\nDiagnostic attempt {} ({}): {}{}\n", attempt.number,
-                                attempt.step, name_of(attempt.state),
-                                attempt.key_line.empty() ? "" : " " + code(attempt.key_line));
-    body += commands(test.reproduce);
-    return folded("Traceback and how to reproduce", body);
-}
-
-Item failing_test(const CaseView& test) {
-    Item item;
-    item.text = fmt::format("### {}: {}\n\n", name_of(test.state), linked_code(test.id, test.url));
-    const FailureView* const failure = failure_of(test);
-    if (failure && !failure->key_line.empty()) item.text += code(failure->key_line) + "\n\n";
-    if (failure && !failure->cause.empty()) item.text += "Cause: " + cause_words(*failure) + "\n\n";
-    if (!test.reason.empty()) item.text += code(test.reason) + "\n\n";
-    if (test.diagnosis) item.text += "Diagnosis: " + code(test.diagnosis->words) + "\n\n";
-    if (test.attribution)
-        item.text += "Attribution: " + attribution_words(*test.attribution) + "\n\n";
-    item.detail = [&test] { return details_of(test); };
-    return item;
-}
-
-Item failing_subtest(const CaseView& test, const SubtestView& sub) {
-    Item item;
-    item.text = fmt::format("- {} {}{}\n", name_of(sub.state), linked_code(sub.id, test.url),
-                            sub.failure ? ": " + code(sub.failure->key_line) : "");
-    if (sub.failure)
-        item.detail = [&sub] { return "\n" + folded("Traceback", failure_details(*sub.failure)); };
-    return item;
 }
 
 // A flaky or fork-sensitive test.
@@ -154,6 +75,16 @@ std::string module_row(const ModuleView& module) {
     return row(linked_code(module.path, module.url), name_of(module.outcome), module.cases.size(),
                in_words(module.states), seconds(module.duration_s)) +
            "\n";
+}
+
+// "- **76 tests**: `OSError: …`. Let the tests reach the network once. For example `…`."
+std::string step_line(const FirstStep& step) {
+    std::vector<std::string> counts;
+    if (step.tests > 0) counts.push_back(counted(step.tests, "test"));
+    if (step.modules > 0) counts.push_back(counted(step.modules, "module") + " not loaded");
+    return fmt::format(
+        "- **{}**: {}{}. For example {}\n", fmt::join(counts, ", "), code(step.title, kLongestCell),
+        step.advice.empty() ? "" : ": " + prose(step.advice), linked_code(step.example, step.url));
 }
 
 // A long value, as the list of installed packages, is folded below the table.
@@ -199,11 +130,17 @@ bool is_load_failure(const ModuleView& module) {
 class MarkdownReport : public Renderer {
   public:
     MarkdownReport(const ReportModel& model, size_t max_bytes, Sink sink)
-        : page_(max_bytes), sink_(std::move(sink)) {
+        : page_(max_bytes), sink_(std::move(sink)), failures_of_run_(model) {
         not_run_.intro = "| tests | reason |\n|---:|---|\n";
         skips_.intro = "| tests | reason | for example |\n|---:|---|---|\n";
         slowest_.intro = "| time | test |\n|---:|---|\n";
-        page_.head = headline(model) + unused_device(model) + no_verdict(model.run);
+        page_.head =
+            headline(model) + blind_spots(model) + unused_device(model) + no_verdict(model.run);
+        for (Section* section : {&how_it_passed_, &skips_, &modules_, &redirections_, &slowest_,
+                                 &diagnostics_, &environment_})
+            section->folded = true;
+        add_changes(model);
+        add_first_steps(model);
         totals_.intro = totals_words(model);
         how_it_passed_.intro = how_it_passed(model);
         add_mismatches(model);
@@ -235,6 +172,7 @@ class MarkdownReport : public Renderer {
     }
 
     void finish() override {
+        for (Item& item : failures_of_run_.items()) page_.add(failures_, std::move(item));
         for (const auto& [reason, count] : reasons_not_run_)
             page_.add(not_run_, {row(count, code(reason)) + "\n"});
         finish_skips();
@@ -265,9 +203,7 @@ class MarkdownReport : public Renderer {
     };
 
     void add(const CaseView& test) {
-        if (needs_attention(test.state)) page_.add(failing_, failing_test(test));
-        for (const SubtestView& sub : test.subtests)
-            if (needs_attention(sub.state)) page_.add(subtests_, failing_subtest(test, sub));
+        if (needs_attention(test.state)) failures_of_run_.add(test);
         if (test.state == State::xpassed)
             page_.add(xpassed_, {fmt::format("- {} {}\n", linked_code(test.id, test.url),
                                              code(test.reason))});
@@ -290,26 +226,27 @@ class MarkdownReport : public Renderer {
                                    code(m.message))});
     }
 
+    void add_changes(const ReportModel& model) {
+        if (!model.changes) return;
+        ChangesText text = changes_markdown(*model.changes, kGroupsOfChanges, kTestsOfChange);
+        changes_.intro = std::move(text.intro);
+        if (text.groups.empty()) text.groups.emplace_back("No test changed.\n");
+        for (std::string& group : text.groups) page_.add(changes_, {std::move(group)});
+    }
+
+    void add_first_steps(const ReportModel& model) {
+        for (const FirstStep& step : model.first_steps) page_.add(first_steps_, {step_line(step)});
+    }
+
     void add_causes(const ReportModel& model) {
         std::string causes;
         for (const auto& [cause, tests] : causes_by_tests(model))
             causes += row(tests, code(cause), cause_means(cause)) + "\n";
         if (!causes.empty())
-            clusters_.intro = fmt::format(
+            failures_.intro = fmt::format(
                 "| tests | cause | means |\n|---:|---|---|\n{}\nWhere to look first: "
                 "docs/reference/diagnosis.md.\n\n",
                 causes);
-        // Only where there is something to say of other ways in which the tests ran.
-        const bool ways = !model.diagnoses.empty() || !model.attributions.empty();
-        clusters_.intro += fmt::format(
-            "| tests | cause | what went wrong | for example |{}\n|---:|---|---|---|{}\n",
-            ways ? " attribution | diagnosis |" : "", ways ? "---|---|" : "");
-        for (const ClusterView& c : model.clusters) {
-            const std::string more = row(code(c.attribution), code(c.diagnosis, kLongestCell));
-            page_.add(clusters_, {row(c.tests, code(c.cause), code(c.key_line, kLongestCell),
-                                      linked_code(c.example, c.url)) +
-                                  (ways ? more.substr(1) : "") + "\n"});
-        }
     }
 
     void add_gaps(const ReportModel& model) {
@@ -329,10 +266,16 @@ class MarkdownReport : public Renderer {
         redirections_.intro =
             "| count | tests | kind | operation | requested | got | where |\n"
             "|---:|---:|---|---|---|---|---|\n";
-        for (const RedirectionView& r : model.redirections)
+        const size_t shown = std::min(model.redirections.size(), kSitesShown);
+        for (size_t i = 0; i < shown; ++i) {
+            const RedirectionView& r = model.redirections[i];
             page_.add(redirections_, {row(r.count, r.tests, code(r.kind), code(r.op), code(r.from),
                                           code(r.to), linked_code(place(r.file, r.line), r.url)) +
                                       "\n"});
+        }
+        if (shown < model.redirections.size())
+            page_.add(redirections_, {fmt::format("\n{} sites more are in report.json.\n",
+                                                  model.redirections.size() - shown)});
     }
 
     void add_refusals(const ReportModel& model) {
@@ -394,16 +337,14 @@ class MarkdownReport : public Renderer {
     Sink sink_;
     // In the order of the page. The numbers rank items and details: the lowest is dropped first.
     Section& mismatches_ = page_.open("Accounting does not close", "mismatches", {.items = 100});
+    Section& changes_ = page_.open("What changed", "causes of changes", {.items = 95});
+    Section& first_steps_ = page_.open("What to do first", "first steps", {.items = 96});
     Section& totals_ = page_.open("Totals");
     Section& refusals_ =
         page_.open("What the device refused", "refusals that were not raised", {.items = 91});
-    Section& clusters_ = page_.open("Failures by cause", "causes of failures", {.items = 88});
+    Section& failures_ = page_.open("Failures by cause", "causes of failures",
+                                    {.items = 90, .details = 50}, "tracebacks and lists of tests");
     Section& gaps_ = page_.open("Gaps that this run met", "gaps", {.items = 86});
-    Section& failing_ = page_.open("Tests that need attention", "tests that need attention",
-                                   {.items = 90, .details = 50},
-                                   "tracebacks and commands of tests that need attention");
-    Section& subtests_ = page_.open("Sub-tests that failed", "failed sub-tests",
-                                    {.items = 80, .details = 45}, "tracebacks of failed sub-tests");
     Section& load_failures_ =
         page_.open("Modules that could not be loaded", "causes of load failures", {.items = 87});
     Section& incomplete_ =
@@ -422,6 +363,7 @@ class MarkdownReport : public Renderer {
     Section& diagnostics_ =
         page_.open("Odd things in the files of this run", "odd things", {.items = 20});
     Section& environment_ = page_.open("Environment", "lines of the environment", {.items = 65});
+    FailureEntries failures_of_run_;
     std::map<std::string, std::int64_t> reasons_not_run_;
     std::map<std::string, Skips> reasons_of_skips_;
     std::map<std::string, Folder> folders_;

@@ -54,6 +54,14 @@ std::string headline(const ReportModel& model) {
         code(device_words(run)), run.torch.empty() ? "none" : code(run.torch));
 }
 
+std::string blind_spots(const ReportModel& model) {
+    if (model.blind_spots.empty()) return {};
+    std::string text = "\n**What the counts do not say:**\n\n";
+    for (const BlindSpot& spot : model.blind_spots)
+        text += fmt::format("- {} {}\n", counted(spot.tests, "test"), spot.words);
+    return text;
+}
+
 std::string unused_device(const ReportModel& model) {
     if (!is_device_unused(model)) return {};
     std::string text = fmt::format(

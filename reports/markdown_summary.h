@@ -9,6 +9,8 @@
 namespace compat::reports {
 
 [[nodiscard]] std::string headline(const ReportModel& model);
+// What the counts do not say; empty if there is nothing.
+[[nodiscard]] std::string blind_spots(const ReportModel& model);
 // A warning, if a device was simulated that no test used; else empty.
 [[nodiscard]] std::string unused_device(const ReportModel& model);
 // Why a pass in this run says little; empty for a usual run.

@@ -148,6 +148,30 @@ std::string linked_code(std::string_view text, std::string_view url) {
     return fmt::format("[{}]({})", code(text), target);
 }
 
+std::string prose(std::string_view text) {
+    constexpr std::string_view kMarks = "\\*_[]()<>&#!|~@";
+    std::string line = printable(text);
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    std::string out;
+    for (size_t at = 0; at < line.size();) {
+        const size_t open = std::min(line.find('`', at), line.size());
+        const size_t close = line.find('`', std::min(open + 1, line.size()));
+        for (const char c : line.substr(at, open - at)) {
+            if (kMarks.find(c) != std::string_view::npos) out += '\\';
+            out += c;
+        }
+        if (open == line.size()) break;
+        if (close == std::string::npos) {  // alone it opens nothing
+            out += "\\`";
+            at = open + 1;
+            continue;
+        }
+        out += code(line.substr(open + 1, close - open - 1));
+        at = close + 1;
+    }
+    return out;
+}
+
 std::string html(std::string_view text) {
     std::string out;
     for (const char c : printable(text)) switch (c) {
@@ -167,6 +191,11 @@ std::string html(std::string_view text) {
                 out += c;
         }
     return out;
+}
+
+std::string folded(std::string_view summary, std::string_view body) {
+    while (body.starts_with('\n')) body.remove_prefix(1);
+    return fmt::format("<details><summary>{}</summary>\n\n{}\n</details>\n\n", summary, body);
 }
 
 std::string fenced(std::string_view language, std::string_view text, size_t max_bytes) {

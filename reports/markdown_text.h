@@ -31,8 +31,15 @@ template <class... Cells>
 // A linked code span; without `url` a plain one.
 [[nodiscard]] std::string linked_code(std::string_view text, std::string_view url);
 
+// A sentence of ours or of the gap log, on one line: what stands between backticks is a code span,
+// the rest plain text.
+[[nodiscard]] std::string prose(std::string_view text);
+
 // Escaped for an HTML element, on one line.
 [[nodiscard]] std::string html(std::string_view text);
+
+// Markdown that a click opens. `summary` is HTML.
+[[nodiscard]] std::string folded(std::string_view summary, std::string_view body);
 
 // A fenced block that ends with a line end. If it exceeds `max_bytes`, a note replaces the middle
 // lines.

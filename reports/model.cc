@@ -9,10 +9,12 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "reports/blind_spots.h"
 #include "reports/links.h"
 #include "reports/reproduce.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/attempts.h"
+#include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
@@ -124,7 +126,12 @@ class ModelBuilder::Impl {
         links_.count(start);
         for (const CaseRecord& test : record.cases) {
             count_links(test, start);
+            count_blind_spot(test, record.outcome);
             if (!needs_attention(test.state)) continue;
+            if (tests_with_history_ < kTestsWithHistory) {
+                ++tests_with_history_;
+                ++with_history_[module.path];
+            }
             ways_.add(test, module.diagnostics);
             collect_causes(test, start, module.diagnostics);
         }
@@ -173,6 +180,9 @@ class ModelBuilder::Impl {
         const auto used_accelerator = analysis::used_accelerator(record);
         const auto redirected = first_redirections(record);
         auto refused = refusals_not_raised(record);
+        auto redirections = redirections_by_test(record);
+        const auto with_history = with_history_.find(module.path);
+        std::int64_t histories = with_history == with_history_.end() ? 0 : with_history->second;
         view.refusals = std::move(refused[""]);
         view.cases.reserve(record.cases.size());
         for (size_t i = 0; i < record.cases.size(); ++i) {
@@ -188,6 +198,9 @@ class ModelBuilder::Impl {
             if (needs_attention(test.state)) {
                 test.diagnosis = ways_.diagnosis(record.cases[i], module.diagnostics);
                 test.attribution = ways_.attribution(record.cases[i]);
+                if (histories-- > 0) test.history = history_of(test);
+                if (const auto own = redirections.find(test.id); own != redirections.end())
+                    test.redirections = redirection_views(own->second, kRedirectionsOfTest);
             }
             if (const auto of_test = refused.find(test.id); of_test != refused.end())
                 test.refusals = std::move(of_test->second);
@@ -213,6 +226,11 @@ class ModelBuilder::Impl {
         std::stable_sort(model_.load_failures.begin(), model_.load_failures.end(),
                          [](const auto& a, const auto& b) { return a.modules > b.modules; });
         set_totals();
+        blind_spots_.add(Blind::untouched, model_.totals.untouched);
+        if (is_device_unused(model_)) blind_spots_.add(Blind::device_unused, totals_.collected);
+        model_.blind_spots = blind_spots_.spots();
+        model_.history = std::move(options_.past_runs.runs);
+        model_.history.push_back({run_.id, run_.started, run_.complete, model_.totals.states});
         model_.accounting.closed = model_.accounting.mismatches.empty();
         model_.links_total = links_.total();
         model_.links_unresolved = links_.unresolved();
@@ -226,6 +244,8 @@ class ModelBuilder::Impl {
         std::int64_t count = 0;
         std::int64_t tests = 0;
     };
+
+    using Sites = std::map<SiteKey, Site>;
 
     parsers::Location start_of(const store::StoredModule& module) const {
         return {(fs::path(info_.root) / module.path).string(), 0};
@@ -393,15 +413,41 @@ class ModelBuilder::Impl {
         return refusals;
     }
 
+    static SiteKey key_of(const parsers::DeviceEvent& event) {
+        return {event.kind,          event.op,           event.from, event.to, event.message,
+                event.location.file, event.location.line};
+    }
+
     // A test belongs to one module, so modules can be counted one at a time.
     void collect_sites(const ModuleRecord& record) {
         std::set<std::pair<const Site*, std::string_view>> seen;
         for (const parsers::DeviceEvent& event : record.device_events) {
-            Site& site = sites_[{event.kind, event.op, event.from, event.to, event.message,
-                                 event.location.file, event.location.line}];
+            Site& site = sites_[key_of(event)];
             site.count += event.count;
             if (!event.test.empty()) site.tests += seen.emplace(&site, event.test).second;
         }
+    }
+
+    // Of the tests that need attention.
+    static std::unordered_map<std::string_view, Sites> redirections_by_test(
+        const ModuleRecord& record) {
+        std::unordered_map<std::string_view, Sites> sites;
+        for (const CaseRecord& test : record.cases)
+            if (needs_attention(test.state)) sites.try_emplace(test.id);
+        for (const parsers::DeviceEvent& event : record.device_events)
+            if (const auto of_test = sites.find(event.test); of_test != sites.end()) {
+                Site& site = of_test->second[key_of(event)];
+                site.count += event.count;
+                site.tests = 1;
+            }
+        return sites;
+    }
+
+    [[nodiscard]] std::vector<StateInRun> history_of(const CaseView& test) const {
+        std::vector<StateInRun> history;
+        if (options_.past_runs.states) history = options_.past_runs.states(test.id);
+        history.push_back({run_.id, run_.started, test.state});
+        return history;
     }
 
     // A test counts once in a cluster, whatever the number of its sub-tests in it.
@@ -420,6 +466,8 @@ class ModelBuilder::Impl {
             ClusterView& cluster = clusters_[failure.signature];
             if (cluster.tests++ > 0) return;
             set_cause(cluster, failure);
+            if (const auto named = analysis::gaps_in(failure, target()); !named.empty())
+                cluster.gap = named.front().key;
             cluster.example = test.id;
             cluster.url = links_.resolve(place_of(test, module));
             if (shown) cluster.diagnosis = shown->words;
@@ -430,6 +478,20 @@ class ModelBuilder::Impl {
             if (sub.failure) add(*sub.failure);
         const parsers::Failure* const own = analysis::deciding_failure(test);
         if (own && own->diagnosis) ++model_.causes[std::string(name_of(own->diagnosis->cause))];
+    }
+
+    void count_blind_spot(const CaseRecord& test, ModuleOutcome outcome) {
+        const parsers::Failure* const failure = analysis::deciding_failure(test);
+        const auto spot = blind_spot_of(
+            test.state, failure && failure->diagnosis ? &*failure->diagnosis : nullptr);
+        if (outcome == ModuleOutcome::load_error && needs_attention(test.state))
+            blind_spots_.add(Blind::not_loaded);
+        else if (spot)
+            blind_spots_.add(*spot);
+    }
+
+    [[nodiscard]] analysis::Target target() const {
+        return {run_.simulated.value_or(run_.device), run_.simulated.has_value()};
     }
 
     void add_clusters() {
@@ -443,21 +505,31 @@ class ModelBuilder::Impl {
     }
 
     void add_redirections() {
-        for (const auto& [key, site] : sites_) {
-            RedirectionView& view = model_.redirections.emplace_back();
+        for (const auto& [key, site] : sites_)
+            if (const auto& file = std::get<5>(key); links_.in_suite(file))
+                links_.count({file, std::get<6>(key)});
+        model_.redirections = redirection_views(sites_, sites_.size());
+    }
+
+    // The most frequent of them.
+    std::vector<RedirectionView> redirection_views(const Sites& sites, std::size_t limit) {
+        std::vector<RedirectionView> views;
+        for (const auto& [key, site] : sites) {
+            RedirectionView& view = views.emplace_back();
             std::tie(view.kind, view.op, view.from, view.to, view.message, view.file, view.line) =
                 key;
-            if (links_.in_suite(view.file)) {
-                links_.count({view.file, view.line});
-                view.url = links_.resolve({view.file, view.line});
-            }
-            view.file = links_.shown(view.file);
             view.count = site.count;
             view.tests = site.tests;
         }
         // Stable, so that two reports of one run are equal.
-        std::stable_sort(model_.redirections.begin(), model_.redirections.end(),
+        std::stable_sort(views.begin(), views.end(),
                          [](const auto& a, const auto& b) { return a.count > b.count; });
+        if (views.size() > limit) views.resize(limit);
+        for (RedirectionView& view : views) {
+            if (links_.in_suite(view.file)) view.url = links_.resolve({view.file, view.line});
+            view.file = links_.shown(view.file);
+        }
+        return views;
     }
 
     void set_totals() {
@@ -479,7 +551,10 @@ class ModelBuilder::Impl {
     WaysOfRun ways_;
     LinkResolver links_;
     analysis::Totals totals_;
-    std::map<SiteKey, Site> sites_;
+    Sites sites_;
+    BlindSpotCounts blind_spots_;
+    std::int64_t tests_with_history_ = 0;
+    std::map<std::string, std::int64_t, std::less<>> with_history_;  // tests by module
     std::map<std::string, ClusterView> clusters_;
     ReportModel model_;
 };

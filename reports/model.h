@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -127,8 +128,10 @@ struct CaseView {
     std::optional<DiagnosisView> diagnosis{};      // only if the run was asked for it
     std::optional<AttributionView> attribution{};  // only if it ran in another way, too
     std::optional<Reproduce> reproduce;            // if needs_attention(state)
-    std::vector<StateInRun> history{};  // oldest first, this run last; if needs_attention(state)
-    std::vector<RedirectionView> redirections{};  // its own; if needs_attention(state)
+    // Oldest first, this run last; of the first kTestsWithHistory that need attention.
+    std::vector<StateInRun> history{};
+    // Its own, most frequent first, kRedirectionsOfTest at most; if needs_attention(state).
+    std::vector<RedirectionView> redirections{};
 };
 
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
@@ -191,8 +194,9 @@ struct ClusterView {
     std::string example;  // id of its test
     std::string url;
     std::int64_t tests = 0;
-    std::string diagnosis{};    // of the example, in words; empty: none
-    std::string attribution{};  // the example's cause, once compared; empty: it ran in one way
+    std::string diagnosis{};      // of the example, in words; empty: none
+    std::string attribution{};    // the example's cause, once compared; empty: it ran in one way
+    std::optional<GapKey> gap{};  // that its text names (analysis::gaps_in)
 };
 
 struct LeakedView {
@@ -216,7 +220,8 @@ struct FirstStep {
     std::string title;
     std::string advice;
     std::string cause;
-    std::string signature;     // of its largest cluster; empty: modules that could not be loaded
+    // Of its clusters, the largest first; empty: modules that could not be loaded.
+    std::vector<std::string> signatures{};
     std::string example, url;  // a test, and its link
     std::int64_t tests = 0, modules = 0;
 };
@@ -306,10 +311,21 @@ inline constexpr std::array<WayToUseTheDevice, 3> kWaysToUseTheDevice{{
     const ReportModel& model);
 [[nodiscard]] std::string_view cause_means(std::string_view cause);
 
+// Earlier runs of the series, oldest first (past_runs.h).
+struct PastRuns {
+    std::vector<HistoryPoint> runs{};
+    // Of one test, oldest first; empty: there are no runs.
+    std::function<std::vector<StateInRun>(const std::string& test)> states{};
+};
+// Tests with a history of their own: the first of those that need attention.
+inline constexpr std::int64_t kTestsWithHistory = 2000;
+inline constexpr std::size_t kRedirectionsOfTest = 20;
+
 struct ModelOptions {
     std::filesystem::path run_folder;     // absolute: source copies go in its source/ folder
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
+    PastRuns past_runs{};                 // for histories
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

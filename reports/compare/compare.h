@@ -83,6 +83,14 @@ void group_tests(Comparison& comparison);
 [[nodiscard]] std::string compare_text(const CompareView& view, std::size_t tests);
 // At most `max_bytes`, except for its first part, and says what it leaves out.
 [[nodiscard]] std::string compare_markdown(const CompareView& view, std::size_t max_bytes);
+// As a part of a run's report, whose `columns` is that run alone. At most `groups` causes, and
+// `tests` tests of each; says what it leaves out.
+struct ChangesText {
+    std::string intro;
+    std::vector<std::string> groups;  // one for each cause
+};
+[[nodiscard]] ChangesText changes_markdown(const CompareView& view, std::size_t groups,
+                                           std::size_t tests);
 // Described by reports/schemas/compare.schema.json.
 inline constexpr int kCompareFormat = 1;
 [[nodiscard]] std::string compare_json(const CompareView& view);

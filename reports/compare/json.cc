@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "reports/compare/document.h"
@@ -57,10 +58,10 @@ OrderedJson change_group(const ChangeGroup& group) {
             {"tests", group.tests.size()}};
 }
 
-OrderedJson comparison(const Comparison& c) {
+// Without its tests.
+OrderedJson comparison(const Comparison& c, std::size_t most_groups) {
     OrderedJson environment = OrderedJson::array(), drops = OrderedJson::array(),
-                classes = OrderedJson::object(), groups = OrderedJson::array(),
-                tests = OrderedJson::array();
+                classes = OrderedJson::object(), groups = OrderedJson::array();
     for (const auto& change : c.environment)
         environment.push_back({{"name", change.name},
                                {"baseline", null_unless(change.baseline)},
@@ -72,8 +73,8 @@ OrderedJson comparison(const Comparison& c) {
                          {"spread", drop.spread}});
     for (std::size_t i = 0; i < c.counts.size(); ++i)
         classes[std::string(analysis::kChangeClasses[i].name)] = c.counts[i];
-    for (const ChangeGroup& group : c.groups) groups.push_back(change_group(group));
-    for (const ChangedTest& test : c.tests) tests.push_back(changed_test(test));
+    for (std::size_t i = 0; i < std::min(most_groups, c.groups.size()); ++i)
+        groups.push_back(change_group(c.groups[i]));
     return {{"run", compared_run(c.run)},
             {"environment_known", c.environment_known},
             {"environment", std::move(environment)},
@@ -81,15 +82,29 @@ OrderedJson comparison(const Comparison& c) {
             {"noise", {{"runs", c.noise_runs}, {"tests", c.noisy_tests}}},
             {"duplicates", c.duplicates},
             {"classes", std::move(classes)},
-            {"groups", std::move(groups)},
-            {"tests", std::move(tests)}};
+            {"groups", std::move(groups)}};
+}
+
+OrderedJson whole_comparison(const Comparison& c) {
+    OrderedJson json = comparison(c, c.groups.size()), tests = OrderedJson::array();
+    for (const ChangedTest& test : c.tests) tests.push_back(changed_test(test));
+    json["tests"] = std::move(tests);
+    return json;
 }
 
 }  // namespace
 
+OrderedJson changes_json(const CompareView& view, std::size_t groups) {
+    OrderedJson comparisons = OrderedJson::array();
+    for (const Comparison& column : view.columns) comparisons.push_back(comparison(column, groups));
+    return {{"baseline", compared_run(view.baseline)},
+            {"chosen", null_for_empty(view.chosen)},
+            {"comparisons", std::move(comparisons)}};
+}
+
 OrderedJson compare_document(const CompareView& view) {
     OrderedJson comparisons = OrderedJson::array(), fail_on = OrderedJson::array();
-    for (const Comparison& column : view.columns) comparisons.push_back(comparison(column));
+    for (const Comparison& column : view.columns) comparisons.push_back(whole_comparison(column));
     for (const ChangeClass c : view.fail_on) fail_on.push_back(name_of(c));
     return {{"format", kCompareFormat},
             {"baseline", compared_run(view.baseline)},

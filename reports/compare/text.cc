@@ -14,7 +14,8 @@ namespace compat::reports {
 namespace {
 
 constexpr std::size_t kLongestTitle = 300;
-constexpr std::size_t kTestsOfGroup = 100;  // of a group on a page
+constexpr std::size_t kEnvironmentShown = 8;  // in a run's report
+constexpr std::size_t kTestsOfGroup = 100;    // of a group on a page
 
 std::string short_line(std::string_view text) {
     std::string line(text.substr(0, text.find('\n')));
@@ -199,11 +200,12 @@ std::string page_head(const CompareView& view) {
     return page;
 }
 
-std::string group_on_page(const Comparison& c, const ChangeGroup& group) {
-    std::string text =
-        fmt::format("<details><summary>{}: {}</summary>\n\n",
-                    counted(static_cast<long>(group.tests.size()), "test"), html(title_of(group)));
-    const std::size_t shown = std::min(kTestsOfGroup, group.tests.size());
+std::string group_on_page(const Comparison& c, const ChangeGroup& group, std::string_view state,
+                          std::size_t tests) {
+    std::string text = fmt::format("<details><summary>{}{}: {}</summary>\n\n",
+                                   counted(static_cast<long>(group.tests.size()), "test"), state,
+                                   html(title_of(group)));
+    const std::size_t shown = std::min(tests, group.tests.size());
     for (std::size_t i = 0; i < shown; ++i) {
         const ChangedTest& test = c.tests[group.tests[i]];
         fmt::format_to(std::back_inserter(text), "- {} {}\n", code(test.id), states_of(test));
@@ -237,7 +239,7 @@ std::string compare_markdown(const CompareView& view, std::size_t max_bytes) {
                 fmt::format("\n## {}{}\n\n", class_head(c, groups.front()->change, groups.size()),
                             view.columns.size() == 1 ? "" : fmt::format(" in {}", code(c.run.id)));
             for (const ChangeGroup* group : groups) {
-                const std::string shown = group_on_page(c, *group);
+                const std::string shown = group_on_page(c, *group, "", kTestsOfGroup);
                 if (page.size() + part.size() + shown.size() > max_bytes)
                     ++left_out;
                 else
@@ -250,6 +252,42 @@ std::string compare_markdown(const CompareView& view, std::size_t max_bytes) {
                        "\n{} left out for the page's size: `--format json` has all.\n",
                        counted(left_out, "cause"));
     return page;
+}
+
+ChangesText changes_markdown(const CompareView& view, std::size_t groups, std::size_t tests) {
+    const Comparison& c = view.columns.front();
+    ChangesText text;
+    text.intro = fmt::format("Since run {}, started {}: {}.\n\n", code(view.baseline.id),
+                             view.baseline.started, count_words(c.counts));
+    if (!c.environment_known) text.intro += "**" + not_known_words() + "**\n\n";
+    if (!c.environment.empty()) {
+        text.intro += "The environment differs:\n\n";
+        const std::size_t shown = std::min(c.environment.size(), kEnvironmentShown);
+        for (std::size_t i = 0; i < shown; ++i) {
+            const auto& change = c.environment[i];
+            fmt::format_to(std::back_inserter(text.intro), "- {}: {} → {}\n", code(change.name),
+                           code(value_words(change.baseline)), code(value_words(change.run)));
+        }
+        if (shown < c.environment.size())
+            fmt::format_to(std::back_inserter(text.intro), "- and {} more\n",
+                           c.environment.size() - shown);
+        text.intro += "\n";
+    }
+    for (const auto& drop : c.drops)
+        fmt::format_to(std::back_inserter(text.intro), "**Warning: {}**\n\n", drop_words(drop));
+    if (const std::string noise = noise_words(c); !noise.empty()) text.intro += noise + "\n\n";
+    for (const ChangeGroup& group : c.groups) {
+        if (text.groups.size() == groups) {
+            text.groups.back() +=
+                fmt::format("\n{} more: `runner compare {} {}`\n",
+                            counted(static_cast<long>(c.groups.size() - groups), "cause"),
+                            view.baseline.id, c.run.id);
+            break;
+        }
+        text.groups.push_back(
+            group_on_page(c, group, fmt::format(" {}", name_of(group.change)), tests));
+    }
+    return text;
 }
 
 }  // namespace compat::reports

@@ -9,20 +9,18 @@ namespace compat::reports {
 namespace {
 
 nlohmann::ordered_json listed_run_json(const ListedRun& listed) {
-    return {{"id", listed.run.id},
-            {"started", iso8601(listed.run.started)},
-            {"complete", listed.run.complete},
-            {"states", states_json(listed.run.states)},
-            {"suite", listed.suite},
-            {"series", listed.series},
-            {"device", listed.device},
-            {"simulated", or_null(listed.simulated)},
-            {"torch", or_null(listed.torch)},
-            {"duration_s", listed.duration_s},
-            {"running", listed.running},
-            {"modules", listed.modules},
-            {"url", listed.url},
-            {"compare", or_null(listed.compare)}};
+    nlohmann::ordered_json json = history_point_json(listed.run);
+    json.update({{"suite", listed.suite},
+                 {"series", listed.series},
+                 {"device", listed.device},
+                 {"simulated", or_null(listed.simulated)},
+                 {"torch", or_null(listed.torch)},
+                 {"duration_s", listed.duration_s},
+                 {"running", listed.running},
+                 {"modules", listed.modules},
+                 {"url", listed.url},
+                 {"compare", or_null(listed.compare)}});
+    return json;
 }
 
 nlohmann::ordered_json listed_result_json(const ListedResult& result) {

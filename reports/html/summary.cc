@@ -63,33 +63,11 @@ Json counts_json(const std::map<std::string, std::int64_t>& counts, std::size_t 
     return out;
 }
 
-Json blind_spot_json(const BlindSpot& spot) {
-    return {{"name", spot.name}, {"words", spot.words}, {"tests", spot.tests}};
-}
-
-Json first_step_json(const FirstStep& step) {
-    return {{"title", step.title},         {"advice", step.advice},   {"cause", step.cause},
-            {"signature", step.signature}, {"example", step.example}, {"url", or_null(step.url)},
-            {"tests", step.tests},         {"modules", step.modules}};
-}
-
-Json history_point_json(const HistoryPoint& point) {
-    return {{"id", point.id},
-            {"started", iso8601(point.started)},
-            {"complete", point.complete},
-            {"states", states_json(point.states)}};
-}
-
-Json changes_json(const std::shared_ptr<const CompareView>& changes, const SummaryCaps& caps) {
+Json changes_part(const std::shared_ptr<const CompareView>& changes, const SummaryCaps& caps) {
     if (!changes) return nullptr;
-    Json document = compare_document(*changes);
-    for (const char* of_a_comparison : {"format", "fail_on", "fails"})
-        document.erase(of_a_comparison);
-    for (Json& comparison : document["comparisons"]) {
-        comparison.erase("tests");
-        clip(comparison["groups"], caps.text, caps.groups);
-    }
-    return document;
+    Json part = changes_json(*changes, caps.groups);
+    for (Json& comparison : part["comparisons"]) clip(comparison["groups"], caps.text, caps.groups);
+    return part;
 }
 
 Json sources_json(const CopiedSources& sources) {
@@ -139,9 +117,10 @@ Json run_part(const ReportModel& model, const CopiedSources& sources, const Summ
              {"redirections_total", model.redirections.size()},
              {"leaked_processes", list_of(model.leaked_processes, leaked_json, caps.leaked)},
              {"leaked_total", model.leaked_processes.size()},
-             {"changes", changes_json(model.changes, caps)},
+             {"changes", changes_part(model.changes, caps)},
              {"history", list_of(history, history_point_json)},
              {"sources", sources_json(sources)}};
+    for (Json& step : out["first_steps"]) clip(step["signatures"], caps.text, caps.clusters);
     clip(out, caps.text, std::numeric_limits<std::size_t>::max());
     return out;
 }
@@ -167,13 +146,6 @@ std::string in_html(const std::string& json) {
 }
 
 }  // namespace
-
-Json states_json(const StateCounts& states) {
-    Json out = Json::object();
-    for (std::size_t i = 0; i < states.size(); ++i)
-        out[std::string(parsers::kStateNames[i])] = states[i];
-    return out;
-}
 
 Json summary_json(std::string_view kind, const std::string& title,
                   const std::vector<std::string>& parts) {

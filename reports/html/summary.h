@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "reports/html/chunks.h"
-#include "reports/model.h"
 
 namespace compat::reports {
 
@@ -24,7 +23,6 @@ namespace compat::reports {
 // The members that every summary has.
 [[nodiscard]] nlohmann::ordered_json summary_json(std::string_view kind, const std::string& title,
                                                   const std::vector<std::string>& parts);
-[[nodiscard]] nlohmann::ordered_json states_json(const StateCounts& states);
 // `summary` as the text of a part.
 [[nodiscard]] std::string summary_text(const nlohmann::ordered_json& summary);
 

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
+#include "reports/first_steps.h"
+#include "reports/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
@@ -13,6 +16,7 @@
 #include "runner/display/closing_summary.h"
 #include "runner/display/output.h"
 #include "runner/run/ci/github.h"
+#include "runner/run/comparison/baseline.h"
 #include "runner/run/database_wait.h"
 
 namespace compat::run {
@@ -86,8 +90,10 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
     const std::string& id = run.info.id;
     auto others = reports::other_runs_of(store, id);
     if (!others) return tl::unexpected(others.error());
-    reports::ModelBuilder builder(run,
-                                  {results / run.info.folder, report_folder, std::move(*others)});
+    auto past = reports::past_runs_of(store, run.info);
+    if (!past) return tl::unexpected(past.error());
+    reports::ModelBuilder builder(
+        run, {results / run.info.folder, report_folder, std::move(*others), std::move(*past)});
     reports::ReportModel model;
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto read = [&]() -> Expected<void> {
@@ -101,6 +107,11 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
             model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
+        model.first_steps = reports::first_steps(model);
+        auto changes = compare_with_past({&store, id});
+        if (!changes) return tl::unexpected(changes.error());
+        if (*changes)
+            model.changes = std::make_shared<const reports::CompareView>(std::move(**changes));
         if (auto begun = receiver.begin(model, [&] { return read_copies(builder.copies()); });
             !begun)
             return begun;

@@ -1,6 +1,11 @@
 #include "runner/store/compared_runs.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <tuple>
 
 #include "runner/store/edge.h"
@@ -40,6 +45,36 @@ std::vector<std::string> names_in(Statement& row) {
     std::vector<std::string> names;
     while (row.step()) names.push_back(row.text(0));
     return names;
+}
+
+// Runs before `run` in its way that also fulfil `condition`, newest first. Columns: the name,
+// `columns`, the counts of states, the number of modules.
+Statement newest_before(Database& database, const RunInfo& run, int limit, std::string_view columns,
+                        std::string_view condition) {
+    Statement row =
+        database.prepare(fmt::format(R"sql(
+            SELECT run.name, {}, {}, modules
+            FROM run
+            JOIN suite ON suite.id = run.suite
+            WHERE suite.name = ?1 AND series = ?2 AND framework = ?3 AND device = ?4
+                AND simulated IS ?5 AND policy = ?6 AND masquerade = ?7 AND fallback = ?8
+                AND shim = ?9 AND {} AND started_ms <= ?10 AND run.name <> ?11
+                AND (shard = '') = ?12 AND keep_going = ?13 AND (seeds > 0) = ?14
+            ORDER BY started_ms DESC, run.id DESC LIMIT ?15)sql",
+                                     columns, fmt::join(parsers::kStateNames, ", "), condition));
+    row.bind_all(run.suite, run.series, run.framework, run.device, run.simulated, run.policy,
+                 run.masquerade, run.fallback, run.shim,
+                 std::int64_t{run.started.time_since_epoch().count()}, run.id, run.shard.empty(),
+                 run.keep_going, run.seeds > 0, limit);
+    return row;
+}
+
+// From the columns that begin at `first`.
+StateCounts states_of(const Statement& row, int first) {
+    StateCounts states{};
+    for (std::size_t i = 0; i < states.size(); ++i)
+        states[i] = row.integer(first + static_cast<int>(i));
+    return states;
 }
 
 }  // namespace
@@ -192,26 +227,56 @@ Expected<std::vector<ComparableRun>> comparable_runs(const Store& store, const R
                                                      int limit) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<ComparableRun>> {
-        Statement row = database.prepare(R"sql(
-            SELECT run.name, argv, repeat_of, modules, passed + failed + errored + skipped
-                + xfailed + xpassed + crashed + timed_out + not_run
-            FROM run
-            JOIN suite ON suite.id = run.suite
-            WHERE suite.name = ?1 AND series = ?2 AND framework = ?3 AND device = ?4
-                AND simulated IS ?5 AND policy = ?6 AND masquerade = ?7 AND fallback = ?8
-                AND shim = ?9 AND complete = 1 AND started_ms <= ?10 AND run.name <> ?11
-                AND (shard = '') = ?12 AND keep_going = ?13 AND (seeds > 0) = ?14
-            ORDER BY started_ms DESC, run.id DESC LIMIT ?15)sql");
-        row.bind_all(run.suite, run.series, run.framework, run.device, run.simulated, run.policy,
-                     run.masquerade, run.fallback, run.shim,
-                     std::int64_t{run.started.time_since_epoch().count()}, run.id,
-                     run.shard.empty(), run.keep_going, run.seeds > 0, limit);
+        Statement row = newest_before(database, run, limit, "argv, repeat_of", "complete = 1");
         std::vector<ComparableRun> runs;
-        while (row.step())
+        while (row.step()) {
+            const StateCounts states = states_of(row, 3);
             runs.push_back({row.text(0),
                             from_column<std::vector<std::string>>(row.text(1), "run.argv", 0),
-                            row.text(2), row.integer(3), row.integer(4)});
+                            row.text(2), row.integer(3 + static_cast<int>(states.size())),
+                            std::accumulate(states.begin(), states.end(), std::int64_t{0})});
+        }
         return runs;
+    });
+}
+
+Expected<std::vector<SeriesRun>> series_before(const Store& store, const RunInfo& run, int limit) {
+    Database& database = store.impl().database;
+    return guarded(database.file(), [&]() -> Expected<std::vector<SeriesRun>> {
+        Statement row = newest_before(database, run, limit,
+                                      "run.id, started_ms, coalesce(complete, 0)", "true");
+        std::vector<SeriesRun> runs;
+        while (row.step())
+            runs.push_back({row.integer(1), row.text(0), wall_time(row.integer(2)), row.flag(3),
+                            states_of(row, 4)});
+        return runs;
+    });
+}
+
+Expected<std::vector<StateInSeries>> states_in_series(const Store& store,
+                                                      std::span<const SeriesRun> runs,
+                                                      std::string_view test) {
+    Database& database = store.impl().database;
+    return guarded(database.file(), [&]() -> Expected<std::vector<StateInSeries>> {
+        std::vector<std::int64_t> rows;
+        for (const SeriesRun& run : runs) rows.push_back(run.row);
+        // By the index of a test's results, so that it costs the runs asked for and no others.
+        Statement row = database.prepare(R"sql(
+            SELECT result.run, state
+            FROM test
+            CROSS JOIN result ON result.test = test.id AND verdict = 1
+                AND result.run IN (SELECT value FROM json_each(?2))
+            WHERE test.case_id = ?1)sql");
+        row.bind_all(test, nlohmann::json(rows).dump());
+        std::vector<std::optional<parsers::State>> states(runs.size());
+        while (row.step()) {
+            const auto at = std::find(rows.begin(), rows.end(), row.integer(0)) - rows.begin();
+            states[static_cast<std::size_t>(at)] = state_column(row, 1);
+        }
+        std::vector<StateInSeries> found;
+        for (std::size_t i = 0; i < states.size(); ++i)
+            if (states[i]) found.push_back({i, *states[i]});
+        return found;
     });
 }
 

@@ -52,6 +52,21 @@ struct ComparableRun {
     std::int64_t modules = 0, tests = 0;
 };
 
+// A run of a series, as its history shows it.
+struct SeriesRun {
+    std::int64_t row = 0;  // names the run in this database
+    std::string id;
+    WallTime started{};
+    bool complete = false;
+    StateCounts states{};
+};
+
+// A test's verdict in a run of a series.
+struct StateInSeries {
+    std::size_t run = 0;  // index in the runs that were asked for
+    parsers::State state = parsers::State::not_run;
+};
+
 // Errors as Store's. An unknown run: usage.
 
 // By `test`, each once.
@@ -79,6 +94,13 @@ struct ComparableRun {
 // is one.
 [[nodiscard]] Expected<std::vector<ComparableRun>> comparable_runs(const Store& store,
                                                                    const RunInfo& run, int limit);
+// As comparable_runs, with those that are not complete.
+[[nodiscard]] Expected<std::vector<SeriesRun>> series_before(const Store& store, const RunInfo& run,
+                                                             int limit);
+// The verdicts of one test in `runs`, in their order; runs that do not have it are left out.
+[[nodiscard]] Expected<std::vector<StateInSeries>> states_in_series(const Store& store,
+                                                                    std::span<const SeriesRun> runs,
+                                                                    std::string_view test);
 // The complete runs that differ in nothing from `run`, itself included, newest first, at most
 // `limit` (A/A, --repeat); one alone: it was not repeated.
 [[nodiscard]] Expected<std::vector<std::string>> repeats_of(const Store& store,

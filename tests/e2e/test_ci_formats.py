@@ -1,5 +1,8 @@
 """Tests the reports that CI reads with the programs and schemas that CI uses, taken from PyPI and npm."""
+import base64
 import collections
+import gzip
+import hashlib
 import json
 import re
 import shutil
@@ -91,6 +94,15 @@ def ran(program, tmp_path_factory):
     assert made.code == 1, made.err
     made.runner, made.out_folder = runner, folder / "out"
     return made
+
+
+def parts(page):
+    """The parts of an HTML report, as its own script reads them."""
+    text = page.read_text()
+    found = {name: json.loads(gzip.decompress(base64.b64decode(packed)))
+             for name, packed in re.findall(r'<script type="text/plain" id="part-([^"]+)" data-encoding="gzip-base64">([^<]*)</script>', text)}
+    found["summary"] = json.loads(re.search(r'<script type="application/json" id="summary">([^<]*)</script>', text)[1])
+    return found
 
 
 def states(report):
@@ -187,6 +199,17 @@ def test_all_formats_have_the_same_numbers(ran, readers):
         totals["collected"], passed, broken, skipped, waiting, totals["flaky"]]
     assert {test["testId"]: test["rawStatus"] for test in ctrf["tests"]} == states(ran.report)
 
+    page = parts(ran.folder / "report.html")
+    assert {name: page["summary"]["run"]["totals"][name] for name in totals} == totals
+    index, names = page["index"], [  # as kStates in data.ts
+        "passed", "failed", "errored", "skipped", "xfailed", "xpassed", "crashed", "timed_out", "not_run"]
+    ids = [index["ids"].get(str(row), index["modules"][index["module"][row]]["path"] + "::" + name) for row, name in enumerate(index["name"])]
+    assert {id: names[state] for id, state in zip(ids, index["state"])} == states(ran.report)
+    cases = {case["id"]: case for module in ran.report["modules"] for case in module["cases"]}
+    details = {id: page[f"details-{block}"][row] for id, block, row in zip(ids, index["block"], index["row"]) if block >= 0}
+    assert {id for id, case in cases.items() if case["failure"]} <= set(details)
+    assert all(cases[id].items() <= detail.items() if False else {key: detail[key] for key in cases[id]} == cases[id] for id, detail in details.items())
+
     for name in "report.md", "summary.md":
         lines = (ran.folder / name).read_text().splitlines()
         names, values = ([cell.strip() for cell in line.strip("|").split("|")] for line in (
@@ -196,6 +219,23 @@ def test_all_formats_have_the_same_numbers(ran, readers):
         assert shown == {name: totals[name] for name in shown}
     # None ran before, so all are new.
     assert len([line for line in (ran.folder / "annotations.txt").read_text().splitlines() if line.startswith("::error ")]) == broken <= 10
+
+
+def test_the_html_page_runs_its_own_script_and_style_alone(ran):
+    """And shows the suite's copied files, to which its links lead."""
+    page = (ran.folder / "report.html").read_text()
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)">', page)[1]
+    for kind, text in ("script", re.search(r"<script>(.*?)</script>", page, re.S)[1]), ("style", re.search(r"<style>(.*?)</style>", page, re.S)[1]):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
+    markup = re.sub(r"<(script|style)\b([^>]*)>.*?</\1>", r"<\1\2></\1>", page, flags=re.S)
+    assert re.findall(r"<[^>]*\s(?:src|href|action|srcset)\s*=", markup) == []
+    read = parts(ran.folder / "report.html")
+    prefix = read["summary"]["run"]["sources"]["prefix"]
+    assert prefix == "source/" and read["index"]["files"][0]["url"].startswith(prefix)
+    path = "tests/test_states.py"
+    assert read[f"source-{read['sources']['files'][path]}"]["files"][path] == TESTS
 
 
 def test_github_gets_new_failures_and_a_summary(runner, write_suite, tmp_path, python):

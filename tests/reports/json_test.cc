@@ -22,8 +22,8 @@ namespace {
 using nlohmann::json;
 
 json schema() {
-    return json::parse(
-        *read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / "reports/schemas/report.schema.json"));
+    return json::parse(*read_file(std::filesystem::path(COMPAT_SOURCE_DIR) /
+                                  "reports/schemas/report.schema.json"));
 }
 
 // Empty if the report matches the schema.

@@ -48,8 +48,8 @@ class Pages : public testing::Test {
 };
 
 TEST_F(Pages, TheFileMatchesItsSchema) {
-    const json document = json::parse(
-        *read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / "reports/schemas/porting.schema.json"));
+    const json document = json::parse(*read_file(std::filesystem::path(COMPAT_SOURCE_DIR) /
+                                                 "reports/schemas/porting.schema.json"));
     valijson::Schema schema;
     valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(document),
                                             schema);

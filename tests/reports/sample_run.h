@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parsers/attempt.h"
+#include "reports/first_steps.h"
 #include "reports/json.h"
 #include "reports/markdown.h"
 #include "reports/model.h"
@@ -162,7 +163,9 @@ inline Model model(const Run& stored, const fs::path& folder) {
         builder.add(module);
         modules.push_back(builder.view(module));
     }
-    return {builder.finish(), std::move(modules)};
+    Model model{builder.finish(), std::move(modules)};
+    model.first_steps = first_steps(model);
+    return model;
 }
 
 inline std::string to_markdown(const Model& model, std::size_t max_bytes = kMarkdownBytes) {

@@ -25,24 +25,34 @@ Expected<StoredSide> named_run(const RunDatabase& in, const std::string& name) {
     });
 }
 
+constexpr std::string_view kChosenByPast = "the latest complete run before it that is comparable";
+
 // The latest comparable run before `run`; one that repeats it (A/A) only if there is no other.
-Expected<StoredSide> run_before(const RunDatabase& baselines, const StoredSide& run) {
+// Empty: there is none.
+Expected<std::optional<StoredSide>> run_before(const store::Store& baselines,
+                                               const StoredSide& run) {
     const auto stored = run.store->load_run(run.id);
     if (!stored) return tl::unexpected(stored.error());
     const store::RunInfo& info = stored->info;
-    const auto past = comparable_runs(baselines.store, info, kBaselinesSearched);
+    const auto past = comparable_runs(baselines, info, kBaselinesSearched);
     if (!past) return tl::unexpected(past.error());
-    if (past->empty())
-        return fail(ErrorKind::usage,
-                    fmt::format("nothing to compare {} with: no complete run before it has the "
-                                "same series, suite, framework, device and shim settings",
-                                run.id),
-                    "name the baseline: `runner compare BASELINE RUN`; `runner runs` lists runs");
+    if (past->empty()) return std::nullopt;
     const std::string& first = info.repeat_of.empty() ? info.id : info.repeat_of;
     const auto other = std::find_if(past->begin(), past->end(), [&](const auto& before) {
         return before.id != first && before.repeat_of != first;
     });
-    return StoredSide{&baselines.store, other == past->end() ? past->front().id : other->id};
+    return StoredSide{&baselines, other == past->end() ? past->front().id : other->id};
+}
+
+Expected<StoredSide> existing_run_before(const RunDatabase& baselines, const StoredSide& run) {
+    auto before = run_before(baselines.store, run);
+    if (!before) return tl::unexpected(before.error());
+    if (*before) return std::move(**before);
+    return fail(ErrorKind::usage,
+                fmt::format("nothing to compare {} with: no complete run before it has the "
+                            "same series, suite, framework, device and shim settings",
+                            run.id),
+                "name the baseline: `runner compare BASELINE RUN`; `runner runs` lists runs");
 }
 
 Expected<ChosenRuns> run_and_baseline(const RunDatabase& runs, const RunDatabase& baselines,
@@ -53,10 +63,10 @@ Expected<ChosenRuns> run_and_baseline(const RunDatabase& runs, const RunDatabase
     auto run = named_run(runs, names.empty() ? "latest" : names.back());
     if (!run) return tl::unexpected(run.error());
     const bool is_named = names.size() == 2;
-    auto baseline = is_named ? named_run(baselines, names.front()) : run_before(baselines, *run);
+    auto baseline =
+        is_named ? named_run(baselines, names.front()) : existing_run_before(baselines, *run);
     if (!baseline) return tl::unexpected(baseline.error());
-    return ChosenRuns{
-        *baseline, is_named ? "" : "the latest complete run before it that is comparable", {*run}};
+    return ChosenRuns{*baseline, is_named ? "" : std::string(kChosenByPast), {*run}};
 }
 
 // The named runs, else the newest of each device; plain CPU is the baseline where it is among them.
@@ -97,6 +107,19 @@ Expected<ChosenRuns> runs_by_device(const RunDatabase& runs,
     return chosen;
 }
 
+Expected<reports::CompareView> read_chosen(const ChosenRuns& chosen,
+                                           const std::vector<reports::ChangeClass>& fail_on) {
+    auto baseline = describe_run(chosen.baseline);
+    if (!baseline) return tl::unexpected(baseline.error());
+    reports::CompareView view{std::move(*baseline), chosen.chosen, {}, fail_on};
+    for (const StoredSide& run : chosen.runs) {
+        auto column = compare_runs(chosen.baseline, run);
+        if (!column) return tl::unexpected(column.error());
+        view.columns.push_back(std::move(*column));
+    }
+    return view;
+}
+
 }  // namespace
 
 Expected<reports::CompareView> compare(const RunDatabase& runs, const RunDatabase& baselines,
@@ -105,18 +128,20 @@ Expected<reports::CompareView> compare(const RunDatabase& runs, const RunDatabas
                                           : run_and_baseline(runs, baselines, request.runs);
     if (!chosen) return tl::unexpected(chosen.error());
     reports::CompareView view;
-    const auto read = [&]() -> Expected<void> {
-        auto baseline = describe_run(chosen->baseline);
-        if (!baseline) return tl::unexpected(baseline.error());
-        view = {std::move(*baseline), chosen->chosen, {}, request.fail_on};
-        for (const StoredSide& run : chosen->runs) {
-            auto column = compare_runs(chosen->baseline, run);
-            if (!column) return tl::unexpected(column.error());
-            view.columns.push_back(std::move(*column));
-        }
-        return {};
+    const auto read = [&] {
+        return read_chosen(*chosen, request.fail_on).map([&](reports::CompareView&& found) {
+            view = std::move(found);
+        });
     };
     return runs.store.snapshot(read).map([&] { return std::move(view); });
+}
+
+Expected<std::optional<reports::CompareView>> compare_with_past(const StoredSide& run) {
+    auto baseline = run_before(*run.store, run);
+    if (!baseline) return tl::unexpected(baseline.error());
+    if (!*baseline) return std::nullopt;
+    return read_chosen({std::move(**baseline), std::string(kChosenByPast), {run}}, {})
+        .map([](reports::CompareView&& view) { return std::optional(std::move(view)); });
 }
 
 }  // namespace compat::run

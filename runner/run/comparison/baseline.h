@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,5 +30,9 @@ struct CompareRequest {
 [[nodiscard]] Expected<reports::CompareView> compare(const RunDatabase& runs,
                                                      const RunDatabase& baselines,
                                                      const CompareRequest& request);
+// The run beside the latest comparable run before it; empty: there is none. For reports, which read
+// in one snapshot.
+[[nodiscard]] Expected<std::optional<reports::CompareView>> compare_with_past(
+    const StoredSide& run);
 
 }  // namespace compat::run

@@ -36,7 +36,12 @@ Expected<void> write_pages(const PortingView& view, const fs::path& out) {
     auto file = AtomicFile::create(out / reports::kPortingFile);
     if (!file) return tl::unexpected(file.error());
     reports::porting_json(view, [&](std::string_view bytes) { file->write(bytes); });
-    return page->commit().and_then([&] { return file->commit(); });
+    auto written = page->commit().and_then([&] { return file->commit(); });
+    if (!written || !reports::can_write_html()) return written;
+    auto html = AtomicFile::create(out / reports::kPortingHtml);
+    if (!html) return tl::unexpected(html.error());
+    reports::porting_html(view, [&](std::string_view bytes) { html->write(bytes); });
+    return html->commit();
 }
 
 // The worst of the runs' codes. If only some columns select no test, that is a difference between

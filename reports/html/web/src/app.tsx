@@ -122,7 +122,7 @@ function RunRoute({ run, table, route }: { run: RunSummary; table: Table | undef
   if (route.page === "changes") return <ChangesPage linked />;
   if (route.page === "source") return <SourcePage path={route.path} line={Number(route.query.get("line")) || 0} />;
   if (!table) return <p class="note" role="status">Loading…</p>;
-  if (route.page === "tests") return <TestsPage table={table} route={route} />;
+  if (route.page === "tests") return <TestsPage table={table} steps={run.first_steps} route={route} />;
   if (route.page === "test") return <TestPage table={table} id={route.path} />;
   if (route.page === "errors") return <ErrorsPage summary={run} table={table} />;
   if (route.page === "run") return <RunPage summary={run} table={table} />;

@@ -61,7 +61,8 @@ export interface Run {
 
 export interface BlindSpot { name: string; words: string; tests: number }
 export interface FirstStep {
-  title: string; advice: string; cause: string; signature: string; // of its largest cluster
+  title: string; advice: string | null; cause: string | null;
+  signatures: string[]; // of its clusters, the largest first; at most 100
   example: string; url: string | null; tests: number; modules: number;
 }
 export interface Cluster {

@@ -27,6 +27,11 @@ export const Name = ({ text, length }: { text: string; length?: number }) => (
   <bdi class="name">{length ? brief(text, length) : visible(text)}</bdi>
 );
 
+// A sentence of ours: `code` between backticks, as in Markdown.
+export const Prose = ({ text }: { text: string | null | undefined }) => (
+  <>{visible(text).split("`").map((piece, at) => (at % 2 ? <code key={at}>{piece}</code> : piece))}</>
+);
+
 export const TestLink = ({ id, length = 400 }: { id: string; length?: number }) => (
   <a href={testLink(id)}><Name text={id} length={length} /></a>
 );

@@ -20,7 +20,7 @@ export interface Filter {
   cause: string; // "none": without one
   folder: string; // a module, or a folder of modules
   mark: string;
-  cluster: string; // a signature
+  clusters: string[]; // signatures, any of them; empty: any
 }
 
 export class Table {
@@ -94,7 +94,7 @@ export class Table {
     const text = words.length ? this.lowered() : undefined;
     const states = filter.states.length ? kStates.map((state) => filter.states.includes(state)) : undefined;
     const cause = filter.cause === "none" ? -1 : filter.cause ? index.causes.indexOf(filter.cause) : undefined;
-    const cluster = filter.cluster ? index.signatures.indexOf(filter.cluster) : undefined;
+    const clusters = filter.clusters.length ? index.signatures.map((one) => filter.clusters.includes(one)) : undefined;
     const mark = filter.mark ? (kMarkBits[filter.mark as keyof typeof kMarkBits] ?? 0) : 0;
     const folder = filter.folder;
     const modules = folder
@@ -104,7 +104,7 @@ export class Table {
     for (let row = 0; row < this.size; row++) {
       if (states && !states[index.state[row]!]) continue;
       if (cause !== undefined && index.cause[row] !== cause) continue;
-      if (cluster !== undefined && (cluster < 0 || index.cluster[row] !== cluster)) continue;
+      if (clusters && !clusters[index.cluster[row]!]) continue;
       if (filter.mark && !(index.marks[row]! & mark)) continue;
       if (modules && !modules[index.module[row]!]) continue;
       if (text && !words.every((word) => text[row]!.includes(word))) continue;

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import type { Cluster, Gap, RunSummary } from "../data";
-import { Name, Part, Place, Some, TestLink } from "../parts";
+import { Name, Part, Place, Prose, Some, TestLink } from "../parts";
 import { link } from "../route";
 import { Table } from "../table";
 import { counted, number, safeUrl, visible, words } from "../text";
@@ -71,9 +71,9 @@ export function GapList({ gaps, none }: { gaps: Gap[]; none: string }) {
             <div class="cause-head"><strong><Name text={gap.symbol} length={200} /></strong>
               <span class="tag">{words(gap.kind)}</span><span class="tag">{visible(gap.device)}{gap.simulated && " (simulated)"}</span>
               <span class="n">{counted(gap.tests, "test")} blocked, {number(gap.unblocked_alone)} by it alone</span></div>
-            {gap.description && <p>{visible(gap.description)}</p>}
+            {gap.description && <p><Prose text={gap.description} /></p>}
             {gap.equivalent && <p>Instead: <code>{visible(gap.equivalent)}</code></p>}
-            {gap.action && <p>{visible(gap.action)}</p>}
+            {gap.action && <p><Prose text={gap.action} /></p>}
             {safeUrl(gap.issue) && <p><a href={safeUrl(gap.issue)} target="_blank" rel="noopener noreferrer">{visible(gap.issue)}</a></p>}
             {gap.sites.length > 0 && (
               <details><summary>{counted(gap.sites.length, "place")}</summary>

@@ -3,7 +3,7 @@
 
 import { type Cluster, type Detail, type FirstStep, type Index, kStates, type RunSummary, type State } from "../data";
 import { load } from "../loader";
-import { Bar, Command, deviceWords, LongText, Name, Part, Place, Some, StateSign, TestLink } from "../parts";
+import { Bar, Command, deviceWords, LongText, Name, Part, Place, Prose, Some, StateSign, TestLink } from "../parts";
 import { link } from "../route";
 import { kAttention, Table } from "../table";
 import { brief, counted, date, duration, number, percent, visible, words } from "../text";
@@ -42,18 +42,18 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
           <div class="blind" role="note">
             <h2>What these numbers do not say</h2>
             <ul>{summary.blind_spots.map((spot) => (
-              <li key={spot.name}><strong>{counted(spot.tests, "test")}</strong> {visible(spot.words)}</li>
+              <li key={spot.name}><strong>{counted(spot.tests, "test")}</strong> <Prose text={spot.words} /></li>
             ))}</ul>
           </div>
         )}
       </section>
-      {summary.first_steps.length > 0 && <FirstSteps steps={summary.first_steps} table={table} />}
       {summary.changes && (
         <section>
           <h2>What changed</h2>
           <Changes changes={summary.changes} brief />
         </section>
       )}
+      {summary.first_steps.length > 0 && <FirstSteps steps={summary.first_steps} table={table} />}
       {summary.causes.length > 0 && <Causes summary={summary} table={table} />}
       {summary.load_failures.length > 0 && (
         <section>
@@ -79,7 +79,7 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
 
 // The share that matters: of the tests that used the device.
 function UsedDevice({ table, device }: { table: Table; device: string }) {
-  const used = table.select({ q: "", states: [], cause: "", folder: "", mark: "used_accelerator", cluster: "" });
+  const used = table.select({ q: "", states: [], cause: "", folder: "", mark: "used_accelerator", clusters: [] });
   const passed = used.filter((row) => table.state(row) === "passed").length;
   return (
     <p><a href={link("tests", "", { mark: "used_accelerator" })}>{counted(used.length, "test")}</a> used the device <Name text={device} />; {number(passed)} of them passed ({percent(passed, used.length)}).</p>
@@ -114,9 +114,9 @@ function FirstSteps({ steps, table }: { steps: FirstStep[]; table: Table | undef
               <span class="count">{number(step.tests || step.modules)}<small>{step.tests ? (step.tests === 1 ? "test" : "tests") : (step.modules === 1 ? "module" : "modules")}</small></span>
               <div>
                 <h3><Name text={step.title} length={300} /></h3>
-                {step.advice && <p>{visible(step.advice)}</p>}
+                {step.advice && <p><Prose text={step.advice} /></p>}
                 <p class="sub">
-                  {step.signature && <><a href={link("tests", "", { cluster: step.signature })}>its tests</a> · </>}
+                  {step.signatures.length > 0 && <><a href={link("tests", "", { step: String(at + 1) })}>its tests</a> · </>}
                   example: <TestLink id={step.example} length={160} />
                 </p>
               </div>
@@ -165,7 +165,7 @@ function Causes({ summary, table }: { summary: RunSummary; table: Table | undefi
                 <meter min={0} max={most} value={cause.tests} aria-label={`${cause.tests} tests`} />
                 <span class="n">{counted(cause.tests, "test")}</span>
               </div>
-              <p>{visible(cause.means)}</p>
+              <p><Prose text={cause.means} /></p>
               {first && <code class="line"><Name text={first.key_line} length={240} /></code>}
               {first && table && <Example id={first.example} table={table} />}
             </li>
@@ -177,7 +177,7 @@ function Causes({ summary, table }: { summary: RunSummary; table: Table | undefi
 }
 
 function Folders({ table }: { table: Table }) {
-  const rows = table.select({ q: "", states: kAttention, cause: "", folder: "", mark: "", cluster: "" });
+  const rows = table.select({ q: "", states: kAttention, cause: "", folder: "", mark: "", clusters: [] });
   const groups = table.grouped(rows, "module");
   return (
     <section>

@@ -4,7 +4,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import type { State } from "../data";
-import { Bar, Command, Name, outside, Part, Place, PlaceText, Some, StateSign } from "../parts";
+import { Bar, Command, Name, outside, Part, Place, PlaceText, Prose, Some, StateSign } from "../parts";
 import { kAttention } from "../table";
 import { counted, number, safeUrl, visible, words } from "../text";
 
@@ -93,7 +93,7 @@ function Overview({ document }: { document: Document }) {
           <p class="sub">{counted(document.decided_by_fallback, "test")} end in another state with fallback than without it.</p>
           <ul class="cards"><Some items={document.fallbacks} first={5} what="operators">{(one) => (
             <li key={one.symbol}><div class="cause-head"><strong><Name text={one.symbol} /></strong><span class="n">{counted(one.tests, "test")}, {counted(one.count, "call")}; {number(one.depend)} depend on it</span></div>
-              <p>{visible(one.advice)}</p></li>
+              <p><Prose text={one.advice} /></p></li>
           )}</Some></ul>
         </>
       )}
@@ -121,7 +121,7 @@ function CauseCard({ cause, at, tests }: { cause: Cause; at: number; tests: Test
         <span class="count">{number(cause.tests)}<small>{cause.tests === 1 ? "test" : "tests"}</small></span>
         <div>
           <h3><Name text={cause.title} length={300} /></h3>
-          {cause.advice && <p>{visible(cause.advice)}</p>}
+          {cause.advice && <p><Prose text={cause.advice} /></p>}
           <p class="sub">{groupWords[cause.group]}{cause.judgement && `, ${words(cause.judgement)}`}: {where}{unblocked > 0 && `; fixing it lets ${cause.perhaps_unblocked_tests > 0 ? "up to " : ""}${counted(unblocked, "test")} pass`}{cause.attribution && `; ${visible(cause.attribution.words)}`}</p>
           {cause.gap?.equivalent && <p>Instead of <code>{visible(cause.gap.symbol)}</code>: <code>{visible(cause.gap.equivalent)}</code></p>}
           {cause.places.length > 0 && <ul class="plain">{cause.places.map((one) => <li key={one.place}><PlaceText place={one.place} url={one.url} /> <span class="sub">{counted(one.tests, "test")}</span></li>)}</ul>}

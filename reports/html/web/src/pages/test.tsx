@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 
 import type { Detail, Failure, Subtest } from "../data";
-import { Command, Copy, LongText, Name, outside, Part, Place, PlaceText, Some, sourceHref, StateSign, StateWord } from "../parts";
+import { Command, Copy, LongText, Name, outside, Part, Place, PlaceText, Prose, Some, sourceHref, StateSign, StateWord } from "../parts";
 import { link } from "../route";
 import { isServed } from "../loader";
 import { Table } from "../table";
@@ -43,13 +43,13 @@ function More({ detail, table }: { detail: Detail; table: Table }) {
       {failure?.also.map((also, at) => <FailureBlock key={at} failure={also} title="It also failed" table={table} />)}
       {diagnosis && (
         <Block title="Tried again with a recovery">
-          <p>{visible(diagnosis.words)}</p>
+          <p><Prose text={diagnosis.words} /></p>
           <ul class="plain">{diagnosis.attempts.map((attempt) => (
             <li key={attempt.attempt}><StateSign state={attempt.state} /> {visible(attempt.step)}{attempt.key_line && <>: <Name text={attempt.key_line} length={300} /></>}</li>
           ))}</ul>
         </Block>
       )}
-      {attribution && <Block title="Who is to mend it"><p><strong>{words(attribution.cause)}</strong>: {visible(attribution.words)}</p></Block>}
+      {attribution && <Block title="Who is to mend it"><p><strong>{words(attribution.cause)}</strong>: <Prose text={attribution.words} /></p></Block>}
       {(reproduce || detail.issue) && (
         <Block title="Reproduce">
           {reproduce && <><Command text={reproduce.runner} label="with the runner" /><Command text={reproduce.plain} label="without it" /></>}

@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { kMarkBits, kStates, type State } from "../data";
+import { type FirstStep, kMarkBits, kStates, type State } from "../data";
 import { Name, StateSign } from "../parts";
 import { replaceQuery, type Route, testLink } from "../route";
 import { type Filter, type Grouping, kAttention, kGroupings, kSorts, type Sort, Table } from "../table";
@@ -19,14 +19,17 @@ const markWords: Record<string, string> = {
   flaky: "flaky", fork_sensitive: "fork-sensitive", pseudo: "not a test", used_accelerator: "used the accelerator",
 };
 
-function filterOf(query: URLSearchParams): Filter {
+// "step" is the number of one of the things to do first, "cluster" a signature.
+function filterOf(query: URLSearchParams, steps: FirstStep[]): Filter {
+  const step = steps[Number(query.get("step")) - 1];
+  const cluster = query.get("cluster");
   return {
     q: query.get("q") ?? "",
     states: (query.get("state") ?? "").split(",").filter(Boolean),
     cause: query.get("cause") ?? "",
     folder: query.get("folder") ?? "",
     mark: query.get("mark") ?? "",
-    cluster: query.get("cluster") ?? "",
+    clusters: step ? step.signatures : cluster ? [cluster] : [],
   };
 }
 function sortOf(query: URLSearchParams): Sort {
@@ -49,9 +52,9 @@ function useRowHeight(): number {
 // A row of the list: a test, or the head of a group.
 type Line = { group: string; rows: number[] } | number;
 
-export function TestsPage({ table, route }: { table: Table; route: Route }) {
+export function TestsPage({ table, steps, route }: { table: Table; steps: FirstStep[]; route: Route }) {
   const query = route.query.toString();
-  const filter = useMemo(() => filterOf(route.query), [query]);
+  const filter = useMemo(() => filterOf(route.query, steps), [query, steps]);
   const sort = useMemo(() => sortOf(route.query), [query]);
   const grouping = (kGroupings.find((name) => name === route.query.get("group")) ?? "") as Grouping;
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
@@ -133,7 +136,7 @@ function GroupRow({ name, grouping, count, folded, onFold }:
   );
 }
 
-const kNoFilter = { q: undefined, state: undefined, cause: undefined, folder: undefined, mark: undefined, cluster: undefined };
+const kNoFilter = { q: undefined, state: undefined, cause: undefined, folder: undefined, mark: undefined, cluster: undefined, step: undefined };
 
 function Filters({ table, filter, grouping, set }:
   { table: Table; filter: Filter; grouping: Grouping; set: (values: Record<string, string | undefined>) => void }) {
@@ -194,7 +197,7 @@ function Filters({ table, filter, grouping, set }:
         {counts.byMark.size > 0 && select("mark", "How it passed", filter.mark,
           [["", "any"], ...[...counts.byMark].map(([mark, n]): [string, string] => [mark, `${markWords[mark] ?? mark} (${number(n)})`])])}
         {select("group", "Group", grouping, Object.entries(groupWords))}
-        {filter.cluster && <button type="button" onClick={() => set({ cluster: undefined })}>one error ✕</button>}
+        {filter.clusters.length > 0 && <button type="button" onClick={() => set({ cluster: undefined, step: undefined })}>{filter.clusters.length === 1 ? "one error" : "one step"} ✕</button>}
       </div>
     </div>
   );

@@ -1,0 +1,46 @@
+#include "reports/blind_spots.h"
+
+#include <fmt/format.h>
+
+namespace compat::reports {
+
+using parsers::Cause;
+using parsers::State;
+
+std::vector<BlindSpot> BlindSpotCounts::spots() const {
+    std::vector<BlindSpot> spots;
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+        if (counts_[i] > 0)
+            spots.push_back(
+                {std::string(kBlindSpots[i].name), std::string(kBlindSpots[i].words), counts_[i]});
+    return spots;
+}
+
+std::optional<Blind> blind_spot_of(State state, const parsers::Diagnosis* diagnosis) {
+    if (state == State::not_run) return Blind::not_run;
+    if (state == State::timed_out) return Blind::timed_out;
+    if (!needs_attention(state) || !diagnosis) return std::nullopt;
+    switch (diagnosis->cause) {
+        case Cause::timeout:
+            return Blind::timed_out;
+        case Cause::hub:
+            return Blind::network;
+        case Cause::infrastructure:
+            return Blind::runner;
+        case Cause::resource:
+            if (diagnosis->error_class == parsers::ErrorClass::out_of_memory) return Blind::memory;
+            return diagnosis->rule == kDiskFullRule ? Blind::disk : Blind::resources;
+        default:
+            return std::nullopt;
+    }
+}
+
+std::string brief_words(const std::vector<BlindSpot>& spots) {
+    std::string text;
+    for (const BlindSpot& spot : spots)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", spot.tests,
+                            std::string_view(spot.words).substr(0, spot.words.find(':')));
+    return text;
+}
+
+}  // namespace compat::reports

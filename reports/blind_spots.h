@@ -1,0 +1,71 @@
+// What a count of failures does not say: tests that touched no device, that ended by time-out,
+// memory, disk or network, that did not run. In every headline, since regressions are misread
+// without them. Not for why a test failed (parsers/diagnosis.h). Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parsers/record.h"
+#include "reports/model.h"
+
+namespace compat::reports {
+
+enum class Blind {
+    not_loaded,
+    not_run,
+    timed_out,
+    memory,
+    disk,
+    resources,
+    network,
+    runner,
+    device_unused,
+    untouched
+};
+
+struct BlindSpotRow {
+    std::string_view name;   // in files
+    std::string_view words;  // what the tests did; after ": " why that matters
+};
+inline constexpr std::array<BlindSpotRow, 10> kBlindSpots{{
+    {"not_loaded", "took the place of a module that could not be loaded: its tests do not count"},
+    {"not_run", "did not run: no result"},
+    {"timed_out", "ended by time-out: slow, or stuck"},
+    {"memory", "ended for lack of memory: the machine's or the device's limit, not the code's"},
+    {"disk", "ended for lack of disk space: the machine's limit, not the code's"},
+    {"resources", "ended for lack of file handles, threads or the like: the machine's limit"},
+    {"network", "needed the network: weights or data could not be fetched"},
+    {"runner", "broke in the runner's own code: no result of the code under test"},
+    {"device_unused", "ran without any use of the simulated device: no result says anything of it"},
+    {"untouched", "touched no device: a result says nothing about it"},
+}};
+
+// The rule of a full disk in parsers/rules.json, whose cause it shares with other resources.
+inline constexpr std::string_view kDiskFullRule = "disk-full";
+
+class BlindSpotCounts {
+  public:
+    void add(Blind spot, std::int64_t tests = 1) {
+        counts_[static_cast<std::size_t>(spot)] += tests;
+    }
+    // Only those with tests, in the order of the table.
+    [[nodiscard]] std::vector<BlindSpot> spots() const;
+
+  private:
+    std::array<std::int64_t, kBlindSpots.size()> counts_{};
+};
+
+// By the test's state and the cause of its failure; empty: it says what its state says.
+[[nodiscard]] std::optional<Blind> blind_spot_of(parsers::State state,
+                                                 const parsers::Diagnosis* diagnosis);
+
+// "3 ended by time-out, 76 needed the network"; empty: there are none.
+[[nodiscard]] std::string brief_words(const std::vector<BlindSpot>& spots);
+
+}  // namespace compat::reports

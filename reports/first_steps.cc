@@ -1,0 +1,194 @@
+#include "reports/first_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "runner/analysis/judgement.h"
+#include "runner/base/text.h"
+
+namespace compat::reports {
+
+using parsers::Cause;
+
+namespace {
+
+constexpr std::string_view kReportIt = "report it: a defect of the runner, not of the code";
+
+constexpr std::array<CauseAdvice, parsers::kCauses.size()> kAdvice{{
+    {Cause::op_missing, OneChange::by_text, "", "run it on a device that has the operator"},
+    {Cause::fell_back, OneChange::by_text, "", ""},
+    {Cause::dtype_limit, OneChange::by_text, "", ""},
+    {Cause::device_mismatch, OneChange::by_cluster, "", ""},
+    {Cause::device_assertion, OneChange::by_cause,
+     "tests ask for the name, index or kind of a device and get another", ""},
+    {Cause::shim_defect, OneChange::by_text, "", kReportIt},
+    {Cause::torch_core, OneChange::by_cluster, "",
+     "look for the key line in torch's issues; try another version of torch"},
+    {Cause::suite_assertion, OneChange::by_cluster, "",
+     "read the traceback, then run the test with the command below"},
+    {Cause::suite_error, OneChange::by_cluster, "",
+     "read the traceback: the code under test raised this"},
+    {Cause::tolerance, OneChange::by_cause, "numbers differ by more than is allowed",
+     "run the tests on plain CPU (`--shim off`); if they differ there too, allow for more"},
+    {Cause::dependency, OneChange::by_text, "", ""},
+    {Cause::hub, OneChange::by_cause, "weights or data could not be fetched over the network",
+     "let the tests reach the network once, or copy the files into the caches of their libraries"},
+    {Cause::resource, OneChange::by_text, "",
+     "run fewer modules at once (`--jobs`), or on a machine with more of it"},
+    {Cause::environment, OneChange::by_text, "", ""},
+    {Cause::infrastructure, OneChange::by_cause, "the runner's own code broke", kReportIt},
+    {Cause::timeout, OneChange::by_cause, "tests took too long",
+     "read the stacks in the log of one; if it is only slow, give more time (`--test-timeout`)"},
+    {Cause::crash, OneChange::by_text, "", "read the end of the log of one"},
+    {Cause::unknown, OneChange::by_cluster, "",
+     "read the traceback, then run the test with the command below"},
+    {Cause::upstream, OneChange::by_cluster, "", "look in the issues of torch and of the suite"},
+}};
+
+constexpr std::string_view kInstallIt =
+    "install what is missing: name it in a requirements file of suite.json (\"requirements\"), or "
+    "use an environment that has it (`--python`)";
+constexpr std::string_view kModuleRow = "::<module>";
+
+// What one change removes.
+using Key = std::tuple<std::string, std::string>;  // cause or gap, text
+
+const CauseAdvice& advice_for(const ClusterView& cluster) {
+    return reports::advice_for(parsers::cause_of(cluster.cause).value_or(Cause::unknown));
+}
+
+Key key_of(const ClusterView& cluster) {
+    if (cluster.gap)
+        return {"gap",
+                fmt::format("{}\n{}\n{}\n{}", cluster.gap->symbol, name_of(cluster.gap->kind),
+                            cluster.gap->device, cluster.gap->simulated)};
+    switch (advice_for(cluster).merged) {
+        case OneChange::by_cause:
+            return {cluster.cause, {}};
+        case OneChange::by_text:
+            return {cluster.cause, cluster.key_line};
+        case OneChange::by_cluster:
+            break;
+    }
+    return {cluster.cause + "\n", cluster.signature};
+}
+
+const GapView* find_gap(const ReportModel& model, const GapKey& key) {
+    const auto at = std::find_if(model.gaps.begin(), model.gaps.end(),
+                                 [&](const GapView& gap) { return gap.key == key; });
+    return at == model.gaps.end() ? nullptr : &*at;
+}
+
+std::string gap_title(const GapKey& key, const GapView* gap) {
+    if (gap && !gap->description.empty()) return gap->description;
+    return fmt::format("{} is missing on {}{}", key.symbol, key.device,
+                       key.simulated ? " (simulated)" : "");
+}
+
+std::string gap_advice(const GapView* gap) {
+    if (!gap) return {};
+    if (!gap->action.empty()) return gap->action;
+    return gap->equivalent.empty() ? std::string{} : fmt::format("use {}", gap->equivalent);
+}
+
+FirstStep step_of(const ReportModel& model, const ClusterView& cluster) {
+    const CauseAdvice& row = advice_for(cluster);
+    const auto& run = model.run;
+    const GapView* const gap = cluster.gap ? find_gap(model, *cluster.gap) : nullptr;
+    analysis::Evidence evidence;
+    evidence.cause = row.cause;
+    evidence.rule = cluster.rule;
+    if (cluster.gap) evidence.gap = cluster.gap->kind;
+    evidence.device = cluster.gap ? cluster.gap->device : run.simulated.value_or(run.device);
+    const analysis::JudgementRule& judged = analysis::judge(evidence);
+    const auto first_of = [](std::initializer_list<std::string_view> texts) {
+        const auto at = std::find_if(texts.begin(), texts.end(),
+                                     [](std::string_view text) { return !text.empty(); });
+        return at == texts.end() ? std::string{} : std::string(*at);
+    };
+    const std::string by_gap = gap_advice(gap);
+    FirstStep step;
+    step.title = cluster.gap ? gap_title(*cluster.gap, gap)
+                             : first_of({row.title, cluster.key_line, cause_means(cluster.cause)});
+    step.advice = run.simulated ? first_of({judged.advice, by_gap, row.advice})
+                                : first_of({by_gap, row.advice, judged.advice});
+    step.cause = cluster.cause;
+    step.example = cluster.example;
+    step.url = cluster.url;
+    return step;
+}
+
+// Such a cluster is a step of its own kind: one change, and tests that nobody has counted.
+bool is_of_load_failure(const ReportModel& model, const ClusterView& cluster) {
+    return cluster.example.ends_with(kModuleRow) &&
+           std::any_of(model.load_failures.begin(), model.load_failures.end(),
+                       [&](const auto& f) { return f.key_line == cluster.key_line; });
+}
+
+FirstStep step_of(const LoadFailureView& failure) {
+    FirstStep step;
+    step.title = failure.key_line;
+    const bool is_missing =
+        failure.type == "ModuleNotFoundError" || failure.type.ends_with(".ModuleNotFoundError");
+    step.cause = is_missing ? name_of(Cause::dependency) : "";
+    step.advice = is_missing ? kInstallIt : "read the traceback: the module raised this on import";
+    step.example = failure.module;
+    step.url = failure.url;
+    step.modules = failure.modules;
+    return step;
+}
+
+}  // namespace
+
+const CauseAdvice& advice_for(Cause cause) {
+    return *std::find_if(kAdvice.begin(), kAdvice.end(),
+                         [&](const CauseAdvice& row) { return row.cause == cause; });
+}
+
+std::vector<FailureGroup> failure_groups(const ReportModel& model) {
+    std::vector<FailureGroup> groups;
+    std::map<Key, std::size_t> places;
+    for (std::size_t i = 0; i < model.clusters.size(); ++i) {
+        const ClusterView& cluster = model.clusters[i];
+        const auto [at, is_new] = places.try_emplace(key_of(cluster), groups.size());
+        if (is_new) groups.emplace_back();
+        FailureGroup& group = groups[at->second];
+        group.clusters.push_back(i);
+        group.tests += cluster.tests;
+    }
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const auto& a, const auto& b) { return a.tests > b.tests; });
+    return groups;
+}
+
+std::vector<FirstStep> first_steps(const ReportModel& model) {
+    std::vector<FirstStep> steps;
+    std::int64_t not_loaded = 0;
+    for (const LoadFailureView& failure : model.load_failures) {
+        not_loaded += failure.modules;
+        steps.push_back(step_of(failure));
+    }
+    for (const FailureGroup& group : failure_groups(model)) {
+        const ClusterView& largest = model.clusters[group.clusters.front()];
+        if (is_of_load_failure(model, largest)) continue;
+        steps.push_back(step_of(model, largest));
+        steps.back().tests = group.tests;
+        for (const std::size_t cluster : group.clusters)
+            steps.back().signatures.push_back(model.clusters[cluster].signature);
+    }
+    const std::int64_t loaded = std::max<std::int64_t>(model.totals.modules - not_loaded, 1);
+    const std::int64_t tests_of_module =
+        std::max<std::int64_t>((model.totals.collected - not_loaded) / loaded, 1);
+    const auto weight = [&](const FirstStep& step) {
+        return step.tests + step.modules * tests_of_module;
+    };
+    std::stable_sort(steps.begin(), steps.end(),
+                     [&](const FirstStep& a, const FirstStep& b) { return weight(a) > weight(b); });
+    if (steps.size() > kFirstSteps) steps.resize(kFirstSteps);
+    return steps;
+}
+
+}  // namespace compat::reports

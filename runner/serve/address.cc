@@ -138,7 +138,7 @@ std::optional<ByteRange> range_of(std::string_view header, std::uint64_t size) {
     if (to && *to < *from) return {};
     if (*from >= size) return ByteRange{};
     const std::uint64_t most = size - *from;
-    return ByteRange{*from, to ? std::min(most, *to - *from + 1) : most};
+    return ByteRange{*from, to ? std::min(most - 1, *to - *from) + 1 : most};
 }
 
 }  // namespace compat::serve

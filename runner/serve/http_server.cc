@@ -73,6 +73,10 @@ struct BodyOfMessage {
     };
 };
 
+const boost::system::error_category& http_errors() {
+    return http::make_error_code(http::error::bad_method).category();
+}
+
 Response refusal(http::status status, std::string words) {
     return {static_cast<unsigned>(status), "text/plain; charset=utf-8",
             text_body(std::move(words) + "\n")};
@@ -120,7 +124,8 @@ class HttpServer::Impl {
     }
 
     // Before `io_`, whose end ends connections.
-    std::size_t open_ = 0;
+    std::size_t open_ = 0;  // connections
+    std::size_t busy_ = 0;  // of them, those with a request that is not answered yet
     bool is_full_ = false, is_ending_ = false;
     asio::io_context io_;
     ServerLimits limits_;
@@ -178,12 +183,14 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     void on_header(error_code error) {
         stream_.expires_never();
         if (error == http::error::end_of_stream || error == beast::error::timeout) return;
+        const bool is_no_request = error && error.category() == http_errors();
+        if (error && !is_no_request) return;
+        ++server_.busy_;
         if (error == http::error::header_limit || error == http::error::buffer_overflow)
             return refuse(http::status::request_header_fields_too_large,
                           "The request's header is too large.");
-        if (error && error.category() == http::make_error_code(http::error::bad_method).category())
+        if (is_no_request)
             return refuse(http::status::bad_request, "This is not a request of HTTP/1.1.");
-        if (error) return;
         const auto& request = parser_->get();
         is_head_ = request.method() == http::verb::head;
         keeps_alive_ = request.keep_alive();
@@ -225,6 +232,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
         });
     }
 
+    // Of what is no request, too.
     void refuse(http::status status, std::string words) {
         keeps_alive_ = false;
         send(refusal(status, std::move(words)));
@@ -267,6 +275,8 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     }
 
     void on_sent(error_code error) {
+        --server_.busy_;
+        if (server_.is_ending_ && server_.busy_ == 0) server_.io_.stop();
         if (error) return;
         if (keeps_alive_ && !server_.is_ending_) return wait_for_next();
         stream_.socket().shutdown(tcp::socket::shutdown_send, error);
@@ -345,6 +355,7 @@ void HttpServer::Impl::end() {
     if (std::exchange(is_ending_, true)) return;
     error_code ignored;
     acceptor_.close(ignored);
+    if (busy_ == 0) return io_.stop();
     timer_.expires_after(kGrace);
     timer_.async_wait([this](error_code) { io_.stop(); });
 }

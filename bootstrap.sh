@@ -18,12 +18,15 @@ PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libboost1.81-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libfmt-dev
           libexpected-dev libre2-dev libpugixml-dev python3-yaml
           libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev)
+# Node.js bundles the page of report.html. Not Debian's where it came from elsewhere: they conflict.
+command -v npm >/dev/null || PACKAGES+=(nodejs npm)
 # libvalijson-dev is headers alone, but depends on Qt and MySQL, half of all packages: unpacked here.
 VALIJSON=$ROOT/build/valijson  # CMakePresets.json names it, too
 # The same for macOS, besides the compiler of the Command Line Tools. Boost 1.86 moved Process, which
 # is used here, to other headers; bash is for the tests.
 FORMULAE=(bash cmake ninja git python@3.12 boost@1.85 nlohmann-json sqlite cli11 fmt re2 pugixml yaml-cpp tomlplusplus
           tl-expected valijson pkgconf googletest zlib)
+command -v npm >/dev/null || FORMULAE+=(node)
 
 say() { printf 'bootstrap: %s\n' "$*" >&2; }
 die() { say "$*"; exit 2; }

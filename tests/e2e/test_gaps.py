@@ -114,7 +114,7 @@ def test_a_failing_gap_log_does_not_fail_the_run(runner, python, suite):
     assert "note: the gap log: " in ran.err and "gap_hit" in ran.err
     # `latest` is the new run, with its reports and its closing lines.
     assert ran.folder != folder and (ran.folder / "report.md").exists() and ran.report["gaps"] == []
-    assert ran.out.splitlines()[-1].endswith(f"{ran.folder.name}/report.md")
+    assert ran.out.splitlines()[-1].endswith(f"{ran.folder.name}/report.html")
 
 
 def counted_again(python):

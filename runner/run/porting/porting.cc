@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "reports/markdown.h"
 #include "reports/html/page.h"
+#include "reports/markdown.h"
 #include "reports/porting/pages.h"
 #include "runner/archive/results.h"
 #include "runner/base/files.h"

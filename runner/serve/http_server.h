@@ -16,7 +16,7 @@
 
 namespace compat::serve {
 
-// docs/reference/serving.md lists these.
+// docs/guide/serving.md lists these.
 struct ServerLimits {
     std::size_t header_bytes = 16 << 10;
     std::chrono::milliseconds request{30'000};  // from a request's first byte to its last

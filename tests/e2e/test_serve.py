@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,8 @@ import time
 import urllib.parse
 
 import pytest
+
+from playwright.sync_api import sync_playwright
 
 from conftest import make_runner
 
@@ -407,6 +410,49 @@ def test_it_ends_when_asked(program, stored):
         idle.close()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection((server.host, server.port))
+
+
+def test_a_browser_shows_the_pages_and_asks_nobody_else(server, report):
+    faults = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("console", lambda message: faults.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        page.on("request", lambda request: request.url.startswith(server.url) or faults.append(f"request: {request.url}"))
+
+        def ready():
+            page.wait_for_selector("html[data-ready=yes]")
+            page.wait_for_function("!document.querySelector('main .note[role=status]')")
+
+        page.goto(server.url)
+        ready()
+        page.click(f"main a:has-text('{report['run']['id']}') >> nth=0")
+        page.wait_for_url(f"**/runs/{report['run']['id']}/**")
+        ready()
+        page.click("nav a:has-text('Tests')")
+        assert page.inner_text(".found") == f"{report['totals']['collected']} tests"
+        page.goto(f"{server.url}runs/{report['run']['id']}/#/test/{quoted('tests/test_a.py::T::test_b')}")
+        ready()
+        assert "AssertionError: 1 != 2" in page.inner_text("main")
+        with page.expect_popup() as log:
+            page.click("main a[href$='1.log'] >> nth=0")
+        assert "test_b" in log.value.inner_text("body")
+        page.click("text=all its results")
+        ready()
+        assert page.locator("main li").count() == 2 and "2 results" in page.inner_text("main")
+        page.click("nav a:has-text('All runs')")
+        ready()
+        page.click("main a:has-text('changes') >> nth=0")
+        ready()
+        assert "regressed" in page.inner_text("main").lower()
+        page.goto(f"{server.url}gaps/")
+        ready()
+        assert "No run met a gap." in page.inner_text("main")
+        page.goto(f"{server.url}runs/{report['run']['id']}/report.html")
+        ready()
+        browser.close()
+    assert faults == []
 
 
 def test_errors_of_the_command_line(program, stored, tmp_path):

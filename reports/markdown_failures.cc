@@ -13,13 +13,13 @@ namespace compat::reports {
 
 namespace {
 
-constexpr std::size_t kLongestMessage = 200;
+constexpr std::size_t kLongestFailureLine = 200;
 constexpr std::size_t kOtherLines = 5;    // further key lines of one entry
 constexpr std::size_t kFramesShown = 10;  // the innermost
 // The limit of one traceback; the log and report.json have all of it.
-constexpr std::size_t kTracebackBytes = 4 * 1024;
+constexpr std::size_t kFailureTracebackBytes = 4 * 1024;
 
-std::string frames(const FailureView& failure) {
+std::string suite_frames(const FailureView& failure) {
     std::vector<const FrameView*> shown;
     for (const FrameView& frame : failure.frames)
         if (frame.in_suite) shown.push_back(&frame);
@@ -55,23 +55,23 @@ std::string traceback_of(const CaseView& test, const FailureView* failure) {
     if (failure) {
         const std::string& trace =
             failure->traceback.empty() ? failure->message : failure->traceback;
-        if (!trace.empty()) text += fenced("text", trace, kTracebackBytes);
-        text += frames(*failure);
+        if (!trace.empty()) text += fenced("text", trace, kFailureTracebackBytes);
+        text += suite_frames(*failure);
         for (const FailureView& also : failure->also)
-            text += fmt::format("\nAlso: {}\n", code(also.key_line, kLongestMessage));
+            text += fmt::format("\nAlso: {}\n", code(also.key_line, kLongestFailureLine));
     }
     if (!test.log_url.empty())
         text += fmt::format("\nLog: {}\n", linked_code(test.log, test.log_url));
     for (const AttemptView& attempt : test.attempts)
         text += fmt::format("\nAttempt {} ({}{}): {} {}\n", attempt.number, name_of(attempt.kind),
                             attempt.forked ? ", forked" : "", name_of(attempt.state),
-                            code(attempt.key_line, kLongestMessage));
+                            code(attempt.key_line, kLongestFailureLine));
     if (test.diagnosis)
         for (const DiagnosticAttemptView& attempt : test.diagnosis->attempts)
             text += fmt::format(
                 "\nDiagnostic attempt {} ({}): {}{}\n", attempt.number, attempt.step,
                 name_of(attempt.state),
-                attempt.key_line.empty() ? "" : " " + code(attempt.key_line, kLongestMessage));
+                attempt.key_line.empty() ? "" : " " + code(attempt.key_line, kLongestFailureLine));
     if (test.attribution)
         text += fmt::format("\nAttribution: {}\n", attribution_words(*test.attribution));
     return text;
@@ -151,9 +151,9 @@ void FailureEntries::add(const CaseView& test) {
 
 std::string FailureEntries::heading(const FailureGroup& group) const {
     const ClusterView& largest = model_.clusters[group.clusters.front()];
-    std::string text =
-        fmt::format("### {}: {}\n\n", counted(group.tests, "test"),
-                    largest.key_line.empty() ? "no message" : code(largest.key_line, kLongestMessage));
+    std::string text = fmt::format(
+        "### {}: {}\n\n", counted(group.tests, "test"),
+        largest.key_line.empty() ? "no message" : code(largest.key_line, kLongestFailureLine));
     if (!largest.cause.empty()) text += fmt::format("Cause: {}\n\n", cause_words(largest));
     std::map<std::string_view, std::int64_t> others;
     for (const std::size_t i : group.clusters)
@@ -164,13 +164,13 @@ std::string FailureEntries::heading(const FailureGroup& group) const {
                      [](const auto& a, const auto& b) { return a.second > b.second; });
     for (std::size_t i = 0; i < std::min(sorted.size(), kOtherLines); ++i)
         text += fmt::format("- {} of them: {}\n", sorted[i].second,
-                            code(sorted[i].first, kLongestMessage));
+                            code(sorted[i].first, kLongestFailureLine));
     if (sorted.size() > kOtherLines)
         text += fmt::format("- and {} messages more\n", sorted.size() - kOtherLines);
     if (!sorted.empty()) text += "\n";
     text += fmt::format("For example {}\n\n", linked_code(largest.example, largest.url));
     if (!largest.diagnosis.empty())
-        text += fmt::format("Diagnosis: {}\n\n", code(largest.diagnosis, kLongestMessage));
+        text += fmt::format("Diagnosis: {}\n\n", code(largest.diagnosis, kLongestFailureLine));
     if (!largest.attribution.empty())
         text += fmt::format("Attribution: {}\n\n", code(largest.attribution));
     return text;
@@ -184,7 +184,7 @@ std::vector<Item> FailureEntries::items() {
         const auto& [state, reason] = key;
         items.push_back(
             item_of(fmt::format("### {} {}{}\n\n", counted(entry.tests, "test"), state,
-                                reason.empty() ? "" : ": " + code(reason, kLongestMessage)),
+                                reason.empty() ? "" : ": " + code(reason, kLongestFailureLine)),
                     std::move(entry)));
     }
     return items;

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "reports/first_steps.h"
 #include "reports/fitting.h"
 #include "reports/model.h"
+#include "reports/overview/first_steps.h"
 
 namespace compat::reports {
 

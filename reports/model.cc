@@ -9,8 +9,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "reports/blind_spots.h"
 #include "reports/links.h"
+#include "reports/overview/blind_spots.h"
 #include "reports/reproduce.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/attempts.h"

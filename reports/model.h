@@ -311,7 +311,7 @@ inline constexpr std::array<WayToUseTheDevice, 3> kWaysToUseTheDevice{{
     const ReportModel& model);
 [[nodiscard]] std::string_view cause_means(std::string_view cause);
 
-// Earlier runs of the series, oldest first (past_runs.h).
+// Earlier runs of the series, oldest first (overview/past_runs.h).
 struct PastRuns {
     std::vector<HistoryPoint> runs{};
     // Of one test, oldest first; empty: there are no runs.

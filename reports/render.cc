@@ -42,9 +42,13 @@ std::unique_ptr<Renderer> renderer_of(Format format, const ReportModel& model,
 
 }  // namespace
 
+Expected<void> can_write(Format format) {
+    return format == Format::html ? can_write_html() : Expected<void>{};
+}
+
 std::vector<Format> default_formats() {
     std::vector<Format> formats = formats_of(kDefaultFormats).value();
-    if (!can_write_html()) std::erase(formats, Format::html);
+    std::erase_if(formats, [](Format format) { return !can_write(format); });
     return formats;
 }
 
@@ -82,9 +86,7 @@ Expected<ReportWriter> ReportWriter::open(const ReportModel& model,
     files.insert(files.end(), more.begin(), more.end());
     ReportWriter writer;
     for (const auto& [format, path] : files) {
-        if (format == Format::html)
-            if (auto possible = can_write_html(); !possible)
-                return tl::unexpected(possible.error());
+        if (auto possible = can_write(format); !possible) return tl::unexpected(possible.error());
         if (auto made = make_directories(path.parent_path()); !made)
             return tl::unexpected(made.error());
         auto file = AtomicFile::create(path);

@@ -35,6 +35,9 @@ inline constexpr std::array<FormatRow, 7> kFormats{{
     {Format::github_annotations, "github", "annotations.txt"},
 }};
 
+// Error: usage, if this program was built without what the format needs.
+[[nodiscard]] Expected<void> can_write(Format format);
+
 // What a run writes unless it is told otherwise.
 inline constexpr std::string_view kDefaultFormats = "md,json,html";
 // Those that this program can write (html/page.h).
@@ -48,6 +51,7 @@ struct RenderOptions {
     std::size_t summary_bytes = kGithubSummaryBytes;  // of the step's summary
     GithubOptions github{};
     SourceReader sources{};  // for the HTML page
+    bool issue_text = true;  // pages offer a failing test's text for an issue (issue_text.h)
 };
 
 struct RenderedFile {

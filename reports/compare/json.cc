@@ -23,7 +23,9 @@ OrderedJson null_or_name(const std::optional<Named>& value) {
 }
 
 OrderedJson compared_run(const ComparedRun& run) {
-    OrderedJson states = OrderedJson::object();
+    OrderedJson states = OrderedJson::object(), blind_spots = OrderedJson::array();
+    for (const BlindSpot& spot : run.blind_spots)
+        blind_spots.push_back({{"name", spot.name}, {"words", spot.words}, {"tests", spot.tests}});
     for (std::size_t i = 0; i < run.states.size(); ++i)
         states[std::string(parsers::kStateNames[i])] = run.states[i];
     return {{"id", run.id},
@@ -35,7 +37,8 @@ OrderedJson compared_run(const ComparedRun& run) {
             {"complete", run.complete},
             {"modules", run.modules},
             {"tests", run.tests},
-            {"states", std::move(states)}};
+            {"states", std::move(states)},
+            {"blind_spots", std::move(blind_spots)}};
 }
 
 OrderedJson changed_test(const ChangedTest& test) {

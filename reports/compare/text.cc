@@ -8,6 +8,7 @@
 
 #include "reports/compare/compare.h"
 #include "reports/markdown_text.h"
+#include "reports/overview/blind_spots.h"
 
 namespace compat::reports {
 
@@ -40,6 +41,12 @@ std::string run_words(const ComparedRun& run) {
                        run.torch.empty() ? "" : "  torch " + run.torch,
                        run.complete ? "" : "  not complete", counted(run.modules, "module"),
                        counted(run.tests, "test"), run.way);
+}
+
+// What its counts do not say, on a line of its own; empty: nothing.
+std::string blind_line(const ComparedRun& run, std::string_view before) {
+    return run.blind_spots.empty() ? std::string{}
+                                   : fmt::format("{}{}\n", before, brief_words(run.blind_spots));
 }
 
 std::string value_words(const std::optional<std::string>& value) {
@@ -128,6 +135,7 @@ std::string class_head(const Comparison& c, ChangeClass change, std::size_t caus
 
 void add_column(std::string& text, const Comparison& c, std::size_t tests_of_group) {
     fmt::format_to(std::back_inserter(text), "run       {}\n", run_words(c.run));
+    text += blind_line(c.run, "          ");
     if (!c.environment_known) text += not_known_words() + "\n";
     if (!c.environment.empty()) text += "the environment differs:\n";
     for (const auto& change : c.environment)
@@ -162,8 +170,11 @@ void add_column(std::string& text, const Comparison& c, std::size_t tests_of_gro
 std::string page_head(const CompareView& view) {
     std::string page = fmt::format("# {}, compared\n\n", code(view.baseline.suite));
     fmt::format_to(std::back_inserter(page), "- baseline: {}\n", code(run_words(view.baseline)));
-    for (const Comparison& c : view.columns)
+    page += blind_line(view.baseline, "  - ");
+    for (const Comparison& c : view.columns) {
         fmt::format_to(std::back_inserter(page), "- run: {}\n", code(run_words(c.run)));
+        page += blind_line(c.run, "  - ");
+    }
     if (!view.chosen.empty())
         fmt::format_to(std::back_inserter(page), "\nBaseline: {}.\n", view.chosen);
     for (const Comparison& c : view.columns) {
@@ -218,7 +229,8 @@ std::string group_on_page(const Comparison& c, const ChangeGroup& group, std::st
 }  // namespace
 
 std::string compare_text(const CompareView& view, std::size_t tests) {
-    std::string text = fmt::format("baseline  {}\n", run_words(view.baseline));
+    std::string text = fmt::format("baseline  {}\n", run_words(view.baseline)) +
+                       blind_line(view.baseline, "          ");
     if (!view.chosen.empty()) text += "          " + view.chosen + "\n";
     for (const Comparison& column : view.columns) {
         if (view.columns.size() > 1) text += "\n";

@@ -161,6 +161,20 @@ bool RunLock::is_held(const fs::path& folder) {
     return false;
 }
 
+std::uint64_t folder_bytes(const fs::path& folder) {
+    std::uint64_t bytes = 0;
+    std::error_code error;
+    // A file may go while it is counted.
+    fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
+                                        error);
+    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+        std::error_code gone;
+        if (at->is_symlink(gone) || !at->is_regular_file(gone)) continue;
+        if (const auto size = at->file_size(gone); !gone) bytes += size;
+    }
+    return bytes;
+}
+
 void point_latest(const RunFolder& run) {
     std::error_code error;
     const fs::path link = run.results / "latest", beside = run.results / (".latest-" + run.id);

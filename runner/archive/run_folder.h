@@ -89,6 +89,9 @@ class ResultsLock {
     FileLock lock_;
 };
 
+// Bytes of the regular files below `folder`; links are not followed. 0: there is none.
+[[nodiscard]] std::uint64_t folder_bytes(const std::filesystem::path& folder);
+
 // results/latest -> runs/<run>; replaced in one step.
 void point_latest(const RunFolder& run);
 

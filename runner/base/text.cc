@@ -28,6 +28,19 @@ std::string counted(long n, std::string_view noun) {
     return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
+std::string size_words(std::uint64_t bytes) {
+    constexpr double kStep = 1024;
+    if (bytes < 1024) return fmt::format("{} B", bytes);
+    auto size = static_cast<double>(bytes) / kStep;
+    const char* unit = "KiB";
+    for (const char* next : {"MiB", "GiB", "TiB"}) {
+        if (size < kStep - 0.05) break;  // "1024.0 KiB" is 1.0 MiB
+        size /= kStep;
+        unit = next;
+    }
+    return fmt::format("{:.1f} {}", size, unit);
+}
+
 std::string tilde_path(std::string_view path) {
     const char* variable = std::getenv("HOME");
     std::string_view home(variable ? variable : "");

@@ -2,6 +2,7 @@
 // (names.h).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,9 @@ namespace compat {
 
 // "1 module", "2 modules".
 [[nodiscard]] std::string counted(long n, std::string_view noun);
+
+// "812 B", "1.4 MiB".
+[[nodiscard]] std::string size_words(std::uint64_t bytes);
 
 // Escapes control characters, so that text from a suite cannot control the
 // terminal.

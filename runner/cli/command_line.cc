@@ -181,23 +181,18 @@ void add_verbosity(CLI::App& app, int& verbosity) {
         "also print skips, further attempts, and all failures of a module");
 }
 
-std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
-    CLI::App app("Run a project's tests with device redirection and report what works.", "runner");
-    app.formatter(std::make_shared<HelpFormat>());
+namespace {
+
+struct Added {
+    std::string_view name;
+    CLI::App* app;
+    Command command;
+    Action action;
+};
+
+std::vector<Added> add_commands(CLI::App& app, config::Invocation& invocation) {
     app.set_help_flag("-h,--help", "print this help");
     app.set_version_flag("--version", fmt::format("runner {}", kVersion), "print the version");
-    app.require_subcommand(1);
-
-    Parsed parsed;
-    parsed.invocation = std::make_unique<config::Invocation>();
-    config::Invocation& invocation = *parsed.invocation;
-    invocation.argv.assign(argv, argv + argc);
-    struct Added {
-        std::string_view name;
-        CLI::App* app;
-        Command command;
-        Action action;
-    };
     std::vector<Added> added;
     for (const CommandRow& row : kCommands) {
         Command command = row.make();
@@ -208,6 +203,25 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         sub->group("Commands");
         added.push_back({row.name, sub, std::move(command), std::move(action)});
     }
+    return added;
+}
+
+}  // namespace
+
+void describe_commands(CLI::App& app, config::Invocation& invocation) {
+    static_cast<void>(add_commands(app, invocation));
+}
+
+std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
+    CLI::App app("Run a project's tests with device redirection and report what works.", "runner");
+    app.formatter(std::make_shared<HelpFormat>());
+    app.require_subcommand(1);
+
+    Parsed parsed;
+    parsed.invocation = std::make_unique<config::Invocation>();
+    config::Invocation& invocation = *parsed.invocation;
+    invocation.argv.assign(argv, argv + argc);
+    std::vector<Added> added = add_commands(app, invocation);
     // Commands that are added later inherit the footer.
     app.footer(
         "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"

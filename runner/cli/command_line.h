@@ -19,6 +19,9 @@ struct Parsed {
 // If the line asks for help or has an error: prints it and returns the exit code.
 [[nodiscard]] std::variant<Parsed, int> parse_command_line(int argc, char** argv);
 
+// Adds all commands to the description of a command line that is only read, never parsed.
+void describe_commands(CLI::App& app, config::Invocation& invocation);
+
 // The program's main function, in the library so that it is compiled in its batch (program.cc).
 // Returns the exit code.
 [[nodiscard]] int run_program(int argc, char** argv);

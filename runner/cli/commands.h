@@ -12,8 +12,10 @@
     ROW(list)                \
     ROW(prepare)             \
     ROW(report)              \
+    ROW(open)                \
     ROW(serve)               \
     ROW(runs)                \
+    ROW(prune)               \
     ROW(show)                \
     ROW(compare)             \
     ROW(resume)              \
@@ -25,8 +27,9 @@
     ROW(porting)             \
     ROW(scan)                \
     ROW(gaps)                \
-    ROW(devices)            \
-    ROW(doctor)
+    ROW(devices)             \
+    ROW(doctor)              \
+    ROW(completions)
 
 namespace compat::cli {
 

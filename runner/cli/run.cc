@@ -20,7 +20,7 @@ const std::vector<Setting> kRunSettings{
     Setting::framework,     Setting::name,       Setting::progress,       Setting::color,
     Setting::simulate,      Setting::masquerade, Setting::default_device, Setting::device_memory,
     Setting::macos,         Setting::keep_going, Setting::seeds,          Setting::diagnose,
-    Setting::diagnose_time, Setting::device,     Setting::precision};
+    Setting::diagnose_time, Setting::device,     Setting::precision,      Setting::issue_text};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("SUITE", request.suite, kSuiteHelp)->required();
@@ -47,6 +47,7 @@ void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) 
         ->allow_extra_args(false)
         ->check(CLI::IsMember({"fallback", "redirected", "untouched"}));
     add_report_files(app, request.reports);
+    add_no_issue_text(app, flags);
     app.add_flag("--dry-run", request.dry_run, "print the plan without running it");
 }
 
@@ -90,9 +91,20 @@ void add_report_files(CLI::App& app, run::ExtraReports& extra) {
                    extra.files.push_back({format, std::filesystem::absolute(file)});
                },
                row.help)
-            ->type_name("FILE");
+            ->type_name("FILE")
+            // Before the run rather than after it.
+            ->check([format = row.format](const std::string&) {
+                const auto possible = reports::can_write(format);
+                return possible ? std::string{} : to_line(possible.error());
+            });
     app.add_flag("--github", extra.github,
                  "also annotate new failures on GitHub, and write the step's summary");
+}
+
+void add_no_issue_text(CLI::App& app, config::Flags& flags) {
+    app.add_flag_callback(
+        "--no-issue-text", [&flags] { flags[Setting::issue_text] = "off"; },
+        "alias of --issue-text off");
 }
 
 Expected<run::StoredCommand> parse_stored_command(const std::vector<std::string>& argv) {

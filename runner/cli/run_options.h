@@ -14,6 +14,9 @@ void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags
 // --junit, --ctrf, --github.
 void add_report_files(CLI::App& app, run::ExtraReports& reports);
 
+// --no-issue-text.
+void add_no_issue_text(CLI::App& app, config::Flags& flags);
+
 // `argv` is the stored command line of a run. Errors: usage, if it has options that this runner
 // does not know.
 [[nodiscard]] Expected<run::StoredCommand> parse_stored_command(

@@ -50,6 +50,7 @@ enum class Setting {
     name,
     progress,
     color,
+    issue_text,
     torch_requirement,
     base_python,
     cache,
@@ -97,7 +98,7 @@ inline constexpr std::string_view kDeviceWords =
 inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 39> kSettings{{
+inline constexpr std::array<SettingRow, 40> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -208,6 +209,9 @@ inline constexpr std::array<SettingRow, 39> kSettings{{
     {Setting::color, "color", Type::words, "auto|always|never", 0, 0, "auto", "",
      "--color", "COMPAT_COLOR", "", "color",
      "colored output"},
+    {Setting::issue_text, "issue text", Type::on_off, "on|off", 0, 0, "on", "",
+     "--issue-text", "COMPAT_ISSUE_TEXT", "", "issue_text",
+     "offer each failing test in report.html as text for an issue, secrets masked"},
     {Setting::torch_requirement, "torch requirement", Type::text, "", 0, 0, "", "",
      "", "COMPAT_TORCH_REQUIREMENT", "", "torch_requirement",
      "torch that environments are pinned to"},

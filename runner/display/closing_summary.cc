@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "reports/overview/blind_spots.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/display/columns.h"
@@ -134,6 +135,8 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
     print("devices: {}\n", device_sentence(model));
+    if (const std::string words = reports::brief_words(model.blind_spots); !words.empty())
+        print("blind spots: {}\n", words);
     if (is_device_unused(model)) {
         print(
             "\nNO TEST USED THE SIMULATED DEVICE {}: these results say nothing about it.\n"

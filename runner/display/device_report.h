@@ -1,5 +1,5 @@
-// `runner devices`: its values, its text and its JSON (reports/schemas/devices.schema.json). Pure. Not for
-// finding devices (run/devices) nor for the lines of `doctor` (device_lines.h).
+// `runner devices`: its values, its text and its JSON (reports/schemas/devices.schema.json). Pure.
+// Not for finding devices (run/devices) nor for the lines of `doctor` (device_lines.h).
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include "runner/base/text.h"
 #include "runner/display/columns.h"
 #include "runner/display/output.h"
+#include "runner/display/terminal.h"
 
 namespace compat::display {
 
@@ -21,9 +22,6 @@ constexpr size_t kLeakedShown = 5;     // processes of one module
 constexpr size_t kTracebackLines = 12;
 constexpr Milliseconds kRedraw{100};
 constexpr size_t kBarLines = 8;  // of which the last says how it stands
-constexpr const char* kRed = "31";
-constexpr const char* kGreen = "32";
-constexpr const char* kYellow = "33";
 
 }  // namespace
 
@@ -349,7 +347,8 @@ void Display::show_as_it_comes(const exec::JobProgress& progress) {
         std::string rest = " " + printable(end.id);
         if (!last) {
             rest += seeds_ > 0   ? fmt::format(" with one of {} random streams", seeds_)
-                    : job.forked ? " in a forked process, to be confirmed" : ", to be retried";
+                    : job.forked ? " in a forked process, to be confirmed"
+                                 : ", to be retried";
         } else if (!why.empty()) {
             rest += ": " + printable(why);
         }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 namespace compat::display {
 
@@ -42,6 +43,11 @@ TerminalSize terminal_size() {
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
         return {};
     return {size.ws_row, size.ws_col};
+}
+
+bool use_color(std::string_view setting) {
+    return setting == "always" ||
+           (setting == "auto" && ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR"));
 }
 
 bool has_terminal() {

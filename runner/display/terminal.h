@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 namespace compat::display {
 
@@ -17,6 +18,15 @@ struct TerminalSize {
 // Whether this process may draw on its terminal:
 // not while it runs in the background of a shell.
 [[nodiscard]] bool has_terminal();
+
+// Whether text on stdout has colors. `setting`: auto (on a terminal, unless NO_COLOR is set),
+// always or never.
+[[nodiscard]] bool use_color(std::string_view setting);
+
+// SGR codes of the colors in use.
+inline constexpr const char* kRed = "31";
+inline constexpr const char* kGreen = "32";
+inline constexpr const char* kYellow = "33";
 
 // Reads keys without Enter and without echo while stdin is this process's terminal. Call `attend`
 // from time to time. `release`, the destructor and handlers of deadly signals restore the terminal.

@@ -24,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <ranges>
+#include <thread>
 
 #include "runner/base/files.h"
 #include "runner/base/host.h"
@@ -47,13 +48,17 @@ bp::environment environment_of(const Tool& tool) {
     return env;
 }
 
+void unblock_signals() {
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 // Runs in the tool between fork and exec. The tool ends with the runner, which holds the lock on
 // the cache entry; alarm(2) survives exec. So would the runner's blocked signals: Ctrl-C ends a
 // tool at once, and the runner, which has it pending, handles it then.
 void limit_tool(const Tool& tool) {
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    unblock_signals();
     end_with_parent(SIGTERM);
     ::alarm(tool.limit_s);
 }
@@ -202,6 +207,37 @@ Expected<std::string> output_of(const Tool& tool) {
     const int status = child.native_exit_code();
     if (status == 0) return text;
     return failed(tool, status, relevant_line(text), {});
+}
+
+Expected<void> start_tool(const Tool& tool, std::chrono::milliseconds watched) {
+    const auto program = resolve(tool);
+    if (!program) return tl::unexpected(program.error());
+    std::error_code error;
+    std::unique_lock lock(spawn_mutex);
+    bp::child child(
+        bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
+        environment_of(tool), (bp::std_out & bp::std_err) > bp::null, bp::std_in < bp::null,
+        bp::extend::on_exec_setup =
+            [](auto&) {
+                unblock_signals();
+                ::setsid();
+            },
+        error);
+    lock.unlock();
+    if (error || !child.valid())
+        return fail(ErrorKind::spawn,
+                    fmt::format("cannot start {}: {}", program->string(), error.message()));
+    const auto until = std::chrono::steady_clock::now() + watched;
+    while (child.running(error) && !error) {
+        if (std::chrono::steady_clock::now() > until) {
+            child.detach();
+            return {};
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    const int status = child.native_exit_code();
+    if (status == 0) return {};
+    return failed(tool, status, {}, {});
 }
 
 }  // namespace compat::prepare

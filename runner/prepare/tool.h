@@ -2,6 +2,7 @@
 // sessions and events (runner/exec).
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -25,6 +26,11 @@ struct Tool {
 
 // Returns stdout and discards stderr. Errors as for run_tool.
 [[nodiscard]] Expected<std::string> output_of(const Tool& tool);
+
+// Starts a tool that outlives the runner, in a session of its own, without our terminal. `limit_s`
+// is not used. An error if it cannot be started, or if within `watched` it ends with a signal or an
+// exit code other than 0.
+[[nodiscard]] Expected<void> start_tool(const Tool& tool, std::chrono::milliseconds watched);
 
 // git in `folder`, without variables that select another repository (git hooks set them).
 [[nodiscard]] Tool git(const std::filesystem::path& folder, std::vector<std::string> arguments);

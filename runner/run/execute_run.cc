@@ -15,6 +15,7 @@
 #include "runner/display/closing_summary.h"
 #include "runner/display/display.h"
 #include "runner/display/output.h"
+#include "runner/display/terminal.h"
 #include "runner/exec/loop.h"
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
@@ -35,7 +36,6 @@ display::DisplayOptions display_options(int verbosity, const config::Settings& s
                                         std::FILE* log) {
     const bool terminal = ::isatty(STDOUT_FILENO) != 0;
     const std::string& progress = settings.text(Setting::progress);
-    const std::string& color = settings.text(Setting::color);
     display::DisplayOptions options;
     const char* kind = std::getenv("TERM");
     const bool drawable = kind && std::string_view(kind) != "dumb" && !std::getenv("CI");
@@ -43,7 +43,7 @@ display::DisplayOptions display_options(int verbosity, const config::Settings& s
         options.progress = display::Progress::json;
     else if (terminal && (progress == "bar" || (progress == "auto" && drawable)))
         options.progress = display::Progress::bar;
-    options.color = color == "always" || (color == "auto" && terminal && !std::getenv("NO_COLOR"));
+    options.color = display::use_color(settings.text(Setting::color));
     options.verbosity = verbosity;
     options.run_log = log;
     return options;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "reports/first_steps.h"
-#include "reports/past_runs.h"
+#include "reports/overview/first_steps.h"
+#include "reports/overview/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
@@ -133,6 +133,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     const fs::path out = which.out.empty() ? results / run->info.folder : which.out;
     auto asked = with_github(which, store, run->info);
     if (!asked) return tl::unexpected(asked.error());
+    asked->options.issue_text = asked->extra.issue_text;
     std::optional<reports::ReportWriter> writer;
     std::vector<reports::RenderedFile> files;
     const RunReceiver receiver{

@@ -17,7 +17,8 @@ namespace compat::run {
 // What was asked for besides the default formats.
 struct ExtraReports {
     std::vector<reports::RenderedFile> files;
-    bool github = false;  // summary.md and annotations.txt, and both to GitHub
+    bool issue_text = true;  // as RenderOptions::issue_text
+    bool github = false;     // summary.md and annotations.txt, and both to GitHub
 };
 
 struct ReportOptions {

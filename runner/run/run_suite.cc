@@ -41,6 +41,7 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
     for (const auto& row : config::kSettings) {
         const config::Value& value = ready.settings[row.setting];
         const bool ours_alone = row.setting == Setting::progress || row.setting == Setting::color ||
+                                row.setting == Setting::issue_text ||
                                 row.setting == Setting::jobs || row.setting == Setting::results;
         if (row.flag.empty() || ours_alone || !value.given()) continue;
         if (row.setting == Setting::macos && ready.child.simulate != "mps") continue;
@@ -273,6 +274,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     execution.keep_empty = request.keep_empty || is_shard;
     execution.shard = request.shard;
     execution.extra = request.reports;
+    execution.extra.issue_text = ready->settings.on(Setting::issue_text);
     const auto executed = execute_run(*ready, *store, execution);
     if (!executed) return tl::unexpected(executed.error());
     if (!executed->stored) return RunResult{executed->code, {}, {}};

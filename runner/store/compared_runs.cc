@@ -104,7 +104,8 @@ Expected<void> each_failure(const Store& store, std::string_view run,
                [&](Database& database, std::int64_t id) {
                    // The failures of a result follow each other.
                    Statement row = database.prepare(R"sql(
-            SELECT result.id, cause, coalesce(signature, ''), subtest IS NOT NULL, also, failure.id
+            SELECT result.id, cause, coalesce(signature, ''), subtest IS NOT NULL, also, failure.id,
+                coalesce(error_class, ''), coalesce(rule, '')
             FROM result
             CROSS JOIN failure ON failure.result = result.id
             WHERE run = ?1 AND verdict = 1 AND state = ?2)sql");
@@ -117,7 +118,9 @@ Expected<void> each_failure(const Store& store, std::string_view run,
                            if (!is_new && best < precedence(row)) continue;
                            if (is_new && first.result != 0) see(std::move(first));
                            best = precedence(row);
-                           first = {row.integer(0), parsers::cause_of(row.text(1)), row.text(2)};
+                           first = {
+                               row.integer(0), parsers::cause_of(row.text(1)),       row.text(2),
+                               state,          parsers::error_class_of(row.text(6)), row.text(7)};
                        }
                        if (first.result != 0) see(std::move(first));
                        row.reset();

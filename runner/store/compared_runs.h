@@ -26,7 +26,10 @@ struct VerdictRow {
 struct FailureRow {
     std::int64_t result = 0;
     std::optional<parsers::Cause> cause;
-    std::string signature;  // empty: not worked out
+    std::string signature;                          // empty: not worked out
+    parsers::State state = parsers::State::failed;  // of the verdict
+    std::optional<parsers::ErrorClass> error_class{};
+    std::string rule{};
 };
 
 // Why a test ended as it did, and where that is written.

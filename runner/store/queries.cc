@@ -103,7 +103,7 @@ std::vector<RunSummary> list_runs(Database& database) {
         R"sql(
             SELECT run.name, suite.name, series, started_ms, device, simulated, shim, torch,
                 folder, modules, shard, {}, {},
-                policy, fallback, json_array_length(rerun_argv) = 0
+                policy, fallback, json_array_length(rerun_argv) = 0, repeat_of
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -129,6 +129,7 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.policy = row.text(rest);
         run.fallback = row.flag(rest + 1);
         run.imported = row.flag(rest + 2);
+        run.repeat_of = row.text(rest + 3);
     }
     return runs;
 }

@@ -384,12 +384,14 @@ StoredRun read_run(Database& database, std::int64_t run) {
     return stored;
 }
 
-Expected<void> read_modules(Database& database, std::int64_t run, const ModuleVisitor& see) {
+Expected<void> read_modules(Database& database, std::int64_t run, std::string_view only,
+                            const ModuleVisitor& see) {
     const StoredRun whole = read_run(database, run);
     std::vector<std::pair<std::int64_t, std::string>> planned;
-    Statement row =
-        database.prepare("SELECT id, path FROM module WHERE run = ? ORDER BY position, id");
-    row.bind(1, run);
+    Statement row = database.prepare(
+        "SELECT id, path FROM module WHERE run = ?1 AND (?2 = '' OR path = ?2) "
+        "ORDER BY position, id");
+    row.bind_all(run, only);
     while (row.step()) planned.emplace_back(row.integer(0), row.text(1));
     row.reset();
     ModuleReader reader(database);

@@ -11,9 +11,9 @@
 namespace compat::store {
 
 [[nodiscard]] StoredRun read_run(Database& database, std::int64_t run);
-// No statement is open while `see` is called.
+// `only`: the path of the one to read; empty: all. No statement is open while `see` is called.
 [[nodiscard]] Expected<void> read_modules(Database& database, std::int64_t run,
-                                          const ModuleVisitor& see);
+                                          std::string_view only, const ModuleVisitor& see);
 
 // The columns of kRunEndColumns, from `first` on; empty for a run that has not ended.
 inline constexpr std::string_view kRunEndColumns =

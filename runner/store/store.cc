@@ -195,11 +195,12 @@ Expected<void> Store::snapshot(const std::function<Expected<void>()>& read) cons
     });
 }
 
-Expected<void> Store::each_module(std::string_view run, const ModuleVisitor& see) const {
+Expected<void> Store::each_module(std::string_view run, const ModuleVisitor& see,
+                                  std::string_view only) const {
     return guarded(impl_->database.file(), [&]() -> Expected<void> {
         const auto row = run_row(impl_->database, run);
         if (!row) return tl::unexpected(row.error());
-        return read_modules(impl_->database, *row, see);
+        return read_modules(impl_->database, *row, only, see);
     });
 }
 

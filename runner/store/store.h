@@ -152,6 +152,7 @@ struct RunSummary {
     std::string torch;
     std::string folder;
     std::string shard;
+    std::string repeat_of;
     std::optional<RunEnd> end;  // without its mismatches
     std::int64_t modules = 0;
     StateCounts states{};
@@ -282,9 +283,10 @@ class Store {
         std::int64_t modules = 0, attempts = 0;
     };
     [[nodiscard]] Expected<Extent> extent_of(std::string_view run) const;
-    // Visits the run's modules in the order of the plan, one in memory at a time. `see` may write
-    // to this store.
-    [[nodiscard]] Expected<void> each_module(std::string_view run, const ModuleVisitor& see) const;
+    // Visits the run's modules in the order of the plan, one in memory at a time; with `only`, the
+    // one of this path. `see` may write to this store.
+    [[nodiscard]] Expected<void> each_module(std::string_view run, const ModuleVisitor& see,
+                                             std::string_view only = {}) const;
     // Each test's verdict, by its id.
     [[nodiscard]] Expected<std::vector<std::pair<std::string, parsers::State>>> verdicts(
         std::string_view run) const;

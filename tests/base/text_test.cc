@@ -30,5 +30,14 @@ TEST(Text, ShortensAPathInTheHomeFolder) {
     if (before) ::setenv("HOME", before, 1);
 }
 
+TEST(SizeWords, HaveTheLargestUnitThatFits) {
+    EXPECT_EQ(size_words(0), "0 B");
+    EXPECT_EQ(size_words(1023), "1023 B");
+    EXPECT_EQ(size_words(1536), "1.5 KiB");
+    EXPECT_EQ(size_words((1 << 20) - 1), "1.0 MiB");
+    EXPECT_EQ(size_words(std::uint64_t{5} << 40), "5.0 TiB");
+    EXPECT_EQ(size_words(std::uint64_t{5000} << 40), "5000.0 TiB");
+}
+
 }  // namespace
 }  // namespace compat

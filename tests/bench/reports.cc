@@ -147,6 +147,16 @@ void fill(store::Store& store, const fs::path& root, int tests) {
     if (!added) good(Expected<int>(tl::unexpected(added.error())));
 }
 
+// Of this process, in all.
+double cpu_seconds() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -171,13 +181,15 @@ int main(int argc, char** argv) {
     for (const auto& [name, formats] : kAsked) {
         run::ReportOptions asked;
         asked.formats = formats;
+        const double cpu_before = cpu_seconds();
         const auto since = std::chrono::steady_clock::now();
         const auto written = good(run::write_reports(store, folder, "run-0", asked));
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - since;
         rusage usage{};
         ::getrusage(RUSAGE_SELF, &usage);
-        fmt::print("{:<6} {:5.2f} s, {} MiB at most so far{}", name, took.count(),
-                   usage.ru_maxrss / 1024, is_new ? ", filling included" : "");
+        fmt::print("{:<6} {:5.2f} s, {:.2f} s of CPU, {} MiB at most so far{}", name, took.count(),
+                   cpu_seconds() - cpu_before, usage.ru_maxrss / 1024,
+                   is_new ? ", filling included" : "");
         if (written.files.size() == 1)
             fmt::print("; {}: {:.1f} MB", written.files[0].path.string(),
                        static_cast<double>(fs::file_size(written.files[0].path)) / 1e6);

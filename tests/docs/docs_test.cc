@@ -57,6 +57,7 @@ constexpr std::array kTables{
     PageTable{"docs/reference/file-formats.md", "process ends", process_ends},
     PageTable{"docs/reference/file-formats.md", "porting columns", porting_columns},
     PageTable{"docs/reference/gaps.md", "gap kinds", gap_kinds},
+    PageTable{"docs/guide/reading-a-report.md", "blind spots", blind_spots},
     PageTable{"docs/reference/gaps.md", "gap fields", gap_fields},
     PageTable{"docs/reference/settings.md", "settings", settings},
     PageTable{"docs/reference/settings.md", "child variables", child_variables},

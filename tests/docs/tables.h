@@ -32,6 +32,7 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows attempt_kinds();
 [[nodiscard]] Rows porting_changes();
 [[nodiscard]] Rows change_classes();
+[[nodiscard]] Rows blind_spots();
 [[nodiscard]] Rows judgements();
 [[nodiscard]] Rows porting_columns();
 [[nodiscard]] Rows gap_kinds();

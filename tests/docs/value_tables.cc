@@ -11,6 +11,7 @@
 #include "parsers/foreign.h"
 #include "parsers/record.h"
 #include "policy/policy.h"
+#include "reports/overview/blind_spots.h"
 #include "reports/porting/porting.h"
 #include "runner/analysis/agreement.h"
 #include "runner/analysis/changes/change_class.h"
@@ -198,6 +199,13 @@ Rows states() { return names_with_prose(parsers::kStateNames); }
 Rows module_outcomes() { return names_with_prose(parsers::kModuleOutcomeNames); }
 Rows attempt_kinds() { return names_with_prose(kAttemptKindNames, 2); }
 Rows porting_changes() { return names_with_prose(analysis::kChangeNames, 3); }
+Rows blind_spots() {
+    Rows rows;
+    for (const auto& spot : reports::kBlindSpots)
+        rows.push_back({code(spot.name), std::string(spot.words)});
+    return rows;
+}
+
 Rows change_classes() {
     Rows rows;
     for (const auto& row : analysis::kChangeClasses)

@@ -238,6 +238,14 @@ def test_the_html_page_runs_its_own_script_and_style_alone(ran):
     assert read[f"source-{read['sources']['files'][path]}"]["files"][path] == TESTS
 
 
+def test_compare_writes_a_page_with_its_own_json(ran, tmp_path):
+    compared = [ran.runner("compare", "latest", "latest", "--format", name, "--out", tmp_path / name) for name in ("html", "json")]
+    assert [made.code for made in compared] == [0, 0], compared
+    page = parts(tmp_path / "html")
+    assert (page["summary"]["kind"], page["summary"]["parts"]) == ("compare", ["changes"])
+    assert page["changes"] == json.loads((tmp_path / "json").read_text())
+
+
 def test_github_gets_new_failures_and_a_summary(runner, write_suite, tmp_path, python):
     body = "import unittest\nclass A(unittest.TestCase):\n    def test_old(self):\n        self.fail('a, b:\\n100%')\n    def test_new(self):\n        {}\n"
     suite = write_suite("github", {"tests/test_a.py": body.format("pass")})

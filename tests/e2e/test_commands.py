@@ -268,7 +268,7 @@ def test_runs_and_show_list_the_history(runner, python):
     runs = runner("runs").out.splitlines()
     assert len(runs) == 2 and all("1 xpassed" in line for line in runs)
     words = "device cpu, fallback on, shim off"
-    assert all(line.endswith(f"  1 module  1 xpassed  ({words})") for line in runs), runs
+    assert all(re.search(rf"  1 module  1 xpassed  [\d.]+ KiB  \({words}\)$", line) for line in runs), runs
     assert runner("show", "latest").out.splitlines()[1] == words
     shown = runner("show", "tests/test_unexpected_success.py::Success::test_passes_after_all")
     assert shown.code == 0 and shown.out.count("xpassed") == 2

@@ -124,6 +124,7 @@ def pages(out):
     """The page that a command wrote, and its JSON file, checked against the schema."""
     page = pathlib.Path(re.search(r"^page: (.+)$", out, re.M)[1])
     written = json.loads(page.with_name("porting.json").read_text())
+    assert page.with_name("porting.html").read_text().startswith("<!doctype html>")
     jsonschema.validate(written, json.loads((ROOT / "reports/schemas/porting.schema.json").read_text()))
     return page, written
 

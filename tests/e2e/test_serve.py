@@ -417,6 +417,7 @@ def test_a_browser_shows_the_pages_and_asks_nobody_else(server, report):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(10_000)
         page.on("console", lambda message: faults.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
         page.on("request", lambda request: request.url.startswith(server.url) or faults.append(f"request: {request.url}"))
@@ -435,9 +436,11 @@ def test_a_browser_shows_the_pages_and_asks_nobody_else(server, report):
         page.goto(f"{server.url}runs/{report['run']['id']}/#/test/{quoted('tests/test_a.py::T::test_b')}")
         ready()
         assert "AssertionError: 1 != 2" in page.inner_text("main")
-        with page.expect_popup() as log:
-            page.click("main a[href$='1.log'] >> nth=0")
-        assert "test_b" in log.value.inner_text("body")
+        page.click("main a[href$='1.log'] >> nth=0")
+        page.wait_for_url("**/1.log")
+        assert "test_b" in page.inner_text("body")
+        page.go_back()
+        ready()
         page.click("text=all its results")
         ready()
         assert page.locator("main li").count() == 2 and "2 results" in page.inner_text("main")

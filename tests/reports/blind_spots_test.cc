@@ -1,5 +1,5 @@
 // What counts do not say: by state, by the rules that are shipped, and in a run's model.
-#include "reports/blind_spots.h"
+#include "reports/overview/blind_spots.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What to do first: which failures one change removes, and in which order they stand.
-#include "reports/first_steps.h"
+#include "reports/overview/first_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

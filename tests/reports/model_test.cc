@@ -224,5 +224,79 @@ TEST_F(ModelTest, AStoredRunMakesTheSameReport) {
     EXPECT_EQ(samples::to_json(samples::model(again, run_folder())), samples::to_json(build()));
 }
 
+// A test's own requests, most frequent first and bounded; those of tests that passed are not shown.
+TEST_F(ModelTest, ATestThatNeedsAttentionHasItsOwnRedirections) {
+    auto& record = stored.modules[0].attempts[0].record;
+    const std::string failed = record.cases[2].id;
+    for (int line = 1; line <= 12; ++line)
+        for (const char* op : {"aten::mm", "aten::add"})
+            record.device_events.push_back({failed,
+                                            "redirect",
+                                            op,
+                                            "cuda",
+                                            "cpu",
+                                            {(root() / "tests/ops/test_a.py").string(), line},
+                                            line});
+    const samples::Model model = build();
+    const auto& cases = model.modules[0].cases;
+    EXPECT_TRUE(cases[0].redirections.empty()) << "it passed";
+    const auto& own = cases[2].redirections;
+    ASSERT_EQ(own.size(), kRedirectionsOfTest);
+    EXPECT_EQ(own[0].count, 12);
+    EXPECT_EQ(own[0].file, "tests/ops/test_a.py");
+    EXPECT_EQ(own[0].url, "https://forge.example/alpha/blob/0123abcd/tests/ops/test_a.py#L12");
+    EXPECT_TRUE(std::is_sorted(own.begin(), own.end(),
+                               [](const auto& a, const auto& b) { return a.count > b.count; }));
+    EXPECT_EQ(model.redirections.size(), 26u) << "the run has them all";
+}
+
+TEST_F(ModelTest, HistoriesEndWithThisRun) {
+    const WallTime day{Milliseconds(1795000000000)};
+    PastRuns past{{{"older", day, true, {}}, {"newer", day, false, {}}},
+                  [&](const std::string& test) {
+                      return std::vector<StateInRun>{{"newer " + test, day, State::passed}};
+                  }};
+    ModelBuilder builder(stored, {run_folder(), run_folder(), {}, past});
+    for (const store::StoredModule& module : stored.modules) builder.add(module);
+    const ReportModel model = builder.finish();
+    ASSERT_EQ(model.history.size(), 3u);
+    EXPECT_EQ(model.history[0].id, "older");
+    EXPECT_EQ(model.history[2].id, stored.info.id);
+    EXPECT_EQ(model.history[2].states, model.totals.states);
+    EXPECT_EQ(model.history[2].complete, model.run.complete);
+    const ModuleView view = builder.view(stored.modules[0]);
+    EXPECT_TRUE(view.cases[0].history.empty()) << "it passed";
+    const auto& history = view.cases[2].history;
+    ASSERT_EQ(history.size(), 2u);
+    EXPECT_EQ(history[0].run, "newer " + view.cases[2].id);
+    EXPECT_EQ(history[1].run, stored.info.id);
+    EXPECT_EQ(history[1].state, State::failed);
+}
+
+TEST_F(ModelTest, TheFirstTestsThatNeedAttentionHaveAHistory) {
+    stored.modules.resize(1);
+    auto& cases = stored.modules[0].attempts[0].record.cases;
+    const auto failed = cases[2];
+    cases.assign(static_cast<std::size_t>(kTestsWithHistory) - 1, failed);
+    for (std::size_t i = 0; i < cases.size(); ++i) cases[i].id += std::to_string(i);
+    stored.modules.push_back(stored.modules[0]);
+    stored.modules[1].path = stored.modules[1].attempts[0].record.path = "tests/test_b.py";
+    std::int64_t asked = 0;
+    PastRuns past{{}, [&](const std::string&) {
+                      ++asked;
+                      return std::vector<StateInRun>{};
+                  }};
+    ModelBuilder builder(stored, {run_folder(), run_folder(), {}, past});
+    for (const store::StoredModule& module : stored.modules) builder.add(module);
+    for (int pass = 1; pass <= 2; ++pass) {
+        const ModuleView first = builder.view(stored.modules[0]);
+        const ModuleView second = builder.view(stored.modules[1]);
+        EXPECT_EQ(asked, pass * kTestsWithHistory) << "each view alike";
+        EXPECT_FALSE(first.cases.back().history.empty());
+        EXPECT_FALSE(second.cases[0].history.empty());
+        EXPECT_TRUE(second.cases[1].history.empty());
+    }
+}
+
 }  // namespace
 }  // namespace compat::reports

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "parsers/attempt.h"
-#include "reports/first_steps.h"
 #include "reports/json.h"
 #include "reports/markdown.h"
 #include "reports/model.h"
+#include "reports/overview/first_steps.h"
 #include "runner/base/names.h"
 #include "runner/store/store.h"
 

@@ -186,6 +186,50 @@ TEST_F(ComparedRunsTest, ComparableRunsAgreeInAllThatDecides) {
     EXPECT_THAT(comparable(plain), ElementsAre("not simulated"));
 }
 
+TEST_F(ComparedRunsTest, ASeriesHasItsRunsAndTheStatesOfATest) {
+    const auto with_test = [&](const std::string& id, std::int64_t second, State state,
+                               bool complete) {
+        ASSERT_TRUE(store.begin_run(info(id, second)));
+        ASSERT_TRUE(store.save_job(id, attempt(1, {{"t", state}, {"u", State::passed}})));
+        if (complete) {
+            ASSERT_TRUE(store.finish_run(id, samples::end(9)));
+        }
+    };
+    with_test("first", 1, State::passed, true);
+    with_test("killed", 2, State::failed, false);
+    add(info("without", 3));
+    with_test("other way", 4, State::errored, true);
+    RunInfo other = info("mps", 5);
+    other.simulated = "cuda";
+    add(other);
+    with_test("run", 6, State::failed, true);
+    // A retry decides, and a run counts once.
+    ASSERT_TRUE(store.save_job("first", attempt(2, {{"t", State::failed}})));
+    with_test("after", 7, State::passed, true);
+
+    const RunInfo run = info("run", 6);
+    const auto past = series_before(store, run, 10);
+    ASSERT_TRUE(past) << to_line(past.error());
+    std::vector<std::string> ids;
+    for (const SeriesRun& before : *past) ids.push_back(before.id);
+    EXPECT_THAT(ids, ElementsAre("other way", "without", "killed", "first"));
+    EXPECT_FALSE((*past)[2].complete);
+    EXPECT_TRUE((*past)[3].complete);
+    EXPECT_EQ((*past)[3].states[static_cast<std::size_t>(State::passed)], 1);
+    EXPECT_EQ((*past)[3].states[static_cast<std::size_t>(State::failed)], 1);
+    EXPECT_THAT(*series_before(store, run, 1), testing::SizeIs(1));
+
+    const auto states = states_in_series(store, *past, "a.py::t");
+    ASSERT_TRUE(states) << to_line(states.error());
+    std::vector<std::pair<std::string, State>> found;
+    for (const auto& [at, state] : *states) found.emplace_back((*past)[at].id, state);
+    EXPECT_THAT(found,
+                ElementsAre(std::pair("other way", State::errored),
+                            std::pair("killed", State::failed), std::pair("first", State::failed)));
+    EXPECT_THAT(*states_in_series(store, *past, "a.py::none"), IsEmpty());
+    EXPECT_THAT(*states_in_series(store, {}, "a.py::t"), IsEmpty());
+}
+
 TEST_F(ComparedRunsTest, RepeatsAreTheCompleteRunsOfOneCommand) {
     add(info("first", 1));
     for (const char* id : {"second", "third"}) {

@@ -17,6 +17,7 @@ endif()
 
 if(without)
   message(WARNING "The runner is built without report.html: ${without}. Install Node.js 18 or newer with npm, then configure again.")
+  file(REMOVE ${work}/complete)
   file(CONFIGURE OUTPUT ${COMPAT_WEB_ASSETS} CONTENT [[
 #include "reports/html/web_assets.h"
 
@@ -30,12 +31,13 @@ const WebAssets& web_assets() {
 }  // namespace compat::reports
 ]] @ONLY)
 else()
-  file(GLOB_RECURSE web_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/src/*)
-  # The stamp is missing while packages cannot be installed: each build then tries again.
+  # The sources stand in the dependency file, new ones too. The stamp is missing while packages
+  # cannot be installed: each build then tries again.
   add_custom_command(
     OUTPUT ${COMPAT_WEB_ASSETS} ${work}/complete
-    COMMAND ${COMPAT_NODE} ${CMAKE_CURRENT_LIST_DIR}/build.mjs ${work} ${COMPAT_WEB_ASSETS} ${work}/complete
-    DEPENDS ${web_sources} ${CMAKE_CURRENT_LIST_DIR}/build.mjs ${CMAKE_CURRENT_LIST_DIR}/package.json
+    COMMAND ${COMPAT_NODE} ${CMAKE_CURRENT_LIST_DIR}/build.mjs ${work} ${COMPAT_WEB_ASSETS} ${work}/complete ${work}/sources.d
+    DEPFILE ${work}/sources.d
+    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/build.mjs ${CMAKE_CURRENT_LIST_DIR}/package.json
             ${CMAKE_CURRENT_LIST_DIR}/package-lock.json ${CMAKE_CURRENT_LIST_DIR}/.npmrc
             ${CMAKE_CURRENT_LIST_DIR}/tsconfig.json
     COMMENT "Bundling the page of report.html"

@@ -2,7 +2,7 @@
 // the types, bundles src/main.tsx and src/style.css, and writes both as string literals of a C++
 // source. The source tree stays as it is. Not for the page around them (reports/html/page.cc).
 //
-//   node build.mjs WORK_FOLDER WEB_ASSETS.CC STAMP
+//   node build.mjs WORK_FOLDER WEB_ASSETS.CC STAMP DEPENDENCY_FILE
 //
 // Packages that cannot be installed are no error: the C++ source then has the reason instead of the
 // page, and STAMP is missing, so that the next build tries again. Wrong code is an error.
@@ -13,7 +13,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const web = path.dirname(fileURLToPath(import.meta.url));
-const [work, output, stamp] = process.argv.slice(2).map((name) => path.resolve(name));
+const [work, output, stamp, dependencies] = process.argv.slice(2).map((name) => path.resolve(name));
 const MANIFESTS = ["package.json", "package-lock.json", ".npmrc"];
 
 function fail(message) {
@@ -45,6 +45,22 @@ function install() {
   }
   fs.writeFileSync(installed, wanted);
   return "";
+}
+
+// For the build tool, which then sees a change of any file or folder of src/.
+function writeDependencies() {
+  const found = [];
+  const visit = (folder) => {
+    found.push(folder);
+    for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+      const file = path.join(folder, entry.name);
+      if (entry.isDirectory()) visit(file);
+      else found.push(file);
+    }
+  };
+  visit(path.join(web, "src"));
+  const escaped = found.map((file) => file.replace(/[ #\\]/g, "\\$&").replace(/\$/g, "$$$$"));
+  fs.writeFileSync(dependencies, `${output.replace(/ /g, "\\ ")}: ${escaped.join(" \\\n ")}\n`);
 }
 
 // Names of the packages that the bundle has code of.
@@ -117,6 +133,7 @@ ${members.map((name) => `        .${name} = std::string_view(${literal(assets[na
 
 fs.mkdirSync(work, { recursive: true });
 fs.rmSync(stamp, { force: true });
+writeDependencies();
 const missing = install();
 if (missing) {
   process.stderr.write(`build.mjs: warning: the runner is built without report.html: ${missing}\n`);

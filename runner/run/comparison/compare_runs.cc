@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "reports/overview/blind_spots.h"
 #include "runner/analysis/comparison.h"
 #include "runner/analysis/device_ids.h"
 #include "runner/base/clock.h"
@@ -47,6 +48,7 @@ struct Half {
     std::vector<std::int64_t> flaky;                          // results, sorted
     std::map<std::string, store::ModuleRow, std::less<>> modules;
     Noise noise;
+    reports::BlindSpotCounts blind_spots{};
 
     // The device that its ids may name.
     [[nodiscard]] std::string device() const { return info.simulated.value_or(info.device); }
@@ -55,6 +57,18 @@ struct Half {
 std::string way_of(const store::RunInfo& info) {
     return display::redirection_words({info.device, info.simulated, info.shim, info.policy,
                                        info.fallback, info.rerun_argv.empty()});
+}
+
+// By cause, and by the states for which no failure is needed.
+void count_blind_spots(const std::vector<store::VerdictRow>& rows,
+                       reports::BlindSpotCounts& counts) {
+    for (const store::VerdictRow& row : rows)
+        if (const auto spot = reports::blind_spot_of(row.state, nullptr)) counts.add(*spot);
+}
+void count_blind_spot(const store::FailureRow& failure, reports::BlindSpotCounts& counts) {
+    if (!failure.cause || reports::blind_spot_of(failure.state, nullptr)) return;
+    const parsers::Diagnosis diagnosis{*failure.cause, failure.error_class, {}, failure.rule, {}};
+    if (const auto spot = reports::blind_spot_of(failure.state, &diagnosis)) counts.add(*spot);
 }
 
 Expected<Half> read_half(const StoredSide& side, Texts& texts) {
@@ -78,7 +92,9 @@ Expected<Half> read_half(const StoredSide& side, Texts& texts) {
               std::move(*noise)};
     std::sort(half.flaky.begin(), half.flaky.end());
     for (auto& module : *modules) half.modules.emplace(module.path, std::move(module));
+    count_blind_spots(half.rows, half.blind_spots);
     const auto seen = each_failure(*side.store, side.id, [&](store::FailureRow failure) {
+        count_blind_spot(failure, half.blind_spots);
         const std::string& signature = *texts.insert(std::move(failure.signature)).first;
         half.failures.emplace(failure.result, KnownFailure{signature, failure.cause});
     });
@@ -96,7 +112,8 @@ reports::ComparedRun described(const Half& half) {
                              half.complete,
                              static_cast<std::int64_t>(half.modules.size()),
                              static_cast<std::int64_t>(half.rows.size()),
-                             {}};
+                             {},
+                             half.blind_spots.spots()};
     for (const auto& row : half.rows) ++run.states[static_cast<std::size_t>(row.state)];
     return run;
 }
@@ -393,6 +410,11 @@ Expected<reports::ComparedRun> describe_run(const StoredSide& side) {
     const auto extent = side.store->extent_of(side.id);
     if (!extent) return tl::unexpected(extent.error());
     Half half{side, run->info, run->end && run->end->complete, *rows, {}, {}, {}, {}};
+    count_blind_spots(half.rows, half.blind_spots);
+    const auto seen = each_failure(*side.store, side.id, [&](const store::FailureRow& failure) {
+        count_blind_spot(failure, half.blind_spots);
+    });
+    if (!seen) return tl::unexpected(seen.error());
     auto view = described(half);
     view.modules = extent->modules;
     return view;

@@ -34,8 +34,10 @@ Expected<ExitCode> render_report(const ReportRequest& request,
     return archive::find_run(results->store, results->folder, request.run)
         .and_then([&](const std::string& id) {
             const fs::path out = request.out.empty() ? fs::path{} : fs::absolute(request.out);
+            run::ExtraReports extra = request.extra;
+            extra.issue_text = config::text_before_suite(invocation, Setting::issue_text) != "off";
             return run::write_reports(results->store, results->folder, id,
-                                      {out, *formats, {request.max_bytes}, request.extra});
+                                      {out, *formats, {request.max_bytes}, extra});
         })
         .map([](const run::WrittenReports& reported) {
             for (const auto& file : reported.files) print("{}\n", file.path.string());
@@ -51,6 +53,7 @@ Action add_report(CLI::App& app, config::Invocation& invocation) {
         ->type_name("LIST")
         ->default_str(std::string(reports::kDefaultFormats));
     add_report_files(app, request->extra);
+    add_no_issue_text(app, invocation.flags);
     app.add_option("--out", request->out, "folder to write to [the run's folder]")
         ->type_name("DIR");
     app.add_option("--max-bytes", request->max_bytes, "largest size of the Markdown report")
@@ -64,7 +67,7 @@ Action add_report(CLI::App& app, config::Invocation& invocation) {
 
 Command report_command() {
     return {"render the reports of a stored run again",
-            {Setting::results},
+            {Setting::results, Setting::issue_text},
             "Example:\n  runner report einops@latest --format md --max-bytes 1000000",
             add_report};
 }

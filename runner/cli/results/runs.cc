@@ -32,9 +32,9 @@ std::string duration_or_state(const std::optional<store::RunEnd>& end,
 }
 
 void print_stored(const store::RunSummary& run, const std::filesystem::path& results) {
-    print("{}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started),
+    print("{}  {}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started),
           duration_or_state(run.end, results / run.folder), counted(run.modules, "module"),
-          words_of(run.states),
+          words_of(run.states), size_words(archive::folder_bytes(results / run.folder)),
           display::redirection_words(
               {run.device, run.simulated, run.shim, run.policy, run.fallback, run.imported}));
 }
@@ -43,9 +43,10 @@ void print_shard(const archive::ShardFolder& shard) {
     const auto record = archive::read_record(shard.folder);
     if (!record) return;
     const store::RunInfo& info = record->info;
-    print("{}  {}  {}  {}  shard {}  ({})\n", info.id, iso8601(info.started),
+    print("{}  {}  {}  {}  {}  shard {}  ({})\n", info.id, iso8601(info.started),
           duration_or_state(record->end, shard.folder),
-          counted(static_cast<long>(record->modules.size()), "module"), info.shard,
+          counted(static_cast<long>(record->modules.size()), "module"),
+          size_words(archive::folder_bytes(shard.folder)), info.shard,
           display::redirection_words(
               {info.device, info.simulated, info.shim, info.policy, info.fallback, false}));
 }

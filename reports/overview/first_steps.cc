@@ -1,4 +1,4 @@
-#include "reports/first_steps.h"
+#include "reports/overview/first_steps.h"
 
 #include <fmt/format.h>
 

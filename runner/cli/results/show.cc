@@ -7,9 +7,11 @@
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
+#include "runner/cli/results/show_test.h"
 #include "runner/display/closing_summary.h"
 #include "runner/display/device_lines.h"
 #include "runner/display/output.h"
+#include "runner/display/terminal.h"
 #include "runner/run/reporting.h"
 
 namespace compat::cli {
@@ -19,62 +21,6 @@ using config::Setting;
 using display::print;
 
 namespace {
-
-// What other ways of running a failed test show.
-void print_ways(const reports::CaseView& test, std::string_view indent) {
-    if (test.diagnosis) print("{}diagnosis: {}\n", indent, printable(test.diagnosis->words));
-    if (const auto& shown = test.attribution)
-        print("{}attribution: {}: {}{}{}\n", indent, shown->cause, shown->words,
-              shown->as.empty() ? "" : fmt::format(" (as {})", printable(shown->as)),
-              shown->run.empty() ? "" : fmt::format(" (run {})", shown->run));
-}
-
-// The test as the run's reports show it; empty: the run has no such test.
-Expected<std::optional<reports::CaseView>> view_of(const Results& results, const std::string& id,
-                                                   const std::string& test) {
-    const auto run = results.store.load_run(id);
-    if (!run) return tl::unexpected(run.error());
-    auto others = reports::other_runs_of(results.store, id);
-    if (!others) return tl::unexpected(others.error());
-    std::optional<reports::CaseView> found;
-    const fs::path folder = results.folder / run->info.folder;
-    reports::ModelBuilder model(*run, {folder, folder, std::move(*others)});
-    const auto seen =
-        results.store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
-            const bool here = test.starts_with(module.path + "::");
-            model.add(module);
-            if (!here) return {};
-            for (auto& view : model.view(std::move(module)).cases)
-                if (view.id == test) found = std::move(view);
-            return {};
-        });
-    if (!seen) return tl::unexpected(seen.error());
-    return found;
-}
-
-Expected<ExitCode> show_test_of_run(const Results& results, const std::string& id,
-                                    const std::string& test) {
-    const auto view = view_of(results, id, test);
-    if (!view) return tl::unexpected(view.error());
-    if (!*view)
-        return fail(ErrorKind::usage, fmt::format("{} has no test {}", id, test),
-                    "`runner show RUN` prints what did not pass");
-    const reports::CaseView& found = **view;
-    const auto* const failure = reports::failure_of(found);
-    const std::string& why = failure ? failure->key_line : found.reason;
-    print("{}\n    {}{}\n", printable(found.id), parsers::name_of(found.state),
-          why.empty() ? "" : ": " + printable(why));
-    if (failure && !failure->cause.empty())
-        print("    cause: {}: {}\n", failure->cause, reports::cause_means(failure->cause));
-    print_ways(found, "    ");
-    if (found.diagnosis)
-        for (const auto& attempt : found.diagnosis->attempts)
-            print("        {}: {}{}  {}\n", attempt.step, parsers::name_of(attempt.state),
-                  attempt.key_line.empty() ? "" : ": " + printable(attempt.key_line), attempt.log);
-    if (!found.log.empty())
-        print("    log: {}\n", (results.folder / "runs" / id / found.log).string());
-    return ExitCode::ok;
-}
 
 Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     const auto run = results.store.load_run(id);
@@ -122,25 +68,6 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     });
 }
 
-Expected<ExitCode> show_test(const Results& results, const std::string& test) {
-    const auto history = results.store.case_history(test);
-    if (!history) return tl::unexpected(history.error());
-    if (history->empty())
-        return fail(ErrorKind::usage, fmt::format("no stored run has a test {}", test),
-                    "list a run's tests with `runner show RUN`");
-    print("{}\n", printable(test));
-    for (const auto& entry : *history) {
-        const std::string& why = entry.key_line.empty() ? entry.reason : entry.key_line;
-        print("    {}  {}  {}  {}{}\n", iso8601(entry.started), entry.run,
-              parsers::name_of(entry.state),
-              format_duration(std::chrono::duration<double>(entry.duration_s)),
-              why.empty() ? "" : "  " + printable(why));
-    }
-    const auto& last = history->front();
-    print("log: {}\n", (results.folder / "runs" / last.run / last.log).string());
-    return ExitCode::ok;
-}
-
 Expected<ExitCode> show(const std::string& what, const std::string& test,
                         const config::Invocation& invocation) {
     const auto results = open_existing(invocation);
@@ -148,7 +75,10 @@ Expected<ExitCode> show(const std::string& what, const std::string& test,
     if (!test.empty())
         return archive::find_run(results->store, results->folder, what)
             .and_then([&](const std::string& id) { return show_test_of_run(*results, id, test); });
-    if (what.find("::") != std::string::npos) return show_test(*results, what);
+    if (what.find("::") != std::string::npos) {
+        const std::string color = config::text_before_suite(invocation, Setting::color);
+        return show_test_history(*results, what, display::use_color(color));
+    }
     return archive::find_run(results->store, results->folder, what)
         .and_then([&](const std::string& id) { return show_run(*results, id); });
 }
@@ -166,7 +96,7 @@ Action add_show(CLI::App& app, config::Invocation& invocation) {
 
 Command show_command() {
     return {"show a run's results or a test's history",
-            {Setting::results},
+            {Setting::results, Setting::color},
             "Examples:\n  runner show latest\n  runner show "
             "'einops/tests/test_ops.py::test_rearrange_errors'\n  runner show latest "
             "'einops/tests/test_ops.py::test_rearrange_errors'",

@@ -1,4 +1,4 @@
-#include "reports/blind_spots.h"
+#include "reports/overview/blind_spots.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "reports/past_runs.h"
+#include "reports/overview/past_runs.h"
 
 #include <algorithm>
 #include <memory>

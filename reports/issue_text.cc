@@ -1,0 +1,182 @@
+#include "reports/issue_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <re2/re2.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "reports/markdown_text.h"
+#include "runner/base/names.h"
+
+namespace compat::reports {
+
+namespace {
+
+constexpr std::size_t kIssueTitle = 120, kIssueLine = 300;
+constexpr std::size_t kIssueTracebackBytes = 6 * 1024;
+constexpr std::size_t kRedirectionsShown = 5;
+
+// Tokens that are known by their form, wherever they stand.
+constexpr std::array<const char*, 6> kTokens{
+    R"(\bhf_[A-Za-z0-9]{16,})",                              // Hugging Face
+    R"(\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,})",  // GitHub
+    R"(\bglpat-[\w-]{16,})",                                 // GitLab
+    R"(\bsk-[\w-]{16,})",                                    // OpenAI and others
+    R"(\bAKIA[A-Z0-9]{12,})",                                // AWS
+    R"(\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)",                  // JSON Web Token
+};
+
+const re2::RE2& token_pattern() {
+    static const re2::RE2 pattern(fmt::format("({})", fmt::join(kTokens, "|")));
+    return pattern;
+}
+
+// Values of what has a secret name: NAME=value as a shell writes it, 'NAME': 'value' as Python
+// prints a mapping, name = "value" as in code. A number or None is no secret.
+std::string mask_named_values(std::string_view text) {
+    static const re2::RE2 pattern(
+        R"((\b[A-Z][A-Z0-9_]*=|['"]?\b[A-Za-z_]\w*['"]?\s*[=:]\s*['"]|(?i:\bbearer\s+))([^\s'",;]+))");
+    static const re2::RE2 name_pattern(R"([A-Za-z_]\w*)");
+    std::string out;
+    re2::StringPiece rest(text.data(), text.size());
+    re2::StringPiece before, value;
+    while (!rest.empty()) {
+        const re2::StringPiece all = rest;
+        if (!re2::RE2::FindAndConsume(&rest, pattern, &before, &value)) break;
+        std::string name;
+        re2::RE2::PartialMatch(before, re2::RE2("(" + name_pattern.pattern() + ")"), &name);
+        const bool secret = name.size() == 6 && re2::RE2::FullMatch(name, "(?i)bearer")
+                                ? true
+                                : is_secret_name(name) && !name.ends_with("Error");
+        out.append(all.data(), static_cast<std::size_t>(before.data() - all.data()));
+        out.append(before.data(), before.size());
+        if (secret)
+            out += kMasked;
+        else
+            out.append(value.data(), value.size());
+    }
+    return out.append(rest.data(), rest.size());
+}
+
+// "/home/NAME/x", "/Users/NAME/x", "/root/x" → "~/x", whoever ran it.
+std::string with_tilde(std::string text) {
+    static const re2::RE2 home(
+        R"((^|[\s'"=:(,\[`])(?:/home/[^/\s'"]+|/Users/[^/\s'"]+|/root)(/|$))");
+    re2::RE2::GlobalReplace(&text, home, R"(\1~\2)");
+    return text;
+}
+
+// From the line on that shows the suite's outermost frame: what is before it is the framework's.
+std::string_view from_suite_on(std::string_view traceback, const FailureView& failure) {
+    constexpr std::string_view kPythonFrame = "  File \"";
+    for (const FrameView& frame : failure.frames) {
+        if (!frame.in_suite) continue;
+        const std::string place = fmt::format("{}\", line {},", frame.file, frame.line);
+        const std::size_t at = traceback.find(place);
+        if (at == std::string_view::npos) return traceback;
+        const std::size_t line = traceback.rfind('\n', at);
+        const std::size_t begin = line == std::string_view::npos ? 0 : line + 1;
+        return traceback.substr(begin).starts_with(kPythonFrame) ? traceback.substr(begin)
+                                                                 : traceback;
+    }
+    return traceback;
+}
+
+std::string issue_fact(std::string_view name, const std::string& value) {
+    return value.empty() ? std::string{} : fmt::format("- {}: {}\n", name, code(value));
+}
+
+std::string versions_of(const RunView& run) {
+    const auto fingerprint = nlohmann::json::parse(run.fingerprint, nullptr, false);
+    const auto text_of = [&](const char* key) {
+        if (!fingerprint.is_object()) return std::string{};
+        const auto at = fingerprint.find(key);
+        return at != fingerprint.end() && at->is_string() ? at->get<std::string>() : std::string{};
+    };
+    const std::string device = run.simulated ? *run.simulated + " (simulated)" : run.device;
+    const std::string commit =
+        run.commit.empty() ? "" : run.commit + (run.dirty ? " (changed since)" : "");
+    const std::string fallback =
+        run.imported || device == "cpu" ? "" : (run.fallback ? "on" : "off");
+    return issue_fact("device", device) + issue_fact("fallback to the CPU", fallback) +
+           issue_fact("torch", run.torch) + issue_fact("Python", text_of("python")) +
+           issue_fact("OS", text_of("os")) + issue_fact("machine", text_of("machine")) +
+           issue_fact("suite", run.suite) + issue_fact("commit", commit) +
+           issue_fact("shim", run.imported ? "" : (run.shim ? "on" : "off"));
+}
+
+// What other ways to run the test showed; empty: it ran in this way alone.
+std::string other_ways_of_test(const CaseView& test) {
+    std::string text;
+    if (test.attribution && !test.attribution->words.empty())
+        text += fmt::format("- It {} (cause: {})\n", prose(test.attribution->words),
+                            code(test.attribution->cause));
+    if (test.diagnosis && !test.diagnosis->words.empty())
+        text += fmt::format("- When it was run again, it {}\n", prose(test.diagnosis->words));
+    return text;
+}
+
+std::string devices_in_test(const CaseView& test) {
+    std::string text;
+    const std::size_t shown = std::min(test.redirections.size(), kRedirectionsShown);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const RedirectionView& r = test.redirections[i];
+        text += fmt::format(
+            "- {} of {}: {} requested, got {}{}\n", r.kind, code(r.op),
+            code(r.from.empty() ? "no device" : r.from), code(r.to.empty() ? "none" : r.to),
+            r.file.empty() ? ""
+                           : " at " + linked_code(fmt::format("{}:{}", r.file, r.line),
+                                                  r.url.starts_with("http") ? r.url : ""));
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string without_secrets(std::string_view text) {
+    std::string masked = mask_named_values(mask_url_passwords(text));
+    re2::RE2::GlobalReplace(&masked, token_pattern(), std::string(kMasked));
+    return with_tilde(std::move(masked));
+}
+
+std::optional<std::string> issue_text(const RunView& run, const CaseView& test) {
+    if (!needs_attention(test.state)) return std::nullopt;
+    const FailureView* const failure = failure_of(test);
+    const std::string key_line = failure ? failure->key_line : test.reason;
+    // Links into a folder of this machine lead nowhere from an issue.
+    const std::string url = test.url.starts_with("http") ? test.url : "";
+    std::string text = fmt::format("# {}{}\n\n{} **{}**{}.\n", code(test.id),
+                                   key_line.empty() ? "" : ": " + code(key_line, kIssueTitle),
+                                   linked_code(test.id, url), name_of(test.state),
+                                   test.reason.empty() ? "" : ": " + code(test.reason, kIssueLine));
+    if (failure) {
+        if (!failure->cause.empty())
+            text += fmt::format("\nCause, by its text: {}: {} ({} confidence).\n",
+                                code(failure->cause), cause_means(failure->cause),
+                                failure->confidence.empty() ? "no" : failure->confidence);
+        const std::string& trace =
+            failure->traceback.empty() ? failure->message : failure->traceback;
+        if (!trace.empty())
+            text += "\n## Traceback\n\n" +
+                    fenced("text", from_suite_on(trace, *failure), kIssueTracebackBytes);
+        std::string frames;
+        for (const FrameView& frame : failure->frames)
+            if (frame.in_suite && frame.url.starts_with("http"))
+                frames += fmt::format(
+                    "- {}\n", linked_code(fmt::format("{}:{}", frame.file, frame.line), frame.url));
+        if (!frames.empty()) text += "\n" + frames;
+    }
+    if (test.reproduce)
+        text += "\n## To reproduce\n\n" + fenced("sh", test.reproduce->plain) +
+                "\nWith the runner:\n\n" + fenced("sh", test.reproduce->runner);
+    if (const std::string difference = other_ways_of_test(test); !difference.empty())
+        text += "\n## Beside other ways to run it\n\n" + difference;
+    if (const std::string redirections = devices_in_test(test); !redirections.empty())
+        text += "\n## Devices in this test\n\n" + redirections;
+    text += "\n## Environment\n\n" + versions_of(run);
+    return without_secrets(text);
+}
+
+}  // namespace compat::reports

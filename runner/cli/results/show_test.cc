@@ -1,0 +1,207 @@
+#include "runner/cli/results/show_test.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runner/archive/log_excerpt.h"
+#include "runner/base/line_reader.h"
+#include "runner/base/names.h"
+#include "runner/base/secrets.h"
+#include "runner/base/text.h"
+#include "runner/display/columns.h"
+#include "runner/display/device_lines.h"
+#include "runner/display/history/history_strip.h"
+#include "runner/display/output.h"
+#include "runner/display/terminal.h"
+#include "runner/run/variables.h"
+
+namespace compat::cli {
+
+namespace fs = std::filesystem;
+using display::print;
+
+namespace {
+
+constexpr std::size_t kSourceColumns = 160;
+
+struct TestInRun {
+    std::optional<reports::CaseView> view;  // empty: the run has no such test
+    fs::path folder, root;                  // of the run's files; of the suite's sources
+};
+
+// The test as the run's reports show it. `module`: the only one to read; empty: all, as other
+// modules may tell what a failure of this one is attributed to.
+Expected<TestInRun> read_test(const Results& results, const std::string& id,
+                              const std::string& test, const std::string& module) {
+    const auto run = results.store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    auto others = reports::other_runs_of(results.store, id);
+    if (!others) return tl::unexpected(others.error());
+    TestInRun found{{}, results.folder / run->info.folder, run->info.root};
+    reports::ModelBuilder model(*run, {found.folder, found.folder, std::move(*others)});
+    const auto see = [&](store::StoredModule read) -> Expected<void> {
+        const bool here = test.starts_with(read.path + "::");
+        model.add(read);
+        if (!here) return {};
+        for (auto& view : model.view(std::move(read)).cases)
+            if (view.id == test) found.view = std::move(view);
+        return {};
+    };
+    return results.store.each_module(id, see, module).map([&] { return std::move(found); });
+}
+
+// Line `number` of a source file as it is today; empty: not there.
+std::string source_line(const fs::path& file, int number) {
+    constexpr int kLastLine = 1'000'000;
+    std::string found;
+    if (number <= 0 || number > kLastLine) return found;
+    LineReader reader(file, {kSourceColumns * 4, 1 << 20});
+    int at = 0;
+    const auto see = [&](const Line& line) {
+        if (++at == number) found = line.text;
+    };
+    for (bool more = true; more && at < number;) {
+        const auto read = reader.read(see);
+        if (!read) return {};
+        more = *read;
+    }
+    if (at < number) reader.finish(see);
+    const auto begin = found.find_first_not_of(" \t");
+    return begin == std::string::npos ? "" : found.substr(begin);
+}
+
+std::string masked(std::string_view text, const std::vector<std::string>& secrets) {
+    return printable(mask_secrets(text, secrets));
+}
+
+// Where it failed: the innermost frame in the suite, else the innermost one.
+void print_place(const reports::FailureView& failure, const fs::path& root,
+                 const std::vector<std::string>& secrets) {
+    if (failure.frames.empty()) return;
+    const auto own = std::find_if(failure.frames.rbegin(), failure.frames.rend(),
+                                  [](const auto& frame) { return frame.in_suite; });
+    const reports::FrameView& frame = own == failure.frames.rend() ? failure.frames.back() : *own;
+    print("    at {}:{}{}\n", printable(frame.file), frame.line,
+          frame.function.empty() ? "" : " in " + printable(frame.function));
+    const std::string source = source_line(root / frame.file, frame.line);
+    if (!source.empty())
+        print("        {}\n", display::cut_to(masked(source, secrets), kSourceColumns));
+}
+
+void print_excerpt(const TestInRun& test, const std::vector<std::string>& secrets) {
+    const std::string& log = test.view->log;
+    if (log.empty()) return;
+    const auto excerpt = archive::log_excerpt(test.folder, log, test.view->id, {40, secrets});
+    print("    log: {}{}\n", printable((test.folder / log).string()),
+          excerpt && excerpt->first_line > 1 ? fmt::format(":{}", excerpt->first_line) : "");
+    if (!excerpt)
+        print("        {}\n", printable(excerpt.error().message));
+    else if (!excerpt->about_test && !excerpt->lines.empty())
+        print("        no line names the test; the log ends:\n");
+    if (!excerpt) return;
+    for (const std::string& line : excerpt->lines)
+        print("{}\n", line.empty() ? "" : "        " + line);
+}
+
+// The result and, of a failure, all that helps to understand it.
+void print_result(const TestInRun& test) {
+    const reports::CaseView& view = *test.view;
+    const auto secrets = secret_values(run::inherited_environment());
+    const auto* const failure = reports::failure_of(view);
+    const std::string& why = failure ? failure->key_line : view.reason;
+    print("    {}{}\n", parsers::name_of(view.state),
+          why.empty() ? "" : ": " + masked(why, secrets));
+    if (failure && !failure->cause.empty())
+        print("    cause: {}: {}\n", failure->cause, reports::cause_means(failure->cause));
+    print_ways(view, "    ");
+    if (view.diagnosis)
+        for (const auto& attempt : view.diagnosis->attempts)
+            print("        {}: {}{}  {}\n", attempt.step, parsers::name_of(attempt.state),
+                  attempt.key_line.empty() ? "" : ": " + masked(attempt.key_line, secrets),
+                  attempt.log);
+    if (failure) print_place(*failure, test.root, secrets);
+    print_excerpt(test, secrets);
+    if (view.reproduce) print("    run it again: {}\n", printable(view.reproduce->runner));
+}
+
+using Runs = std::map<std::string, store::RunSummary>;
+
+// A row for each series and way, in the order of their newest run.
+std::vector<display::StripRow> strips_of(const std::vector<store::HistoryEntry>& history,
+                                         const Runs& runs) {
+    std::vector<display::StripRow> rows;
+    for (const auto& entry : history) {
+        const auto run = runs.find(entry.run);
+        if (run == runs.end()) continue;  // it was stored after the history was read
+        const store::RunSummary& its = run->second;
+        const std::string name =
+            fmt::format("{}: {}", its.series,
+                        display::redirection_words({its.device, its.simulated, its.shim, its.policy,
+                                                    its.fallback, its.imported}));
+        auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const auto& known) { return known.name == name; });
+        if (row == rows.end()) row = rows.insert(rows.end(), {name, {}});
+        row->states.push_back(entry.state);
+    }
+    for (auto& row : rows) std::reverse(row.states.begin(), row.states.end());
+    return rows;
+}
+
+}  // namespace
+
+void print_ways(const reports::CaseView& test, std::string_view indent) {
+    if (test.diagnosis) print("{}diagnosis: {}\n", indent, printable(test.diagnosis->words));
+    if (const auto& shown = test.attribution)
+        print("{}attribution: {}: {}{}{}\n", indent, shown->cause, shown->words,
+              shown->as.empty() ? "" : fmt::format(" (as {})", printable(shown->as)),
+              shown->run.empty() ? "" : fmt::format(" (run {})", shown->run));
+}
+
+Expected<ExitCode> show_test_of_run(const Results& results, const std::string& id,
+                                    const std::string& test) {
+    const auto found = read_test(results, id, test, {});
+    if (!found) return tl::unexpected(found.error());
+    if (!found->view)
+        return fail(ErrorKind::usage, fmt::format("{} has no test {}", id, test),
+                    "`runner show RUN` prints what did not pass");
+    print("{}\n", printable(test));
+    print_result(*found);
+    return ExitCode::ok;
+}
+
+Expected<ExitCode> show_test_history(const Results& results, const std::string& test, bool color) {
+    const auto history = results.store.case_history(test);
+    if (!history) return tl::unexpected(history.error());
+    if (history->empty())
+        return fail(ErrorKind::usage, fmt::format("no stored run has a test {}", test),
+                    "list a run's tests with `runner show RUN`");
+    const auto listed = results.store.runs();
+    if (!listed) return tl::unexpected(listed.error());
+    Runs runs;
+    for (const auto& run : *listed) runs.emplace(run.id, run);
+    print("{}\n{}", printable(test),
+          display::history_strips(strips_of(*history, runs), display::terminal_size().columns,
+                                  color));
+    const auto& last = history->front();
+    print("last run: {}  {}  {}  {}\n", last.run, iso8601(last.started),
+          parsers::name_of(last.state),
+          format_duration(std::chrono::duration<double>(last.duration_s)));
+    const auto failed = std::find_if(history->begin(), history->end(), [](const auto& entry) {
+        return reports::needs_attention(entry.state);
+    });
+    if (failed == history->end()) {
+        print("no failure in {}\nlog: {}\n",
+              counted(static_cast<long>(history->size()), "stored run"),
+              printable((results.folder / runs[last.run].folder / last.log).string()));
+        return ExitCode::ok;
+    }
+    const auto found = read_test(results, failed->run, test, failed->module);
+    if (!found) return tl::unexpected(found.error());
+    print("last failure: {}  {}\n", failed->run, iso8601(failed->started));
+    if (found->view) print_result(*found);
+    return ExitCode::ok;
+}
+
+}  // namespace compat::cli

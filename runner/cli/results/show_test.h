@@ -1,0 +1,24 @@
+// Prints one test: its result in a run, or its history and last failure. For `runner show`, whose
+// options are in show.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "reports/model.h"
+#include "runner/base/exit_code.h"
+#include "runner/cli/results.h"
+
+namespace compat::cli {
+
+// What other ways of running a failed test show.
+void print_ways(const reports::CaseView& test, std::string_view indent);
+
+[[nodiscard]] Expected<ExitCode> show_test_of_run(const Results& results, const std::string& run,
+                                                  const std::string& test);
+
+// Over all suites, series and ways of running it. The failure is the newest of all of them.
+[[nodiscard]] Expected<ExitCode> show_test_history(const Results& results, const std::string& test,
+                                                   bool color);
+
+}  // namespace compat::cli

@@ -6,7 +6,7 @@
 
 #include "reports/gap_parts.h"
 #include "reports/json_parts.h"
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 
 namespace compat::reports {
 

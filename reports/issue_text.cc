@@ -7,7 +7,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 #include "runner/base/names.h"
 
 namespace compat::reports {

@@ -1,6 +1,6 @@
 // A failing test as Markdown to paste into an issue of its project: what happens, the key error,
 // the traceback, commands, versions, and the difference to plain CPU. Secrets are masked, and home
-// folders are "~". Not for reports (markdown.h). Pure.
+// folders are "~". Not for reports (markdown/markdown.h). Pure.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Writes a run's reports as files. Not for their content (markdown.h, json.h).
+// Writes a run's reports as files. Not for their content (markdown/, json.h).
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 #include "reports/ci/github.h"
 #include "reports/html/page.h"
-#include "reports/markdown.h"
+#include "reports/markdown/markdown.h"
 #include "reports/renderer.h"
 #include "runner/base/error.h"
 #include "runner/base/files.h"

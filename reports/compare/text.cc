@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "reports/compare/compare.h"
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 #include "reports/overview/blind_spots.h"
 
 namespace compat::reports {

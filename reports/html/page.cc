@@ -8,7 +8,7 @@
 
 #include "reports/html/gzip.h"
 #include "reports/html/web_assets.h"
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 
 namespace compat::reports {
 

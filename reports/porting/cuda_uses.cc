@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "reports/attribution_parts.h"
-#include "reports/fitting.h"
-#include "reports/markdown_text.h"
+#include "reports/markdown/fitting.h"
+#include "reports/markdown/text.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {

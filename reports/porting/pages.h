@@ -17,7 +17,7 @@ inline constexpr std::string_view kPortingHtml = "porting.html";
 // A key removed or re-typed raises this; a key added does not.
 inline constexpr int kPortingFormat = 1;
 
-// Drops detail to stay within `max_bytes`, as the report of a run does (markdown.h).
+// Drops detail to stay within `max_bytes`, as the report of a run does (markdown/markdown.h).
 void porting_markdown(const PortingView& view, std::size_t max_bytes, const Sink& sink);
 void porting_json(const PortingView& view, const Sink& sink);
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "reports/html/page.h"
-#include "reports/markdown.h"
+#include "reports/markdown/markdown.h"
 #include "runner/base/files.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"

@@ -1,4 +1,4 @@
-#include "reports/markdown.h"
+#include "reports/markdown/markdown.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <regex>
 #include <sstream>
 
-#include "reports/markdown_failures.h"
-#include "reports/markdown_text.h"
+#include "reports/markdown/failures.h"
+#include "reports/markdown/text.h"
 #include "tests/reports/sample_run.h"
 #include "tests/support/redact.h"
 #include "tests/support/temp_tree.h"

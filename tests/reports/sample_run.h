@@ -8,7 +8,7 @@
 
 #include "parsers/attempt.h"
 #include "reports/json.h"
-#include "reports/markdown.h"
+#include "reports/markdown/markdown.h"
 #include "reports/model.h"
 #include "reports/overview/first_steps.h"
 #include "runner/base/names.h"

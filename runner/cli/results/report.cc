@@ -1,5 +1,5 @@
 // `runner report`: renders a stored run again.
-#include "reports/markdown.h"
+#include "reports/markdown/markdown.h"
 #include "reports/render.h"
 #include "runner/archive/shards.h"
 #include "runner/cli/commands.h"

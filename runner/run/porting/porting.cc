@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "reports/html/page.h"
-#include "reports/markdown.h"
+#include "reports/markdown/markdown.h"
 #include "reports/porting/pages.h"
 #include "runner/archive/results.h"
 #include "runner/base/files.h"

@@ -1,4 +1,4 @@
-#include "reports/fitting.h"
+#include "reports/markdown/fitting.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "reports/markdown_failures.h"
+#include "reports/markdown/failures.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <set>
 
 #include "reports/attribution_parts.h"
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {

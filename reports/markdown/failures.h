@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "reports/fitting.h"
+#include "reports/markdown/fitting.h"
 #include "reports/model.h"
 #include "reports/overview/first_steps.h"
 

@@ -1,4 +1,4 @@
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "reports/markdown_summary.h"
+#include "reports/markdown/summary.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "reports/markdown_text.h"
+#include "reports/markdown/text.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {

@@ -1,4 +1,4 @@
-#include "reports/markdown.h"
+#include "reports/markdown/markdown.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,11 +10,11 @@
 
 #include "reports/attribution_parts.h"
 #include "reports/compare/compare.h"
-#include "reports/fitting.h"
+#include "reports/markdown/fitting.h"
 #include "reports/gap_parts.h"
-#include "reports/markdown_failures.h"
-#include "reports/markdown_summary.h"
-#include "reports/markdown_text.h"
+#include "reports/markdown/failures.h"
+#include "reports/markdown/summary.h"
+#include "reports/markdown/text.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {

@@ -313,11 +313,15 @@ Expected<void> HttpServer::Impl::listen(std::uint16_t port) {
     if (error || found.empty())
         return fail(ErrorKind::usage, fmt::format("no address is known for \"{}\"", name_),
                     "name an address of this machine with --host");
-    endpoint_ = found.begin()->endpoint();
-    acceptor_.open(endpoint_.protocol(), error);
-    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint_, error);
-    if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+    // A name may have addresses of a protocol that this machine does not use.
+    for (const auto& one : found) {
+        acceptor_ = tcp::acceptor(io_);
+        acceptor_.open(one.endpoint().protocol(), error);
+        if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+        if (!error) acceptor_.bind(one.endpoint(), error);
+        if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+        if (!error) break;
+    }
     if (error == asio::error::address_in_use)
         return fail(ErrorKind::usage, fmt::format("port {} of {} is in use", port, name_),
                     "choose another with --port; --port 0 takes a free one");

@@ -482,3 +482,13 @@ def test_another_address_is_warned_of_and_answers_its_own_name(program, stored):
             assert server.ask("/", host=host)[0] == status, host
     finally:
         server.end()
+
+
+def test_a_name_is_an_address(program, stored):
+    server = Server(program, stored, "--port", "0", "--host", "localhost")
+    try:
+        server.host = urllib.parse.urlsplit(server.url).hostname
+        assert server.ask("/", host="localhost")[0] == 200
+        assert "everybody" not in server.process.stderr.readline()
+    finally:
+        server.end()

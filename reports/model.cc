@@ -107,7 +107,6 @@ class ModelBuilder::Impl {
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder}) {
         model_.run = run_ = run_view(run);
-        model_.issue_texts = options_.issue_texts;
         // The totals of an imported file often cover several modules: import compared them.
         if (model_.run.imported && run.end)
             for (const store::StoredMismatch& mismatch : run.end->mismatches)

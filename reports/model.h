@@ -251,6 +251,7 @@ struct RunView {
     WallTime started{};
     double duration_s = 0;
     bool complete = false;  // false: interrupted, running or killed
+    bool running = false;   // a runner goes on with it: only where somebody looked (runner/serve)
     std::optional<int> exit_code;
     bool imported = false;  // results of another runner: we cannot run them again
     bool shim = true;
@@ -329,7 +330,6 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
-    bool issue_texts = true;              // as ReportModel's
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

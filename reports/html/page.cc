@@ -1,39 +1,18 @@
 #include "reports/html/page.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <boost/archive/iterators/base64_from_binary.hpp>
 #include <boost/archive/iterators/transform_width.hpp>
-#include <cassert>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
+#include "reports/html/gzip.h"
 #include "reports/html/web_assets.h"
 #include "reports/markdown/text.h"
 
 namespace compat::reports {
 
 namespace {
-
-constexpr int kGzipLevel = 6;
-
-std::string gzipped(const std::string& text) {
-    z_stream stream{};
-    constexpr int kGzipWindow = 15 + 16;
-    if (deflateInit2(&stream, kGzipLevel, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        throw std::bad_alloc();  // its only error with these arguments
-    std::string out(deflateBound(&stream, text.size()), '\0');
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-    stream.avail_in = static_cast<uInt>(text.size());
-    stream.next_out = reinterpret_cast<Bytef*>(out.data());
-    stream.avail_out = static_cast<uInt>(out.size());
-    [[maybe_unused]] const int ended = deflate(&stream, Z_FINISH);
-    assert(ended == Z_STREAM_END);
-    out.resize(stream.total_out);
-    deflateEnd(&stream);
-    return out;
-}
 
 // Boost's iterators: a documented interface, unlike the function of Beast.
 std::string base64(const std::string& bytes) {
@@ -42,6 +21,45 @@ std::string base64(const std::string& bytes) {
     std::string text(Encoder(bytes.data()), Encoder(bytes.data() + bytes.size()));
     return text.append((3 - bytes.size() % 3) % 3, '=');
 }
+
+std::string policy_of(std::string_view connect) {
+    const WebAssets& app = web_assets();
+    return fmt::format(
+        "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; connect-src {}; "
+        "base-uri 'none'; form-action 'none'",
+        app.script_hash, app.style_hash, connect);
+}
+
+// What differs between a page from disk and one from a server.
+struct PageKind {
+    std::string root;  // attributes of its root element
+    std::string head;
+    std::string_view without_script;
+};
+
+// The page without its parts and its end.
+void write_start(const PageKind& kind, const std::string& summary, const Sink& sink) {
+    const WebAssets& app = web_assets();
+    const std::string title = nlohmann::json::parse(summary).at("title");
+    sink(fmt::format("<!doctype html>\n<html lang=\"en\"{}>\n<head>\n<meta charset=\"utf-8\">\n{}",
+                     kind.root, kind.head));
+    sink(
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"referrer\" content=\"no-referrer\">\n");
+    sink(fmt::format("<title>{}</title>\n<!--\n", html(title)));
+    sink(app.licences);
+    sink("-->\n<style>");
+    sink(app.style);
+    sink("</style>\n</head>\n<body>\n<div id=\"app\"></div>\n<noscript>");
+    sink(kind.without_script);
+    sink("</noscript>\n<script type=\"application/json\" id=\"summary\">");
+    sink(summary);
+    sink("</script>\n<script>");
+    sink(app.script);
+    sink("</script>\n");
+}
+
+constexpr std::string_view kEnd = "</body>\n</html>\n";
 
 // Collects parts and writes the page.
 class Page {
@@ -54,31 +72,12 @@ class Page {
     }
 
     void write(const Sink& sink) const {
-        const WebAssets& app = web_assets();
-        const std::string title = nlohmann::json::parse(summary_).at("title");
-        sink("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-        sink(fmt::format(
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-            "script-src '{}'; style-src '{}'; img-src data:; connect-src 'none'; "
-            "base-uri 'none'; form-action 'none'\">\n",
-            app.script_hash, app.style_hash));
-        sink(
-            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-            "<meta name=\"referrer\" content=\"no-referrer\">\n");
-        sink(fmt::format("<title>{}</title>\n<!--\n", html(title)));
-        sink(app.licences);
-        sink("-->\n<style>");
-        sink(app.style);
-        sink(
-            "</style>\n</head>\n<body>\n<div id=\"app\"></div>\n"
-            "<noscript>This report needs JavaScript. report.md and report.json, beside it, show "
-            "the "
-            "same results without it.</noscript>\n"
-            "<script type=\"application/json\" id=\"summary\">");
-        sink(summary_);
-        sink("</script>\n<script>");
-        sink(app.script);
-        sink("</script>\n");
+        const std::string policy = fmt::format(
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", policy_of("'none'"));
+        write_start({"", policy,
+                     "This report needs JavaScript. report.md and report.json, beside it, show the "
+                     "same results without it."},
+                    summary_, sink);
         for (const Part& part : parts_) {
             sink(
                 fmt::format("<script type=\"text/plain\" id=\"part-{}\" "
@@ -87,7 +86,7 @@ class Page {
             sink(base64(part.bytes));
             sink("</script>\n");
         }
-        sink("</body>\n</html>\n");
+        sink(kEnd);
     }
 
   private:
@@ -145,6 +144,19 @@ void compare_html(const CompareView& view, const Sink& sink) {
 
 void porting_html(const PortingView& view, const Sink& sink) {
     write_page(view, porting_parts, sink);
+}
+
+std::string served_policy() { return policy_of("'self'"); }
+
+std::string served_page(const std::string& summary, std::string_view parts) {
+    std::string page;
+    const Sink sink = [&](std::string_view bytes) { page += bytes; };
+    write_start({fmt::format(" data-parts=\"{}\"", html(std::string(parts))), "",
+                 "This page needs JavaScript. `runner report` writes the same results as "
+                 "Markdown and JSON."},
+                summary, sink);
+    sink(kEnd);
+    return page;
 }
 
 }  // namespace compat::reports

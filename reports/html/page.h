@@ -1,9 +1,12 @@
-// The HTML page: one file that works from disk. It has the app, the summary as plain JSON, and each
-// further part compressed in an element of its own; its policy lets it request nothing. Not for
-// what is in the parts (chunks.h) nor for how they are shown (web/src).
+// The HTML page. From disk it is one file: it has the app, the summary as plain JSON, and each
+// further part compressed in an element of its own; its policy lets it request nothing. From a
+// server it has no further parts and requests them. Not for what is in the parts (chunks.h) nor for
+// how they are shown (web/src).
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "reports/html/chunks.h"
 #include "runner/base/error.h"
@@ -19,5 +22,11 @@ namespace compat::reports {
                                                     Sink sink);
 void compare_html(const CompareView& view, const Sink& sink);
 void porting_html(const PortingView& view, const Sink& sink);
+
+// The page of a server, which sends each part as JSON at the address `parts` + "/NAME". `summary`
+// is the text of that part.
+[[nodiscard]] std::string served_page(const std::string& summary, std::string_view parts);
+// Of its header Content-Security-Policy: it may request what its own server sends.
+[[nodiscard]] std::string served_policy();
 
 }  // namespace compat::reports

@@ -125,15 +125,6 @@ Json run_part(const ReportModel& model, const CopiedSources& sources, const Summ
     return out;
 }
 
-Json summary_json(std::string_view kind, const std::string& title,
-                  const std::vector<std::string>& parts) {
-    return {{"format", 1},
-            {"generator", fmt::format("runner {}", kVersion)},
-            {"kind", kind},
-            {"title", title},
-            {"parts", parts}};
-}
-
 // `json` as the text of an HTML element: nothing ends the element or opens a comment in it, and
 // no separator of lines is one of JavaScript alone.
 std::string in_html(const std::string& json) {
@@ -156,6 +147,17 @@ std::string in_html(const std::string& json) {
 
 }  // namespace
 
+Json summary_json(std::string_view kind, const std::string& title,
+                  const std::vector<std::string>& parts) {
+    return {{"format", 1},
+            {"generator", fmt::format("runner {}", kVersion)},
+            {"kind", kind},
+            {"title", title},
+            {"parts", parts}};
+}
+
+std::string summary_text(const Json& summary) { return in_html(compact(summary)); }
+
 std::string compact(const Json& value) {
     return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -164,22 +166,23 @@ std::string run_summary(const ReportModel& model, const CopiedSources& sources,
                         const std::vector<std::string>& parts) {
     Json summary = summary_json("run", fmt::format("{} {}", model.run.suite, model.run.id), parts);
     clip(summary["title"], 200, 0);
+    if (model.run.running) summary["live"] = true;
     SummaryCaps caps;
     for (int halvings = 0;; ++halvings) {
         summary["run"] = run_part(model, sources, caps);
-        std::string text = in_html(compact(summary));
+        std::string text = summary_text(summary);
         if (text.size() < kSummaryBytes) return text;
         // What is still left is of the environment: a program's list of everything it knows.
         if (halvings == 8) {
             summary["run"]["run"]["fingerprint"] = Json::object();
-            return in_html(compact(summary));
+            return summary_text(summary);
         }
         caps = caps.halved();
     }
 }
 
 std::string page_summary(std::string_view kind, const std::string& title, const std::string& part) {
-    return in_html(compact(summary_json(kind, title, {part})));
+    return summary_text(summary_json(kind, title, {part}));
 }
 
 }  // namespace compat::reports

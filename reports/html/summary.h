@@ -20,6 +20,12 @@ namespace compat::reports {
 [[nodiscard]] std::string page_summary(std::string_view kind, const std::string& title,
                                        const std::string& part);
 
+// The members that every summary has.
+[[nodiscard]] nlohmann::ordered_json summary_json(std::string_view kind, const std::string& title,
+                                                  const std::vector<std::string>& parts);
+// `summary` as the text of a part.
+[[nodiscard]] std::string summary_text(const nlohmann::ordered_json& summary);
+
 // Without spaces; text that is not UTF-8 is replaced.
 [[nodiscard]] std::string compact(const nlohmann::ordered_json& value);
 

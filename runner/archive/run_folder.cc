@@ -25,6 +25,8 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr int kPlanFormat = 2;
+constexpr int kLockTries = 10;
+constexpr unsigned kLockPauseUs = 10'000;
 
 fs::path lock_of(const fs::path& folder) { return folder / "lock"; }
 
@@ -137,7 +139,12 @@ Expected<RunPlan> read_plan(const RunFolder& run) {
 }
 
 Expected<RunLock> RunLock::acquire(const fs::path& folder) {
-    const int fd = try_lock(folder, O_CREAT);
+    int fd = try_lock(folder, O_CREAT);
+    // Somebody may only be looking (is_held).
+    for (int tries = 0; fd < 0 && errno == EWOULDBLOCK && tries < kLockTries; ++tries) {
+        ::usleep(kLockPauseUs);
+        fd = try_lock(folder, O_CREAT);
+    }
     if (fd >= 0) return RunLock(fd);
     if (errno == EWOULDBLOCK)
         return fail(ErrorKind::usage, "another runner is using this run",
@@ -146,8 +153,9 @@ Expected<RunLock> RunLock::acquire(const fs::path& folder) {
                 lock_of(folder).string());
 }
 
+// Shared: several that look at once do not take each other for the holder.
 bool RunLock::is_held(const fs::path& folder) {
-    const int fd = try_lock(folder, 0);
+    const int fd = try_lock(folder, 0, LOCK_SH);
     if (fd < 0) return errno == EWOULDBLOCK;
     ::close(fd);
     return false;

@@ -13,6 +13,7 @@
     ROW(prepare)             \
     ROW(report)              \
     ROW(open)                \
+    ROW(serve)               \
     ROW(runs)                \
     ROW(prune)               \
     ROW(show)                \

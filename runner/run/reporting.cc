@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "reports/overview/first_steps.h"
 #include "reports/overview/past_runs.h"
@@ -83,56 +84,77 @@ fs::path report_to_open(const fs::path& run_folder) {
     return fs::exists(html, error) ? html : run_folder / "report.md";
 }
 
-Expected<WrittenReports> write_reports(const store::Store& store, const fs::path& results,
-                                       const std::string& id, const ReportOptions& which) {
-    const auto run = store.load_run(id);
-    if (!run) return tl::unexpected(run.error());
-    const fs::path folder = results / run->info.folder;
-    const fs::path out = which.out.empty() ? folder : which.out;
+Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::path& results,
+                                         const store::StoredRun& run, const fs::path& report_folder,
+                                         const RunReceiver& receiver) {
+    const std::string& id = run.info.id;
     auto others = reports::other_runs_of(store, id);
     if (!others) return tl::unexpected(others.error());
-    auto past = reports::past_runs_of(store, run->info);
+    auto past = reports::past_runs_of(store, run.info);
     if (!past) return tl::unexpected(past.error());
     reports::ModelBuilder builder(
-        *run, {folder, out, std::move(*others), std::move(*past), which.extra.issue_text});
-    WrittenReports reported{run->info, {}, {}};
-    auto asked = with_github(which, store, run->info);
-    if (!asked) return tl::unexpected(asked.error());
+        run, {results / run.info.folder, report_folder, std::move(*others), std::move(*past)});
+    reports::ReportModel model;
     // Two passes over the modules: the model of the whole run comes before the first module.
-    const auto render = [&]() -> Expected<void> {
+    const auto read = [&]() -> Expected<void> {
         const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
             builder.add(std::move(module));
             return {};
         });
         if (!added) return added;
-        reported.model = builder.finish();
-        if (auto gaps = reports::gaps_of_run(store, id, results, out))
-            reported.model.gaps = std::move(*gaps);
+        model = builder.finish();
+        if (auto gaps = reports::gaps_of_run(store, id, results, report_folder))
+            model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
-        reported.model.first_steps = reports::first_steps(reported.model);
+        model.first_steps = reports::first_steps(model);
         auto changes = compare_with_past({&store, id});
         if (!changes) return tl::unexpected(changes.error());
         if (*changes)
-            reported.model.changes =
-                std::make_shared<const reports::CompareView>(std::move(**changes));
-        asked->options.sources = [&builder] { return read_copies(builder.copies()); };
-        auto writer = reports::ReportWriter::open(reported.model, out, asked->formats,
-                                                  asked->options, asked->extra.files);
-        if (!writer) return tl::unexpected(writer.error());
+            model.changes = std::make_shared<const reports::CompareView>(std::move(**changes));
+        if (auto begun = receiver.begin(model, [&] { return read_copies(builder.copies()); });
+            !begun)
+            return begun;
         return store
             .each_module(id,
                          [&](store::StoredModule module) -> Expected<void> {
-                             writer->add(builder.view(std::move(module)));
+                             receiver.add(builder.view(std::move(module)));
                              return {};
                          })
-            .and_then([&] { return writer->finish(); })
-            .map([&](std::vector<reports::RenderedFile> files) {
-                reported.files = std::move(files);
-            });
+            .and_then([&] { return receiver.finish(); });
     };
-    if (auto rendered = store.snapshot(render); !rendered) return tl::unexpected(rendered.error());
-    return publish_to_github(reported.files).map([&] { return std::move(reported); });
+    return store.snapshot(read).map([&] { return std::move(model); });
+}
+
+Expected<WrittenReports> write_reports(const store::Store& store, const fs::path& results,
+                                       const std::string& id, const ReportOptions& which) {
+    const auto run = store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path out = which.out.empty() ? results / run->info.folder : which.out;
+    auto asked = with_github(which, store, run->info);
+    if (!asked) return tl::unexpected(asked.error());
+    std::optional<reports::ReportWriter> writer;
+    std::vector<reports::RenderedFile> files;
+    const RunReceiver receiver{
+        [&](reports::ReportModel& model, reports::SourceReader sources) -> Expected<void> {
+            model.issue_texts = asked->extra.issue_text;
+            asked->options.sources = std::move(sources);
+            auto opened = reports::ReportWriter::open(model, out, asked->formats, asked->options,
+                                                      asked->extra.files);
+            if (!opened) return tl::unexpected(opened.error());
+            writer = std::move(*opened);
+            return {};
+        },
+        [&](const reports::ModuleView& module) { writer->add(module); },
+        [&] {
+            return writer->finish().map(
+                [&](std::vector<reports::RenderedFile> written) { files = std::move(written); });
+        }};
+    auto visited = visit_run(store, results, *run, out, receiver);
+    if (!visited) return tl::unexpected(visited.error());
+    return publish_to_github(files).map([&] {
+        return WrittenReports{run->info, std::move(*visited), std::move(files)};
+    });
 }
 
 Expected<void> report_run(store::Store& store, const archive::RunFolder& run,

@@ -17,7 +17,7 @@ namespace compat::run {
 // What was asked for besides the default formats.
 struct ExtraReports {
     std::vector<reports::RenderedFile> files;
-    bool issue_text = true;  // as ModelOptions::issue_texts
+    bool issue_text = true;  // as ReportModel::issue_texts
     bool github = false;     // summary.md and annotations.txt, and both to GitHub
 };
 
@@ -37,7 +37,21 @@ struct WrittenReports {
 // The run's report to open: report.html, or report.md where there is none.
 [[nodiscard]] std::filesystem::path report_to_open(const std::filesystem::path& run_folder);
 
+// Takes a stored run: its model, then each module in turn, then the end.
+struct RunReceiver {
+    // The model lives until after the end.
+    std::function<Expected<void>(reports::ReportModel&, reports::SourceReader)> begin;
+    std::function<void(const reports::ModuleView&)> add;
+    std::function<Expected<void>()> finish;
+};
 // Reads the run twice in one snapshot, one module at a time. `results`: the folder of the store.
+// Relative links start at `report_folder`.
+[[nodiscard]] Expected<reports::ReportModel> visit_run(const store::Store& store,
+                                                       const std::filesystem::path& results,
+                                                       const store::StoredRun& run,
+                                                       const std::filesystem::path& report_folder,
+                                                       const RunReceiver& receiver);
+
 [[nodiscard]] Expected<WrittenReports> write_reports(const store::Store& store,
                                                      const std::filesystem::path& results,
                                                      const std::string& run,

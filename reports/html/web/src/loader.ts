@@ -55,9 +55,10 @@ export function load<T>(name: string): Promise<T> {
   return part as Promise<T>;
 }
 
-// A part that may have changed since it was read.
+// A part that may have changed since it was read; the others that are read from now on, too.
 export function reload<T>(name: string): Promise<T> {
   loaded.delete(name);
+  for (const other of loaded.keys()) if (other.startsWith("details-")) loaded.delete(other);
   return load<T>(name);
 }
 

@@ -2,7 +2,7 @@
 // report may have 100,000 of them, so nothing here makes an object for each. Not for how the table
 // looks (tests.tsx).
 
-import { kMarkBits, kStates, type Cluster, type Index, type State } from "./data";
+import { kMarkBits, kStates, type Cluster, type Detail, type Index, type State } from "./data";
 
 export const kAttention: State[] = ["failed", "errored", "crashed", "timed_out"];
 // Best to worst, for sorting.
@@ -58,6 +58,14 @@ export class Table {
       for (let row = 0; row < this.size; row++) this.byId.set(this.id(row), row);
     }
     return this.byId.get(id);
+  }
+
+  // The test's row of the part that has it. While a run goes on, the part may be of another moment
+  // than the index: rows have moved then. Undefined: to another part.
+  detail(details: Detail[], row: number): Detail | undefined {
+    const id = this.id(row);
+    const placed = details[this.index.row[row]!];
+    return placed?.id === id ? placed : details.find((detail) => detail.id === id);
   }
 
   // Takes the time of the first search before anybody searches.

@@ -137,7 +137,7 @@ export function Example({ id, table }: { id: string; table: Table }) {
     <details class="example">
       <summary>Traceback and command</summary>
       <Part<Detail[]> name={`details-${table.index.block[row]}`}>{(details) => {
-        const detail = details[table.index.row[row]!];
+        const detail = table.detail(details, row);
         const failure = detail?.failure ?? detail?.subtests.find((subtest) => subtest.failure)?.failure;
         return (
           <>

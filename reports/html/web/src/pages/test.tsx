@@ -28,7 +28,10 @@ export function TestPage({ table, id }: { table: Table; id: string }) {
         <Copy text={id} label="Copy the name" />{isServed && <a href={`/tests/${encodeURIComponent(id)}/`}>all its results</a>}
       </p>
       {block < 0 ? <p class="sub">Nothing more was recorded of it.</p>
-        : <Part<Detail[]> name={`details-${block}`}>{(details) => <More detail={details[index.row[row]!]!} table={table} />}</Part>}
+        : <Part<Detail[]> name={`details-${block}`}>{(details) => {
+          const detail = table.detail(details, row);
+          return detail ? <More detail={detail} table={table} /> : <p class="note" role="status">The run goes on. This test is read again in a moment.</p>;
+        }}</Part>}
     </article>
   );
 }

@@ -1,0 +1,10 @@
+// Compression of a page's parts. Not for reading what others compressed (archive/input_decoder.h).
+#pragma once
+
+#include <string>
+
+namespace compat::reports {
+
+[[nodiscard]] std::string gzipped(const std::string& text);
+
+}  // namespace compat::reports

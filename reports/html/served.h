@@ -1,0 +1,44 @@
+// The summaries of pages that only a server has: the stored runs, the results of one test, the gap
+// log. Not for a run's page (summary.h) nor for reading the store (runner/serve).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/gaps.h"
+#include "reports/model.h"
+
+namespace compat::reports {
+
+// As StoredRun in web/src/data.ts.
+struct ListedRun {
+    HistoryPoint run;
+    std::string suite, series, device;
+    std::optional<std::string> simulated;
+    std::string torch;  // empty: none
+    double duration_s = 0;
+    bool running = false;
+    std::int64_t modules = 0;
+    std::string url;
+    std::string compare;  // address of the comparison with the run before it; empty: none
+};
+
+// A test in one run.
+struct ListedResult {
+    std::string run, url;
+    WallTime started{};
+    std::string series;
+    std::string way;  // "device mps (simulated), fallback on, shim off"
+    parsers::State state = parsers::State::not_run;
+    double duration_s = 0;
+    std::string why;  // key line, or the reason; may be empty
+};
+
+// All are also safe as the text of an HTML element. Newest first.
+[[nodiscard]] std::string runs_summary(const std::vector<ListedRun>& runs);
+[[nodiscard]] std::string test_summary(const std::string& test,
+                                       const std::vector<ListedResult>& results);
+[[nodiscard]] std::string gap_log_summary(const std::vector<GapView>& gaps);
+
+}  // namespace compat::reports

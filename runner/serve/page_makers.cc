@@ -1,0 +1,220 @@
+#include "runner/serve/page_makers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "reports/gaps.h"
+#include "reports/html/chunks.h"
+#include "reports/html/page.h"
+#include "reports/html/served.h"
+#include "runner/archive/results.h"
+#include "runner/archive/run_folder.h"
+#include "runner/archive/shards.h"
+#include "runner/display/device_lines.h"
+#include "runner/run/comparison/baseline.h"
+#include "runner/run/reporting.h"
+#include "runner/serve/address.h"
+
+namespace compat::serve {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Its parts are given one by one, the summary last.
+class PageBuilder {
+  public:
+    explicit PageBuilder(std::string address) : address_(std::move(address)) {}
+
+    void add(std::string_view name, const std::string& json) {
+        if (name == reports::kSummaryPart)
+            page.document = make_part(reports::served_page(json, address_ + "parts"));
+        page.parts.insert_or_assign(std::string(name), make_part(json));
+    }
+    [[nodiscard]] reports::PartSink sink() {
+        return [this](std::string_view name, const std::string& json) { add(name, json); };
+    }
+
+    MadePage page;
+
+  private:
+    std::string address_;
+};
+
+Expected<MadePage> page_of_summary(std::string address, const std::string& summary) {
+    PageBuilder builder(std::move(address));
+    builder.add(reports::kSummaryPart, summary);
+    builder.page.live = true;
+    return std::move(builder.page);
+}
+
+MadePage redirection_to(std::string address) {
+    MadePage page;
+    page.redirect = std::move(address);
+    page.live = true;  // the next one may be elsewhere
+    return page;
+}
+
+// Runs of one kind are compared with each other in the list.
+using Kind =
+    std::tuple<std::string, std::string, std::string, std::string, bool, std::string, bool>;
+Kind kind_of(const store::RunSummary& run) {
+    return {run.suite, run.series, run.device,  run.simulated.value_or(""),
+            run.shim,  run.policy, run.fallback};
+}
+
+bool is_running(const store::RunSummary& run, const fs::path& results) {
+    return !(run.end && run.end->complete) && archive::RunLock::is_held(results / run.folder);
+}
+
+}  // namespace
+
+std::string run_address(std::string_view run) {
+    return fmt::format("/runs/{}/", encoded_component(run));
+}
+
+std::string comparison_address(std::string_view baseline, std::string_view run) {
+    return fmt::format("/compare/{}/{}/", encoded_component(baseline), encoded_component(run));
+}
+
+std::string test_address(std::string_view test) {
+    return fmt::format("/tests/{}/", encoded_component(test));
+}
+
+Expected<store::Store> PageMakers::open() const {
+    return archive::existing_results(results_).and_then([](const fs::path& folder) {
+        return store::Store::open(folder / "runner.db", store::Store::Mode::read_only);
+    });
+}
+
+Expected<MadePage> PageMakers::runs() const {
+    const auto store = open();
+    if (!store) return tl::unexpected(store.error());
+    const auto stored = store->runs();
+    if (!stored) return tl::unexpected(stored.error());
+    std::vector<reports::ListedRun> listed(std::min(stored->size(), kListedRuns));
+    std::map<Kind, std::string> before;               // the latest complete run of each kind
+    for (std::size_t i = stored->size(); i-- > 0;) {  // oldest first
+        const store::RunSummary& run = (*stored)[i];
+        std::string& last = before[kind_of(run)];
+        const bool complete = run.end && run.end->complete;
+        if (i < listed.size())
+            listed[i] = {{run.id, run.started, complete, run.states},
+                         run.suite,
+                         run.series,
+                         run.device,
+                         run.simulated,
+                         run.torch,
+                         run.end ? run.end->duration_s : 0,
+                         is_running(run, results_),
+                         run.modules,
+                         run_address(run.id),
+                         last.empty() ? "" : comparison_address(last, run.id)};
+        if (complete) last = run.id;
+    }
+    return page_of_summary("/", reports::runs_summary(listed));
+}
+
+Expected<MadePage> PageMakers::run(const std::string& name) const {
+    const auto store = open();
+    if (!store) return tl::unexpected(store.error());
+    const auto id = archive::find_run(*store, results_, name);
+    if (!id) return tl::unexpected(id.error());
+    if (*id != name) return redirection_to(run_address(*id));
+    const auto stored = store->load_run(*id);
+    if (!stored) return tl::unexpected(stored.error());
+    const fs::path folder = results_ / stored->info.folder;
+    PageBuilder builder(run_address(*id));
+    builder.page.watched = {folder};
+    builder.page.stamp = stamp_of(builder.page.watched);
+    builder.page.live = archive::RunLock::is_held(folder);
+    std::unique_ptr<reports::Renderer> renderer;
+    const run::RunReceiver receiver{
+        [&](reports::ReportModel& model, reports::SourceReader sources) -> Expected<void> {
+            model.run.running = builder.page.live;
+            renderer = reports::run_parts(model, std::move(sources), builder.sink());
+            return {};
+        },
+        [&](const reports::ModuleView& module) { renderer->add(module); },
+        [&]() -> Expected<void> {
+            renderer->finish();
+            return {};
+        }};
+    // The addresses of a run's files are as in its folder.
+    return run::visit_run(*store, results_, *stored, folder, receiver)
+        .map([&](const reports::ReportModel&) { return std::move(builder.page); });
+}
+
+Expected<MadePage> PageMakers::comparison(const std::string& baseline,
+                                          const std::string& run) const {
+    const auto store = open();
+    if (!store) return tl::unexpected(store.error());
+    PageBuilder builder(comparison_address(baseline, run));
+    std::vector<std::string> ids;
+    for (const std::string& name : {baseline, run}) {
+        const auto id = archive::find_run(*store, results_, name);
+        if (!id) return tl::unexpected(id.error());
+        const auto stored = store->load_run(*id);
+        if (!stored) return tl::unexpected(stored.error());
+        ids.push_back(*id);
+        builder.page.watched.push_back(results_ / stored->info.folder);
+    }
+    if (ids[0] != baseline || ids[1] != run)
+        return redirection_to(comparison_address(ids[0], ids[1]));
+    builder.page.stamp = stamp_of(builder.page.watched);
+    builder.page.live = std::any_of(builder.page.watched.begin(), builder.page.watched.end(),
+                                    archive::RunLock::is_held);
+    const run::RunDatabase database{*store, results_};
+    return run::compare(database, database, {ids, false, {}})
+        .map([&](const reports::CompareView& view) {
+            reports::compare_parts(view, builder.sink());
+            return std::move(builder.page);
+        });
+}
+
+Expected<MadePage> PageMakers::test(const std::string& id) const {
+    const auto store = open();
+    if (!store) return tl::unexpected(store.error());
+    auto entries = store->case_history(id);
+    if (!entries) return tl::unexpected(entries.error());
+    if (entries->empty())
+        return fail(ErrorKind::usage, fmt::format("no stored run has the test {}", id),
+                    "the list of runs leads to each run's tests");
+    if (entries->size() > kListedResults) entries->resize(kListedResults);
+    std::vector<reports::ListedResult> results;
+    for (const store::HistoryEntry& entry : *entries) {
+        const auto run = store->load_run(entry.run);
+        if (!run) return tl::unexpected(run.error());
+        const store::RunInfo& info = run->info;
+        results.push_back(
+            {entry.run, run_address(entry.run) + "#/test/" + encoded_component(id), entry.started,
+             info.series,
+             display::redirection_words({info.device, info.simulated, info.shim, info.policy,
+                                         info.fallback, info.rerun_argv.empty()}),
+             entry.state, entry.duration_s,
+             entry.key_line.empty() ? entry.reason : entry.key_line});
+    }
+    return page_of_summary(test_address(id), reports::test_summary(id, results));
+}
+
+Expected<MadePage> PageMakers::gap_log() const {
+    const auto store = open();
+    if (!store) return tl::unexpected(store.error());
+    // Addresses are as in the results folder: a link to runs/ID/source leads from /gaps/ there.
+    return reports::current_gaps(*store, results_, results_ / "gaps")
+        .and_then([](const std::vector<reports::GapView>& gaps) {
+            return page_of_summary("/gaps/", reports::gap_log_summary(gaps));
+        });
+}
+
+Expected<fs::path> PageMakers::folder_of(const std::string& run) const {
+    const auto store = open();
+    if (!store) return tl::unexpected(store.error());
+    return store->load_run(run).map(
+        [&](const store::StoredRun& stored) { return results_ / stored.info.folder; });
+}
+
+}  // namespace compat::serve

@@ -22,7 +22,8 @@ WINDOW = {"width": 1200, "height": 860}
 
 def run(folder, *words, codes=(0, 1)):
     environment = {"HOME": str(folder / "home"), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
-                   "COMPAT_CACHE": str(folder / "cache")}
+                   "COMPAT_CACHE": str(folder / "cache"),
+                   **{name: value for name, value in os.environ.items() if name.startswith("PIP_")}}
     print("$ runner", *words, flush=True)
     done = subprocess.run([folder / "runner/bin/runner", *words], cwd=folder, env=environment)
     if done.returncode not in codes:

@@ -150,6 +150,12 @@ TEST(EnvironmentChanges, NameWhatDiffersMostTellingFirst) {
                     EnvironmentChange{"cores", "2", "4"}));
 }
 
+TEST(EnvironmentChanges, ASettingThatAnotherVersionDoesNotKnowIsNone) {
+    EXPECT_THAT(environment_changes(R"({"settings": {"jobs": "2"}})",
+                                    R"({"settings": {"jobs": "3", "new": "on"}})"),
+                ElementsAre(EnvironmentChange{"settings.jobs", "2", "3"}));
+}
+
 TEST(EnvironmentChanges, APartThatOneRunLacksIsOneChange) {
     EXPECT_THAT(environment_changes(R"({"devices": [{"name": "a", "dtypes": {"fp16": true}}]})",
                                     R"({"devices": [{"name": "b"}], "shim": ["x", {"y": 1}]})"),

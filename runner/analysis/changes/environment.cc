@@ -18,8 +18,10 @@ constexpr std::array<std::string_view, 19> kOrder{
     "runner", "shim",   "settings", "env",      "command"};
 
 // Settings that say where results go and how they are shown.
-constexpr std::array<std::string_view, 3> kOfDisplay{"settings.results", "settings.progress",
-                                                     "settings.color"};
+constexpr std::array<std::string_view, 4> kOfDisplay{"settings.results", "settings.progress",
+                                                     "settings.color", "settings.issue text"};
+
+bool is_setting(std::string_view name) { return name.starts_with("settings."); }
 
 nlohmann::json parsed(std::string_view text) {
     nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -41,6 +43,8 @@ const nlohmann::json* member(const nlohmann::json& object, const std::string& ke
 void add_changes(const nlohmann::json* baseline, const nlohmann::json* run, const std::string& name,
                  std::vector<EnvironmentChange>& changes) {
     if (baseline != nullptr && run != nullptr && *baseline == *run) return;
+    // One that another version of the runner does not know.
+    if ((baseline == nullptr || run == nullptr) && is_setting(name)) return;
     const bool are_objects =
         baseline != nullptr && run != nullptr && baseline->is_object() && run->is_object();
     const bool are_lists = baseline != nullptr && run != nullptr && baseline->is_array() &&

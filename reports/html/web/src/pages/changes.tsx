@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import type { ChangedTest, ChangesSummary, CompareDocument, ComparisonSummary } from "../data";
 import { Name, Part, Some, StateSign, TestLink } from "../parts";
 import { link } from "../route";
-import { counted, date, number, visible, words } from "../text";
+import { brief as cut, counted, date, number, visible, words } from "../text";
 
 // As analysis::kChangeClasses; those that say nothing new come last and are not listed.
 const means: Record<string, string> = {
@@ -40,6 +40,7 @@ export function Changes({ changes, brief = false }: { changes: ChangesSummary; b
           {!one && <h3><Name text={`${comparison.run.id}: ${comparison.run.way}`} length={300} /></h3>}
           <Environment comparison={comparison} />
           <ClassCounts comparison={comparison} />
+          {brief && comparison.groups.length === 0 && <p>No test differs.</p>}
           {brief && (
             <ul class="plain">
               {comparison.groups.filter((group) => group.class !== "spurious").slice(0, 5).map((group, at) => (
@@ -65,7 +66,7 @@ function Environment({ comparison }: { comparison: ComparisonSummary }) {
         <p class="note">
           The environment changed:{" "}
           {shown.map((change, at) => (
-            <span key={change.name}>{at > 0 && ", "}<strong>{visible(change.name)}</strong> {visible(change.baseline) || "none"} → {visible(change.run) || "none"}</span>
+            <span key={change.name}>{at > 0 && ", "}<strong>{visible(change.name)}</strong> {cut(change.baseline, 80) || "none"} → {cut(change.run, 80) || "none"}</span>
           ))}
           {environment.length > shown.length && <> <button type="button" onClick={() => setAll(true)}>and {environment.length - shown.length} more</button></>}
         </p>

@@ -53,7 +53,7 @@ export function ErrorsPage({ summary, table }: { summary: RunSummary; table: Tab
 
 export const GapsPage = ({ summary }: { summary: RunSummary }) => (
   <section>
-    <h1>Gaps <small>{number(summary.gaps_total)} device APIs that this run missed</small></h1>
+    <h1>Gaps <small>{counted(summary.gaps_total, "device API")} that this run missed</small></h1>
     {summary.gaps_total > summary.gaps.length && <p class="note">Only the first {number(summary.gaps.length)} are in this page; <code>runner gaps</code> lists all.</p>}
     <GapList gaps={summary.gaps} none="This run met no gap." />
   </section>

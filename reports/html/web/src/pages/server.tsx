@@ -30,7 +30,7 @@ export function RunsPage({ runs }: { runs: StoredRun[] }) {
             return (
               <tr key={run.id}>
                 <td><a href={safeUrl(run.url)}><Name text={run.id} length={120} /></a>{run.running ? <span class="tag good">running</span> : !run.complete && <span class="tag">not complete</span>}</td>
-                <td>{visible(run.simulated ? `${run.simulated} (simulated)` : run.device)}</td><td>{visible(run.torch)}</td><td>{date(run.started)}</td>
+                <td>{visible(run.simulated ? `${run.simulated} (simulated)` : run.device)}</td><td class="nowrap">{visible(run.torch)}</td><td>{date(run.started)}</td>
                 <td class="right">{run.running ? "…" : duration(run.duration_s)}</td><td class="right">{number(total)}</td><td class="right">{number(sum(run, kAttention))}</td>
                 <td class="barcell"><Bar states={kStates.map((state) => [state, run.states[state] ?? 0])} total={total} /></td>
                 <td>{safeUrl(run.compare) && <a href={safeUrl(run.compare)} aria-label={`compare ${run.id} with the run before`}>changes</a>}</td>
@@ -65,7 +65,7 @@ export function TestHistoryPage({ test }: { test: TestHistory }) {
 
 export const AllGapsPage = ({ gaps }: { gaps: Gap[] }) => (
   <section>
-    <h1>Gap log <small>{number(gaps.length)} device APIs that runs missed</small></h1>
+    <h1>Gap log <small>{counted(gaps.length, "device API")} that runs missed</small></h1>
     <GapList gaps={gaps} none="No run met a gap." />
   </section>
 );

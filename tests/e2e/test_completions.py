@@ -40,7 +40,7 @@ def test_values_are_candidates(runner, states_copy):
     assert list(candidates(runner, "show", "")[0]) == ["latest", run]
     assert list(candidates(runner, "report", run[:10])[0]) == [run]
     assert list(candidates(runner, "--simulate", "")[0]) == ["off", "mps", "cuda"]
-    assert list(candidates(runner, "report", "--format", "")[0]) == ["md", "json", "junit", "ctrf", "github"]
+    assert list(candidates(runner, "report", "--format", "")[0]) == ["md", "json", "html", "junit", "ctrf", "github"]
     assert list(candidates(runner, "gaps", "s")[0]) == ["scan", "show", "set"]
     suites, paths = candidates(runner, "run", "e")
     assert "einops" in suites and paths == [":folders"]

@@ -303,7 +303,7 @@ void porting_parts(const PortingView& view, const PartSink& sink) {
     porting_json(view, [&](std::string_view bytes) { json += bytes; });
     sink("porting", std::move(json));
     sink(kSummaryPart,
-         page_summary("porting", fmt::format("{} {}", view.suite, view.id), "porting"));
+         page_summary("porting", view.suite + " on other devices", "porting"));
 }
 
 }  // namespace compat::reports

@@ -121,10 +121,11 @@ def suite(write_suite):
 
 
 def pages(out):
-    """The page that a command wrote, and its JSON file, checked against the schema."""
-    page = pathlib.Path(re.search(r"^page: (.+)$", out, re.M)[1])
+    """The Markdown page that a command wrote, and its JSON file, checked against the schema."""
+    html = pathlib.Path(re.search(r"^page: (.+)$", out, re.M)[1])
+    assert html.name == "porting.html" and html.read_text().startswith("<!doctype html>")
+    page = html.with_name("porting.md")
     written = json.loads(page.with_name("porting.json").read_text())
-    assert page.with_name("porting.html").read_text().startswith("<!doctype html>")
     jsonschema.validate(written, json.loads((ROOT / "reports/schemas/porting.schema.json").read_text()))
     return page, written
 

@@ -81,8 +81,9 @@ Expected<ExitCode> show(Expected<Comparison> comparison, const Columns& columns,
     const bool marks = id == columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
     view.cuda_uses = scan_suite(store, results, id, marks, out);
     return write_pages(view, out).map([&] {
-        display::put(display::people(), display::porting_summary(view, out / reports::kPortingPage,
-                                                                 display::terminal_size().columns));
+        const auto page = reports::can_write_html() ? reports::kPortingHtml : reports::kPortingPage;
+        display::put(display::people(),
+                     display::porting_summary(view, out / page, display::terminal_size().columns));
         return code_of(view);
     });
 }

@@ -10,6 +10,7 @@
 #include "runner/archive/results.h"
 #include "runner/archive/shards.h"
 #include "runner/base/names.h"
+#include "runner/run/reporting.h"
 #include "runner/store/gaps.h"
 
 namespace compat::run {
@@ -22,7 +23,7 @@ using reports::kColumns;
 namespace {
 
 std::string link_to_report(const fs::path& folder, const fs::path& out) {
-    const fs::path report = (folder / "report.md").lexically_normal();
+    const fs::path report = report_to_open(folder).lexically_normal();
     return reports::percent_encoded(report.lexically_relative(out).string());
 }
 

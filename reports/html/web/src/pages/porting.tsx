@@ -172,7 +172,7 @@ function Differences({ document }: { document: Document }) {
             <option value="">any</option>{document.columns.map((one) => <option key={one.column} value={one.column}>{columnWords[one.column]}</option>)}
           </select></label>
       </div>
-      <p class="found" role="status">{number(found.length)} of {counted(document.tests.length, "test")}</p>
+      <p class="found" role="status">{number(found.length)} of {counted(document.tests.length, "test")}; states on {document.columns.map((one) => columnWords[one.column]).join(" · ")}</p>
       <TestList tests={found} />
     </section>
   );

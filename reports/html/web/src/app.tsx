@@ -91,8 +91,8 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
   useEffect(() => {
     document.documentElement.dataset.ready = table ? "yes" : "no";
     if (!table) return;
-    const idle = setTimeout(() => table.prepareSearch(), 200);
-    return () => clearTimeout(idle);
+    const waits = [setTimeout(() => table.prepareSearch(), 200), setTimeout(() => table.prepareOrder(), 500)];
+    return () => waits.forEach(clearTimeout);
   }, [table]);
   const tabs: Tab[] = [
     { page: "", text: "Overview" },

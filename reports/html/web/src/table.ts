@@ -68,9 +68,12 @@ export class Table {
     return placed?.id === id ? placed : details.find((detail) => detail.id === id);
   }
 
-  // Takes the time of the first search before anybody searches.
+  // The first search and the first order by name take time: before anybody asks for them.
   prepareSearch(): void {
     this.lowered();
+  }
+  prepareOrder(): void {
+    this.ranks();
   }
 
   private lowered(): string[] {

@@ -69,9 +69,10 @@ Json refusal_json(const RefusalView& refusal) {
 
 // Whether a page of the test's own has more to show than its row.
 bool has_details(const CaseView& c) {
-    return needs_attention(c.state) || c.failure || c.diagnosis || c.attribution || c.reproduce ||
-           !c.reason.empty() || !c.attempts.empty() || !c.subtests.empty() || !c.refusals.empty() ||
-           !c.redirections.empty() || !c.redirected_at.empty() || !c.history.empty();
+    return needs_attention(c.state) || c.failure || c.diagnosis || c.attribution || c.expectation ||
+           c.reproduce || !c.reason.empty() || !c.attempts.empty() || !c.subtests.empty() ||
+           !c.refusals.empty() || !c.redirections.empty() || !c.redirected_at.empty() ||
+           !c.history.empty();
 }
 
 Json detail_json(const ReportModel& model, const CaseView& c) {
@@ -302,8 +303,7 @@ void porting_parts(const PortingView& view, const PartSink& sink) {
     std::string json;
     porting_json(view, [&](std::string_view bytes) { json += bytes; });
     sink("porting", std::move(json));
-    sink(kSummaryPart,
-         page_summary("porting", view.suite + " on other devices", "porting"));
+    sink(kSummaryPart, page_summary("porting", view.suite + " on other devices", "porting"));
 }
 
 }  // namespace compat::reports

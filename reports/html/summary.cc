@@ -103,6 +103,7 @@ Json run_part(const ReportModel& model, const CopiedSources& sources, const Summ
              {"modules_without_result", model.modules_without_result},
              {"links", {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
              {"blind_spots", list_of(model.blind_spots, blind_spot_json)},
+             {"expectations", expectations_json(model.expectations)},
              {"first_steps", list_of(model.first_steps, first_step_json, caps.first_steps)},
              {"causes", std::move(causes)},
              {"diagnoses", counts_json(model.diagnoses, caps.counts)},
@@ -120,6 +121,7 @@ Json run_part(const ReportModel& model, const CopiedSources& sources, const Summ
              {"changes", changes_part(model.changes, caps)},
              {"history", list_of(history, history_point_json)},
              {"sources", sources_json(sources)}};
+    clip(out["expectations"]["notes"], caps.text, caps.mismatches);
     for (Json& step : out["first_steps"]) clip(step["signatures"], caps.text, caps.clusters);
     clip(out, caps.text, std::numeric_limits<std::size_t>::max());
     return out;

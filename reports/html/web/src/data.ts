@@ -33,6 +33,7 @@ export interface RunSummary {
   links: { total: number; unresolved: number };
   blind_spots: BlindSpot[]; // what the numbers do not say; only those with tests
   first_steps: FirstStep[]; // at most 10
+  expectations: Expectations;
   causes: { name: string; means: string; tests: number }[]; // most tests first
   diagnoses: Record<string, number>;
   attributions: Record<string, number>;
@@ -59,6 +60,10 @@ export interface Run {
   fingerprint: Record<string, unknown>;
 }
 
+export interface Expectations { // "entries" 0: nothing is expected of any test
+  file: string | null; entries: number; expected_failures: number; unexpected_passes: number; unexpected_failures: number;
+  notes: { kind: string; test: string; reason: string | null; issue: string | null; until: string | null }[]; // 100
+}
 export interface BlindSpot { name: string; words: string; tests: number }
 export interface FirstStep {
   title: string; advice: string | null; cause: string | null;
@@ -153,7 +158,7 @@ export interface Module {
 export interface Detail {
   id: string; state: State; reason: string | null; duration_s: number; file: string; line: number;
   url: string | null; marks: string[]; attempts: Attempt[]; subtests: Subtest[]; failure: Failure | null;
-  diagnosis: Diagnosis | null; attribution: Attribution | null; reproduce: Reproduce | null; log: string | null;
+  diagnosis: Diagnosis | null; attribution: Attribution | null; expectation: Expectation | null; reproduce: Reproduce | null; log: string | null;
   // more:
   log_url: string | null;
   redirected_at: { place: string; url: string | null } | null;
@@ -162,6 +167,7 @@ export interface Detail {
   history: { run: string; started: string; state: State }[]; // oldest first, at most 30
   issue: string | null; // Markdown to paste into an issue; null: switched off, or nothing failed
 }
+export interface Expectation { fit: string; test: string; expect: string[]; reason: string | null; issue: string | null }
 export interface Refusal { message: string; place: string; url: string | null }
 export interface Reproduce { runner: string; plain: string }
 export interface Attempt {

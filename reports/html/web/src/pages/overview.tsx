@@ -1,7 +1,7 @@
 // The first screen: how much works, what to do first, what changed, why tests fail, and what the
 // numbers do not say.
 
-import { type Cluster, type Detail, type FirstStep, type Index, kStates, type RunSummary, type State } from "../data";
+import { type Cluster, type Detail, type Expectations, type FirstStep, type Index, kStates, type RunSummary, type State } from "../data";
 import { load } from "../loader";
 import { Bar, Command, deviceWords, LongText, Name, Part, Place, Prose, Some, StateSign, TestLink } from "../parts";
 import { link } from "../route";
@@ -38,6 +38,7 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
           {(totals.flaky ?? 0) > 0 && <li><a class="chip" href={link("tests", "", { mark: "flaky" })}>{number(totals.flaky!)} flaky</a></li>}
         </ul>
         <Warnings summary={summary} />
+        {summary.expectations.entries > 0 && <ExpectationLines expectations={summary.expectations} />}
         {summary.blind_spots.length > 0 && (
           <div class="blind" role="note">
             <h2>What these numbers do not say</h2>
@@ -83,6 +84,26 @@ function UsedDevice({ table, device }: { table: Table; device: string }) {
   const passed = used.filter((row) => table.state(row) === "passed").length;
   return (
     <p><a href={link("tests", "", { mark: "used_accelerator" })}>{counted(used.length, "test")}</a> used the device <Name text={device} />; {number(passed)} of them passed ({percent(passed, used.length)}).</p>
+  );
+}
+
+// What expectations.json says of the run.
+function ExpectationLines({ expectations }: { expectations: Expectations }) {
+  const { expected_failures, unexpected_passes, unexpected_failures, notes } = expectations;
+  return (
+    <div>
+      <p>
+        {counted(expected_failures, "failure")} as expected, <strong>{counted(unexpected_failures, "unexpected failure")}</strong>,{" "}
+        {number(unexpected_passes)} unexpected {unexpected_passes === 1 ? "pass" : "passes"}.
+      </p>
+      {notes.length > 0 && (
+        <ul class="plain">
+          <Some items={notes} first={3} what="entries">{(note, at) => (
+            <li key={at}>expectation <code><Name text={note.test} length={200} /></code>: {words(note.kind)}{note.until && ` (until ${visible(note.until)})`}{note.reason && <>; <Name text={note.reason} length={200} /></>}</li>
+          )}</Some>
+        </ul>
+      )}
+    </div>
   );
 }
 

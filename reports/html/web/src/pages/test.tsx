@@ -44,6 +44,13 @@ function More({ detail, table }: { detail: Detail; table: Table }) {
       {detail.reason && <Block title="Reason"><LongText text={detail.reason} label="Reason" /></Block>}
       {failure && <FailureBlock failure={failure} title="Failure" table={table} />}
       {failure?.also.map((also, at) => <FailureBlock key={at} failure={also} title="It also failed" table={table} />)}
+      {detail.expectation && (
+        <Block title="Expectation">
+          <p>{words(detail.expectation.fit)}: expected was {detail.expectation.expect.map(words).join(" or ")}, by <code><Name text={detail.expectation.test} length={300} /></code>
+            {detail.expectation.reason && <>; <Name text={detail.expectation.reason} length={500} /></>}
+            {safeUrl(detail.expectation.issue) && <> (<a href={safeUrl(detail.expectation.issue)} {...outside(detail.expectation.issue!)}>issue</a>)</>}</p>
+        </Block>
+      )}
       {diagnosis && (
         <Block title="Tried again with a recovery">
           <p><Prose text={diagnosis.words} /></p>

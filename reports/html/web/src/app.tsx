@@ -1,7 +1,7 @@
 // The page around the pages: heading, navigation, theme, and which page the address asks for.
 
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Cluster, Index, RunSummary, Summary } from "./data";
 import { isServed, load, reload } from "./loader";
@@ -43,8 +43,11 @@ export function App({ summary: first }: { summary: Summary }) {
   const route = useRoute();
   const summary = useLive(first);
   rememberSources(summary);
+  const isFirst = useRef(true);
   useEffect(() => {
-    document.getElementById("main")?.focus({ preventScroll: true });
+    // On the first page, tabbing begins at its top.
+    if (!isFirst.current) document.getElementById("main")?.focus({ preventScroll: true });
+    isFirst.current = false;
     if (route.page !== "tests") scrollTo(0, 0);
   }, [route.page, route.path]);
   return (
@@ -98,7 +101,7 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
     { page: "", text: "Overview" },
     { page: "tests", text: "Tests", count: run.totals.collected },
     { page: "errors", text: "Errors", count: run.clusters_total },
-    ...(summary.parts.includes("changes") ? [{ page: "changes", text: "Changes" }] : []),
+    ...(summary.parts.includes("changes") && !summary.live ? [{ page: "changes", text: "Changes" }] : []),
     { page: "gaps", text: "Gaps", count: run.gaps_total },
     { page: "devices", text: "Devices" },
     { page: "history", text: "History", count: run.history.length > 1 ? run.history.length : undefined },
@@ -109,13 +112,13 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
     <Frame title={facts.suite} route={route} tabs={tabs} generator={summary.generator}
       sub={<>{summary.live && <span class="tag good">running</span>}<Name text={deviceWords(facts)} />, torch {visible(facts.torch) || "none"}, {date(facts.started)}</>}>
       {error && <p class="error" role="alert">The tests cannot be read: {visible(error)}</p>}
-      <RunRoute run={run} table={table} route={route} />
+      <RunRoute live={summary.live ?? false} run={run} table={table} route={route} />
     </Frame>
   );
 }
 
-function RunRoute({ run, table, route }: { run: RunSummary; table: Table | undefined; route: Route }) {
-  if (route.page === "") return <Overview summary={run} table={table} />;
+function RunRoute({ live, run, table, route }: { live: boolean; run: RunSummary; table: Table | undefined; route: Route }) {
+  if (route.page === "") return <Overview summary={run} table={table} live={live} />;
   if (route.page === "gaps") return <GapsPage summary={run} />;
   if (route.page === "devices") return <DevicesPage summary={run} />;
   if (route.page === "history") return <HistoryPage history={run.history} current={run.run.id} />;

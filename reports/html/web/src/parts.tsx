@@ -100,11 +100,15 @@ export const Command = ({ text, label }: { text: string; label: string }) => (
 );
 
 const kShown = 20_000;
-// Text of any length: its beginning and its end, and all of it on demand.
-export function LongText({ text, label, children }: { text: string; label: string; children?: ComponentChildren }) {
+const kTail = 25;
+// Text of any length: its beginning and its end, and all of it on demand. `tail`: its last lines, where
+// a traceback says what went wrong.
+export function LongText({ text, label, tail = false, children }: { text: string; label: string; tail?: boolean; children?: ComponentChildren }) {
   const [all, setAll] = useState(false);
-  const cut = !all && text.length > kShown;
-  const shown = cut ? `${text.slice(0, kShown / 2)}\n… ${number(text.length - kShown)} characters …\n${text.slice(-kShown / 2)}` : text;
+  const lines = tail ? text.trimEnd().split("\n") : [];
+  const cut = !all && (text.length > kShown || lines.length > kTail);
+  const shown = !cut ? text : lines.length > kTail ? `…\n${lines.slice(-kTail).join("\n").slice(-kShown)}`
+    : `${text.slice(0, kShown / 2)}\n… ${number(text.length - kShown)} characters …\n${text.slice(-kShown / 2)}`;
   return (
     <div class="longtext">
       <pre tabIndex={0} aria-label={label}>{children && !cut ? children : visible(shown)}</pre>
@@ -123,7 +127,7 @@ export function Some<T>({ items, first = 10, what, children }:
       {items.length > shown && (
         <li class="more">
           <button type="button" onClick={() => setShown(shown + Math.max(50, first))}>
-            Show {number(Math.min(items.length - shown, Math.max(50, first)))} more of {number(items.length - shown)} {what}
+            Show {number(Math.min(items.length - shown, Math.max(50, first)))} more {what}{items.length - shown > Math.max(50, first) && ` of ${number(items.length - shown)}`}
           </button>
         </li>
       )}

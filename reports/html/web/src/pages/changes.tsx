@@ -73,7 +73,7 @@ function Environment({ comparison }: { comparison: ComparisonSummary }) {
       )}
       {drops.map((drop) => (
         <p class="note" key={drop.what}>
-          Fewer {visible(drop.what)}: {number(drop.baseline)} → {number(drop.run)}
+          Fewer {visible(drop.what)}s: {number(drop.baseline)} → {number(drop.run)}
           {drop.spread > 0 && ` (past runs differ by ${number(drop.spread)})`}
         </p>
       ))}

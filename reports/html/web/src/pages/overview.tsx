@@ -13,7 +13,8 @@ export function statesOf(totals: Record<string, number>): [State, number][] {
   return kStates.map((state) => [state, totals[state] ?? 0]);
 }
 
-export function Overview({ summary, table }: { summary: RunSummary; table: Table | undefined }) {
+// `live`: the run goes on, so what is missing is no fault.
+export function Overview({ summary, table, live }: { summary: RunSummary; table: Table | undefined; live: boolean }) {
   const { totals, run } = summary;
   const collected = totals.collected ?? 0;
   const bad = kAttention.reduce((sum, state) => sum + (totals[state] ?? 0), 0);
@@ -21,7 +22,8 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
     <div class="overview">
       <section class="hero" aria-label="Totals">
         <h1 class="big">
-          {collected === 0 ? "No test was collected" : (
+          {live && <><span class="tag good">running</span> </>}
+          {collected === 0 ? (live ? "No test has ended yet" : "No test was collected") : (
             <>
               <strong>{percent(totals.passed ?? 0, collected)}</strong> of {counted(collected, "test")} passed on{" "}
               <Name text={deviceWords(run)} />
@@ -37,7 +39,7 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
           ))}
           {(totals.flaky ?? 0) > 0 && <li><a class="chip" href={link("tests", "", { mark: "flaky" })}>{number(totals.flaky!)} flaky</a></li>}
         </ul>
-        <Warnings summary={summary} />
+        <Warnings summary={summary} live={live} />
         {summary.expectations.entries > 0 && <ExpectationLines expectations={summary.expectations} />}
         {summary.blind_spots.length > 0 && (
           <div class="blind" role="note">
@@ -48,7 +50,7 @@ export function Overview({ summary, table }: { summary: RunSummary; table: Table
           </div>
         )}
       </section>
-      {summary.changes && (
+      {summary.changes && !live && (
         <section>
           <h2>What changed</h2>
           <Changes changes={summary.changes} brief />
@@ -107,15 +109,15 @@ function ExpectationLines({ expectations }: { expectations: Expectations }) {
   );
 }
 
-function Warnings({ summary }: { summary: RunSummary }) {
+function Warnings({ summary, live }: { summary: RunSummary; live: boolean }) {
   const { run, accounting, totals } = summary;
   const list: string[] = [];
   if (!accounting.closed) {
     list.push(`Not all tests are accounted for: ${counted(accounting.mismatches.length + accounting.more, "mismatch")
       .replace("mismatchs", "mismatches")}. See Run.`);
   }
-  if (!run.complete) list.push("The run is not complete.");
-  if (summary.modules_without_result > 0) list.push(`${counted(summary.modules_without_result, "module")} gave no result.`);
+  if (!run.complete && !live) list.push("The run is not complete.");
+  if (summary.modules_without_result > 0) list.push(live ? `${counted(summary.modules_without_result, "module")} have not ended yet.` : `${counted(summary.modules_without_result, "module")} gave no result.`);
   if (run.keep_going) list.push("Not a verdict: where the device refuses, this run wrote it down, computed on the CPU and went on.");
   if (run.seeds > 0) list.push(`Not a verdict: each module ran ${run.seeds} times with other random numbers.`);
   if (run.simulated && run.shim === "on" && totals.used_accelerator === 0 && (totals.collected ?? 0) > 0)
@@ -162,7 +164,7 @@ export function Example({ id, table }: { id: string; table: Table }) {
         const failure = detail?.failure ?? detail?.subtests.find((subtest) => subtest.failure)?.failure;
         return (
           <>
-            {failure ? <LongText text={failure.traceback || failure.message} label="Traceback" /> : <p>{visible(detail?.reason) || "nothing is known"}</p>}
+            {failure ? <LongText text={failure.traceback || failure.message} label="Traceback" tail /> : <p>{visible(detail?.reason) || "nothing is known"}</p>}
             {detail?.reproduce && <Command text={detail.reproduce.runner} label="Reproduce" />}
           </>
         );

@@ -70,7 +70,8 @@ function Overview({ document }: { document: Document }) {
           <tbody>{document.columns.map((column) => (
             <tr key={column.column}>
               <td>{safeUrl(column.report) ? <a href={safeUrl(column.report)}>{columnWords[column.column]}</a> : columnWords[column.column]}
-                {column.why_missing && <div class="sub">{visible(column.why_missing)}</div>}</td>
+                {column.why_missing && <div class="sub">{visible(column.why_missing)}</div>}
+                {column.simulated && column.collected > 0 && column.exercised === 0 && <div class="sub">no test used the device: this says nothing about it</div>}</td>
               <td class="right">{number(column.collected)}</td><td class="right">{number(stateCount(column, "passed"))}</td>
               <td class="right">{number(kAttention.reduce((sum, state) => sum + stateCount(column, state), 0))}</td>
               <td class="right">{column.column === "cpu" ? "–" : number(column.exercised)}</td><td class="right">{column.column === "cpu" ? "–" : number(column.differ)}</td>

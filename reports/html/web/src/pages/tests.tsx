@@ -25,11 +25,12 @@ function filterOf(query: URLSearchParams, steps: FirstStep[]): Filter {
   const cluster = query.get("cluster");
   return {
     q: query.get("q") ?? "",
-    states: (query.get("state") ?? "").split(",").filter(Boolean),
+    states: (query.get("state") ?? "").split(",").filter((name) => kStates.some((state) => state === name)),
     cause: query.get("cause") ?? "",
     folder: query.get("folder") ?? "",
     mark: query.get("mark") ?? "",
-    clusters: step ? step.signatures : cluster ? [cluster] : [],
+    // A step that this run does not have has no tests.
+    clusters: step ? step.signatures : query.has("step") ? [""] : cluster ? [cluster] : [],
   };
 }
 function sortOf(query: URLSearchParams): Sort {

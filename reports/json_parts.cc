@@ -88,7 +88,9 @@ Json cluster_json(const ClusterView& c) {
             {"example", c.example},
             {"url", or_null(c.url)},
             {"diagnosis", or_null(c.diagnosis)},
-            {"attribution", or_null(c.attribution)}};
+            {"attribution", or_null(c.attribution)},
+            {"place", or_null(c.place)},
+            {"place_url", or_null(c.place_url)}};
 }
 
 Json reproduce_json(const std::optional<Reproduce>& r) {
@@ -231,11 +233,20 @@ Json blind_spot_json(const BlindSpot& spot) {
     return {{"name", spot.name}, {"words", spot.words}, {"tests", spot.tests}};
 }
 
+Json step_place_json(const StepPlace& at) {
+    return {{"place", at.place}, {"url", or_null(at.url)}, {"tests", at.tests}};
+}
+
 Json first_step_json(const FirstStep& step) {
-    return {{"title", step.title},          {"advice", or_null(step.advice)},
-            {"cause", or_null(step.cause)}, {"signatures", step.signatures},
-            {"example", step.example},      {"url", or_null(step.url)},
-            {"tests", step.tests},          {"modules", step.modules}};
+    return {{"title", step.title},
+            {"advice", or_null(step.advice)},
+            {"cause", or_null(step.cause)},
+            {"signatures", step.signatures},
+            {"example", step.example},
+            {"url", or_null(step.url)},
+            {"tests", step.tests},
+            {"modules", step.modules},
+            {"places", list_of(step.places, step_place_json)}};
 }
 
 Json history_point_json(const HistoryPoint& point) {

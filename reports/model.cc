@@ -476,6 +476,12 @@ class ModelBuilder::Impl {
             cluster.url = links_.resolve(place_of(test, module));
             if (shown) cluster.diagnosis = shown->words;
             if (attributed) cluster.attribution = attributed->cause;
+            const auto inner = std::find_if(
+                failure.frames.rbegin(), failure.frames.rend(),
+                [&](const parsers::Frame& frame) { return links_.in_suite(frame.file); });
+            if (inner == failure.frames.rend()) return;
+            cluster.place = fmt::format("{}:{}", links_.shown(inner->file), inner->line);
+            cluster.place_url = links_.resolve({inner->file, inner->line});
         };
         if (test.failure) add(*test.failure);
         for (const parsers::SubCase& sub : test.subcases)

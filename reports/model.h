@@ -199,6 +199,8 @@ struct ClusterView {
     std::string diagnosis{};      // of the example, in words; empty: none
     std::string attribution{};    // the example's cause, once compared; empty: it ran in one way
     std::optional<GapKey> gap{};  // that its text names (analysis::gaps_in)
+    // "file:line" of the suite's innermost frame, and its link; empty: none is of the suite.
+    std::string place{}, place_url{};
 };
 
 struct LeakedView {
@@ -217,6 +219,12 @@ struct LoadFailureView {
     std::int64_t modules = 0;
 };
 
+// "file:line" of the suite, and how many tests broke there.
+struct StepPlace {
+    std::string place, url;
+    std::int64_t tests = 0;
+};
+
 // What to do first: failures that one change removes, of the code or of the set-up.
 struct FirstStep {
     std::string title;
@@ -226,6 +234,7 @@ struct FirstStep {
     std::vector<std::string> signatures{};
     std::string example, url;  // a test, and its link
     std::int64_t tests = 0, modules = 0;
+    std::vector<StepPlace> places{};  // most tests first
 };
 
 // Tests whose states say less about the device than a count of failures suggests.
@@ -294,7 +303,7 @@ struct ReportModel {
     std::shared_ptr<const CompareView> changes{};
     std::vector<HistoryPoint> history{};  // oldest first, this run last
     ExpectationsView expectations{};
-    bool issue_texts = true;              // pages offer failing tests as such (issue_text.h)
+    bool issue_texts = true;  // pages offer failing tests as such (issue_text.h)
 };
 
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.

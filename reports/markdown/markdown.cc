@@ -93,9 +93,14 @@ std::string step_line(const FirstStep& step) {
     std::vector<std::string> counts;
     if (step.tests > 0) counts.push_back(counted(step.tests, "test"));
     if (step.modules > 0) counts.push_back(counted(step.modules, "module") + " not loaded");
-    return fmt::format(
-        "- **{}**: {}{}. For example {}\n", fmt::join(counts, ", "), code(step.title, kLongestCell),
-        step.advice.empty() ? "" : ": " + prose(step.advice), linked_code(step.example, step.url));
+    std::vector<std::string> places;
+    for (const StepPlace& at : step.places)
+        places.push_back(fmt::format("{} ({})", linked_code(at.place, at.url), at.tests));
+    return fmt::format("- **{}**: {}{}. {}For example {}\n", fmt::join(counts, ", "),
+                       code(step.title, kLongestCell),
+                       step.advice.empty() ? "" : ": " + prose(step.advice),
+                       places.empty() ? "" : fmt::format("At {}. ", fmt::join(places, ", ")),
+                       linked_code(step.example, step.url));
 }
 
 // A long value, as the list of installed packages, is folded below the table.

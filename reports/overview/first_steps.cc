@@ -23,7 +23,7 @@ constexpr std::array<CauseAdvice, parsers::kCauses.size()> kAdvice{{
     {Cause::dtype_limit, OneChange::by_text, "", ""},
     {Cause::device_mismatch, OneChange::by_cluster, "", ""},
     {Cause::device_assertion, OneChange::by_cause,
-     "tests ask for the name, index or kind of a device and get another", ""},
+     "tests compare a device with a name, an index or a kind, and it is another", ""},
     {Cause::shim_defect, OneChange::by_text, "", kReportIt},
     {Cause::torch_core, OneChange::by_cluster, "",
      "look for the key line in torch's issues; try another version of torch"},
@@ -113,8 +113,11 @@ FirstStep step_of(const ReportModel& model, const ClusterView& cluster) {
     FirstStep step;
     step.title = cluster.gap ? gap_title(*cluster.gap, gap)
                              : first_of({row.title, cluster.key_line, cause_means(cluster.cause)});
-    step.advice = run.simulated ? first_of({judged.advice, by_gap, row.advice})
-                                : first_of({by_gap, row.advice, judged.advice});
+    // Such a judgement says no more than its cause.
+    const bool is_of_cause = judged.judgement == analysis::Judgement::unexplained ||
+                             judged.judgement == analysis::Judgement::environment;
+    step.advice = run.simulated && !is_of_cause ? first_of({judged.advice, by_gap, row.advice})
+                                                : first_of({by_gap, row.advice, judged.advice});
     step.cause = cluster.cause;
     step.example = cluster.example;
     step.url = cluster.url;
@@ -148,6 +151,30 @@ const CauseAdvice& advice_for(Cause cause) {
                          [&](const CauseAdvice& row) { return row.cause == cause; });
 }
 
+namespace {
+
+// Where the clusters broke, most tests first.
+std::vector<StepPlace> places_of(const ReportModel& model, const FailureGroup& group) {
+    std::vector<StepPlace> places;
+    for (const std::size_t i : group.clusters) {
+        const ClusterView& cluster = model.clusters[i];
+        if (cluster.place.empty()) continue;
+        const auto known = std::find_if(places.begin(), places.end(), [&](const StepPlace& at) {
+            return at.place == cluster.place;
+        });
+        if (known == places.end())
+            places.push_back({cluster.place, cluster.place_url, cluster.tests});
+        else
+            known->tests += cluster.tests;
+    }
+    std::stable_sort(places.begin(), places.end(),
+                     [](const auto& a, const auto& b) { return a.tests > b.tests; });
+    if (places.size() > kStepPlaces) places.resize(kStepPlaces);
+    return places;
+}
+
+}  // namespace
+
 std::vector<FailureGroup> failure_groups(const ReportModel& model) {
     std::vector<FailureGroup> groups;
     std::map<Key, std::size_t> places;
@@ -176,6 +203,7 @@ std::vector<FirstStep> first_steps(const ReportModel& model) {
         if (is_of_load_failure(model, largest)) continue;
         steps.push_back(step_of(model, largest));
         steps.back().tests = group.tests;
+        steps.back().places = places_of(model, group);
         for (const std::size_t cluster : group.clusters)
             steps.back().signatures.push_back(model.clusters[cluster].signature);
     }

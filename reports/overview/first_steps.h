@@ -15,6 +15,7 @@
 namespace compat::reports {
 
 inline constexpr std::size_t kFirstSteps = 10;
+inline constexpr std::size_t kStepPlaces = 3;
 
 // Which clusters of one cause one change removes.
 enum class OneChange {

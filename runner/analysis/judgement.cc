@@ -100,9 +100,9 @@ constexpr JudgementRule kTable[] = {
     {.cause = Cause::device_assertion,
      .judgement = device_asserted,
      .grouping = Grouping::together,
-     .title = "tests ask for the name, index or kind of a device and get another",
-     .advice = "compare with the device that the test chose, not with a name: "
-               "`x.device.type == device.type`"},
+     .title = "tests compare a device with a name, an index or a kind, and it is another",
+     .advice = "if the tensor should have moved, look where the code left it behind; else compare "
+               "with the device that the test chose: `x.device.type == device.type`"},
 
     // A refusal that names no gap.
     {.rule = "not-implemented",

@@ -64,7 +64,7 @@ Expected<void> check_version(Database& database, std::span<const Migration> step
         return fail(ErrorKind::database,
                     fmt::format("the database has version {}, older than {}", *version,
                                 steps.back().version),
-                    "open it once for writing, as a run does, to bring it up to date",
+                    "`runner reparse` brings it up to date; so does the next run",
                     database.file().string());
     return {};
 }

@@ -67,13 +67,14 @@ export interface Expectations { // "entries" 0: nothing is expected of any test
 export interface BlindSpot { name: string; words: string; tests: number }
 export interface FirstStep {
   title: string; advice: string | null; cause: string | null;
+  places: { place: string; url: string | null; tests: number }[]; // 3 at most
   signatures: string[]; // of its clusters, the largest first; at most 100
   example: string; url: string | null; tests: number; modules: number;
 }
 export interface Cluster {
   signature: string; tests: number; cause: string | null; class: string | null; confidence: string | null;
   rule: string | null; key_line: string; example: string; url: string | null; diagnosis: string | null;
-  attribution: string | null;
+  attribution: string | null; place: string | null; place_url: string | null; // of the suite's innermost frame
 }
 export interface GapSite { file: string; line: number; url: string | null; count: number; tests: number }
 export interface Gap { // as in report.json

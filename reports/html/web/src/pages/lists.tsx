@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import type { Cluster, Gap, RunSummary } from "../data";
-import { Name, Part, Place, Prose, Some, TestLink } from "../parts";
+import { Name, Part, Place, PlaceText, Prose, Some, TestLink } from "../parts";
 import { link } from "../route";
 import { Table } from "../table";
 import { counted, number, safeUrl, visible, words } from "../text";
@@ -32,6 +32,7 @@ export function ErrorsPage({ summary, table }: { summary: RunSummary; table: Tab
               {cluster.cause && <a class="tag" href={link("tests", "", { cause: cluster.cause })}>{words(cluster.cause)}</a>}
               {cluster.class && <span class="tag">{words(cluster.class)}</span>}</div>
             <code class="line"><Name text={cluster.key_line} length={500} /></code>
+            {cluster.place && <p><PlaceText place={cluster.place} url={cluster.place_url} /></p>}
             {cluster.diagnosis && <p class="sub">{visible(cluster.diagnosis)}</p>}
             <p class="sub">example: <TestLink id={cluster.example} length={200} /></p>
             <Example id={cluster.example} table={table} />

@@ -3,7 +3,7 @@
 
 import { type Cluster, type Detail, type Expectations, type FirstStep, type Index, kStates, type RunSummary, type State } from "../data";
 import { load } from "../loader";
-import { Bar, Command, deviceWords, LongText, Name, Part, Place, Prose, Some, StateSign, TestLink } from "../parts";
+import { Bar, Command, deviceWords, LongText, Name, Part, Place, PlaceText, Prose, Some, StateSign, TestLink } from "../parts";
 import { link } from "../route";
 import { kAttention, Table } from "../table";
 import { brief, counted, date, duration, number, percent, visible, words } from "../text";
@@ -138,6 +138,11 @@ function FirstSteps({ steps, table }: { steps: FirstStep[]; table: Table | undef
               <div>
                 <h3><Name text={step.title} length={300} /></h3>
                 {step.advice && <p><Prose text={step.advice} /></p>}
+                {step.places.length > 0 && (
+                  <ul class="plain">{step.places.map((at) => (
+                    <li key={at.place}><PlaceText place={at.place} url={at.url} /> <span class="sub">{counted(at.tests, "test")}</span></li>
+                  ))}</ul>
+                )}
                 <p class="sub">
                   {step.signatures.length > 0 && <><a href={link("tests", "", { step: String(at + 1) })}>its tests</a> · </>}
                   example: <TestLink id={step.example} length={160} />

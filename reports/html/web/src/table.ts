@@ -106,6 +106,7 @@ export class Table {
     const text = words.length ? this.lowered() : undefined;
     const states = filter.states.length ? kStates.map((state) => filter.states.includes(state)) : undefined;
     const cause = filter.cause === "none" ? -1 : filter.cause ? index.causes.indexOf(filter.cause) : undefined;
+    if (filter.cause && filter.cause !== "none" && cause === -1) return [];
     const clusters = filter.clusters.length ? index.signatures.map((one) => filter.clusters.includes(one)) : undefined;
     const mark = filter.mark ? (kMarkBits[filter.mark as keyof typeof kMarkBits] ?? 0) : 0;
     const folder = filter.folder;

@@ -28,14 +28,15 @@ export function safeUrl(url: string | null | undefined): string | undefined {
 }
 
 export const number = (n: number) => n.toLocaleString("en-US");
-export const counted = (n: number, what: string) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
+export const counted = (n: number, what: string, many = `${what}s`) => `${number(n)} ${n === 1 ? what : many}`;
 
 export function duration(seconds: number): string {
   if (seconds < 0.001) return "0 ms";
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 59.95) return `${seconds.toFixed(seconds < 9.995 ? 2 : 1)} s`;
+  const whole = Math.round(seconds);
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min ${whole % 60} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 

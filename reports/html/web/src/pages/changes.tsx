@@ -11,16 +11,16 @@ import { brief as cut, counted, date, number, visible, words } from "../text";
 const means: Record<string, string> = {
   regressed: "was good, breaks now",
   new_failing: "breaks now; was skipped, not run or not collected",
-  still_failing_changed: "broke and breaks, with another error",
+  still_failing_changed: "broke and breaks, with another signature",
   gone: "is no longer collected",
   newly_skipped: "is skipped or not run; ran before, or is new",
   fixed: "broke, is good now",
   new_passing: "is good; was not collected",
   newly_run: "is good; was skipped or not run",
-  flaky: "passes only when retried, or differs between equal runs",
-  spurious: "memory, disk, network, a time limit or the runner ended it in either run",
-  still_failing_same: "broke and breaks, with the same error",
-  unchanged: "is as before",
+  flaky: "passes only when retried, or differs between runs that differ in nothing",
+  spurious: "memory, disk, network, a time limit or the runner itself ended it in either run",
+  still_failing_same: "broke and breaks, with the same signature",
+  unchanged: "is as good, or as idle, as before",
 };
 const bad = new Set(["regressed", "new_failing"]);
 const good = new Set(["fixed", "new_passing", "newly_run"]);

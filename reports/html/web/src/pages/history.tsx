@@ -14,7 +14,7 @@ export function HistoryPage({ history, current }: { history: HistoryPoint[]; cur
   return (
     <section>
       <h1>History <small>of this series</small></h1>
-      {history.length < 2 ? <p>This is the first run of its series. From the second on, a chart stands here.</p> : <Chart history={history} />}
+      {history.length < 2 ? <p>The chart appears after the second run of the series.</p> : <Chart history={history} />}
       <div class="wide" tabIndex={0} role="region" aria-label="Runs">
         <table>
           <thead><tr><th>Run</th><th>Started</th><th class="right">Tests</th><th class="right">Passed</th><th class="right">Broke</th><th class="right">Skipped</th><th>States</th></tr></thead>

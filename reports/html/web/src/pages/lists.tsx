@@ -38,7 +38,7 @@ export function ErrorsPage({ summary, table }: { summary: RunSummary; table: Tab
             <Example id={cluster.example} table={table} />
           </li>
         )}</Some>
-        {found.length === 0 && <li>No error has these words.</li>}
+        {found.length === 0 && <li>No matching errors.</li>}
       </ul>
     );
   };
@@ -84,7 +84,7 @@ export function GapList({ gaps, none }: { gaps: Gap[]; none: string }) {
             )}
           </li>
         )}</Some>
-        {found.length === 0 && <li>{gaps.length === 0 ? none : "No gap has these words."}</li>}
+        {found.length === 0 && <li>{gaps.length === 0 ? none : "No matching gaps."}</li>}
       </ul>
     </>
   );
@@ -123,7 +123,7 @@ export function DevicesPage({ summary }: { summary: RunSummary }) {
         </table>
       </div>
       {found.length > 200 && <p class="sub">and {number(found.length - 200)} more; search to narrow</p>}
-      {found.length === 0 && <p>{redirections.length === 0 ? "Nothing was redirected." : "Nothing has these words."}</p>}
+      {found.length === 0 && <p>{redirections.length === 0 ? "Nothing was redirected." : "No matching places."}</p>}
     </section>
   );
 }

@@ -1,8 +1,7 @@
 // The first screen: how much works, what to do first, what changed, why tests fail, and what the
 // numbers do not say.
 
-import { type Cluster, type Detail, type Expectations, type FirstStep, type Index, kStates, type RunSummary, type State } from "../data";
-import { load } from "../loader";
+import { type Cluster, type Detail, type Expectations, type FirstStep, kStates, type RunSummary, type State } from "../data";
 import { Bar, Command, deviceWords, LongText, Name, Part, Place, PlaceText, Prose, Some, StateSign, TestLink } from "../parts";
 import { link } from "../route";
 import { kAttention, Table } from "../table";
@@ -43,7 +42,7 @@ export function Overview({ summary, table, live }: { summary: RunSummary; table:
         {summary.expectations.entries > 0 && <ExpectationLines expectations={summary.expectations} />}
         {summary.blind_spots.length > 0 && (
           <div class="blind" role="note">
-            <h2>What these numbers do not say</h2>
+            <h2>What the counts do not say</h2>
             <ul>{summary.blind_spots.map((spot) => (
               <li key={spot.name}><strong>{counted(spot.tests, "test")}</strong> <Prose text={spot.words} /></li>
             ))}</ul>
@@ -113,8 +112,7 @@ function Warnings({ summary, live }: { summary: RunSummary; live: boolean }) {
   const { run, accounting, totals } = summary;
   const list: string[] = [];
   if (!accounting.closed) {
-    list.push(`Not all tests are accounted for: ${counted(accounting.mismatches.length + accounting.more, "mismatch")
-      .replace("mismatchs", "mismatches")}. See Run.`);
+    list.push(`Not all tests are accounted for: ${counted(accounting.mismatches.length + accounting.more, "mismatch", "mismatches")}. See Run.`);
   }
   if (!run.complete && !live) list.push("The run is not complete.");
   if (summary.modules_without_result > 0) list.push(live ? `${counted(summary.modules_without_result, "module")} have not ended yet.` : `${counted(summary.modules_without_result, "module")} gave no result.`);
@@ -125,6 +123,9 @@ function Warnings({ summary, live }: { summary: RunSummary; live: boolean }) {
   if (list.length === 0) return null;
   return <ul class="warnings" role="alert">{list.map((text) => <li key={text}>{visible(text)}</li>)}</ul>;
 }
+
+// The summary has this many signatures of a step at most; a step of more is all of its cause.
+const kSignatures = 100;
 
 function FirstSteps({ steps, table }: { steps: FirstStep[]; table: Table | undefined }) {
   return (
@@ -144,7 +145,7 @@ function FirstSteps({ steps, table }: { steps: FirstStep[]; table: Table | undef
                   ))}</ul>
                 )}
                 <p class="sub">
-                  {step.signatures.length > 0 && <><a href={link("tests", "", { step: String(at + 1) })}>its tests</a> · </>}
+                  {step.signatures.length > 0 && <><a href={link("tests", "", step.signatures.length < kSignatures || !step.cause ? { step: String(at + 1) } : { cause: step.cause })}>its tests</a> · </>}
                   example: <TestLink id={step.example} length={160} />
                 </p>
               </div>
@@ -219,5 +220,3 @@ function Folders({ table }: { table: Table }) {
     </section>
   );
 }
-
-export const loadIndex = () => load<Index>("index");

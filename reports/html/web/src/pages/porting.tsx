@@ -3,7 +3,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 
-import type { State } from "../data";
+import { kStates, type State } from "../data";
 import { Bar, Command, Name, outside, Part, Place, PlaceText, Prose, Some, StateSign } from "../parts";
 import { kAttention } from "../table";
 import { counted, number, safeUrl, visible, words } from "../text";
@@ -44,7 +44,6 @@ const columnWords: Record<string, string> = {
   cuda_on_mps: "CUDA code sent to MPS (simulated)",
 };
 const groupWords: Record<string, string> = { loss: "breaks", idle: "does not run", gain: "gain", other: "other" };
-const states: State[] = ["passed", "failed", "errored", "skipped", "xfailed", "xpassed", "crashed", "timed_out", "not_run"];
 
 export const PortingPage = ({ page }: { page: string }) => (
   <Part<Document> name="porting">{(document) =>
@@ -75,7 +74,7 @@ function Overview({ document }: { document: Document }) {
               <td class="right">{number(column.collected)}</td><td class="right">{number(stateCount(column, "passed"))}</td>
               <td class="right">{number(kAttention.reduce((sum, state) => sum + stateCount(column, state), 0))}</td>
               <td class="right">{column.column === "cpu" ? "–" : number(column.exercised)}</td><td class="right">{column.column === "cpu" ? "–" : number(column.differ)}</td>
-              <td class="barcell"><Bar states={states.map((state) => [state, stateCount(column, state)])} total={column.collected} /></td>
+              <td class="barcell"><Bar states={kStates.map((state) => [state, stateCount(column, state)])} total={column.collected} /></td>
             </tr>
           ))}</tbody>
         </table>

@@ -40,7 +40,7 @@ export function RunsPage({ runs }: { runs: StoredRun[] }) {
         </table>
       </div>
       {found.length > shown && <button type="button" onClick={() => setShown(shown + 500)}>Show more of {number(found.length)}</button>}
-      {found.length === 0 && <p>{runs.length === 0 ? "No run is stored yet." : "No run has these words."}</p>}
+      {found.length === 0 && <p>{runs.length === 0 ? "No run is stored yet." : "No matching runs."}</p>}
     </section>
   );
 }

@@ -27,7 +27,7 @@ export function TestPage({ table, id }: { table: Table; id: string }) {
         {file && <Place url={table.url(row)} file={file.path} line={index.line[row]!} />}
         <Copy text={id} label="Copy the name" />{isServed && <a href={`/tests/${encodeURIComponent(id)}/`}>all its results</a>}
       </p>
-      {block < 0 ? <p class="sub">Nothing more was recorded of it.</p>
+      {block < 0 ? <p class="sub">No further details.</p>
         : <Part<Detail[]> name={`details-${block}`}>{(details) => {
           const detail = table.detail(details, row);
           return detail ? <More detail={detail} table={table} /> : <p class="note" role="status">The run goes on. This test is read again in a moment.</p>;
@@ -59,7 +59,7 @@ function More({ detail, table }: { detail: Detail; table: Table }) {
           ))}</ul>
         </Block>
       )}
-      {attribution && <Block title="Who is to mend it"><p><strong>{words(attribution.cause)}</strong>: <Prose text={attribution.words} /></p></Block>}
+      {attribution && <Block title="Attribution"><p><strong>{words(attribution.cause)}</strong>: <Prose text={attribution.words} /></p></Block>}
       {(reproduce || detail.issue) && (
         <Block title="Reproduce">
           {reproduce && <><Command text={reproduce.runner} label="with the runner" /><Command text={reproduce.plain} label="without it" /></>}

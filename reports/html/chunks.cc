@@ -58,8 +58,14 @@ class ListText {
     std::int64_t count_ = 0;
 };
 
-std::string member(const std::string& name, const Json& value) {
-    return compact(name) + ':' + compact(value);
+std::string quoted(std::string_view text) {
+    std::string out;
+    append_string(out, text);
+    return out;
+}
+
+std::string member(std::string_view name, std::string_view value) {
+    return quoted(name) + ':' + quoted(value);
 }
 
 Json refusal_json(const RefusalView& refusal) {
@@ -73,22 +79,27 @@ bool has_details(const CaseView& c) {
            !c.redirections.empty() || !c.redirected_at.empty() || !c.history.empty();
 }
 
-Json detail_json(const CaseView& c) {
-    Json out = test_json(c);
-    out["log_url"] = or_null(c.log_url);
-    out["redirected_at"] = c.redirected_at.empty() ? Json(nullptr)
-                                                   : Json{{"place", c.redirected_at},
-                                                          {"url", or_null(c.redirected_url)}};
-    out["redirections"] = list_of(c.redirections, redirection_json, kOwnRedirections);
-    out["refusals"] = list_of(c.refusals, refusal_json);
-    Json& history = out["history"] = Json::array();
-    for (std::size_t i = c.history.size() - std::min(c.history.size(), kPastStates);
-         i < c.history.size(); ++i)
-        history.push_back({{"run", c.history[i].run},
-                           {"started", iso8601(c.history[i].started)},
-                           {"state", name_of(c.history[i].state)}});
-    out["issue"] = nullptr;
-    return out;
+std::string detail_json(const CaseView& c) {
+    JsonText to;
+    to.object([&] {
+        test_members(to, c);
+        to.member_or_null("log_url", c.log_url);
+        to.member("redirected_at",
+                  c.redirected_at.empty()
+                      ? Json(nullptr)
+                      : Json{{"place", c.redirected_at}, {"url", or_null(c.redirected_url)}});
+        to.member("redirections", list_of(c.redirections, redirection_json, kOwnRedirections));
+        to.member("refusals", list_of(c.refusals, refusal_json));
+        Json history = Json::array();
+        for (std::size_t i = c.history.size() - std::min(c.history.size(), kPastStates);
+             i < c.history.size(); ++i)
+            history.push_back({{"run", c.history[i].run},
+                               {"started", iso8601(c.history[i].started)},
+                               {"state", name_of(c.history[i].state)}});
+        to.member("history", history);
+        to.member("issue", nullptr);
+    });
+    return to.take();
 }
 
 Json index_module_json(const ModuleView& m) {
@@ -205,7 +216,7 @@ class RunParts : public Renderer {
         const std::int64_t row = module_.count();
         const std::string start = module.path + "::";
         const bool usual = test.id.starts_with(start);
-        name_.add(compact(usual ? test.id.substr(start.size()) : test.id));
+        name_.add(quoted(std::string_view(test.id).substr(usual ? start.size() : 0)));
         if (!usual) ids_.add(member(std::to_string(row), test.id));
         module_.add(modules_.count() - 1);
         state_.add(static_cast<std::int64_t>(test.state));
@@ -217,7 +228,7 @@ class RunParts : public Renderer {
         cause_.add(failure ? found(causes_, failure->cause) : -1);
         cluster_.add(failure ? found(clusters_, failure->signature) : -1);
         SplitPart::Place place{-1, -1};
-        if (has_details(test)) place = details_.add(compact(detail_json(test)), give_);
+        if (has_details(test)) place = details_.add(detail_json(test), give_);
         block_.add(place.part);
         row_.add(place.row);
     }

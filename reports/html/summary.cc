@@ -156,10 +156,6 @@ std::string in_html(const std::string& json) {
 
 }  // namespace
 
-std::string compact(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string run_summary(const ReportModel& model, const CopiedSources& sources,
                         const std::vector<std::string>& parts) {
     Json summary = summary_json("run", fmt::format("{} {}", model.run.suite, model.run.id), parts);

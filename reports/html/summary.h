@@ -2,7 +2,6 @@
 // (chunks.h).
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +18,5 @@ namespace compat::reports {
 // Of a page whose content is one part.
 [[nodiscard]] std::string page_summary(std::string_view kind, const std::string& title,
                                        const std::string& part);
-
-// Without spaces; text that is not UTF-8 is replaced.
-[[nodiscard]] std::string compact(const nlohmann::ordered_json& value);
 
 }  // namespace compat::reports

@@ -28,7 +28,8 @@ std::unique_ptr<Renderer> renderer_of(Format format, const ReportModel& model,
         case Format::json:
             return json_report(model, std::move(sink));
         case Format::html:
-            return html_report(model, options.sources, std::move(sink));
+            return html_report(model, {options.sources, options.excerpts, options.issue_text},
+                               std::move(sink));
         case Format::junit:
             return junit_report(model, std::move(sink));
         case Format::ctrf:

@@ -52,7 +52,9 @@ struct RenderOptions {
     std::size_t max_bytes = kMarkdownBytes;           // of the Markdown report
     std::size_t summary_bytes = kGithubSummaryBytes;  // of the step's summary
     GithubOptions github{};
-    SourceReader sources{};  // for the HTML page; called on its thread
+    // For the HTML page; called on its thread.
+    SourceReader sources{};
+    ExcerptReader excerpts{};
     bool issue_text = true;  // pages offer a failing test's text for an issue (issue_text.h)
 };
 

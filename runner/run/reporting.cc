@@ -8,15 +8,19 @@
 #include "reports/overview/first_steps.h"
 #include "reports/overview/past_runs.h"
 #include "runner/archive/gap_log.h"
+#include "runner/archive/log_excerpt.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/files.h"
+#include "runner/base/secrets.h"
 #include "runner/base/text.h"
 #include "runner/display/closing_summary.h"
+#include "runner/display/columns.h"
 #include "runner/display/output.h"
 #include "runner/run/ci/github.h"
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/database_wait.h"
+#include "runner/run/variables.h"
 
 namespace compat::run {
 
@@ -75,6 +79,34 @@ reports::CopiedSources read_copies(const reports::ModelBuilder::Copies& copies) 
     return sources;
 }
 
+// The HTML page has excerpts of logs of this size in all, and lines of at most these columns.
+constexpr std::uint64_t kExcerptedBytes = 256 << 20;
+constexpr std::size_t kExcerptColumns = 300;
+constexpr std::size_t kExcerptLines = 40;
+
+reports::ExcerptReader excerpts_of(const fs::path& run_folder) {
+    return [run_folder, secrets = secret_values(inherited_environment()), left = kExcerptedBytes](
+               const std::string& log, const std::vector<std::string>& tests) mutable
+           -> tl::expected<std::vector<reports::LogExcerptView>, std::string> {
+        std::error_code error;
+        const std::uint64_t size = fs::file_size(run_folder / log, error);
+        if (!error && size > left)
+            return tl::unexpected(std::string("only 256 MiB of logs are read for these"));
+        const auto read = archive::log_excerpts(run_folder, log, tests, {kExcerptLines, secrets});
+        if (!read) return tl::unexpected(printable(read.error().message));
+        left -= error ? 0 : size;
+        std::vector<reports::LogExcerptView> views;
+        for (const archive::LogExcerpt& excerpt : *read) {
+            auto& view = views.emplace_back();
+            view.first_line = excerpt.first_line;
+            view.about_test = excerpt.about_test;
+            for (const std::string& line : excerpt.lines)
+                view.lines.push_back(display::cut_to(line, kExcerptColumns));
+        }
+        return views;
+    };
+}
+
 }  // namespace
 
 fs::path report_to_open(const fs::path& run_folder) {
@@ -117,6 +149,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             reported.model.changes =
                 std::make_shared<const reports::CompareView>(std::move(**changes));
         asked->options.sources = [&builder] { return read_copies(builder.copies()); };
+        asked->options.excerpts = excerpts_of(folder);
         auto writer = reports::ReportWriter::open(reported.model, out, asked->formats,
                                                   asked->options, asked->extra.files);
         if (!writer) return tl::unexpected(writer.error());

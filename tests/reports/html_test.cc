@@ -12,6 +12,7 @@
 #include "reports/html/chunks.h"
 #include "reports/html/page.h"
 #include "reports/html/web_assets.h"
+#include "reports/issue_text.h"
 #include "reports/porting/pages.h"
 #include "tests/reports/porting_sample.h"
 #include "tests/reports/sample_run.h"
@@ -79,7 +80,7 @@ Parts parts_of(const std::string& page) {
     return parts;
 }
 
-std::string page_of(const samples::Model& model, const SourceReader& sources = {}) {
+std::string page_of(const samples::Model& model, const PageSources& sources = {}) {
     std::string page;
     const auto renderer =
         html_report(model, sources, [&](std::string_view bytes) { page += bytes; });
@@ -235,7 +236,7 @@ TEST_F(HtmlTest, HostileTextStaysText) {
     const SourceReader sources = [&] {
         return CopiedSources{"source/", {{hostile, hostile}}, {{hostile, "too large"}}};
     };
-    const std::string page = page_of(model, sources);
+    const std::string page = page_of(model, {.copies = sources});
     const Parts parts = parts_of(page);
     expect_equal(model, parts);
     EXPECT_EQ(json::parse(parts.at("source-0")).at("files").size(), 1u);
@@ -289,6 +290,72 @@ TEST_F(HtmlTest, DetailsAreClosedAtTheirSize) {
         EXPECT_LT(text.size(), kPartBytes + 8192);
     }
     EXPECT_GT(details, 10u);
+}
+
+// Of all tests, by id.
+std::map<std::string, json> details_of(const Parts& parts) {
+    std::map<std::string, json> details;
+    for (const auto& [name, text] : parts)
+        if (name.starts_with("details-"))
+            for (const json& test : json::parse(text)) details.emplace(test.at("id"), test);
+    return details;
+}
+
+TEST_F(HtmlTest, TheFirstFailingTestsHaveAnExcerptFromOneReadingOfEachLog) {
+    samples::Model model = build();
+    model.modules.resize(1);
+    auto& cases = model.modules.at(0).cases;
+    const CaseView passed = cases.at(0), failed = cases.at(2);
+    ASSERT_EQ(passed.state, parsers::State::passed);
+    ASSERT_EQ(failed.state, parsers::State::failed);
+    cases = {passed};
+    for (size_t i = 0; i < kMostExcerpts + 10; ++i) {
+        CaseView& test = cases.emplace_back(failed);
+        test.id = fmt::format("t.py::test_{}", i);
+        test.log = i == 0 ? "" : i % 2 ? "odd.log" : i == 2 ? "gone.log" : "even.log";
+    }
+    std::vector<std::string> logs;
+    const ExcerptReader read = [&](const std::string& log, const std::vector<std::string>& tests)
+        -> tl::expected<std::vector<LogExcerptView>, std::string> {
+        logs.push_back(log);
+        if (log == "gone.log") return tl::unexpected(std::string("it is gone"));
+        std::vector<LogExcerptView> excerpts;
+        for (const std::string& test : tests) excerpts.push_back({7, {test, "</script>"}, true});
+        return excerpts;
+    };
+    const auto details = details_of(parts_of(page_of(model, {.excerpts = read})));
+    EXPECT_THAT(logs, ElementsAre("even.log", "gone.log", "odd.log"));
+    EXPECT_EQ(
+        details.at("t.py::test_1").at("log_excerpt"),
+        json({{"first_line", 7}, {"lines", {"t.py::test_1", "</script>"}}, {"about_test", true}}));
+    EXPECT_EQ(details.at("t.py::test_1").at("no_excerpt"), nullptr);
+    size_t with = 0, without = 0;
+    for (const auto& [id, test] : details) {
+        with += !test.at("log_excerpt").is_null();
+        without += !test.at("no_excerpt").is_null();
+    }
+    EXPECT_EQ(with, kMostExcerpts - 1) << "and one log is gone";
+    EXPECT_EQ(without, 10u) << "nine tests more than have one, and one log is gone";
+    EXPECT_EQ(details.at("t.py::test_2").at("no_excerpt"), "it is gone");
+    EXPECT_THAT(details.at(fmt::format("t.py::test_{}", kMostExcerpts + 1)).at("no_excerpt"),
+                HasSubstr("only the first 500 failing tests"));
+    EXPECT_EQ(details.at("t.py::test_0").at("no_excerpt"), nullptr) << "it has no log";
+}
+
+TEST_F(HtmlTest, FailingTestsHaveATextForAnIssue) {
+    const samples::Model model = build();
+    size_t texts = 0;
+    const auto details = details_of(parts_of(page_of(model)));
+    for (const ModuleView& module : model.modules)
+        for (const CaseView& test : module.cases) {
+            const auto expected = issue_text(model.run, test);
+            if (!expected && !details.contains(test.id)) continue;
+            EXPECT_EQ(details.at(test.id).at("issue"), expected ? json(*expected) : json(nullptr));
+            texts += expected.has_value();
+        }
+    EXPECT_GT(texts, 2u);
+    for (const auto& [id, test] : details_of(parts_of(page_of(model, {.issue_text = false}))))
+        EXPECT_EQ(test.at("issue"), nullptr) << id;
 }
 
 TEST_F(HtmlTest, LinksThatDifferFromTheirFilesAreKept) {
@@ -348,7 +415,7 @@ TEST_F(HtmlTest, CopiedSourcesAreParts) {
         return CopiedSources{
             "../source/", {{"a.py", large}, {"b.py", "b\n"}}, {{"c.py", "larger than 2 MiB"}}};
     };
-    const Parts parts = parts_of(page_of(model, sources));
+    const Parts parts = parts_of(page_of(model, {.copies = sources}));
     const json files = json::parse(parts.at("sources"));
     for (const auto& [path, text] :
          std::map<std::string, std::string>{{"a.py", large}, {"b.py", "b\n"}}) {

@@ -161,6 +161,14 @@ export interface Detail {
   refusals: Refusal[];
   history: { run: string; started: string; state: State }[]; // oldest first, at most 30
   issue: string | null; // Markdown to paste into an issue; null: switched off, or nothing failed
+  log_excerpt: LogExcerpt | null; // of the first 500 tests that need attention
+  no_excerpt: string | null; // why there is none of a log that there is
+}
+// At most 40 lines; where some are left out, one of them says how many.
+export interface LogExcerpt {
+  first_line: number; // from 1; 0: the log is empty
+  lines: string[];
+  about_test: boolean; // false: no line names the test, so these are the log's last
 }
 export interface Refusal { message: string; place: string; url: string | null }
 export interface Reproduce { runner: string; plain: string }

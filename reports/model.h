@@ -325,6 +325,8 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
+    // Masked in messages and tracebacks, with what follows secret names (base/secrets.h).
+    std::vector<std::string> secrets{};
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

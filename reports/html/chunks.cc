@@ -281,7 +281,9 @@ class RunParts : public Renderer {
         cluster_.add(failure ? found(clusters_, failure->signature) : -1);
         SplitPart::Place place{-1, -1};
         if (has_details(test)) {
-            const auto issue = sources_.issue_text ? issue_text(model_.run, test) : std::nullopt;
+            const bool may = sources_.issue_text && issue_texts_ < kMostIssueTexts;
+            const auto issue = may ? issue_text(model_.run, test) : std::nullopt;
+            issue_texts_ += issue.has_value();
             place = details_.add(detail_json(test, log, issue), give_);
         }
         block_.add(place.part);
@@ -331,7 +333,7 @@ class RunParts : public Renderer {
 
     const ReportModel& model_;
     PageSources sources_;
-    std::size_t excerpts_ = 0;
+    std::size_t excerpts_ = 0, issue_texts_ = 0;
     PartSink sink_;
     std::vector<std::string> parts_;
     // Notes the part's name for the summary.

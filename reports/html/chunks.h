@@ -51,7 +51,9 @@ struct LogExcerptView {
 // Excerpts of one log, one for each of `tests`; or in words, why there is none.
 using ExcerptReader = std::function<tl::expected<std::vector<LogExcerptView>, std::string>(
     const std::string& log, const std::vector<std::string>& tests)>;
-inline constexpr std::size_t kMostExcerpts = 500;  // in a page; they go to the first tests
+// In a page; they go to the first tests that need attention.
+inline constexpr std::size_t kMostExcerpts = 500;
+inline constexpr std::size_t kMostIssueTexts = 10'000;
 
 // What a page of a run shows that is not in the model.
 struct PageSources {

@@ -84,8 +84,9 @@ constexpr std::uint64_t kExcerptedBytes = 256 << 20;
 constexpr std::size_t kExcerptColumns = 300;
 constexpr std::size_t kExcerptLines = 40;
 
-reports::ExcerptReader excerpts_of(const fs::path& run_folder) {
-    return [run_folder, secrets = secret_values(inherited_environment()), left = kExcerptedBytes](
+reports::ExcerptReader excerpts_of(const fs::path& run_folder,
+                                   const std::vector<std::string>& secrets) {
+    return [run_folder, secrets, left = kExcerptedBytes](
                const std::string& log, const std::vector<std::string>& tests) mutable
            -> tl::expected<std::vector<reports::LogExcerptView>, std::string> {
         std::error_code error;
@@ -125,7 +126,9 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     if (!others) return tl::unexpected(others.error());
     auto past = reports::past_runs_of(store, run->info);
     if (!past) return tl::unexpected(past.error());
-    reports::ModelBuilder builder(*run, {folder, out, std::move(*others), std::move(*past)});
+    const auto secrets = secret_values(inherited_environment());
+    reports::ModelBuilder builder(*run,
+                                  {folder, out, std::move(*others), std::move(*past), secrets});
     WrittenReports reported{run->info, {}, {}};
     auto asked = with_github(which, store, run->info);
     if (!asked) return tl::unexpected(asked.error());
@@ -149,7 +152,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             reported.model.changes =
                 std::make_shared<const reports::CompareView>(std::move(**changes));
         asked->options.sources = [&builder] { return read_copies(builder.copies()); };
-        asked->options.excerpts = excerpts_of(folder);
+        asked->options.excerpts = excerpts_of(folder, secrets);
         auto writer = reports::ReportWriter::open(reported.model, out, asked->formats,
                                                   asked->options, asked->extra.files);
         if (!writer) return tl::unexpected(writer.error());

@@ -160,7 +160,7 @@ export interface Detail {
   redirections: Redirection[]; // the first 20 of the test itself
   refusals: Refusal[];
   history: { run: string; started: string; state: State }[]; // oldest first, at most 30
-  issue: string | null; // Markdown to paste into an issue; null: switched off, or nothing failed
+  issue: string | null; // Markdown to paste into an issue; null: switched off, nothing failed, or 10,000 tests have one
   log_excerpt: LogExcerpt | null; // of the first 500 tests that need attention
   no_excerpt: string | null; // why there is none of a log that there is
 }

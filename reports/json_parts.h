@@ -1,5 +1,5 @@
 // The parts of report.json, each as a JSON value, for every format that writes them. Not for a
-// whole document (json.h, html/chunks.h).
+// whole document (json/json.h, html/chunks.h).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/json_text.h"
+#include "reports/json/json_text.h"
 #include "reports/model.h"
 
 namespace compat::reports {

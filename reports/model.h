@@ -1,6 +1,6 @@
 // The content of a run's reports, computed once so that all formats show the same: a view of each
 // module, one at a time, and the model of the whole run, whose size does not grow with tests.
-// Values only. Not for formats (markdown.h, json.h).
+// Values only. Not for formats (markdown.h, json/json.h).
 #pragma once
 
 #include <array>

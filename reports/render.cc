@@ -7,7 +7,7 @@
 
 #include "reports/ci/ctrf.h"
 #include "reports/ci/junit.h"
-#include "reports/json.h"
+#include "reports/json/json.h"
 
 namespace compat::reports {
 

@@ -1,4 +1,4 @@
-// Writes a run's reports as files. Not for their content (markdown.h, json.h).
+// Writes a run's reports as files. Not for their content (markdown.h, json/json.h).
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-#include "reports/json.h"
+#include "reports/json/json.h"
 
 #include <fmt/format.h>
 

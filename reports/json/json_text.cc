@@ -1,4 +1,4 @@
-#include "reports/json_text.h"
+#include "reports/json/json_text.h"
 
 namespace compat::reports {
 

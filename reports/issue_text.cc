@@ -38,7 +38,7 @@ const re2::RE2& token_pattern() {
 std::string mask_named_values(std::string_view text) {
     static const re2::RE2 pattern(
         R"((\b[A-Z][A-Z0-9_]*=|['"]?\b[A-Za-z_]\w*['"]?\s*[=:]\s*['"]|(?i:\bbearer\s+))([^\s'",;]+))");
-    static const re2::RE2 name_pattern(R"([A-Za-z_]\w*)");
+    static const re2::RE2 name_pattern(R"(([A-Za-z_]\w*))");
     std::string out;
     re2::StringPiece rest(text.data(), text.size());
     re2::StringPiece before, value;
@@ -46,7 +46,7 @@ std::string mask_named_values(std::string_view text) {
         const re2::StringPiece all = rest;
         if (!re2::RE2::FindAndConsume(&rest, pattern, &before, &value)) break;
         std::string name;
-        re2::RE2::PartialMatch(before, re2::RE2("(" + name_pattern.pattern() + ")"), &name);
+        re2::RE2::PartialMatch(before, name_pattern, &name);
         const bool secret = name.size() == 6 && re2::RE2::FullMatch(name, "(?i)bearer")
                                 ? true
                                 : is_secret_name(name) && !name.ends_with("Error");

@@ -9,37 +9,46 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json frame_json(const FrameView& f) {
-    return {{"file", f.file},
-            {"line", f.line},
-            {"function", f.function},
-            {"suite", f.in_suite},
-            {"url", or_null(f.url)}};
+void frame_json(JsonText& to, const FrameView& f) {
+    to.object([&] {
+        to.member("file", f.file);
+        to.member("line", f.line);
+        to.member("function", f.function);
+        to.member("suite", f.in_suite);
+        to.member_or_null("url", f.url);
+    });
 }
 
-Json failure_json(const FailureView& f) {
-    return {{"type", f.type},
-            {"message", f.message},
-            {"key_line", f.key_line},
-            {"cause", or_null(f.cause)},
-            {"class", or_null(f.error_class)},
-            {"confidence", or_null(f.confidence)},
-            {"rule", or_null(f.rule)},
-            {"signature", or_null(f.signature)},
-            {"also", list_of(f.also, failure_json)},
-            {"traceback", f.traceback},
-            {"frames", list_of(f.frames, frame_json)}};
+void failure_json(JsonText& to, const FailureView& f) {
+    to.object([&] {
+        to.member("type", f.type);
+        to.member("message", f.message);
+        to.member("key_line", f.key_line);
+        to.member_or_null("cause", f.cause);
+        to.member_or_null("class", f.error_class);
+        to.member_or_null("confidence", f.confidence);
+        to.member_or_null("rule", f.rule);
+        to.member_or_null("signature", f.signature);
+        to.key("also");
+        to.list(f.also, [&](const FailureView& also) { failure_json(to, also); });
+        to.member("traceback", f.traceback);
+        to.key("frames");
+        to.list(f.frames, [&](const FrameView& frame) { frame_json(to, frame); });
+    });
 }
 
-Json failure_or_null(const std::optional<FailureView>& f) {
-    return f ? failure_json(*f) : Json(nullptr);
+void failure_or_null(JsonText& to, const std::optional<FailureView>& f) {
+    to.key("failure");
+    f ? failure_json(to, *f) : to.value(nullptr);
 }
 
-Json subtest_json(const SubtestView& s) {
-    return {{"id", s.id},
-            {"state", name_of(s.state)},
-            {"reason", or_null(s.reason)},
-            {"failure", failure_or_null(s.failure)}};
+void subtest_json(JsonText& to, const SubtestView& s) {
+    to.object([&] {
+        to.member("id", s.id);
+        to.member("state", name_of(s.state));
+        to.member_or_null("reason", s.reason);
+        failure_or_null(to, s.failure);
+    });
 }
 
 Json attempt_json(const AttemptView& a) {
@@ -98,26 +107,28 @@ Json reproduce_json(const std::optional<Reproduce>& r) {
     return {{"runner", r->runner}, {"plain", r->plain}};
 }
 
-Json test_json(const CaseView& c) {
-    return {{"id", c.id},
-            {"state", name_of(c.state)},
-            {"reason", or_null(c.reason)},
-            {"pseudo", c.pseudo},
-            {"flaky", c.flaky},
-            {"fork_sensitive", c.fork_sensitive},
-            {"duration_s", c.duration_s},
-            {"file", c.file},
-            {"line", c.line},
-            {"url", or_null(c.url)},
-            {"marks", c.marks},
-            {"log", or_null(c.log)},
-            {"attempts", list_of(c.attempts, attempt_json)},
-            {"subtests", list_of(c.subtests, subtest_json)},
-            {"failure", failure_or_null(c.failure)},
-            {"diagnosis", diagnosis_json(c.diagnosis)},
-            {"attribution", attribution_json(c.attribution)},
-            {"expectation", expectation_json(c.expectation)},
-            {"reproduce", reproduce_json(c.reproduce)}};
+void test_members(JsonText& to, const CaseView& c) {
+    to.member("id", c.id);
+    to.member("state", name_of(c.state));
+    to.member_or_null("reason", c.reason);
+    to.member("pseudo", c.pseudo);
+    to.member("flaky", c.flaky);
+    to.member("fork_sensitive", c.fork_sensitive);
+    to.member("duration_s", c.duration_s);
+    to.member("file", c.file);
+    to.member("line", c.line);
+    to.member_or_null("url", c.url);
+    to.key("marks");
+    to.list(c.marks, [&](const std::string& mark) { to.value(mark); });
+    to.member_or_null("log", c.log);
+    to.member("attempts", list_of(c.attempts, attempt_json));
+    to.key("subtests");
+    to.list(c.subtests, [&](const SubtestView& sub) { subtest_json(to, sub); });
+    failure_or_null(to, c.failure);
+    to.member("diagnosis", diagnosis_json(c.diagnosis));
+    to.member("attribution", attribution_json(c.attribution));
+    to.member("expectation", expectation_json(c.expectation));
+    to.member("reproduce", reproduce_json(c.reproduce));
 }
 
 Json module_json(const ModuleView& m) {

@@ -1,5 +1,5 @@
 // The parts of report.json, each as a JSON value, for every format that writes them. Not for a
-// whole document (json.h, html/chunks.h).
+// whole document (json/json.h, html/chunks.h).
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/json/json_text.h"
 #include "reports/model.h"
 
 namespace compat::reports {
@@ -37,7 +38,8 @@ template <class T, class Function>
 
 [[nodiscard]] nlohmann::ordered_json cluster_json(const ClusterView& cluster);
 [[nodiscard]] nlohmann::ordered_json reproduce_json(const std::optional<Reproduce>& reproduce);
-[[nodiscard]] nlohmann::ordered_json test_json(const CaseView& test);
+// The members of a test's object.
+void test_members(JsonText& to, const CaseView& test);
 // With an empty list of cases: they may be large and are written one by one.
 [[nodiscard]] nlohmann::ordered_json module_json(const ModuleView& module);
 [[nodiscard]] nlohmann::ordered_json run_json(const RunView& run);

@@ -17,6 +17,7 @@
 #include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
 #include "runner/base/names.h"
+#include "runner/base/secrets.h"
 #include "runner/store/store.h"
 
 namespace compat::reports {
@@ -31,14 +32,17 @@ namespace {
 
 // Empty if the test had one attempt.
 std::vector<AttemptView> attempt_views(const store::StoredModule& module,
-                                       const analysis::Verdict& verdict) {
+                                       const analysis::Verdict& verdict,
+                                       const std::vector<std::string>& secrets) {
     std::vector<AttemptView> views;
     if (verdict.attempts.size() < 2) return views;
     for (const analysis::CaseAttempt& at : verdict.attempts) {
         const store::JobResult& job = module.attempts[at.attempt];
         const CaseRecord& test = job.record.cases[at.row];
-        views.push_back({job.attempt, job.kind, job.record.forked, test.state, test.duration_s,
-                         test.failure ? test.failure->key_line() : std::string{}, job.log});
+        views.push_back(
+            {job.attempt, job.kind, job.record.forked, test.state, test.duration_s,
+             test.failure ? mask_secrets(test.failure->key_line(), secrets) : std::string{},
+             job.log});
     }
     return views;
 }
@@ -57,10 +61,9 @@ bool ended_in_order(const ModuleRecord& record) {
     return record.outcome == ModuleOutcome::completed || record.outcome == ModuleOutcome::no_tests;
 }
 
-// `to`: a FailureView or a ClusterView.
+// But its key line. `to`: a FailureView or a ClusterView.
 template <class View>
 void set_cause(View& to, const parsers::Failure& failure) {
-    to.key_line = failure.key_line();
     to.signature = failure.signature;
     const auto& why = failure.diagnosis;
     if (!why) return;
@@ -209,7 +212,7 @@ class ModelBuilder::Impl {
                 test.refusals = std::move(of_test->second);
             if (!module.attempts.empty()) {
                 const analysis::Verdict& verdict = verdicts.tests[i];
-                test.attempts = attempt_views(module, verdict);
+                test.attempts = attempt_views(module, verdict, options_.secrets);
                 if (needs_attention(test.state)) {
                     test.log = module.attempts[verdict.decisive.attempt].log;
                     test.log_url = log_urls[verdict.decisive.attempt];
@@ -312,7 +315,7 @@ class ModelBuilder::Impl {
         const auto failed = std::find_if(record.cases.begin(), record.cases.end(),
                                          [](const CaseRecord& test) { return !!test.failure; });
         if (failed == record.cases.end()) return;
-        const std::string cause = failed->failure->key_line();
+        const std::string cause = masked(failed->failure->key_line());
         auto& all = model_.load_failures;
         auto known = std::find_if(all.begin(), all.end(),
                                   [&](const auto& other) { return other.key_line == cause; });
@@ -377,9 +380,10 @@ class ModelBuilder::Impl {
     FailureView failure_view(const parsers::Failure& failure) {
         FailureView view;
         view.type = failure.type;
-        view.message = failure.message;
+        view.message = masked(failure.message);
         set_cause(view, failure);
-        view.traceback = failure.traceback;
+        view.key_line = masked(failure.key_line());
+        view.traceback = masked(failure.traceback);
         for (const parsers::Frame& frame : failure.frames) {
             FrameView& shown = view.frames.emplace_back();
             shown.file = links_.shown(frame.file);
@@ -415,6 +419,10 @@ class ModelBuilder::Impl {
             if (links_.in_suite(event.location.file)) refusal.url = links_.resolve(event.location);
         }
         return refusals;
+    }
+
+    [[nodiscard]] std::string masked(const std::string& text) const {
+        return mask_secrets(text, options_.secrets);
     }
 
     static SiteKey key_of(const parsers::DeviceEvent& event) {
@@ -470,6 +478,7 @@ class ModelBuilder::Impl {
             ClusterView& cluster = clusters_[failure.signature];
             if (cluster.tests++ > 0) return;
             set_cause(cluster, failure);
+            cluster.key_line = masked(failure.key_line());
             if (const auto named = analysis::gaps_in(failure, target()); !named.empty())
                 cluster.gap = named.front().key;
             cluster.example = test.id;

@@ -1,6 +1,6 @@
 // The content of a run's reports, computed once so that all formats show the same: a view of each
 // module, one at a time, and the model of the whole run, whose size does not grow with tests.
-// Values only. Not for formats (markdown/, json.h).
+// Values only. Not for formats (markdown/, json/json.h).
 #pragma once
 
 #include <array>
@@ -339,6 +339,8 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
+    // Masked in messages and tracebacks, with what follows secret names (base/secrets.h).
+    std::vector<std::string> secrets{};
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

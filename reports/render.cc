@@ -7,11 +7,13 @@
 
 #include "reports/ci/ctrf.h"
 #include "reports/ci/junit.h"
-#include "reports/json.h"
+#include "reports/json/json.h"
 
 namespace compat::reports {
 
 namespace {
+
+constexpr std::size_t kModulesWaiting = 1;
 
 const FormatRow& row_of(Format format) {
     return *std::find_if(kFormats.begin(), kFormats.end(),
@@ -94,19 +96,33 @@ Expected<ReportWriter> ReportWriter::open(const ReportModel& model,
         auto bytes = std::make_unique<AtomicFile>(std::move(*file));
         auto renderer = renderer_of(format, model, options,
                                     [to = bytes.get()](std::string_view text) { to->write(text); });
-        writer.outputs_.push_back({{format, path}, std::move(bytes), std::move(renderer)});
+        // Annotations ask for the states of a run before: the store is the caller's thread's.
+        auto worker = format == Format::github_annotations
+                          ? nullptr
+                          : std::make_unique<Worker>(kModulesWaiting);
+        writer.outputs_.push_back(
+            {{format, path}, std::move(bytes), std::move(renderer), std::move(worker)});
     }
     return writer;
 }
 
-void ReportWriter::add(const ModuleView& module) {
-    for (Output& output : outputs_) output.renderer->add(module);
+void ReportWriter::Output::render(const std::function<void(Renderer& to)>& part) {
+    if (worker)
+        worker->add([part, to = renderer.get()] { part(*to); });
+    else
+        part(*renderer);
+}
+
+void ReportWriter::add(ModuleView module) {
+    const auto shared = std::make_shared<const ModuleView>(std::move(module));
+    for (Output& output : outputs_) output.render([shared](Renderer& to) { to.add(*shared); });
 }
 
 Expected<std::vector<RenderedFile>> ReportWriter::finish() {
+    for (Output& output : outputs_) output.render([](Renderer& to) { to.finish(); });
     std::vector<RenderedFile> files;
     for (Output& output : outputs_) {
-        output.renderer->finish();
+        if (output.worker) output.worker->finish();
         if (auto done = output.bytes->commit(); !done) return tl::unexpected(done.error());
         files.push_back(output.file);
     }

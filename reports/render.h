@@ -1,9 +1,10 @@
-// Writes a run's reports as files. Not for their content (markdown/, json.h).
+// Writes a run's reports as files. Not for their content (markdown/, json/json.h).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "reports/renderer.h"
 #include "runner/base/error.h"
 #include "runner/base/files.h"
+#include "runner/base/worker.h"
 
 namespace compat::reports {
 
@@ -50,7 +52,8 @@ struct RenderOptions {
     std::size_t max_bytes = kMarkdownBytes;           // of the Markdown report
     std::size_t summary_bytes = kGithubSummaryBytes;  // of the step's summary
     GithubOptions github{};
-    SourceReader sources{};  // for the HTML page
+    // For the HTML page; called on its thread.
+    PageSources sources{};
 };
 
 struct RenderedFile {
@@ -58,7 +61,7 @@ struct RenderedFile {
     std::filesystem::path path;
 };
 
-// Each file gets its name when it is complete.
+// Each file gets its name when it is complete. Each format has a thread of its own.
 class ReportWriter {
   public:
     // Writes each of `formats` under its own name in `folder`, and `more`. Creates missing folders.
@@ -68,7 +71,8 @@ class ReportWriter {
                                                      const std::vector<Format>& formats,
                                                      const RenderOptions& options = {},
                                                      const std::vector<RenderedFile>& more = {});
-    void add(const ModuleView& module);
+    // Waits for a format that is several modules behind.
+    void add(ModuleView module);
     // Errors: io, also those of earlier writes.
     [[nodiscard]] Expected<std::vector<RenderedFile>> finish();
 
@@ -77,6 +81,9 @@ class ReportWriter {
         RenderedFile file;
         std::unique_ptr<AtomicFile> bytes;  // behind the renderer's sink
         std::unique_ptr<Renderer> renderer;
+        std::unique_ptr<Worker> worker;  // last: it uses the renderer; null: the caller's thread
+
+        void render(const std::function<void(Renderer& to)>& part);
     };
     std::vector<Output> outputs_;
 };

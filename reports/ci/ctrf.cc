@@ -8,6 +8,7 @@
 
 #include "parsers/text.h"
 #include "reports/ci/outcome.h"
+#include "reports/json_parts.h"
 #include "runner/base/clock.h"
 #include "runner/base/names.h"
 
@@ -20,15 +21,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::string_view, 5> kCtrfStatuses{"passed", "failed", "failed", "skipped",
                                                         "pending"};  // by CiOutcome
 
-std::string_view status_of(parsers::State state, std::string_view framework) {
-    return kCtrfStatuses[static_cast<size_t>(ci_outcome_of(state, framework))];
+std::string_view status_of(CiOutcome outcome) {
+    return kCtrfStatuses[static_cast<size_t>(outcome)];
 }
 
 std::int64_t milliseconds(double seconds) { return std::llround(std::max(seconds, 0.0) * 1000); }
-
-std::string ctrf_text(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // For people: without terminal escapes.
 std::string plain(std::string_view text) { return parsers::without_ansi(text); }
@@ -36,62 +33,78 @@ std::string plain(std::string_view text) { return parsers::without_ansi(text); }
 void set_given(Json& to, const char* key, std::string value) {
     if (!value.empty()) to[key] = std::move(value);
 }
+void set_given(JsonText& to, std::string_view key, std::string_view value) {
+    if (!value.empty()) to.member(key, value);
+}
 
 Json ctrf_attempt(const AttemptView& attempt, std::string_view framework) {
     Json out{{"attempt", attempt.number},
-             {"status", status_of(attempt.state, framework)},
+             {"status", status_of(ci_outcome_of(attempt.state, framework))},
              {"duration", milliseconds(attempt.duration_s)}};
     set_given(out, "message", plain(attempt.key_line));
     out["extra"] = {{"rawStatus", name_of(attempt.state)}};
     return out;
 }
 
-Json ctrf_extra(const CaseView& test) {
-    Json extra{{"marks", test.marks}, {"pseudo", test.pseudo}};
-    set_given(extra, "reason", test.reason);
-    set_given(extra, "log", test.log);
-    set_given(extra, "url", test.url);
-    if (const FailureView* const failure = failure_of(test)) {
-        set_given(extra, "type", failure->type);
-        set_given(extra, "cause", failure->cause);
-        set_given(extra, "signature", failure->signature);
-    }
-    if (test.reproduce)
-        extra["reproduce"] = {{"runner", test.reproduce->runner}, {"plain", test.reproduce->plain}};
-    if (test.expectation)
-        extra["expectation"] = {{"fit", analysis::name_of(test.expectation->fit)},
-                                {"expect", test.expectation->expect},
-                                {"reason", test.expectation->reason},
-                                {"issue", test.expectation->issue}};
-    for (const SubtestView& sub : test.subtests)
-        extra["subtests"].push_back({{"id", sub.id}, {"state", name_of(sub.state)}});
-    return extra;
+void set_list(JsonText& to, std::string_view key, const std::vector<std::string>& values) {
+    to.key(key);
+    to.list(values, [&](const std::string& value) { to.value(value); });
 }
 
-Json ctrf_test(const CaseView& test, const std::string& module, std::string_view framework) {
-    const IdParts parts = parts_of_id(test.id, module);
-    Json suite = Json::array({parts.module});
-    if (!parts.classes.empty()) suite.push_back(parts.classes);
-    Json out{{"testId", test.id},
-             {"name", parts.name.empty() ? test.id : parts.name},
-             {"status", kCtrfStatuses[static_cast<size_t>(ci_outcome_of(test, framework))]},
-             {"duration", milliseconds(test.duration_s)},
-             {"suite", suite},
-             {"rawStatus", name_of(test.state)}};
-    set_given(out, "message", plain(ci_message_of(test)));
-    set_given(out, "trace", plain(ci_details_of(test)));
-    set_given(out, "filePath", test.file);
-    if (test.line > 0) out["line"] = test.line;
-    if (!test.marks.empty()) out["tags"] = test.marks;
-    out["flaky"] = test.flaky;
-    if (!test.attempts.empty()) {
-        out["retries"] = test.attempts.size() - 1;
-        // The last attempt is the test itself.
-        for (size_t i = 0; i + 1 < test.attempts.size(); ++i)
-            out["retryAttempts"].push_back(ctrf_attempt(test.attempts[i], framework));
+void ctrf_extra(JsonText& to, const CaseView& test) {
+    set_list(to, "marks", test.marks);
+    to.member("pseudo", test.pseudo);
+    set_given(to, "reason", test.reason);
+    set_given(to, "log", test.log);
+    set_given(to, "url", test.url);
+    if (const FailureView* const failure = failure_of(test)) {
+        set_given(to, "type", failure->type);
+        set_given(to, "cause", failure->cause);
+        set_given(to, "signature", failure->signature);
     }
-    out["extra"] = ctrf_extra(test);
-    return out;
+    if (test.reproduce) to.member("reproduce", reproduce_json(test.reproduce));
+    if (test.expectation)
+        to.member("expectation", Json{{"fit", analysis::name_of(test.expectation->fit)},
+                                      {"expect", test.expectation->expect},
+                                      {"reason", test.expectation->reason},
+                                      {"issue", test.expectation->issue}});
+    const auto subtest = [](const SubtestView& sub) {
+        return Json{{"id", sub.id}, {"state", name_of(sub.state)}};
+    };
+    if (!test.subtests.empty()) to.member("subtests", list_of(test.subtests, subtest));
+}
+
+std::string ctrf_test(const CaseView& test, const std::string& module, std::string_view framework) {
+    const IdParts parts = parts_of_id(test.id, module);
+    std::vector<std::string> suite{parts.module};
+    if (!parts.classes.empty()) suite.push_back(parts.classes);
+    JsonText to;
+    to.object([&] {
+        to.member("testId", test.id);
+        to.member("name", parts.name.empty() ? test.id : parts.name);
+        to.member("status", status_of(ci_outcome_of(test, framework)));
+        to.member("duration", milliseconds(test.duration_s));
+        set_list(to, "suite", suite);
+        to.member("rawStatus", name_of(test.state));
+        set_given(to, "message", plain(ci_message_of(test)));
+        set_given(to, "trace", plain(ci_details_of(test)));
+        set_given(to, "filePath", test.file);
+        if (test.line > 0) to.member("line", test.line);
+        if (!test.marks.empty()) set_list(to, "tags", test.marks);
+        to.member("flaky", test.flaky);
+        if (!test.attempts.empty()) {
+            const std::size_t retries = test.attempts.size() - 1;
+            to.member("retries", retries);
+            // The last attempt is the test itself.
+            const auto retry = [&](const AttemptView& attempt) {
+                return ctrf_attempt(attempt, framework);
+            };
+            if (retries > 0) to.member("retryAttempts", list_of(test.attempts, retry, retries));
+        }
+        to.key("extra");
+        to.object([&] { ctrf_extra(to, test); });
+    });
+    return to.take();
 }
 
 Json summary_of(const ReportModel& model) {
@@ -145,7 +158,7 @@ class CtrfReport : public Renderer {
 
     void add(const ModuleView& module) override {
         for (const CaseView& test : module.cases) {
-            sink_((has_test_ ? ",\n" : "\n") + ctrf_text(ctrf_test(test, module.path, framework_)));
+            sink_((has_test_ ? ",\n" : "\n") + ctrf_test(test, module.path, framework_));
             has_test_ = true;
         }
     }
@@ -155,7 +168,7 @@ class CtrfReport : public Renderer {
   private:
     // An object without its end: more members follow.
     static std::string open(const Json& object) {
-        std::string text = ctrf_text(object);
+        std::string text = compact(object);
         text.pop_back();
         return text;
     }

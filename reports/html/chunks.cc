@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "reports/compare/compare.h"
@@ -59,8 +60,14 @@ class ListText {
     std::int64_t count_ = 0;
 };
 
-std::string member(const std::string& name, const Json& value) {
-    return compact(name) + ':' + compact(value);
+std::string quoted(std::string_view text) {
+    std::string out;
+    append_string(out, text);
+    return out;
+}
+
+std::string member(std::string_view name, std::string_view value) {
+    return quoted(name) + ':' + quoted(value);
 }
 
 Json refusal_json(const RefusalView& refusal) {
@@ -75,23 +82,45 @@ bool has_details(const CaseView& c) {
            !c.history.empty();
 }
 
-Json detail_json(const ReportModel& model, const CaseView& c) {
-    Json out = test_json(c);
-    out["log_url"] = or_null(c.log_url);
-    out["redirected_at"] = c.redirected_at.empty() ? Json(nullptr)
-                                                   : Json{{"place", c.redirected_at},
-                                                          {"url", or_null(c.redirected_url)}};
-    out["redirections"] = list_of(c.redirections, redirection_json, kOwnRedirections);
-    out["refusals"] = list_of(c.refusals, refusal_json);
-    Json& history = out["history"] = Json::array();
-    for (std::size_t i = c.history.size() - std::min(c.history.size(), kPastStates);
-         i < c.history.size(); ++i)
-        history.push_back({{"run", c.history[i].run},
-                           {"started", iso8601(c.history[i].started)},
-                           {"state", name_of(c.history[i].state)}});
-    const auto issue = model.issue_texts ? issue_text(model.run, c) : std::nullopt;
-    out["issue"] = issue ? Json(*issue) : Json(nullptr);
-    return out;
+// An excerpt of the test's log, or why there is none; neither: the test has no log.
+struct TestLog {
+    std::optional<LogExcerptView> excerpt{};
+    std::string left_out{};
+};
+
+std::string detail_json(const CaseView& c, const TestLog& log,
+                        const std::optional<std::string>& issue) {
+    JsonText to;
+    to.object([&] {
+        test_members(to, c);
+        to.member_or_null("log_url", c.log_url);
+        to.member("redirected_at",
+                  c.redirected_at.empty()
+                      ? Json(nullptr)
+                      : Json{{"place", c.redirected_at}, {"url", or_null(c.redirected_url)}});
+        to.member("redirections", list_of(c.redirections, redirection_json, kOwnRedirections));
+        to.member("refusals", list_of(c.refusals, refusal_json));
+        Json history = Json::array();
+        for (std::size_t i = c.history.size() - std::min(c.history.size(), kPastStates);
+             i < c.history.size(); ++i)
+            history.push_back({{"run", c.history[i].run},
+                               {"started", iso8601(c.history[i].started)},
+                               {"state", name_of(c.history[i].state)}});
+        to.member("history", history);
+        to.member("issue", or_null(issue));
+        to.key("log_excerpt");
+        if (log.excerpt)
+            to.object([&] {
+                to.member("first_line", log.excerpt->first_line);
+                to.key("lines");
+                to.list(log.excerpt->lines, [&](const std::string& line) { to.value(line); });
+                to.member("about_test", log.excerpt->about_test);
+            });
+        else
+            to.value(nullptr);
+        to.member_or_null("no_excerpt", log.left_out);
+    });
+    return to.take();
 }
 
 Json index_module_json(const ModuleView& m) {
@@ -177,7 +206,7 @@ class IndexFiles {
 
 class RunParts : public Renderer {
   public:
-    RunParts(const ReportModel& model, SourceReader sources, PartSink sink)
+    RunParts(const ReportModel& model, PageSources sources, PartSink sink)
         : model_(model), sources_(std::move(sources)), sink_(std::move(sink)) {
         for (const auto& [cause, tests] : causes_by_tests(model)) {
             causes_.emplace(cause, causes_.size());
@@ -189,7 +218,11 @@ class RunParts : public Renderer {
 
     void add(const ModuleView& module) override {
         modules_.add(compact(index_module_json(module)));
-        for (const CaseView& test : module.cases) add_test(module, test);
+        const auto logs = read_logs(module);
+        for (const CaseView& test : module.cases) {
+            const auto log = logs.find(&test);
+            add_test(module, test, log == logs.end() ? TestLog{} : log->second);
+        }
     }
 
     void finish() override {
@@ -197,18 +230,46 @@ class RunParts : public Renderer {
         if (!model_.clusters.empty())
             give_("clusters", compact(list_of(model_.clusters, cluster_json)));
         if (model_.changes) give_("changes", compare_json(*model_.changes));
-        const CopiedSources sources = sources_ ? sources_() : CopiedSources{};
+        const CopiedSources sources = sources_.copies ? sources_.copies() : CopiedSources{};
         if (!sources.prefix.empty()) add_sources(sources);
         give_("index", index());
         sink_(kSummaryPart, run_summary(model_, sources, parts_));
     }
 
   private:
-    void add_test(const ModuleView& module, const CaseView& test) {
+    // Each log is read once, whatever the number of its tests.
+    std::unordered_map<const CaseView*, TestLog> read_logs(const ModuleView& module) {
+        std::unordered_map<const CaseView*, TestLog> logs;
+        if (!sources_.excerpts) return logs;
+        std::map<std::string, std::vector<const CaseView*>> tests;  // by log
+        for (const CaseView& test : module.cases) {
+            if (!needs_attention(test.state) || test.log.empty()) continue;
+            if (excerpts_ < kMostExcerpts) {
+                ++excerpts_;
+                tests[test.log].push_back(&test);
+            } else {
+                logs[&test].left_out =
+                    fmt::format("only the first {} failing tests have one here", kMostExcerpts);
+            }
+        }
+        for (const auto& [log, of_log] : tests) {
+            std::vector<std::string> ids;
+            for (const CaseView* const test : of_log) ids.push_back(test->id);
+            auto read = sources_.excerpts(log, ids);
+            for (std::size_t i = 0; i < of_log.size(); ++i)
+                if (TestLog& to = logs[of_log[i]]; read)
+                    to.excerpt = std::move(read->at(i));
+                else
+                    to.left_out = read.error();
+        }
+        return logs;
+    }
+
+    void add_test(const ModuleView& module, const CaseView& test, const TestLog& log) {
         const std::int64_t row = module_.count();
         const std::string start = module.path + "::";
         const bool usual = test.id.starts_with(start);
-        name_.add(compact(usual ? test.id.substr(start.size()) : test.id));
+        name_.add(quoted(std::string_view(test.id).substr(usual ? start.size() : 0)));
         if (!usual) ids_.add(member(std::to_string(row), test.id));
         module_.add(modules_.count() - 1);
         state_.add(static_cast<std::int64_t>(test.state));
@@ -220,7 +281,12 @@ class RunParts : public Renderer {
         cause_.add(failure ? found(causes_, failure->cause) : -1);
         cluster_.add(failure ? found(clusters_, failure->signature) : -1);
         SplitPart::Place place{-1, -1};
-        if (has_details(test)) place = details_.add(compact(detail_json(model_, test)), give_);
+        if (has_details(test)) {
+            const bool may = model_.issue_texts && issue_texts_ < kMostIssueTexts;
+            const auto issue = may ? issue_text(model_.run, test) : std::nullopt;
+            issue_texts_ += issue.has_value();
+            place = details_.add(detail_json(test, log, issue), give_);
+        }
         block_.add(place.part);
         row_.add(place.row);
     }
@@ -267,7 +333,8 @@ class RunParts : public Renderer {
     }
 
     const ReportModel& model_;
-    SourceReader sources_;
+    PageSources sources_;
+    std::size_t excerpts_ = 0, issue_texts_ = 0;
     PartSink sink_;
     std::vector<std::string> parts_;
     // Notes the part's name for the summary.
@@ -288,7 +355,7 @@ class RunParts : public Renderer {
 
 }  // namespace
 
-std::unique_ptr<Renderer> run_parts(const ReportModel& model, SourceReader sources, PartSink sink) {
+std::unique_ptr<Renderer> run_parts(const ReportModel& model, PageSources sources, PartSink sink) {
     return std::make_unique<RunParts>(model, std::move(sources), std::move(sink));
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "reports/renderer.h"
+#include "runner/base/error.h"
 
 namespace compat::reports {
 
@@ -40,8 +42,27 @@ struct CopiedSources {
 // Called once, after the last module.
 using SourceReader = std::function<CopiedSources()>;
 
+// The lines of a log that are about one test, or its last (runner/archive/log_excerpt.h).
+struct LogExcerptView {
+    std::uint64_t first_line = 0;
+    std::vector<std::string> lines;
+    bool about_test = false;
+};
+// Excerpts of one log, one for each of `tests`; or in words, why there is none.
+using ExcerptReader = std::function<tl::expected<std::vector<LogExcerptView>, std::string>(
+    const std::string& log, const std::vector<std::string>& tests)>;
+// In a page; they go to the first tests that need attention.
+inline constexpr std::size_t kMostExcerpts = 500;
+inline constexpr std::size_t kMostIssueTexts = 10'000;
+
+// What a page of a run shows that is not in the model.
+struct PageSources {
+    SourceReader copies{};
+    ExcerptReader excerpts{};  // called for each log of a module; empty: there are no logs
+};
+
 // Keeps `model`'s address. Keeps a few bytes of each test, and no more than one part of details.
-[[nodiscard]] std::unique_ptr<Renderer> run_parts(const ReportModel& model, SourceReader sources,
+[[nodiscard]] std::unique_ptr<Renderer> run_parts(const ReportModel& model, PageSources sources,
                                                   PartSink sink);
 void compare_parts(const CompareView& view, const PartSink& sink);
 void porting_parts(const PortingView& view, const PartSink& sink);

@@ -99,7 +99,7 @@ class Page {
 
 class HtmlReport : public Renderer {
   public:
-    HtmlReport(const ReportModel& model, SourceReader sources, Sink sink)
+    HtmlReport(const ReportModel& model, PageSources sources, Sink sink)
         : sink_(std::move(sink)),
           parts_(
               run_parts(model, std::move(sources), [this](std::string_view name, std::string json) {
@@ -134,7 +134,7 @@ Expected<void> can_write_html() {
                 "install Node.js 18 or newer with npm, and build the runner again");
 }
 
-std::unique_ptr<Renderer> html_report(const ReportModel& model, SourceReader sources, Sink sink) {
+std::unique_ptr<Renderer> html_report(const ReportModel& model, PageSources sources, Sink sink) {
     return std::make_unique<HtmlReport>(model, std::move(sources), std::move(sink));
 }
 

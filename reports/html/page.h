@@ -18,7 +18,7 @@ namespace compat::reports {
 
 // All three write the page at their end, because it begins with the summary; until then they keep
 // the compressed parts. They need `can_write_html`.
-[[nodiscard]] std::unique_ptr<Renderer> html_report(const ReportModel& model, SourceReader sources,
+[[nodiscard]] std::unique_ptr<Renderer> html_report(const ReportModel& model, PageSources sources,
                                                     Sink sink);
 void compare_html(const CompareView& view, const Sink& sink);
 void porting_html(const PortingView& view, const Sink& sink);

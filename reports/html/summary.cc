@@ -54,12 +54,12 @@ void clip(Json& value, std::size_t text, std::size_t most) {
 
 // The most frequent of `counts`.
 Json counts_json(const std::map<std::string, std::int64_t>& counts, std::size_t most) {
-    std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
+    std::vector<std::pair<std::string_view, std::int64_t>> sorted(counts.begin(), counts.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
     Json out = Json::object();
     for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i)
-        out[sorted[i].first] = sorted[i].second;
+        out[std::string(sorted[i].first)] = sorted[i].second;
     return out;
 }
 
@@ -83,7 +83,9 @@ Json whole_run_json(const ReportModel& model) {
     return run;
 }
 
-Json run_part(const ReportModel& model, const CopiedSources& sources, const SummaryCaps& caps) {
+// `run`: whole_run_json, which may take long.
+Json run_part(const ReportModel& model, const Json& run, const CopiedSources& sources,
+              const SummaryCaps& caps) {
     Json totals = totals_json(model.totals);
     totals["used_accelerator"] = model.totals.used_accelerator;
     Json causes = Json::array();
@@ -94,7 +96,7 @@ Json run_part(const ReportModel& model, const CopiedSources& sources, const Summ
     const std::size_t older = model.history.size() - std::min(caps.history, model.history.size());
     const std::vector<HistoryPoint> history(
         model.history.begin() + static_cast<std::ptrdiff_t>(older), model.history.end());
-    Json out{{"run", whole_run_json(model)},
+    Json out{{"run", run},
              {"totals", std::move(totals)},
              {"accounting",
               {{"closed", model.accounting.closed},
@@ -133,6 +135,10 @@ std::string in_html(const std::string& json) {
     std::string out;
     out.reserve(json.size());
     for (std::size_t at = 0; at < json.size(); ++at) {
+        const std::size_t special = std::min(json.find_first_of("<\xE2", at), json.size());
+        out.append(json, at, special - at);
+        at = special;
+        if (at == json.size()) break;
         const std::string_view rest = std::string_view(json).substr(at, 3);
         const bool separator = rest == "\xE2\x80\xA8" || rest == "\xE2\x80\xA9";
         if (separator) {
@@ -160,18 +166,15 @@ Json summary_json(std::string_view kind, const std::string& title,
 
 std::string summary_text(const Json& summary) { return in_html(compact(summary)); }
 
-std::string compact(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string run_summary(const ReportModel& model, const CopiedSources& sources,
                         const std::vector<std::string>& parts) {
     Json summary = summary_json("run", fmt::format("{} {}", model.run.suite, model.run.id), parts);
     clip(summary["title"], 200, 0);
     if (model.run.running) summary["live"] = true;
+    const Json run = whole_run_json(model);
     SummaryCaps caps;
     for (int halvings = 0;; ++halvings) {
-        summary["run"] = run_part(model, sources, caps);
+        summary["run"] = run_part(model, run, sources, caps);
         std::string text = summary_text(summary);
         if (text.size() < kSummaryBytes) return text;
         // What is still left is of the environment: a program's list of everything it knows.

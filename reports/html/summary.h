@@ -2,7 +2,6 @@
 // (chunks.h).
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +24,5 @@ namespace compat::reports {
                                                   const std::vector<std::string>& parts);
 // `summary` as the text of a part.
 [[nodiscard]] std::string summary_text(const nlohmann::ordered_json& summary);
-
-// Without spaces; text that is not UTF-8 is replaced.
-[[nodiscard]] std::string compact(const nlohmann::ordered_json& value);
 
 }  // namespace compat::reports

@@ -1,4 +1,4 @@
-// The report for people and pull requests. Not for programs: json.h.
+// The report for people and pull requests. Not for programs: json/json.h.
 #pragma once
 
 #include <cstddef>

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <deque>
+#include <optional>
+#include <unordered_map>
 
 #include "parsers/text.h"
 #include "runner/base/line_reader.h"
@@ -67,96 +69,209 @@ bool is_bare_rule(std::string_view line) {
     return rule_of(line) != 0 && line.find_first_not_of(line[0]) == std::string_view::npos;
 }
 
-// The first and last lines of a passage of any length.
+// A line as the searches see it.
+struct LogLine {
+    std::string_view raw;
+    std::uint64_t number = 0;
+    char rule = 0;         // as rule_of
+    char rule_before = 0;  // of the line before, if it is nothing but a rule
+};
+
+// The last lines of what was read, which all searches share.
+class LastLines {
+  public:
+    explicit LastLines(std::size_t most) : most_(most) {}
+
+    // Most lines of a log pass here: their memory is used again.
+    void add(std::string_view raw) {
+        std::string line;
+        if (lines_.size() >= most_ && !lines_.empty()) {
+            line = std::move(lines_.front());
+            lines_.pop_front();
+        }
+        line.assign(raw);
+        lines_.push_back(std::move(line));
+        ++number_;
+    }
+    // The last `count` of them.
+    void append_to(std::vector<std::string>& to, std::size_t count) const {
+        to.insert(to.end(), lines_.end() - static_cast<std::ptrdiff_t>(count), lines_.end());
+    }
+    [[nodiscard]] std::size_t size() const { return lines_.size(); }
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+
+  private:
+    std::size_t most_;
+    std::deque<std::string> lines_;
+    std::uint64_t number_ = 0;  // of the last
+};
+
+// The first and last lines of a passage of any length that ends at the last line that was read.
 class Passage {
   public:
     explicit Passage(std::size_t most) : first_(most / 3), last_(most - most / 3) {}
 
     void add(std::string_view line) {
-        if (head_.size() < first_) return head_.emplace_back(line), void();
-        tail_.emplace_back(line);
-        if (tail_.size() <= last_) return;
-        tail_.pop_front();
-        ++left_out_;
+        if (head_.size() < first_) head_.emplace_back(line);
+        ++count_;
     }
-    template <class Clean>
-    [[nodiscard]] std::vector<std::string> lines(Clean clean) const {
-        std::vector<std::string> lines;
-        for (const auto& line : head_) lines.push_back(clean(line));
-        if (left_out_ > 0)
-            lines.push_back(fmt::format("… {} …", counted(static_cast<long>(left_out_), "line")));
-        for (const auto& line : tail_) lines.push_back(clean(line));
-        while (!lines.empty() && lines.back().empty()) lines.pop_back();
+    [[nodiscard]] std::vector<std::string> lines(const LastLines& read) const {
+        std::vector<std::string> lines = head_;
+        const std::uint64_t more = count_ - head_.size();
+        const std::size_t shown = std::min<std::uint64_t>(more, last_);
+        if (more > shown)
+            lines.push_back(
+                fmt::format("… {} …", counted(static_cast<long>(more - shown), "line")));
+        read.append_to(lines, shown);
         return lines;
     }
 
   private:
     std::size_t first_, last_;
-    std::deque<std::string> head_, tail_;
-    std::uint64_t left_out_ = 0;
+    std::vector<std::string> head_;
+    std::uint64_t count_ = 0;
 };
 
-// Takes the lines of a log in order.
+// For one test; takes the lines of a log in order.
 class Search {
   public:
-    Search(std::string_view test, std::size_t lines)
-        : names_(spellings(test)), most_(lines), passage_(lines), up_to_last_name_(lines) {}
+    Search(const std::vector<std::string>& names, std::size_t lines)
+        : names_(names), most_(lines), passage_(lines) {}
 
-    void see(std::string_view raw) {
-        std::string plain;
-        std::string_view line = raw;
-        if (raw.find('\x1b') != raw.npos) line = plain = parsers::without_ansi(raw);
-        const char rule = rule_of(line);
-        if (heading_rule_ != 0 && (rule == heading_rule_ || rule == '=')) done_ = true;
-        if (done_) return;
-        ++number_;
-        keep_in_end(raw);
-        const bool names = names_test(line, names_);
-        if (names && heading_rule_ == 0 && (rule != 0 || rule_before_ != 0)) {
-            heading_rule_ = rule != 0 ? rule : rule_before_;
+    // Before the line is among those that were read.
+    void see_end(const LogLine& line, const LastLines& read) {
+        if (done_ || heading_rule_ == 0 || (line.rule != heading_rule_ && line.rule != '=')) return;
+        done_ = true;
+        passage_lines_ = passage_.lines(read);
+    }
+    // After it. `may_name`: false, if the line names the test in no spelling.
+    void see(const LogLine& line, std::string_view plain, bool may_name, const LastLines& read) {
+        if (done_ || (first_line_ == 0 && !may_name)) return;
+        const bool names = may_name && names_test(plain, names_);
+        if (names && heading_rule_ == 0 && (line.rule != 0 || line.rule_before != 0)) {
+            heading_rule_ = line.rule != 0 ? line.rule : line.rule_before;
             passage_ = Passage(most_);
             first_line_ = 0;
         }
-        if (names && first_line_ == 0) first_line_ = number_;
-        if (first_line_ != 0) passage_.add(raw);
-        if (names && ++names_seen_ > 1) up_to_last_name_ = passage_;
-        rule_before_ = is_bare_rule(line) ? rule : '\0';
+        if (names && first_line_ == 0) first_line_ = line.number;
+        if (first_line_ != 0) passage_.add(line.raw);
+        if (names && ++names_seen_ > 1 && heading_rule_ == 0)
+            up_to_last_name_ = passage_.lines(read);
     }
     // The passage is complete.
     [[nodiscard]] bool done() const { return done_; }
 
     template <class Clean>
-    [[nodiscard]] LogExcerpt result(Clean clean) const {
-        if (first_line_ != 0) {
+    [[nodiscard]] LogExcerpt result(const LastLines& read, Clean clean) const {
+        std::vector<std::string> lines = passage_lines_;
+        LogExcerpt excerpt{{}, first_line_, first_line_ != 0};
+        if (first_line_ == 0) {
+            read.append_to(lines, read.size());
+            if (read.size() > 0) excerpt.first_line = read.number() - read.size() + 1;
+        } else if (!done_) {
             const bool whole = heading_rule_ != 0 || names_seen_ == 1;
-            return {(whole ? passage_ : up_to_last_name_).lines(clean), first_line_, true};
+            lines = whole ? passage_.lines(read) : up_to_last_name_;
         }
-        LogExcerpt excerpt;
-        for (const auto& line : end_) excerpt.lines.push_back(clean(line));
-        if (!end_.empty()) excerpt.first_line = number_ - end_.size() + 1;
+        for (const std::string& line : lines) excerpt.lines.push_back(clean(line));
+        while (excerpt.about_test && !excerpt.lines.empty() && excerpt.lines.back().empty())
+            excerpt.lines.pop_back();
         return excerpt;
     }
 
   private:
-    // Most lines of a log pass here: their memory is used again.
-    void keep_in_end(std::string_view raw) {
-        std::string line;
-        if (end_.size() >= most_ && !end_.empty()) {
-            line = std::move(end_.front());
-            end_.pop_front();
-        }
-        line.assign(raw);
-        end_.push_back(std::move(line));
+    const std::vector<std::string>& names_;
+    std::size_t most_;
+    Passage passage_;
+    std::vector<std::string> passage_lines_;    // once it is complete
+    std::vector<std::string> up_to_last_name_;  // from the first to the last line that names it
+    std::uint64_t first_line_ = 0, names_seen_ = 0;
+    bool done_ = false;
+    char heading_rule_ = 0;  // of the test's heading; 0: none was seen
+};
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+template <class See>
+void each_word(std::string_view text, See see) {
+    for (auto begin = std::find_if(text.begin(), text.end(), is_word); begin != text.end();) {
+        const auto end = std::find_if_not(begin, text.end(), is_word);
+        see(std::string_view(begin, end));
+        begin = std::find_if(end, text.end(), is_word);
+    }
+}
+
+// Which of many tests a line may name. A line that names a test has the longest word of its name.
+class TestsByWord {
+  public:
+    explicit TestsByWord(const std::vector<std::vector<std::string>>& names) {
+        for (std::size_t test = 0; test < names.size(); ++test)
+            for (const std::string& name : names[test]) {
+                std::string_view longest;
+                each_word(name, [&](std::string_view word) {
+                    if (word.size() > longest.size()) longest = word;
+                });
+                by_word_[longest].push_back(test);
+            }
+    }
+    // Calls `see` with the number of each such test, perhaps several times.
+    template <class See>
+    void each_named(std::string_view line, See see) const {
+        const auto see_all = [&](std::string_view word) {
+            if (const auto found = by_word_.find(word); found != by_word_.end())
+                for (const std::size_t test : found->second) see(test);
+        };
+        see_all({});  // names without words
+        each_word(line, see_all);
     }
 
-    std::vector<std::string> names_;
-    std::size_t most_;
-    Passage passage_, up_to_last_name_;
-    std::deque<std::string> end_;
-    std::uint64_t number_ = 0, first_line_ = 0, names_seen_ = 0;
-    bool done_ = false;
-    char rule_before_ = 0;   // of the line before, if it is nothing but a rule
-    char heading_rule_ = 0;  // of the test's heading; 0: none was seen
+  private:
+    std::unordered_map<std::string_view, std::vector<std::size_t>> by_word_;
+};
+
+// For all tests of a log.
+class Searches {
+  public:
+    Searches(const std::vector<std::string>& tests, std::size_t lines) : read_(lines) {
+        for (const std::string& test : tests) names_.push_back(spellings(test));
+        for (const auto& names : names_) searches_.emplace_back(names, lines);
+        if (tests.size() > 1) words_.emplace(names_);
+        may_name_.assign(tests.size(), tests.size() == 1);
+    }
+
+    void see(std::string_view raw) {
+        std::string cleared;
+        std::string_view plain = raw;
+        if (raw.find('\x1b') != raw.npos) plain = cleared = parsers::without_ansi(raw);
+        const LogLine line{raw, read_.number() + 1, rule_of(plain), rule_before_};
+        if (line.rule != 0)
+            for (Search& search : searches_) search.see_end(line, read_);
+        read_.add(raw);
+        if (words_) {
+            std::fill(may_name_.begin(), may_name_.end(), false);
+            words_->each_named(plain, [&](std::size_t test) { may_name_[test] = true; });
+        }
+        for (std::size_t i = 0; i < searches_.size(); ++i)
+            searches_[i].see(line, plain, may_name_[i], read_);
+        rule_before_ = is_bare_rule(plain) ? line.rule : '\0';
+    }
+    [[nodiscard]] bool done() const {
+        return std::all_of(searches_.begin(), searches_.end(),
+                           [](const Search& search) { return search.done(); });
+    }
+    template <class Clean>
+    [[nodiscard]] std::vector<LogExcerpt> results(Clean clean) const {
+        std::vector<LogExcerpt> results;
+        for (const Search& search : searches_) results.push_back(search.result(read_, clean));
+        return results;
+    }
+
+  private:
+    LastLines read_;
+    std::vector<std::vector<std::string>> names_;  // by test
+    std::vector<Search> searches_;
+    std::optional<TestsByWord> words_;
+    std::vector<bool> may_name_;
+    char rule_before_ = 0;
 };
 
 // What a terminal would have shown of it: a progress bar writes over its line.
@@ -178,19 +293,26 @@ bool leaves_folder(const fs::path& name) {
 
 Expected<LogExcerpt> log_excerpt(const fs::path& folder, const std::string& log,
                                  std::string_view test, const ExcerptOptions& options) {
+    return log_excerpts(folder, log, {std::string(test)}, options)
+        .map([](std::vector<LogExcerpt> excerpts) { return std::move(excerpts.front()); });
+}
+
+Expected<std::vector<LogExcerpt>> log_excerpts(const fs::path& folder, const std::string& log,
+                                               const std::vector<std::string>& tests,
+                                               const ExcerptOptions& options) {
     if (leaves_folder(log))
         return fail(ErrorKind::usage, fmt::format("\"{}\" is no file of the run", log),
                     "name a log as the run's reports name it", folder.string());
-    Search search(test, options.lines);
+    Searches searches(tests, options.lines);
     LineReader reader(folder / log, {kLineBytes, kReadBytes});
-    const auto see = [&](const Line& line) { search.see(line.text); };
-    for (bool more = true; more && !search.done();) {
+    const auto see = [&](const Line& line) { searches.see(line.text); };
+    for (bool more = true; more && !searches.done();) {
         const auto read = reader.read(see);
         if (!read) return tl::unexpected(read.error());
         more = *read;
     }
-    if (!search.done()) reader.finish(see);
-    return search.result([&](std::string_view line) { return cleaned(line, options.secrets); });
+    if (!searches.done()) reader.finish(see);
+    return searches.results([&](std::string_view line) { return cleaned(line, options.secrets); });
 }
 
 }  // namespace compat::archive

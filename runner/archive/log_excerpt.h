@@ -33,5 +33,10 @@ struct LogExcerpt {
 [[nodiscard]] Expected<LogExcerpt> log_excerpt(const std::filesystem::path& folder,
                                                const std::string& log, std::string_view test,
                                                const ExcerptOptions& options = {});
+// One for each of `tests`, in their order, from one reading of the log.
+[[nodiscard]] Expected<std::vector<LogExcerpt>> log_excerpts(const std::filesystem::path& folder,
+                                                             const std::string& log,
+                                                             const std::vector<std::string>& tests,
+                                                             const ExcerptOptions& options = {});
 
 }  // namespace compat::archive

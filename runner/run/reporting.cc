@@ -9,15 +9,19 @@
 #include "reports/overview/first_steps.h"
 #include "reports/overview/past_runs.h"
 #include "runner/archive/gap_log.h"
+#include "runner/archive/log_excerpt.h"
 #include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/files.h"
+#include "runner/base/secrets.h"
 #include "runner/base/text.h"
 #include "runner/display/closing_summary.h"
+#include "runner/display/columns.h"
 #include "runner/display/output.h"
 #include "runner/run/ci/github.h"
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/database_wait.h"
+#include "runner/run/variables.h"
 
 namespace compat::run {
 
@@ -76,6 +80,35 @@ reports::CopiedSources read_copies(const reports::ModelBuilder::Copies& copies) 
     return sources;
 }
 
+// The HTML page has excerpts of logs of this size in all, and lines of at most these columns.
+constexpr std::uint64_t kExcerptedBytes = 256 << 20;
+constexpr std::size_t kExcerptColumns = 300;
+constexpr std::size_t kExcerptLines = 40;
+
+reports::ExcerptReader excerpts_of(const fs::path& run_folder,
+                                   const std::vector<std::string>& secrets) {
+    return [run_folder, secrets, left = kExcerptedBytes](
+               const std::string& log, const std::vector<std::string>& tests) mutable
+           -> tl::expected<std::vector<reports::LogExcerptView>, std::string> {
+        std::error_code error;
+        const std::uint64_t size = fs::file_size(run_folder / log, error);
+        if (!error && size > left)
+            return tl::unexpected(std::string("only 256 MiB of logs are read for these"));
+        const auto read = archive::log_excerpts(run_folder, log, tests, {kExcerptLines, secrets});
+        if (!read) return tl::unexpected(printable(read.error().message));
+        left -= error ? 0 : size;
+        std::vector<reports::LogExcerptView> views;
+        for (const archive::LogExcerpt& excerpt : *read) {
+            auto& view = views.emplace_back();
+            view.first_line = excerpt.first_line;
+            view.about_test = excerpt.about_test;
+            for (const std::string& line : excerpt.lines)
+                view.lines.push_back(display::cut_to(line, kExcerptColumns));
+        }
+        return views;
+    };
+}
+
 }  // namespace
 
 fs::path report_to_open(const fs::path& run_folder) {
@@ -92,9 +125,13 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
     if (!others) return tl::unexpected(others.error());
     auto past = reports::past_runs_of(store, run.info);
     if (!past) return tl::unexpected(past.error());
+    const fs::path folder = results / run.info.folder;
+    const auto secrets = secret_values(inherited_environment());
     reports::ModelBuilder builder(
-        run, {results / run.info.folder, report_folder, std::move(*others), std::move(*past)});
+        run, {folder, report_folder, std::move(*others), std::move(*past), secrets});
     reports::ReportModel model;
+    // Whatever reads the model ends before it.
+    const std::shared_ptr<void> end(nullptr, [&](void*) { receiver.end(); });
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto read = [&]() -> Expected<void> {
         const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
@@ -112,9 +149,9 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
         if (!changes) return tl::unexpected(changes.error());
         if (*changes)
             model.changes = std::make_shared<const reports::CompareView>(std::move(**changes));
-        if (auto begun = receiver.begin(model, [&] { return read_copies(builder.copies()); });
-            !begun)
-            return begun;
+        reports::PageSources sources{[&] { return read_copies(builder.copies()); },
+                                     excerpts_of(folder, secrets)};
+        if (auto begun = receiver.begin(model, std::move(sources)); !begun) return begun;
         return store
             .each_module(id,
                          [&](store::StoredModule module) -> Expected<void> {
@@ -136,7 +173,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     std::optional<reports::ReportWriter> writer;
     std::vector<reports::RenderedFile> files;
     const RunReceiver receiver{
-        [&](reports::ReportModel& model, reports::SourceReader sources) -> Expected<void> {
+        [&](reports::ReportModel& model, reports::PageSources sources) -> Expected<void> {
             model.issue_texts = asked->extra.issue_text;
             asked->options.sources = std::move(sources);
             auto opened = reports::ReportWriter::open(model, out, asked->formats, asked->options,
@@ -145,11 +182,12 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
             writer = std::move(*opened);
             return {};
         },
-        [&](const reports::ModuleView& module) { writer->add(module); },
+        [&](reports::ModuleView module) { writer->add(std::move(module)); },
         [&] {
             return writer->finish().map(
                 [&](std::vector<reports::RenderedFile> written) { files = std::move(written); });
-        }};
+        },
+        [&] { writer.reset(); }};
     auto visited = visit_run(store, results, *run, out, receiver);
     if (!visited) return tl::unexpected(visited.error());
     return publish_to_github(files).map([&] {

@@ -39,10 +39,11 @@ struct WrittenReports {
 
 // Takes a stored run: its model, then each module in turn, then the end.
 struct RunReceiver {
-    // The model lives until after the end.
-    std::function<Expected<void>(reports::ReportModel&, reports::SourceReader)> begin;
-    std::function<void(const reports::ModuleView&)> add;
+    std::function<Expected<void>(reports::ReportModel&, reports::PageSources)> begin;
+    std::function<void(reports::ModuleView)> add;
     std::function<Expected<void>()> finish;
+    // Also after an error. The model and the sources live until then.
+    std::function<void()> end = [] {};
 };
 // Reads the run twice in one snapshot, one module at a time. `results`: the folder of the store.
 // Relative links start at `report_folder`.

@@ -133,7 +133,7 @@ Expected<MadePage> PageMakers::run(const std::string& name) const {
     builder.page.live = archive::RunLock::is_held(folder);
     std::unique_ptr<reports::Renderer> renderer;
     const run::RunReceiver receiver{
-        [&](reports::ReportModel& model, reports::SourceReader sources) -> Expected<void> {
+        [&](reports::ReportModel& model, reports::PageSources sources) -> Expected<void> {
             model.run.running = builder.page.live;
             renderer = reports::run_parts(model, std::move(sources), builder.sink());
             return {};

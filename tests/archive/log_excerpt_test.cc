@@ -1,6 +1,7 @@
 // Excerpts of logs as frameworks print them, and of logs of any size and content.
 #include "runner/archive/log_excerpt.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,6 +144,35 @@ TEST_F(LogExcerptTest, OnlyFilesOfTheRunAreRead) {
     const auto device = log_excerpt(run, "zero", "m.py::A::test_x");
     ASSERT_FALSE(device);
     EXPECT_THAT(to_line(device.error()), HasSubstr("not a regular file"));
+}
+
+// Of several tests in one reading as of each alone.
+TEST_F(LogExcerptTest, TestsOfOneLogGetWhatEachGetsAlone) {
+    std::string many;
+    for (int i = 0; i < 300; ++i)
+        many += fmt::format("test_many.py::test_x[{}] line\nits output\n", i % 100);
+    const std::vector<std::string> tests{"tests/test_b.py::TestX::test_bad[1]",
+                                         "tests/test_b.py::test_other",
+                                         "tests/test_b.py::TestX::test_bad[2]",
+                                         "tests/test_a.py::A::test_bad_two",
+                                         "test_many.py::test_x[7]",
+                                         "test_many.py::test_x[77]",
+                                         "test_many.py::test_x[99]",
+                                         "test_none.py::test_none",
+                                         "test_many.py::[…]"};
+    for (const std::string& log : {kPytest, kUnittest, many, kPytest + many, std::string{}}) {
+        tree_.write("1.log", log);
+        const auto all = log_excerpts(tree_.root(), "1.log", tests);
+        ASSERT_TRUE(all);
+        ASSERT_EQ(all->size(), tests.size());
+        for (std::size_t i = 0; i < tests.size(); ++i) {
+            const auto alone = excerpt(log, tests[i]);
+            EXPECT_EQ(all->at(i).lines, alone.lines) << tests[i];
+            EXPECT_EQ(all->at(i).first_line, alone.first_line) << tests[i];
+            EXPECT_EQ(all->at(i).about_test, alone.about_test) << tests[i];
+        }
+    }
+    EXPECT_TRUE(log_excerpts(tree_.root(), "1.log", {})->empty());
 }
 
 }  // namespace

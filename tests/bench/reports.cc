@@ -177,7 +177,9 @@ int main(int argc, char** argv) {
         {"json", {Format::json}},
         {"junit", {Format::junit}},
         {"ctrf", {Format::ctrf}},
-        {"all", {Format::markdown, Format::json, Format::html, Format::junit, Format::ctrf}}};
+        {"all",
+         {Format::markdown, Format::json, Format::html, Format::junit, Format::ctrf,
+          Format::github_summary, Format::github_annotations}}};
     for (const auto& [name, formats] : kAsked) {
         run::ReportOptions asked;
         asked.formats = formats;

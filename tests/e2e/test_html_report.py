@@ -31,6 +31,10 @@ def test_message(name):
 def test_name(value):
     assert not value
 
+def test_secret():
+    print("the log says so: HF_TOKEN=s3cr3tvalue \x1b[31m<b>red</b>")
+    assert False
+
 @pytest.mark.skip(reason="<a href='javascript:alert(1)'>click</a>")
 def test_skipped():
     pass
@@ -134,6 +138,20 @@ def test_what_the_hostile_messages_say_is_still_there(reader, report):
     page = one.open_test(ids["long"])
     assert "Show all 65,505 characters" in page.inner_text("article")
     assert page.evaluate("document.body.innerText.length") < 100_000
+
+
+def test_a_failing_test_shows_its_log_and_a_text_for_an_issue(reader, report):
+    secret = next(case["id"] for case in cases(report) if "test_secret" in case["id"])
+    page = reader(permissions=["clipboard-read", "clipboard-write"]).open_test(secret)
+    log = page.locator("section", has=page.locator("h2", has_text="Log"))
+    assert not log.locator("pre").is_visible(), "it is folded"
+    log.locator("summary").click()
+    assert "From line" in log.inner_text() and "HF_TOKEN=<set>" in log.inner_text() and "the log says so" in log.inner_text()
+    assert "s3cr3t" not in page.inner_text("#app")
+    assert "s3cr3t" not in (report / "report.md").read_text() + (report / "report.json").read_text()
+    page.get_by_role("button", name="Copy for an issue").click()
+    page.wait_for_function("navigator.clipboard.readText().then(text => text.includes('## To reproduce'))")
+    assert "s3cr3t" not in page.evaluate("navigator.clipboard.readText()")
 
 
 def test_filters_are_in_the_address(reader):

@@ -80,7 +80,7 @@ Parts parts_of(const std::string& page) {
     return parts;
 }
 
-std::string page_of(const samples::Model& model, const SourceReader& sources = {}) {
+std::string page_of(const samples::Model& model, const PageSources& sources = {}) {
     std::string page;
     const auto renderer =
         html_report(model, sources, [&](std::string_view bytes) { page += bytes; });
@@ -139,6 +139,7 @@ class HtmlTest : public testing::Test {
             EXPECT_EQ(report.at("causes").at(cause.at("name").get<std::string>()),
                       cause.at("tests"));
         const json index = json::parse(parts.at("index"));
+        std::map<int, json> details;  // by part
         size_t row = 0;
         for (size_t m = 0; m < report.at("modules").size(); ++m) {
             json module = report.at("modules").at(m);
@@ -161,8 +162,10 @@ class HtmlTest : public testing::Test {
                 EXPECT_EQ(block < 0, failure.is_null() && test.at("reason").is_null() &&
                                          test.at("reproduce").is_null());
                 if (block >= 0) {
-                    const json detail = json::parse(parts.at(fmt::format("details-{}", block)))
-                                            .at(index.at("row").at(row).get<size_t>());
+                    const auto [part, added] = details.try_emplace(block);
+                    if (added)
+                        part->second = json::parse(parts.at(fmt::format("details-{}", block)));
+                    const json& detail = part->second.at(index.at("row").at(row).get<size_t>());
                     for (const auto& [name, value] : test.items())
                         EXPECT_EQ(detail.at(name), value) << name;
                 }
@@ -233,7 +236,7 @@ TEST_F(HtmlTest, HostileTextStaysText) {
     const SourceReader sources = [&] {
         return CopiedSources{"source/", {{hostile, hostile}}, {{hostile, "too large"}}};
     };
-    const std::string page = page_of(model, sources);
+    const std::string page = page_of(model, {.copies = sources});
     const Parts parts = parts_of(page);
     expect_equal(model, parts);
     EXPECT_EQ(json::parse(parts.at("source-0")).at("files").size(), 1u);
@@ -289,6 +292,70 @@ TEST_F(HtmlTest, DetailsAreClosedAtTheirSize) {
     EXPECT_GT(details, 10u);
 }
 
+// Of all tests, by id.
+std::map<std::string, json> details_of(const Parts& parts) {
+    std::map<std::string, json> details;
+    for (const auto& [name, text] : parts)
+        if (name.starts_with("details-"))
+            for (const json& test : json::parse(text)) details.emplace(test.at("id"), test);
+    return details;
+}
+
+TEST_F(HtmlTest, TheFirstFailingTestsHaveAnExcerptFromOneReadingOfEachLog) {
+    samples::Model model = build();
+    model.modules.resize(1);
+    auto& cases = model.modules.at(0).cases;
+    const CaseView passed = cases.at(0), failed = cases.at(2);
+    ASSERT_EQ(passed.state, parsers::State::passed);
+    ASSERT_EQ(failed.state, parsers::State::failed);
+    cases = {passed};
+    for (size_t i = 0; i < kMostExcerpts + 10; ++i) {
+        CaseView& test = cases.emplace_back(failed);
+        test.id = fmt::format("t.py::test_{}", i);
+        test.log = i == 0 ? "" : i % 2 ? "odd.log" : i == 2 ? "gone.log" : "even.log";
+    }
+    std::vector<std::string> logs;
+    const ExcerptReader read = [&](const std::string& log, const std::vector<std::string>& tests)
+        -> tl::expected<std::vector<LogExcerptView>, std::string> {
+        logs.push_back(log);
+        if (log == "gone.log") return tl::unexpected(std::string("it is gone"));
+        std::vector<LogExcerptView> excerpts;
+        for (const std::string& test : tests) excerpts.push_back({7, {test, "</script>"}, true});
+        return excerpts;
+    };
+    const auto details = details_of(parts_of(page_of(model, {.excerpts = read})));
+    EXPECT_THAT(logs, ElementsAre("even.log", "gone.log", "odd.log"));
+    EXPECT_EQ(
+        details.at("t.py::test_1").at("log_excerpt"),
+        json({{"first_line", 7}, {"lines", {"t.py::test_1", "</script>"}}, {"about_test", true}}));
+    EXPECT_EQ(details.at("t.py::test_1").at("no_excerpt"), nullptr);
+    size_t with = 0, without = 0;
+    for (const auto& [id, test] : details) {
+        with += !test.at("log_excerpt").is_null();
+        without += !test.at("no_excerpt").is_null();
+    }
+    EXPECT_EQ(with, kMostExcerpts - 1) << "and one log is gone";
+    EXPECT_EQ(without, 10u) << "nine tests more than have one, and one log is gone";
+    EXPECT_EQ(details.at("t.py::test_2").at("no_excerpt"), "it is gone");
+    EXPECT_THAT(details.at(fmt::format("t.py::test_{}", kMostExcerpts + 1)).at("no_excerpt"),
+                HasSubstr("only the first 500 failing tests"));
+    EXPECT_EQ(details.at("t.py::test_0").at("no_excerpt"), nullptr) << "it has no log";
+}
+
+TEST_F(HtmlTest, FailingTestsHaveATextForAnIssue) {
+    const samples::Model model = build();
+    size_t texts = 0;
+    const auto details = details_of(parts_of(page_of(model)));
+    for (const ModuleView& module : model.modules)
+        for (const CaseView& test : module.cases) {
+            const auto expected = issue_text(model.run, test);
+            if (!expected && !details.contains(test.id)) continue;
+            EXPECT_EQ(details.at(test.id).at("issue"), expected ? json(*expected) : json(nullptr));
+            texts += expected.has_value();
+        }
+    EXPECT_GT(texts, 2u);
+}
+
 TEST_F(HtmlTest, LinksThatDifferFromTheirFilesAreKept) {
     samples::Model model = build();
     auto& cases = model.modules.at(0).cases;
@@ -312,7 +379,7 @@ TEST_F(HtmlTest, LinksThatDifferFromTheirFilesAreKept) {
 
 TEST_F(HtmlTest, TheSummaryIsSmallWhateverTheRun) {
     samples::Model model = build();
-    const std::string long_text(20'000, '<');
+    const std::string long_text(5000, '<');
     for (int i = 0; i < 1000; ++i) {
         ClusterView& cluster = model.clusters.emplace_back();
         cluster.signature = fmt::format("{} {}", i, long_text);
@@ -325,7 +392,7 @@ TEST_F(HtmlTest, TheSummaryIsSmallWhateverTheRun) {
     }
     model.run.command = std::string(3'000'000, 'c');
     json packages;
-    for (int i = 0; i < 10'000; ++i) packages[fmt::format("package-{}", i)] = std::string(200, '1');
+    for (int i = 0; i < 2000; ++i) packages[fmt::format("package-{}", i)] = std::string(1000, '1');
     model.run.fingerprint = json{{"packages", packages}}.dump();
     const Parts parts = parts_of(page_of(model));
     EXPECT_LT(parts.at("summary").size(), kSummaryBytes);
@@ -346,7 +413,7 @@ TEST_F(HtmlTest, CopiedSourcesAreParts) {
         return CopiedSources{
             "../source/", {{"a.py", large}, {"b.py", "b\n"}}, {{"c.py", "larger than 2 MiB"}}};
     };
-    const Parts parts = parts_of(page_of(model, sources));
+    const Parts parts = parts_of(page_of(model, {.copies = sources}));
     const json files = json::parse(parts.at("sources"));
     for (const auto& [path, text] :
          std::map<std::string, std::string>{{"a.py", large}, {"b.py", "b\n"}}) {

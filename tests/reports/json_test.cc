@@ -1,4 +1,4 @@
-#include "reports/json.h"
+#include "reports/json/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

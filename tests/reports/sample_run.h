@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parsers/attempt.h"
-#include "reports/json.h"
+#include "reports/json/json.h"
 #include "reports/markdown/markdown.h"
 #include "reports/model.h"
 #include "reports/overview/first_steps.h"

@@ -166,7 +166,15 @@ export interface Detail {
   redirections: Redirection[]; // the first 20 of the test itself
   refusals: Refusal[];
   history: { run: string; started: string; state: State }[]; // oldest first, at most 30
-  issue: string | null; // Markdown to paste into an issue; null: switched off, or nothing failed
+  issue: string | null; // Markdown to paste into an issue; null: switched off, nothing failed, or 10,000 tests have one
+  log_excerpt: LogExcerpt | null; // of the first 500 tests that need attention
+  no_excerpt: string | null; // why there is none of a log that there is
+}
+// At most 40 lines; where some are left out, one of them says how many.
+export interface LogExcerpt {
+  first_line: number; // from 1; 0: the log is empty
+  lines: string[];
+  about_test: boolean; // false: no line names the test, so these are the log's last
 }
 export interface Expectation { fit: string; test: string; expect: string[]; reason: string | null; issue: string | null }
 export interface Refusal { message: string; place: string; url: string | null }

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 
-import type { Detail, Failure, Subtest } from "../data";
+import type { Detail, Failure, LogExcerpt, Subtest } from "../data";
 import { Command, Copy, LongText, Name, outside, Part, Place, PlaceText, Prose, Some, sourceHref, StateSign, StateWord } from "../parts";
 import { link } from "../route";
 import { isServed } from "../loader";
@@ -91,6 +91,8 @@ function More({ detail, table }: { detail: Detail; table: Table }) {
         </Block>
       )}
       {detail.subtests.length > 0 && <Subtests list={detail.subtests} table={table} />}
+      {detail.log_excerpt && <LogBlock excerpt={detail.log_excerpt} />}
+      {detail.no_excerpt && <p class="sub">No excerpt of the log: <Name text={detail.no_excerpt} length={300} /></p>}
       {detail.log && <p class="sub">Log: {safeUrl(detail.log_url) ? <a href={safeUrl(detail.log_url)}><Name text={detail.log} /></a> : <Name text={detail.log} />}</p>}
     </>
   );
@@ -99,6 +101,19 @@ function More({ detail, table }: { detail: Detail; table: Table }) {
 const Block = ({ title, children }: { title: string; children: ComponentChildren }) => (
   <section class="block"><h2>{title}</h2>{children}</section>
 );
+
+function LogBlock({ excerpt }: { excerpt: LogExcerpt }) {
+  const { first_line, lines, about_test } = excerpt;
+  if (lines.length === 0) return <p class="sub">The log is empty.</p>;
+  return (
+    <Block title="Log">
+      <details>
+        <summary>{about_test ? `From line ${number(first_line)}` : `No line names the test: the log's end, from line ${number(first_line)}`}</summary>
+        <LongText text={lines.join("\n")} label="Log" />
+      </details>
+    </Block>
+  );
+}
 
 function History({ detail }: { detail: Detail }) {
   return (

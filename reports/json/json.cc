@@ -1,4 +1,4 @@
-#include "reports/json.h"
+#include "reports/json/json.h"
 
 #include <fmt/format.h>
 
@@ -15,24 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// `value`, indented for `depth` levels below the document.
-std::string dumped(const Json& value, int depth) {
-    const std::string text = value.dump(1, ' ', false, Json::error_handler_t::replace);
-    std::string out;
-    out.reserve(text.size() + text.size() / 4);
-    for (size_t begin = 0; begin < text.size();) {
-        // Strings have none: it is escaped.
-        const size_t end = text.find('\n', begin);
-        if (end == std::string::npos) return out.append(text, begin);
-        out.append(text, begin, end + 1 - begin).append(static_cast<size_t>(depth), ' ');
-        begin = end + 1;
-    }
-    return out;
-}
-
 // The members of `object` without its braces.
 std::string members(const Json& object) {
-    const std::string text = dumped(object, 0);
+    const std::string text = indented(object, 0);
     return text.substr(1, text.size() - 3);
 }
 
@@ -70,13 +55,16 @@ class JsonReport : public Renderer {
     }
 
     void add(const ModuleView& view) override {
-        std::string text = (has_module_ ? ",\n  " : "\n  ") + dumped(module_json(view), 2);
+        std::string text = (has_module_ ? ",\n  " : "\n  ") + indented(module_json(view), 2);
         has_module_ = true;
         const std::string_view end = "]\n  }";
         text.resize(text.size() - end.size());
         sink_(text);
-        for (size_t i = 0; i < view.cases.size(); ++i)
-            sink_((i > 0 ? ",\n    " : "\n    ") + dumped(test_json(view.cases[i]), 4));
+        for (size_t i = 0; i < view.cases.size(); ++i) {
+            JsonText test(4);
+            test.object([&] { test_members(test, view.cases[i]); });
+            sink_((i > 0 ? ",\n    " : "\n    ") + test.take());
+        }
         if (!view.cases.empty()) sink_("\n   ");
         sink_(end);
     }
@@ -86,7 +74,7 @@ class JsonReport : public Renderer {
   private:
     // An item of a list that may be too long for one string.
     void item(bool follows, const Json& value) {
-        sink_((follows ? ",\n  " : "\n  ") + dumped(value, 2));
+        sink_((follows ? ",\n  " : "\n  ") + indented(value, 2));
     }
 
     Sink sink_;

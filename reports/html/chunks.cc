@@ -21,6 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kReasonBytes = 300;  // in the list of tests
 constexpr std::size_t kOwnRedirections = 20;
 constexpr std::size_t kPastStates = 30;
 
@@ -280,6 +281,7 @@ class RunParts : public Renderer {
         const FailureView* const failure = needs_attention(test.state) ? failure_of(test) : nullptr;
         cause_.add(failure ? found(causes_, failure->cause) : -1);
         cluster_.add(failure ? found(clusters_, failure->signature) : -1);
+        reason_.add(failure || test.reason.empty() ? -1 : index_of_reason(test.reason));
         SplitPart::Place place{-1, -1};
         if (has_details(test)) {
             const bool may = model_.issue_texts && issue_texts_ < kMostIssueTexts;
@@ -289,6 +291,14 @@ class RunParts : public Renderer {
         }
         block_.add(place.part);
         row_.add(place.row);
+    }
+
+    // Most tests are skipped for one of a few reasons.
+    std::int64_t index_of_reason(const std::string& reason) {
+        const auto [at, is_new] =
+            reasons_.try_emplace(reason.substr(0, kReasonBytes), reasons_.size());
+        if (is_new) reason_texts_.add(quoted(std::string_view(at->first)));
+        return static_cast<std::int64_t>(at->second);
     }
 
     void add_sources(const CopiedSources& sources) {
@@ -307,9 +317,10 @@ class RunParts : public Renderer {
         for (const ClusterView& cluster : model_.clusters) signatures.push_back(cluster.signature);
         std::string text = R"({"modules":[)" + modules_.text() + R"(],"files":)" +
                            compact(files_.files()) + R"(,"causes":)" + compact(cause_names_) +
-                           R"(,"signatures":)" + compact(signatures) + R"(,"urls":{)" +
-                           files_.urls() + R"(},"ids":{)" + ids_.text() + "}";
-        const std::array<std::pair<std::string_view, const ListText*>, 11> columns{
+                           R"(,"signatures":)" + compact(signatures) + R"(,"reasons":[)" +
+                           reason_texts_.text() + R"(],"urls":{)" + files_.urls() + R"(},"ids":{)" +
+                           ids_.text() + "}";
+        const std::array<std::pair<std::string_view, const ListText*>, 12> columns{
             {{"module", &module_},
              {"name", &name_},
              {"state", &state_},
@@ -319,6 +330,7 @@ class RunParts : public Renderer {
              {"line", &line_},
              {"cause", &cause_},
              {"cluster", &cluster_},
+             {"reason", &reason_},
              {"block", &block_},
              {"row", &row_}}};
         for (const auto& [name, column] : columns)
@@ -350,7 +362,8 @@ class RunParts : public Renderer {
     IndexFiles files_;
     // Each as the text of its JSON: the smallest that needs no second pass.
     ListText modules_, ids_, module_, name_, state_, marks_, ms_, file_, line_, cause_, cluster_,
-        block_, row_;
+        reason_, reason_texts_, block_, row_;
+    std::unordered_map<std::string, std::size_t> reasons_;
 };
 
 }  // namespace

@@ -158,6 +158,8 @@ class HtmlTest : public testing::Test {
                           failure.is_null() ? json(nullptr) : failure.at("cause"));
                 EXPECT_EQ(column(index, "signatures", "cluster", row),
                           failure.is_null() ? json(nullptr) : failure.at("signature"));
+                EXPECT_EQ(column(index, "reasons", "reason", row),
+                          failure.is_null() ? test.at("reason") : json(nullptr));
                 const int block = index.at("block").at(row);
                 EXPECT_EQ(block < 0, failure.is_null() && test.at("reason").is_null() &&
                                          test.at("reproduce").is_null());
@@ -176,7 +178,7 @@ class HtmlTest : public testing::Test {
                 EXPECT_EQ(index.at("modules").at(m).at(name), value) << name;
         }
         for (const char* name : {"name", "state", "marks", "ms", "file", "line", "cause", "cluster",
-                                 "block", "row", "module"})
+                                 "reason", "block", "row", "module"})
             EXPECT_EQ(index.at(name).size(), row) << name;
         EXPECT_GT(row, 0u);
         for (const json& name : summary.at("parts")) EXPECT_TRUE(parts.contains(name)) << name;

@@ -128,6 +128,7 @@ export interface Index {
   files: { path: string; url: string | null }[]; // "{line}" in a URL stands for the line
   causes: string[];
   signatures: string[]; // those of `clusters`
+  reasons: string[]; // why tests did not run, or broke without a failure; their first 300 bytes
   module: number[]; // index in modules
   name: string[]; // the id without the module's path and "::"
   state: number[]; // index in kStates
@@ -137,6 +138,7 @@ export interface Index {
   line: number[];
   cause: number[]; // index in causes; -1: none
   cluster: number[]; // index in signatures; -1: none
+  reason: number[]; // index in reasons; -1: none
   block: number[]; // the part "details-N" that has more on it; -1: there is no more
   row: number[]; // its place in that part
   urls: Record<string, string>; // by row: links that `files` does not give; "": the row has none

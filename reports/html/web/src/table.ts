@@ -9,7 +9,7 @@ export const kAttention: State[] = ["failed", "errored", "crashed", "timed_out"]
 const kSeverity = ["passed", "xfailed", "skipped", "not_run", "xpassed", "timed_out", "failed", "errored", "crashed"];
 const severity = kStates.map((state) => kSeverity.indexOf(state));
 
-export const kGroupings = ["state", "cause", "cluster", "module", "folder", "mark"] as const;
+export const kGroupings = ["state", "cause", "cluster", "module", "folder", "reason", "mark"] as const;
 export type Grouping = (typeof kGroupings)[number] | "";
 export const kSorts = ["order", "name", "state", "ms"] as const;
 export type Sort = { by: (typeof kSorts)[number]; down: boolean };
@@ -40,7 +40,8 @@ export class Table {
   id = (row: number) => this.index.ids[row] ?? `${this.module(row)}::${this.index.name[row]}`;
   state = (row: number) => kStates[this.index.state[row]!]!;
   cause = (row: number) => this.index.causes[this.index.cause[row]!] ?? "";
-  keyLine = (row: number) => this.keyLines[this.index.cluster[row]!] ?? "";
+  // Why it ended so, in one line; empty: it passed.
+  why = (row: number) => this.keyLines[this.index.cluster[row]!] ?? this.index.reasons[this.index.reason[row]!] ?? "";
   has = (row: number, mark: keyof typeof kMarkBits) => (this.index.marks[row]! & kMarkBits[mark]) !== 0;
   marks = (row: number) =>
     (Object.keys(kMarkBits) as (keyof typeof kMarkBits)[]).filter((mark) => this.has(row, mark));
@@ -81,8 +82,9 @@ export class Table {
     if (!this.lower) {
       const modules = this.index.modules.map((module) => module.path.toLowerCase());
       const lines = this.keyLines.map((line) => line.toLowerCase().slice(0, 500));
+      const reasons = this.index.reasons.map((reason) => reason.toLowerCase());
       this.lower = this.index.name.map((name, row) => {
-        const line = lines[this.index.cluster[row]!];
+        const line = lines[this.index.cluster[row]!] ?? reasons[this.index.reason[row]!];
         return `${modules[this.index.module[row]!]}::${name.toLowerCase()}${line ? `\n${line}` : ""}`;
       });
     }
@@ -149,6 +151,8 @@ export class Table {
         return { key: (row) => index.cause[row]!, name: (key) => index.causes[key] ?? "no cause" };
       case "cluster":
         return { key: (row) => index.cluster[row]!, name: (key) => this.keyLines[key] ?? "no failure" };
+      case "reason":
+        return { key: (row) => index.reason[row]!, name: (key) => index.reasons[key] ?? "no reason" };
       case "folder": {
         const folders = index.modules.map(({ path }) => path.split("/").slice(0, -1).join("/") || ".");
         const names = [...new Set(folders)];

@@ -11,7 +11,7 @@ import { brief, counted, duration, number, words } from "../text";
 import { VirtualList } from "../virtual";
 
 const groupWords: Record<string, string> = {
-  "": "no groups", state: "by state", cause: "by cause", cluster: "by error", module: "by module", folder: "by folder",
+  "": "no groups", state: "by state", cause: "by cause", cluster: "by error", module: "by module", folder: "by folder", reason: "by reason",
   mark: "by how it passed",
 };
 const markWords: Record<string, string> = {
@@ -121,7 +121,7 @@ function TestRow({ table, row }: { table: Table; row: number }) {
       <div role="cell" class="cell c-state"><StateSign state={state} /> <span class="word">{words(state)}</span></div>
       <div role="cell" class="cell c-name"><a href={testLink(table.id(row))} title={brief(table.id(row), 300)}><Name text={table.index.name[row]!} length={300} /> <span class="c-module wide-only"><Name text={table.module(row)} length={200} /></span></a>
         {table.has(row, "flaky") && <span class="tag">flaky</span>}</div>
-      <div role="cell" class="cell c-why">{table.keyLine(row) ? <Name text={table.keyLine(row)} length={200} /> : <span class="narrow-only"><Name text={table.module(row)} length={200} /></span>}</div>
+      <div role="cell" class="cell c-why">{table.why(row) ? <Name text={table.why(row)} length={200} /> : <span class="narrow-only"><Name text={table.module(row)} length={200} /></span>}</div>
       <div role="cell" class="cell c-time">{duration(table.index.ms[row]! / 1000)}</div>
     </>
   );
@@ -229,7 +229,7 @@ function PrintList({ table, rows }: { table: Table; rows: number[] }) {
   return (
     <ul class="print-only">
       {rows.slice(0, kPrinted).map((row) => (
-        <li key={row}>{words(table.state(row))}: <Name text={table.id(row)} length={300} />{table.keyLine(row) && <>: <Name text={table.keyLine(row)} length={200} /></>}</li>
+        <li key={row}>{words(table.state(row))}: <Name text={table.id(row)} length={300} />{table.why(row) && <>: <Name text={table.why(row)} length={200} /></>}</li>
       ))}
       {rows.length > kPrinted && <li>and {number(rows.length - kPrinted)} more</li>}
     </ul>

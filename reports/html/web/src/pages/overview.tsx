@@ -84,7 +84,7 @@ function UsedDevice({ table, device }: { table: Table; device: string }) {
   const used = table.select({ q: "", states: [], cause: "", folder: "", mark: "used_accelerator", clusters: [] });
   const passed = used.filter((row) => table.state(row) === "passed").length;
   return (
-    <p><a href={link("tests", "", { mark: "used_accelerator" })}>{counted(used.length, "test")}</a> used the device <Name text={device} />; {number(passed)} of them passed ({percent(passed, used.length)}).</p>
+    <p><a href={link("tests", "", { mark: "used_accelerator" })}>{counted(used.length, "test")}</a> used the device <Name text={device} />, or were refused by it; {number(passed)} of them passed ({percent(passed, used.length)}).</p>
   );
 }
 

@@ -339,6 +339,7 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
+    bool may_copy = true;                 // as LinkSource::may_copy
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

@@ -43,6 +43,7 @@ struct RunReceiver {
     std::function<Expected<void>(reports::ReportModel&, reports::SourceReader)> begin;
     std::function<void(const reports::ModuleView&)> add;
     std::function<Expected<void>()> finish;
+    bool may_copy = true;  // linked sources to the run's folder (reports::LinkSource)
 };
 // Reads the run twice in one snapshot, one module at a time. `results`: the folder of the store.
 // Relative links start at `report_folder`.

@@ -27,7 +27,8 @@ using SiteKey = std::tuple<std::string, std::string, int>;  // run, file, line
 
 LinkResolver links_of(const store::RunInfo& run, const GapSources& sources) {
     return LinkResolver({run.root, run.links_base, run.remote, run.commit, run.dirty,
-                         sources.results / run.folder / "source", sources.report_folder});
+                         sources.results / run.folder / "source", sources.report_folder,
+                         sources.may_copy});
 }
 
 std::vector<GapSite> sites_of(const std::map<SiteKey, Site>& sites,
@@ -140,24 +141,27 @@ Expected<std::vector<GapView>> ranked(const store::Store& store, GapSources sour
 
 Expected<std::vector<GapView>> current_gaps(const store::Store& store,
                                             const std::filesystem::path& results,
-                                            const std::filesystem::path& report_folder) {
+                                            const std::filesystem::path& report_folder,
+                                            bool may_copy) {
     const store::GapLog log(store);
     auto gaps = log.gaps();
     if (!gaps) return tl::unexpected(gaps.error());
     auto hits = log.current_hits();
     if (!hits) return tl::unexpected(hits.error());
-    return ranked(store, {std::move(*gaps), std::move(*hits), {}, results, report_folder});
+    return ranked(store,
+                  {std::move(*gaps), std::move(*hits), {}, results, report_folder, may_copy});
 }
 
 Expected<std::vector<GapView>> gaps_of_run(const store::Store& store, const std::string& run,
                                            const std::filesystem::path& results,
-                                           const std::filesystem::path& report_folder) {
+                                           const std::filesystem::path& report_folder,
+                                           bool may_copy) {
     const store::GapLog log(store);
     auto gaps = log.gaps();
     if (!gaps) return tl::unexpected(gaps.error());
     const auto hits = log.hits(run);
     if (!hits) return tl::unexpected(hits.error());
-    GapSources sources{{}, {}, {}, results, report_folder};
+    GapSources sources{{}, {}, {}, results, report_folder, may_copy};
     std::set<GapKey> met;
     for (const GapHit& hit : *hits) {
         sources.hits.push_back({hit, {}, run});

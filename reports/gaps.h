@@ -56,6 +56,7 @@ struct GapSources {
     std::map<std::string, store::RunInfo> runs;  // by id
     std::filesystem::path results;               // absolute: folder of the runs' folders
     std::filesystem::path report_folder;         // relative links start here
+    bool may_copy = true;                        // as LinkSource::may_copy
 };
 
 // Sorts by tests unblocked, tests blocked, hits, severity and symbol. Reads the suites' sources to
@@ -66,11 +67,13 @@ struct GapSources {
 // relative links start at `report_folder`.
 [[nodiscard]] Expected<std::vector<GapView>> current_gaps(
     const store::Store& store, const std::filesystem::path& results,
-    const std::filesystem::path& report_folder);
+    const std::filesystem::path& report_folder, bool may_copy = true);
 // The gaps that one run met.
-[[nodiscard]] Expected<std::vector<GapView>> gaps_of_run(
-    const store::Store& store, const std::string& run, const std::filesystem::path& results,
-    const std::filesystem::path& report_folder);
+[[nodiscard]] Expected<std::vector<GapView>> gaps_of_run(const store::Store& store,
+                                                         const std::string& run,
+                                                         const std::filesystem::path& results,
+                                                         const std::filesystem::path& report_folder,
+                                                         bool may_copy = true);
 
 // One object: {"format", "gaps": […]}; docs/reference/file-formats.md.
 inline constexpr int kGapsFormat = 1;

@@ -145,17 +145,23 @@ fs::path LinkResolver::relative_to_root(const fs::path& file) const {
     return inside(relative) ? relative : fs::path{};
 }
 
-std::int64_t LinkResolver::lines_of(const fs::path& relative) const {
-    const fs::path original = source_.root / relative;
-    const fs::path copy = source_.copies / relative;
+void LinkResolver::read(Target& target) const {
+    const fs::path original = source_.root / target.relative;
+    const fs::path copy = source_.copies / target.relative;
     // A copy keeps the source of the first report of the run.
     auto text = copied_ ? read_file(copy) : read_file(original);
+    target.lines = -1;
+    target.has_target = text.has_value();
     if (!text && copied_) {
         text = read_file(original);
-        if (!text || !make_directories(copy.parent_path()) || !write_file(copy, *text)) return -1;
+        if (text && source_.may_copy) {
+            if (!make_directories(copy.parent_path()) || !write_file(copy, *text)) return;
+            target.has_target = true;
+        }
     }
-    if (!text) return -1;
-    return std::count(text->begin(), text->end(), '\n') + (!text->empty() && text->back() != '\n');
+    if (!text) return;
+    target.lines =
+        std::count(text->begin(), text->end(), '\n') + (!text->empty() && text->back() != '\n');
 }
 
 LinkResolver::Target& LinkResolver::target(const std::string& file) {
@@ -169,23 +175,23 @@ LinkResolver::Target& LinkResolver::target(const std::string& file) {
     return found;
 }
 
-const LinkResolver::Target* LinkResolver::linkable(const parsers::Location& place) {
+const LinkResolver::Target* LinkResolver::existing(const parsers::Location& place) {
     Target& found = target(place.file);
     if (!found.in_suite) return nullptr;
-    if (!found.lines) found.lines = lines_of(found.relative);
+    if (!found.lines) read(found);
     const bool exists = *found.lines >= 0 && place.line >= 0 && place.line <= *found.lines;
     return exists ? &found : nullptr;
 }
 
 std::string LinkResolver::resolve(const parsers::Location& place) {
-    const Target* const found = linkable(place);
-    return found ? filled(template_, found->path, place.line) : std::string{};
+    const Target* const found = existing(place);
+    return found && found->has_target ? filled(template_, found->path, place.line) : std::string{};
 }
 
 void LinkResolver::count(const parsers::Location& place) {
     if (source_.root.empty()) return;
     ++total_;
-    if (!linkable(place)) ++unresolved_;
+    if (!existing(place)) ++unresolved_;
 }
 
 std::string LinkResolver::copies_prefix() const {
@@ -195,7 +201,7 @@ std::string LinkResolver::copies_prefix() const {
 std::vector<fs::path> LinkResolver::copied() const {
     std::set<fs::path> files;
     for (const auto& [name, target] : targets_)
-        if (copied_ && target.lines.value_or(-1) >= 0) files.insert(target.relative);
+        if (copied_ && target.has_target) files.insert(target.relative);
     return {files.begin(), files.end()};
 }
 

@@ -24,6 +24,8 @@ struct LinkSource {
     bool dirty = false;            // the source differs from `commit`, so the forge's lines may too
     std::filesystem::path copies;  // folder of the copies: "<run folder>/source"
     std::filesystem::path report_folder;  // relative links start here
+    // False: makes no copies; places that no copy has yet get no link.
+    bool may_copy = true;
 };
 
 // A permanent link on GitHub, GitLab or Gitea (Forgejo, Codeberg) with placeholders {path} and
@@ -35,15 +37,16 @@ class LinkResolver {
   public:
     explicit LinkResolver(LinkSource source);
 
-    // The link for `place`; empty if the file is not under the root or lacks the line. Line 0 links
-    // to the whole file.
+    // The link for `place`; empty if the file is not under the root, lacks the line or would have
+    // to be copied and may not. Line 0 links to the whole file.
     [[nodiscard]] std::string resolve(const parsers::Location& place);
     // `file` as reports show it: relative to the root if it is under it.
     [[nodiscard]] std::string shown(const std::string& file);
     // Whether `file` is under the root.
     [[nodiscard]] bool in_suite(const std::string& file);
 
-    // Adds the link for `place` to the totals. Does nothing if no source is known.
+    // Adds the link for `place` to the totals. Does nothing if no source is known. A line that only
+    // lacks its copy is not unresolved.
     void count(const parsers::Location& place);
     [[nodiscard]] std::int64_t total() const { return total_; }
     [[nodiscard]] std::int64_t unresolved() const { return unresolved_; }
@@ -59,14 +62,15 @@ class LinkResolver {
         std::string shown;
         std::filesystem::path relative;     // to the root
         std::optional<std::int64_t> lines;  // empty: not read yet; -1: no such file
+        bool has_target = false;            // once `lines` is read: links have a file to lead to
         std::string path;                   // in links, percent-encoded
     };
     Target& target(const std::string& file);
-    // Null if `place` cannot be linked.
-    const Target* linkable(const parsers::Location& place);
+    // Null if `place` is no line of the suite.
+    const Target* existing(const parsers::Location& place);
     std::filesystem::path relative_to_root(const std::filesystem::path& file) const;
-    // Reads the target; first copies it if links lead to copies.
-    std::int64_t lines_of(const std::filesystem::path& relative) const;
+    // Counts the target's lines; first copies it if links lead to copies.
+    void read(Target& target) const;
 
     LinkSource source_;
     std::filesystem::path canonical_root_;

@@ -108,7 +108,7 @@ class ModelBuilder::Impl {
           expectations_(analysis::expectations_of(info_), info_.expectations_file),
           ways_(analysis::way_of(info_), info_.diagnose, std::move(options_.other_runs)),
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
-                  options_.run_folder / "source", options_.report_folder}) {
+                  options_.run_folder / "source", options_.report_folder, options_.may_copy}) {
         model_.run = run_ = run_view(run);
         // The totals of an imported file often cover several modules: import compared them.
         if (model_.run.imported && run.end)

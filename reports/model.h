@@ -341,6 +341,7 @@ struct ModelOptions {
     PastRuns past_runs{};                 // for histories
     // Masked in messages and tracebacks, with what follows secret names (base/secrets.h).
     std::vector<std::string> secrets{};
+    bool may_copy = true;                 // as LinkSource::may_copy
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

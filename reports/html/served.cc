@@ -49,10 +49,10 @@ std::string test_summary(const std::string& test, const std::vector<ListedResult
     return summary_text(summary);
 }
 
-std::string gap_log_summary(const std::vector<GapView>& gaps) {
-    auto summary = summary_json("gaps", "Gap log", {});
-    summary["gaps"] = list_of(gaps, gap_json);
-    return summary_text(summary);
+void gap_log_parts(const std::vector<GapView>& gaps, const PartSink& sink) {
+    constexpr std::string_view kGaps = "gaps";
+    sink(kGaps, compact(list_of(gaps, gap_json)));
+    sink(kSummaryPart, summary_text(summary_json("gaps", "Gap log", {std::string(kGaps)})));
 }
 
 }  // namespace compat::reports

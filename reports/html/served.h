@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/gaps.h"
+#include "reports/html/chunks.h"
 #include "reports/model.h"
 
 namespace compat::reports {
@@ -35,10 +36,11 @@ struct ListedResult {
     std::string why;  // key line, or the reason; may be empty
 };
 
-// All are also safe as the text of an HTML element. Newest first.
+// Both are also safe as the text of an HTML element. Newest first.
 [[nodiscard]] std::string runs_summary(const std::vector<ListedRun>& runs);
 [[nodiscard]] std::string test_summary(const std::string& test,
                                        const std::vector<ListedResult>& results);
-[[nodiscard]] std::string gap_log_summary(const std::vector<GapView>& gaps);
+// The gaps are a part of their own, "gaps": the log grows with each run.
+void gap_log_parts(const std::vector<GapView>& gaps, const PartSink& sink);
 
 }  // namespace compat::reports

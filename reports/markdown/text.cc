@@ -184,6 +184,9 @@ std::string html(std::string_view text) {
             case '&':
                 out += "&amp;";
                 break;
+            case '"':
+                out += "&quot;";
+                break;
             case '\n':
                 out += ' ';
                 break;

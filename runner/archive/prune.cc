@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "runner/archive/run_folder.h"
 #include "runner/base/files.h"
 #include "runner/base/text.h"
+#include "runner/store/comparable.h"
 
 namespace compat::archive {
 
@@ -22,16 +22,6 @@ constexpr std::uint64_t kMaxPageBytes = 64ull << 20;  // of a comparison of devi
 
 // Folders that are being deleted: not below runs/, where other commands would find them.
 fs::path deleted_in(const fs::path& results) { return results / ".deleted"; }
-
-auto group_of(const RunSummary& run) {
-    return std::tie(run.suite, run.series, run.device, run.simulated, run.shim, run.policy,
-                    run.fallback, run.imported);
-}
-struct ByGroup {
-    bool operator()(const RunSummary* a, const RunSummary* b) const {
-        return group_of(*a) < group_of(*b);
-    }
-};
 
 bool is_complete(const RunSummary& run) { return run.end && run.end->complete; }
 
@@ -75,7 +65,7 @@ class Uses {
                 notes.push_back(fmt::format(fmt::runtime(format), runs_words(use->second)));
         };
         add(repeated_, "{} repeats it (--repeat)");
-        add(attributed_, "it tells what failures of {} are attributed to");
+        add(attributed_, "{} uses it to attribute failures");
         add(compared_, "the pages of `porting` in {} link to it");
         return notes;
     }
@@ -92,20 +82,22 @@ Expected<PrunePlan> plan_prune(const store::Store& store, const fs::path& result
                                const PruneRule& rule) {
     const auto runs = store.runs();
     if (!runs) return tl::unexpected(runs.error());
-    std::map<const RunSummary*, std::int64_t, ByGroup> seen;
-    std::map<const RunSummary*, bool, ByGroup> has_complete;
+    std::map<store::ComparableKey, std::int64_t> seen;
+    std::map<store::ComparableKey, bool> has_complete;
     PrunePlan plan;
     std::set<std::string> going;
     for (const RunSummary& run : *runs) {  // newest first
-        const std::int64_t newer = seen[&run]++;
-        const bool is_last_complete = is_complete(run) && !std::exchange(has_complete[&run], true);
+        const store::ComparableKey key = store::comparable_key(run);
+        const std::int64_t newer = seen[key]++;
+        const bool is_last_complete = is_complete(run) && !std::exchange(has_complete[key], true);
         if (!rule.series.empty() && run.series != rule.series) continue;
         if (rule.keep ? newer < *rule.keep : !rule.before || run.started >= *rule.before) continue;
         const fs::path folder = results / run.folder;
         if (RunLock::is_held(folder)) {
             plan.kept.push_back({run.id, "a runner is using it"});
         } else if (is_last_complete) {
-            plan.kept.push_back({run.id, "the last complete run of its series and device"});
+            plan.kept.push_back(
+                {run.id, "the last complete run of its series, device and settings"});
         } else {
             going.insert(run.id);
             plan.runs.push_back({run, folder_bytes(folder), {}});
@@ -153,12 +145,13 @@ Expected<void> tidy_results(const store::Store& store, const fs::path& results) 
                     deleted_in(results).string());
     const fs::path link = results / "latest";
     if (!fs::is_symlink(fs::symlink_status(link, error)) || fs::exists(link, error)) return {};
-    const auto runs = store.runs();
-    if (!runs) return tl::unexpected(runs.error());
-    if (runs->empty())
-        fs::remove(link, error);
-    else
-        point_latest({runs->front().id, results, results / runs->front().folder, {}});
+    if (const auto latest = store.find_run("latest")) {
+        point_latest({*latest, results, results / "runs" / *latest, {}});
+        return {};
+    } else if (latest.error().kind != ErrorKind::usage) {
+        return tl::unexpected(latest.error());
+    }
+    fs::remove(link, error);
     return {};
 }
 

@@ -14,8 +14,8 @@
 
 namespace compat::archive {
 
-// Runs are comparable if suite, series, device and shim settings are equal. Of each such group the
-// rule deletes all but the newest `keep`, or those that began before `before`.
+// Of runs that are comparable with each other (runner/store/comparable.h), deletes all but the
+// newest `keep`, or those that began before `before`.
 struct PruneRule {
     std::optional<std::int64_t> keep;
     std::optional<WallTime> before;

@@ -130,8 +130,8 @@ Action add_compare(CLI::App& app, config::Invocation& invocation) {
 Command compare_command() {
     return {"show what changed between two runs, by class and cause",
             {Setting::results},
-            "Without RUN: the latest run and the one before it of the same series, suite,\n"
-            "device and shim settings.\n"
+            "Without RUN: the latest run and the comparable one before it: of the same\n"
+            "series, suite, framework, device and settings.\n"
             "Examples:\n"
             "  runner compare\n"
             "  runner compare einops@latest~1 einops@latest --fail-on bad\n"

@@ -22,6 +22,7 @@
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/database_wait.h"
 #include "runner/run/variables.h"
+#include "runner/store/comparable.h"
 
 namespace compat::run {
 
@@ -127,8 +128,8 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
     if (!past) return tl::unexpected(past.error());
     const fs::path folder = results / run.info.folder;
     const auto secrets = secret_values(inherited_environment());
-    reports::ModelBuilder builder(
-        run, {folder, report_folder, std::move(*others), std::move(*past), secrets});
+    reports::ModelBuilder builder(run, {folder, report_folder, std::move(*others), std::move(*past),
+                                        secrets, receiver.may_copy});
     reports::ReportModel model;
     // Whatever reads the model ends before it.
     const std::shared_ptr<void> end(nullptr, [&](void*) { receiver.end(); });
@@ -140,7 +141,7 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
         });
         if (!added) return added;
         model = builder.finish();
-        if (auto gaps = reports::gaps_of_run(store, id, results, report_folder))
+        if (auto gaps = reports::gaps_of_run(store, id, results, report_folder, receiver.may_copy))
             model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
@@ -211,7 +212,10 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
     const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
     const bool is_apart = !reported->info.shard.empty() && archive::has_database(run.results);
-    if (!is_apart && (!misnamed || reported->model.totals.collected > 0))
+    // As the name `latest`: a run that gives no verdicts only if there is no other.
+    const bool is_helper = !store::gives_verdicts(reported->info) &&
+                           store.find_run("latest").value_or(run.id) != run.id;
+    if (!is_apart && !is_helper && (!misnamed || reported->model.totals.collected > 0))
         archive::point_latest(run);
     if (const auto html = reports::can_write_html(); !html)
         print(stderr, "note: no report.html: {}\n", printable(to_line(html.error())));

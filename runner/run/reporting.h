@@ -44,6 +44,7 @@ struct RunReceiver {
     std::function<Expected<void>()> finish;
     // Also after an error. The model and the sources live until then.
     std::function<void()> end = [] {};
+    bool may_copy = true;  // linked sources to the run's folder (reports::LinkSource)
 };
 // Reads the run twice in one snapshot, one module at a time. `results`: the folder of the store.
 // Relative links start at `report_folder`.

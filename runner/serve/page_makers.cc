@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <list>
 #include <map>
-#include <tuple>
 
 #include "reports/gaps.h"
 #include "reports/html/chunks.h"
@@ -17,6 +17,7 @@
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/reporting.h"
 #include "runner/serve/address.h"
+#include "runner/store/comparable.h"
 
 namespace compat::serve {
 
@@ -33,6 +34,13 @@ class PageBuilder {
         if (name == reports::kSummaryPart)
             page.document = make_part(reports::served_page(json, address_ + "parts"));
         page.parts.insert_or_assign(std::string(name), make_part(json));
+    }
+    // Call it before the runs are read: one that ends in between is then read again.
+    void watch(std::vector<fs::path> run_folders) {
+        page.watched = std::move(run_folders);
+        page.stamp = stamp_of(page.watched);
+        page.live =
+            std::any_of(page.watched.begin(), page.watched.end(), archive::RunLock::is_held);
     }
     [[nodiscard]] reports::PartSink sink() {
         return [this](std::string_view name, const std::string& json) { add(name, json); };
@@ -56,14 +64,6 @@ MadePage redirection_to(std::string address) {
     page.redirect = std::move(address);
     page.live = true;  // the next one may be elsewhere
     return page;
-}
-
-// Runs of one kind are compared with each other in the list.
-using Kind =
-    std::tuple<std::string, std::string, std::string, std::string, bool, std::string, bool>;
-Kind kind_of(const store::RunSummary& run) {
-    return {run.suite, run.series, run.device,  run.simulated.value_or(""),
-            run.shim,  run.policy, run.fallback};
 }
 
 bool is_running(const store::RunSummary& run, const fs::path& results) {
@@ -96,10 +96,14 @@ Expected<MadePage> PageMakers::runs() const {
     const auto stored = store->runs();
     if (!stored) return tl::unexpected(stored.error());
     std::vector<reports::ListedRun> listed(std::min(stored->size(), kListedRuns));
-    std::map<Kind, std::string> before;               // the latest complete run of each kind
-    for (std::size_t i = stored->size(); i-- > 0;) {  // oldest first
+    struct Past {
+        std::string id, repeat_of;
+    };
+    std::map<store::ComparableKey, std::list<Past>> complete_runs;  // newest first
+    for (std::size_t i = stored->size(); i-- > 0;) {                // oldest first
         const store::RunSummary& run = (*stored)[i];
-        std::string& last = before[kind_of(run)];
+        std::list<Past>& past = complete_runs[store::comparable_key(run)];
+        const auto baseline = store::baseline_among(past, run);
         const bool complete = run.end && run.end->complete;
         if (i < listed.size())
             listed[i] = {{run.id, run.started, complete, run.states},
@@ -112,8 +116,8 @@ Expected<MadePage> PageMakers::runs() const {
                          is_running(run, results_),
                          run.modules,
                          run_address(run.id),
-                         last.empty() ? "" : comparison_address(last, run.id)};
-        if (complete) last = run.id;
+                         baseline == past.end() ? "" : comparison_address(baseline->id, run.id)};
+        if (complete) past.push_front({run.id, run.repeat_of});
     }
     return page_of_summary("/", reports::runs_summary(listed));
 }
@@ -124,13 +128,11 @@ Expected<MadePage> PageMakers::run(const std::string& name) const {
     const auto id = archive::find_run(*store, results_, name);
     if (!id) return tl::unexpected(id.error());
     if (*id != name) return redirection_to(run_address(*id));
+    const fs::path folder = results_ / "runs" / *id;
+    PageBuilder builder(run_address(*id));
+    builder.watch({folder});
     const auto stored = store->load_run(*id);
     if (!stored) return tl::unexpected(stored.error());
-    const fs::path folder = results_ / stored->info.folder;
-    PageBuilder builder(run_address(*id));
-    builder.page.watched = {folder};
-    builder.page.stamp = stamp_of(builder.page.watched);
-    builder.page.live = archive::RunLock::is_held(folder);
     std::unique_ptr<reports::Renderer> renderer;
     const run::RunReceiver receiver{
         [&](reports::ReportModel& model, reports::PageSources sources) -> Expected<void> {
@@ -142,7 +144,8 @@ Expected<MadePage> PageMakers::run(const std::string& name) const {
         [&]() -> Expected<void> {
             renderer->finish();
             return {};
-        }};
+        },
+        /*may_copy=*/false};
     // The addresses of a run's files are as in its folder.
     return run::visit_run(*store, results_, *stored, folder, receiver)
         .map([&](const reports::ReportModel&) { return std::move(builder.page); });
@@ -154,19 +157,16 @@ Expected<MadePage> PageMakers::comparison(const std::string& baseline,
     if (!store) return tl::unexpected(store.error());
     PageBuilder builder(comparison_address(baseline, run));
     std::vector<std::string> ids;
+    std::vector<fs::path> folders;
     for (const std::string& name : {baseline, run}) {
         const auto id = archive::find_run(*store, results_, name);
         if (!id) return tl::unexpected(id.error());
-        const auto stored = store->load_run(*id);
-        if (!stored) return tl::unexpected(stored.error());
         ids.push_back(*id);
-        builder.page.watched.push_back(results_ / stored->info.folder);
+        folders.push_back(results_ / "runs" / *id);
     }
     if (ids[0] != baseline || ids[1] != run)
         return redirection_to(comparison_address(ids[0], ids[1]));
-    builder.page.stamp = stamp_of(builder.page.watched);
-    builder.page.live = std::any_of(builder.page.watched.begin(), builder.page.watched.end(),
-                                    archive::RunLock::is_held);
+    builder.watch(std::move(folders));
     const run::RunDatabase database{*store, results_};
     return run::compare(database, database, {ids, false, {}})
         .map([&](const reports::CompareView& view) {
@@ -204,9 +204,12 @@ Expected<MadePage> PageMakers::gap_log() const {
     const auto store = open();
     if (!store) return tl::unexpected(store.error());
     // Addresses are as in the results folder: a link to runs/ID/source leads from /gaps/ there.
-    return reports::current_gaps(*store, results_, results_ / "gaps")
-        .and_then([](const std::vector<reports::GapView>& gaps) {
-            return page_of_summary("/gaps/", reports::gap_log_summary(gaps));
+    return reports::current_gaps(*store, results_, results_ / "gaps", /*may_copy=*/false)
+        .map([](const std::vector<reports::GapView>& gaps) {
+            PageBuilder builder("/gaps/");
+            reports::gap_log_parts(gaps, builder.sink());
+            builder.page.live = true;
+            return std::move(builder.page);
         });
 }
 

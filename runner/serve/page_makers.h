@@ -1,7 +1,7 @@
 // Makes the pages of a server from the store and the runs' folders: each call opens the database
-// for reading, so that it sees what runs have written by then and blocks none of them. As with
-// every report, linked sources that a run has no copy of yet are copied to its folder. Not for
-// addresses (pages.h) nor for keeping pages (page_cache.h).
+// for reading, so that it sees what runs have written by then and blocks none of them. Writes
+// nothing: a source line that a run has no copy of yet gets no link. Not for addresses (pages.h)
+// nor for keeping pages (page_cache.h).
 #pragma once
 
 #include <filesystem>

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "reports/html/page.h"
+#include "reports/markdown/text.h"
 #include "runner/serve/address.h"
 #include "runner/serve/run_files.h"
 
@@ -64,9 +65,22 @@ Response redirect_to(std::string address) {
     return response;
 }
 
-Response no_such_page() {
-    return text_response(kNotFound, "There is no such page. The list of runs is at /");
+// For people who followed a link: with the way back.
+Response not_found(std::string_view what, std::string_view advice = {}) {
+    using reports::html;
+    Response response{
+        kNotFound,
+        std::string(kHtml),
+        text_body(fmt::format("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+                              "<title>Not found</title>\n<h1>Not found</h1>\n<p>{}</p>\n{}"
+                              "<p><a href=\"/\">All runs</a></p>\n</html>\n",
+                              html(what),
+                              advice.empty() ? "" : fmt::format("<p>{}</p>\n", html(advice)))),
+        {{"Cache-Control", "no-store"}, {"Content-Security-Policy", "default-src 'none'"}}};
+    return response;
 }
+
+Response no_such_page() { return not_found("There is no such page."); }
 
 bool has_etag(const std::string& if_none_match, const std::string& etag) {
     return if_none_match == "*" || if_none_match.find(etag) != std::string::npos;
@@ -138,11 +152,10 @@ void Pages::start(boost::asio::thread_pool& pool, std::function<void()> job) {
 }
 
 Response Pages::refusal_of(const Error& error) {
-    const std::string words =
-        error.advice.empty() ? error.message : fmt::format("{}\n{}", error.message, error.advice);
-    if (error.kind == ErrorKind::usage) return text_response(kNotFound, words);
+    if (error.kind == ErrorKind::usage) return not_found(error.message, error.advice);
     on_error_(error);
-    return text_response(kServerError, words);
+    return text_response(
+        kServerError, error.advice.empty() ? error.message : error.message + "\n" + error.advice);
 }
 
 void Pages::answer(Request request, Respond respond) {
@@ -198,7 +211,7 @@ Response Pages::file(const Request& request, const Components& path) {
     const auto folder = makers_.folder_of(path[1]);
     if (!folder) return refusal_of(folder.error());
     const auto open = open_below(*folder, std::span(path).subspan(2));
-    if (!open) return text_response(kNotFound, "The run's folder has no such file.");
+    if (!open) return text_response(kNotFound, "not found");
     const auto range = range_of(request.range, open->size);
     const ByteRange sent = range.value_or(ByteRange{0, open->size});
     Response response;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "runner/store/comparable.h"
 #include "runner/store/edge.h"
 #include "runner/store/json_column.h"
 #include "runner/store/reader.h"
@@ -20,9 +21,6 @@ namespace {
 // States in which a failure decides.
 constexpr std::array kBrokenStates{parsers::State::failed, parsers::State::errored,
                                    parsers::State::crashed, parsers::State::timed_out};
-
-// Runs whose verdicts say something about the tests as they are.
-constexpr std::string_view kWithVerdicts = "NOT run.keep_going AND run.seeds = 0";
 
 // Calls `read(database, row of the run)`.
 template <class Read>
@@ -47,25 +45,32 @@ std::vector<std::string> names_in(Statement& row) {
     return names;
 }
 
-// Runs before `run` in its way that also fulfil `condition`, newest first. Columns: the name,
-// `columns`, the counts of states, the number of modules.
+// "run.series IS ?1 AND …", for a ComparableKey bound from ?1 on.
+std::string where_comparable() {
+    std::vector<std::string> terms;
+    for (const std::string_view column : kComparableColumns)
+        terms.push_back(fmt::format("({}) IS ?{}", column, terms.size() + 1));
+    return fmt::format("{}", fmt::join(terms, " AND "));
+}
+
+// Runs before `run` that are comparable with it and also fulfil `condition`, newest first. Columns:
+// the name, `columns`, the counts of states, the number of modules.
 Statement newest_before(Database& database, const RunInfo& run, int limit, std::string_view columns,
                         std::string_view condition) {
-    Statement row =
-        database.prepare(fmt::format(R"sql(
+    constexpr std::size_t kNext = kComparableColumns.size() + 1;
+    Statement row = database.prepare(fmt::format(
+        R"sql(
             SELECT run.name, {}, {}, modules
             FROM run
             JOIN suite ON suite.id = run.suite
-            WHERE suite.name = ?1 AND series = ?2 AND framework = ?3 AND device = ?4
-                AND simulated IS ?5 AND policy = ?6 AND masquerade = ?7 AND fallback = ?8
-                AND shim = ?9 AND {} AND started_ms <= ?10 AND run.name <> ?11
-                AND (shard = '') = ?12 AND keep_going = ?13 AND (seeds > 0) = ?14
-            ORDER BY started_ms DESC, run.id DESC LIMIT ?15)sql",
-                                     columns, fmt::join(parsers::kStateNames, ", "), condition));
-    row.bind_all(run.suite, run.series, run.framework, run.device, run.simulated, run.policy,
-                 run.masquerade, run.fallback, run.shim,
-                 std::int64_t{run.started.time_since_epoch().count()}, run.id, run.shard.empty(),
-                 run.keep_going, run.seeds > 0, limit);
+            WHERE {} AND {} AND started_ms <= ?{} AND run.name <> ?{}
+            ORDER BY started_ms DESC, run.id DESC LIMIT ?{})sql",
+        columns, fmt::join(parsers::kStateNames, ", "), where_comparable(), condition, kNext,
+        kNext + 1, kNext + 2));
+    const auto own =
+        std::tuple(std::int64_t{run.started.time_since_epoch().count()}, run.id, limit);
+    std::apply([&](const auto&... values) { row.bind_all(values...); },
+               std::tuple_cat(comparable_key(run), own));
     return row;
 }
 
@@ -300,19 +305,21 @@ Expected<std::vector<std::string>> repeats_of(const Store& store, std::string_vi
 }
 
 Expected<std::vector<std::string>> newest_by_device(const Store& store, std::string_view suite) {
+    // Of all series.
+    constexpr auto kSettings = std::span(kComparableColumns).subspan(1);
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<std::string>> {
         Statement row = database.prepare(fmt::format(R"sql(
             SELECT name
             FROM (SELECT run.name, started_ms, run.id, row_number() OVER (
-                PARTITION BY device, simulated, shim, policy, masquerade, fallback
+                PARTITION BY {}
                 ORDER BY started_ms DESC, run.id DESC) AS age
                 FROM run
                 JOIN suite ON suite.id = run.suite
                 WHERE suite.name = ?1 AND complete = 1 AND shard = '' AND {})
             WHERE age = 1
             ORDER BY started_ms DESC, id DESC)sql",
-                                                     kWithVerdicts));
+                                                     fmt::join(kSettings, ", "), kGivesVerdicts));
         row.bind(1, suite);
         return names_in(row);
     });

@@ -91,10 +91,8 @@ struct StateInSeries {
 // In the order of the plan.
 [[nodiscard]] Expected<std::vector<ModuleRow>> module_rows(const Store& store,
                                                            std::string_view run);
-// Complete runs of the same series, suite, framework, device, simulated device, policy, masquerade,
-// fallback and shim that began before `run`, which may be of another database. Newest first, at
-// most `limit`. Shards and runs without verdicts (--keep-going, --seeds) are left out unless `run`
-// is one.
+// Complete runs that are comparable with `run` (comparable.h) and began before it; it may be of
+// another database. Newest first, at most `limit`.
 [[nodiscard]] Expected<std::vector<ComparableRun>> comparable_runs(const Store& store,
                                                                    const RunInfo& run, int limit);
 // As comparable_runs, with those that are not complete.
@@ -108,8 +106,8 @@ struct StateInSeries {
 // `limit` (A/A, --repeat); one alone: it was not repeated.
 [[nodiscard]] Expected<std::vector<std::string>> repeats_of(const Store& store,
                                                             std::string_view run, int limit);
-// The newest complete run of each device and way to run of the suite, newest first, without
-// shards and runs without verdicts.
+// The suite's newest complete run of each comparable_key but for its series, newest first, without
+// shards and runs that give no verdicts.
 [[nodiscard]] Expected<std::vector<std::string>> newest_by_device(const Store& store,
                                                                   std::string_view suite);
 

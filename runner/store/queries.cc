@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "runner/base/exit_code.h"
+#include "runner/store/comparable.h"
 #include "runner/store/reader.h"
 
 namespace compat::store {
@@ -46,7 +47,8 @@ std::string where_named() {
                        static_cast<int>(ExitCode::nothing_selected));
 }
 
-// Newest first; an empty `suite` means all.
+// Newest first, but runs that give no verdicts come last: `runner porting` adds such runs. An empty
+// `suite` means all.
 std::vector<std::string> newest(Database& database, std::string_view suite, std::int64_t limit,
                                 std::int64_t offset) {
     Statement row = database.prepare(fmt::format(
@@ -55,8 +57,8 @@ std::vector<std::string> newest(Database& database, std::string_view suite, std:
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE {}
-            ORDER BY started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql",
-        where_named()));
+            ORDER BY {} DESC, started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql",
+        where_named(), kGivesVerdicts));
     row.bind_all(suite, limit, offset);
     return column(row);
 }
@@ -103,7 +105,8 @@ std::vector<RunSummary> list_runs(Database& database) {
         R"sql(
             SELECT run.name, suite.name, series, started_ms, device, simulated, shim, torch,
                 folder, modules, shard, {}, {},
-                policy, fallback, json_array_length(rerun_argv) = 0, repeat_of
+                policy, fallback, json_array_length(rerun_argv) = 0, repeat_of,
+                framework, masquerade, keep_going, seeds
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -130,6 +133,10 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.fallback = row.flag(rest + 1);
         run.imported = row.flag(rest + 2);
         run.repeat_of = row.text(rest + 3);
+        run.framework = row.text(rest + 4);
+        run.masquerade = row.flag(rest + 5);
+        run.keep_going = row.flag(rest + 6);
+        run.seeds = static_cast<int>(row.integer(rest + 7));
     }
     return runs;
 }
@@ -190,6 +197,21 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                            state_column(row, 4), row.text(5), row.text(6), row.real(7),
                            static_cast<int>(row.integer(8)), row.text(9)});
     return entries;
+}
+
+std::vector<std::string> tests_with(Database& database, std::string_view part, std::string_view run,
+                                    int limit) {
+    Statement row = database.prepare(R"sql(
+            SELECT DISTINCT case_id
+            FROM test
+            WHERE instr(case_id, ?1) > 0 AND EXISTS (
+                SELECT 1
+                FROM result
+                JOIN run ON run.id = result.run
+                WHERE result.test = test.id AND (?2 = '' OR run.name = ?2))
+            ORDER BY case_id LIMIT ?3)sql");
+    row.bind_all(part, run, limit);
+    return column(row);
 }
 
 std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,

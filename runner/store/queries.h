@@ -18,6 +18,8 @@ namespace compat::store {
 [[nodiscard]] Expected<std::int64_t> run_row(Database& database, std::string_view id);
 [[nodiscard]] std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                                                    std::string_view suite);
+[[nodiscard]] std::vector<std::string> tests_with(Database& database, std::string_view part,
+                                                  std::string_view run, int limit);
 [[nodiscard]] std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
                                                                               std::int64_t run);
 [[nodiscard]] std::vector<CaseSummary> cases_of(Database& database, std::int64_t run,

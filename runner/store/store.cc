@@ -230,6 +230,13 @@ Expected<std::vector<HistoryEntry>> Store::case_history(std::string_view test,
     });
 }
 
+Expected<std::vector<std::string>> Store::tests_containing(std::string_view part,
+                                                           std::string_view run, int limit) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<std::string>> {
+        return tests_with(impl_->database, part, run, limit);
+    });
+}
+
 Expected<std::optional<std::int64_t>> Store::last_known_cases(std::string_view suite,
                                                               std::string_view module) const {
     return guarded(impl_->database.file(), [&]() -> Expected<std::optional<std::int64_t>> {

@@ -150,6 +150,10 @@ struct RunSummary {
     bool shim = true;
     std::string policy;  // empty without the shim
     bool fallback = true;
+    std::string framework;
+    bool masquerade = false;
+    bool keep_going = false;
+    int seeds = 0;
     bool imported = false;
     std::string torch;
     std::string folder;
@@ -277,7 +281,8 @@ class Store {
     // Newest first.
     [[nodiscard]] Expected<std::vector<RunSummary>> runs() const;
     // The id of the run that an id, a unique prefix, "latest", "latest~1",
-    // "SUITE@latest" or "SUITE@latest~1" names. Errors: usage, with the candidates.
+    // "SUITE@latest" or "SUITE@latest~1" names. Runs that give no verdicts (--keep-going, --seeds)
+    // are older than all others for these names. Errors: usage, with the candidates.
     [[nodiscard]] Expected<std::string> find_run(std::string_view name) const;
     [[nodiscard]] Expected<StoredRun> load_run(std::string_view id) const;
     // Numbers of stored rows.
@@ -300,6 +305,11 @@ class Store {
     // Newest first; over all suites where `suite` is empty. Empty for an unknown test.
     [[nodiscard]] Expected<std::vector<HistoryEntry>> case_history(
         std::string_view test, std::string_view suite = {}) const;
+    // Ids of at most `limit` tests that contain `part`, sorted; of one run, or of all where `run`
+    // is empty. Reads every test of the database.
+    [[nodiscard]] Expected<std::vector<std::string>> tests_containing(std::string_view part,
+                                                                      std::string_view run,
+                                                                      int limit) const;
     // Number of tests that the latest attempt with a finished collection collected.
     [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
         std::string_view suite, std::string_view module) const;

@@ -393,9 +393,9 @@ def test_only_named_runs_with_random_streams_count(runner, python, suite):
     (suite / "tests/test_port.py").write_text(
         "import os, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
         "        self.assertNotIn('TORCHDEVICE_SIMULATE', os.environ)\n")
-    made = [runner(suite, "--python", python, *words, "tests/test_port.py").folder.name for words in (
-        ["--shim", "off"], ["--simulate", "cuda", "--retries", "0"], ["--shim", "off", "--seeds", "2"], ["--shim", "off", "--seeds", "3"])]
-    cpu, cuda, seeds, others = made
+    for words in (["--shim", "off"], ["--simulate", "cuda", "--retries", "0"], ["--shim", "off", "--seeds", "2"], ["--shim", "off", "--seeds", "3"]):
+        runner(suite, "--python", python, *words, "tests/test_port.py")
+    others, seeds, cuda, cpu = (line.split()[0] for line in runner("runs").out.splitlines())
     page, written = pages(runner("porting", "--runs", f"{cpu},{cuda}").out)
     assert written["random"] is None and [d["streams"] for t in written["tests"] for d in t["differences"]] == [0]
     assert "-seeds_" not in page.read_text()

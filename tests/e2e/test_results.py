@@ -159,7 +159,7 @@ def test_prune_keeps_the_last_complete_run_of_each_series(runner, python, suite)
     run_with(runner, suite, python, "good", "--name", "other")
     ids = run_ids(runner)
     only = runner("prune", "--keep", "0", "--series", "other")
-    assert only.out == f"kept {ids[0]}: the last complete run of its series and device\n0 runs deleted, 0 B of files freed\n"
+    assert only.out == f"kept {ids[0]}: the last complete run of its series, device and settings\n0 runs deleted, 0 B of files freed\n"
     run_with(runner, suite, python, "bad")
     newest = run_ids(runner)[0]
     with sqlite3.connect(only.results / "runner.db") as database:
@@ -169,6 +169,66 @@ def test_prune_keeps_the_last_complete_run_of_each_series(runner, python, suite)
     assert pruned.code == 0 and run_ids(runner) == ids
     assert f"deleted {newest}  " in pruned.out and "    note: it is not complete and can be resumed\n" in pruned.out
     assert (only.results / "latest").resolve().name == ids[0], "`latest` names a run that is there"
+
+
+@pytest.mark.parametrize("column", ["series", "framework", "device", "simulated", "shim", "policy", "masquerade", "fallback", "keep_going",
+                                    "seeds", "shard"])
+def test_prune_keeps_what_only_that_run_can_be_compared_with(results_of_two_runs, runner, column):
+    values = {"series": "x", "framework": "x", "device": "x", "simulated": "x", "policy": "x", "shard": "1/2"}
+    older = run_ids(runner)[1]
+    with sqlite3.connect(results_of_two_runs / "runner.db") as database:
+        before = database.execute(f"select {column} from run where name = ?", (older,)).fetchone()[0]
+        value = values.get(column, None if isinstance(before, str) else 1 - int(before or 0))
+        assert value not in (None, before)
+        database.execute(f"update run set {column} = ? where name = ?", (value, older))
+    database.close()
+    pruned = runner("prune", "--keep", "1", "--dry-run")
+    assert pruned.out.startswith("0 runs would be deleted"), pruned.out
+    assert f"kept {older}: the last complete run of its series, device and settings" in runner("prune", "--keep", "0", "--dry-run").out
+
+
+@pytest.fixture
+def results_of_two_runs(runner, python, suite):
+    for _ in range(2):
+        run_with(runner, suite, python, "good")
+    assert "1 run would be deleted" in runner("prune", "--keep", "1", "--dry-run").out
+    return runner("runs").results
+
+
+def test_latest_is_no_run_without_verdicts(runner, python, suite):
+    seeds = ("--seeds", "2", "--name", "seeds")
+    run_with(runner, suite, python, "good", *seeds)
+    only, = run_ids(runner)
+    results = runner("runs").results
+    assert (results / "latest").resolve().name == only, "there is no other"
+    run_with(runner, suite, python, "good")
+    verdicts = run_ids(runner)[0]
+    run_with(runner, suite, python, "good", *seeds)
+    helper = run_ids(runner)[0]
+    assert helper not in (only, verdicts)
+    assert (results / "latest").resolve().name == verdicts
+    assert runner("open", "--print").out.startswith(str(results / "runs" / verdicts))
+    assert runner("show", "latest~1").out.startswith(helper) and runner("show", helper).code == 0
+    # Also after `prune` took the run that `latest` named.
+    (results / "latest").unlink()
+    (results / "latest").symlink_to("runs/gone")
+    assert runner("prune", "--keep", "5").code == 0
+    assert (results / "latest").resolve().name == verdicts
+
+
+def test_show_finds_a_test_by_a_part_of_its_id(runner, python, suite):
+    run_with(runner, suite, python, "bad")
+    run, = run_ids(runner)
+    assert runner("show", "test_val").out == runner("show", CASE).out
+    assert runner("show", run, "::test_val").out == runner("show", run, CASE).out != ""
+    for words in (["Flips"], [run, "Flips"]):
+        several = runner("show", *words)
+        assert several.code == 2 and several.err.count("\n") == 1, several.err
+        names = ", ".join(f"tests/test_flips.py::Flips::{name}" for name in ("test_dies", "test_fine", "test_value"))
+        assert f"'Flips' is part of the names of several tests: name one: {names}" in several.err
+    assert runner("show", "flips").out.startswith(run), "what begins a run's id names the run"
+    assert "no run 'nothing'" in runner("show", "nothing").err
+    assert f"{run} has no test nothing" in runner("show", run, "nothing").err
 
 
 def test_days_count_from_the_start_of_a_run(runner, python, suite):
@@ -258,7 +318,7 @@ def test_prune_that_is_killed_leaves_whole_runs(runner, program, python, suite, 
 
 
 @pytest.mark.parametrize("words, says", [
-    ([], "which runs are old?: add --keep N or --days D"),
+    ([], "--keep or --days is required: "),
     (["--keep", "1", "--days", "2"], "--keep excludes --days"),
     (["--keep", "-1"], "--keep"),
     (["--keep", "1"], "no run is stored here"),

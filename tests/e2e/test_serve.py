@@ -149,7 +149,8 @@ def test_the_other_pages(server, stored, report):
     test = server.part(f"/tests/{quoted('tests/test_a.py::T::test_b')}/")["test"]
     assert [(one["run"], one["state"]) for one in test["results"]] == [(latest["id"], "failed"), (before["id"], "passed")]
     assert test["results"][0]["url"].startswith(latest["url"])
-    assert server.part("/gaps/") | {"generator": ""} == {"format": 1, "generator": "", "kind": "gaps", "title": "Gap log", "parts": [], "gaps": []}
+    assert server.part("/gaps/") | {"generator": ""} == {"format": 1, "generator": "", "kind": "gaps", "title": "Gap log", "parts": ["gaps"]}
+    assert server.part("/gaps/", "gaps") == []
 
 
 def test_other_names_lead_to_the_page(server, report):
@@ -163,7 +164,13 @@ def test_other_names_lead_to_the_page(server, report):
 @pytest.mark.parametrize("target", ["/nothing", "/runs/nothing/", "/runs/", "/tests/nothing/", "/compare/latest/", "/compare/x/y/", "/gaps/x", "/x/parts/summary"])
 def test_what_is_not_there_is_said_in_words(server, target):
     status, headers, body = server.ask(target)
-    assert status == 404 and headers["Content-Type"].startswith("text/plain") and len(body) > 10
+    assert status == 404 and headers["Content-Type"].startswith("text/html")
+    assert b'<a href="/">All runs</a>' in body and b"<script" not in body and headers["Content-Security-Policy"] == "default-src 'none'"
+
+
+def test_a_name_that_is_not_there_is_shown_as_text(server):
+    status, _, body = server.ask("/tests/" + quoted("<script>alert('\"')</script>") + "/")
+    assert status == 404 and b"&lt;script&gt;" in body and b"<script" not in body
 
 
 def test_the_files_of_a_run(server, stored, report):
@@ -389,6 +396,44 @@ def test_a_run_that_goes_on_is_shown_live(program, tmp_path, python):
         run.wait()
         if server:
             server.end()
+
+
+def test_the_list_compares_a_run_with_what_its_own_page_does(program, stored, tmp_path):
+    shutil.copytree(stored / "suite", tmp_path / "suite")
+    run = make_runner(program, tmp_path)
+    plain = ("suite", "--shim", "off", "--python", sys.executable)
+    for words in ((), ("--framework", "pytest"), ("--repeat", "2"), ("--seeds", "2"), ("--name", "other"), ()):
+        assert run(*plain, *words).code in (0, 1), words
+    server = Server(program, tmp_path, "--port", "0")
+    try:
+        runs = server.part("/")["runs"]
+        assert len(runs) == 7
+        for listed in runs:
+            page = json.loads((tmp_path / "results/runs" / listed["id"] / "report.json").read_text())["changes"]
+            baseline = page and page["baseline"]["id"]
+            assert listed["compare"] == (f"/compare/{baseline}/{listed['id']}/" if baseline else None)
+        assert sum(listed["compare"] is not None for listed in runs) == 3
+    finally:
+        server.end()
+
+
+def test_pages_write_nothing(program, server, stored, tmp_path):
+    shutil.copytree(stored / "results", tmp_path / "results", symlinks=True)
+    run = (tmp_path / "results/latest").resolve()
+    assert (run / "source").is_dir()
+    shutil.rmtree(run / "source")
+    before = sorted((tmp_path / "results").rglob("*"))
+    without = Server(program, tmp_path, "--port", "0")
+    try:
+        page = f"/runs/{run.name}/"
+        details = json.dumps(without.part(page, "details-0"))
+        assert "tests/test_a.py" in details and "source/" not in details, "a link would lead nowhere"
+        assert without.part("/gaps/", "gaps") == []
+    finally:
+        without.end()
+    assert "source/tests/test_a.py" in json.dumps(server.part(page, "details-0"))
+    assert [path for path in sorted((tmp_path / "results").rglob("*")) if "runner.db" not in path.name] == [
+        path for path in before if "runner.db" not in path.name]
 
 
 def wait_until(done, seconds=20):

@@ -11,6 +11,7 @@
 #include "reports/compare/compare.h"
 #include "reports/html/chunks.h"
 #include "reports/html/page.h"
+#include "reports/html/served.h"
 #include "reports/html/web_assets.h"
 #include "reports/issue_text.h"
 #include "reports/porting/pages.h"
@@ -458,6 +459,25 @@ TEST_F(HtmlTest, ChangesAreAPartAndTheirCountsInTheSummary) {
     EXPECT_EQ(summary.at("kind"), "compare");
     EXPECT_EQ(summary.at("parts"), json({"changes"}));
     EXPECT_THAT(page, HasSubstr("<title>old → new</title>"));
+}
+
+TEST(ServedPage, KeepsTheAddressOfItsPartsInTheAttribute) {
+    const std::string page =
+        served_page(R"({"title":"t"})", R"(/tests/"onload="alert(1)&<b>/parts)");
+    EXPECT_THAT(
+        page, HasSubstr(R"(data-parts="/tests/&quot;onload=&quot;alert(1)&amp;&lt;b&gt;/parts">)"));
+}
+
+TEST(GapLogParts, HasTheGapsOutsideTheSummary) {
+    std::vector<GapView> gaps(300);
+    for (GapView& gap : gaps) gap.sites.assign(kGapSites, {"a.py", 1, "", 1, 1});
+    Parts parts;
+    gap_log_parts(
+        gaps, [&](std::string_view name, const std::string& text) { parts.emplace(name, text); });
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_EQ(json::parse(parts.at("gaps")).size(), gaps.size());
+    EXPECT_EQ(json::parse(parts.at("summary"))["parts"], json({"gaps"}));
+    EXPECT_LT(parts.at("summary").size(), 1000u);
 }
 
 TEST(PortingHtml, HasTheFileForPrograms) {

@@ -146,6 +146,23 @@ TEST_F(LinksTest, WithoutAForgeTheFilesAreCopiedAndLinkedRelatively) {
     }
 }
 
+TEST_F(LinksTest, WithoutLeaveToCopyOnlyCopiesThatAreThereAreLinked) {
+    write("tests/test_b.py", "one\n");
+    LinkSource s = source();
+    EXPECT_NE(LinkResolver(s).resolve({root / "tests/test_a.py", 1}), "");
+    s.may_copy = false;
+    LinkResolver links(s);
+    for (const char* file : {"tests/test_a.py", "tests/test_b.py"}) links.count({root / file, 1});
+    EXPECT_EQ(links.resolve({root / "tests/test_a.py", 1}), "source/tests/test_a.py#L1");
+    EXPECT_EQ(links.resolve({root / "tests/test_b.py", 1}), "");
+    EXPECT_FALSE(fs::exists(folder.root() / "run/source/tests/test_b.py"));
+    EXPECT_THAT(links.copied(), testing::ElementsAre("tests/test_a.py"));
+    EXPECT_EQ(links.total(), 2);
+    EXPECT_EQ(links.unresolved(), 0) << "the line is there";
+    links.count({root / "tests/test_b.py", 2});
+    EXPECT_EQ(links.unresolved(), 1);
+}
+
 TEST_F(LinksTest, CopiesOutliveTheSource) {
     EXPECT_NE(LinkResolver(source()).resolve({root / "tests/test_a.py", 3}), "");
     write("tests/test_a.py", "now\nit\nis\nlonger\n");

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runner/store/comparable.h"
 #include "tests/store/samples.h"
 
 namespace compat::store {
@@ -175,7 +176,12 @@ TEST_F(ComparedRunsTest, ComparableRunsAgreeInAllThatDecides) {
         change(other);
         add(other);
         EXPECT_THAT(comparable(run), ElementsAre("before")) << name;
+        EXPECT_NE(comparable_key(other), comparable_key(run)) << name;
     }
+    // The keys of what is stored are those of what was given to the store.
+    const auto stored = store.runs();
+    for (const RunSummary& summary : *stored)
+        EXPECT_EQ(comparable_key(summary), comparable_key(store.load_run(summary.id)->info));
     RunInfo same = info("same", 16);
     same.torch = "2.14.0";
     same.fingerprint = R"({"os":"another"})";
@@ -184,6 +190,36 @@ TEST_F(ComparedRunsTest, ComparableRunsAgreeInAllThatDecides) {
     RunInfo plain = run;
     plain.simulated.reset();
     EXPECT_THAT(comparable(plain), ElementsAre("not simulated"));
+}
+
+TEST_F(ComparedRunsTest, AShardIsComparedWithTheSameShard) {
+    const auto shard = [&](const char* id, std::int64_t second, const char* which) {
+        RunInfo info = this->info(id, second);
+        info.shard = which;
+        add(info);
+        return info;
+    };
+    add(info("whole", 1));
+    shard("first of two", 2, "1/2");
+    shard("second of two", 3, "2/2");
+    EXPECT_THAT(comparable(shard("run", 4, "1/2")), ElementsAre("first of two"));
+}
+
+TEST(BaselineAmong, IsARunThatRepeatsItOnlyWhereThereIsNoOther) {
+    const auto run = [](const char* id, const char* repeat_of) {
+        RunInfo info;
+        info.id = id;
+        info.repeat_of = repeat_of;
+        return info;
+    };
+    const std::vector<RunInfo> before{run("third", "first"), run("first", ""), run("old", ""),
+                                      run("older", "")};
+    EXPECT_EQ(baseline_among(before, run("fourth", "first"))->id, "old");
+    EXPECT_EQ(baseline_among(before, run("new", ""))->id, "third");
+    const std::vector<RunInfo> repeats(before.begin(), before.begin() + 2);
+    EXPECT_EQ(baseline_among(repeats, run("fourth", "first"))->id, "third");
+    const std::vector<RunInfo> none;
+    EXPECT_EQ(baseline_among(none, run("new", "")), none.end());
 }
 
 TEST_F(ComparedRunsTest, ASeriesHasItsRunsAndTheStatesOfATest) {
@@ -257,7 +293,14 @@ TEST_F(ComparedRunsTest, TheNewestOfEachDeviceIsComplete) {
     RunInfo seeds = info("seeds", 6);
     seeds.seeds = 3;
     add(seeds);
-    EXPECT_THAT(*newest_by_device(store, "alpha"), ElementsAre("cuda", "mps", "cpu"));
+    RunInfo pytest = info("pytest", 7);
+    pytest.framework = "pytest";
+    add(pytest);
+    RunInfo weekly = info("weekly mps", 8);
+    weekly.series = "weekly";
+    add(weekly);
+    EXPECT_THAT(*newest_by_device(store, "alpha"),
+                ElementsAre("weekly mps", "pytest", "cuda", "cpu"));
     EXPECT_THAT(*newest_by_device(store, "beta"), IsEmpty());
 }
 

@@ -477,6 +477,39 @@ TEST_F(StoreTest, LatestSkipsARunOfTestsThatDoNotExist) {
     EXPECT_EQ(store.find_run("latest"), "under way");
 }
 
+// `runner porting` ends with such runs.
+TEST_F(StoreTest, LatestSkipsRunsWithoutVerdictsWhereThereAreOthers) {
+    const auto begin_with = [&](const std::string& id, std::int64_t second, auto change) {
+        RunInfo info = samples::run(id, second);
+        change(info);
+        ASSERT_TRUE(store.begin_run(info));
+    };
+    begin_with("seeds", 1, [](RunInfo& info) { info.seeds = 20; });
+    begin_with("keep going", 2, [](RunInfo& info) { info.keep_going = true; });
+    EXPECT_EQ(store.find_run("latest"), "keep going") << "there is no other";
+    begin("verdicts", 0);
+    EXPECT_EQ(store.find_run("latest"), "verdicts");
+    EXPECT_EQ(store.find_run("alpha@latest"), "verdicts");
+    EXPECT_EQ(store.find_run("latest~1"), "keep going");
+    EXPECT_EQ(store.find_run("latest~2"), "seeds");
+}
+
+TEST_F(StoreTest, TestsAreFoundByAPartOfTheirIds) {
+    begin("one", 1);
+    ASSERT_TRUE(store.save_job("one", samples::job("a.py")));
+    begin("two", 2, "beta");
+    ASSERT_TRUE(store.save_job("two", samples::job("b_%.py")));
+    const auto found = [&](std::string_view part, std::string_view run, int limit = 10) {
+        return store.tests_containing(part, run, limit).value();
+    };
+    EXPECT_THAT(found("test_failed", {}),
+                testing::ElementsAre("a.py::T::test_failed", "b_%.py::T::test_failed"));
+    EXPECT_THAT(found("test_failed", {}, 1), testing::ElementsAre("a.py::T::test_failed"));
+    EXPECT_THAT(found("test_failed", "two"), testing::ElementsAre("b_%.py::T::test_failed"));
+    EXPECT_THAT(found("_%.py::T::test_failed", {}), testing::SizeIs(1)) << "no pattern";
+    EXPECT_THAT(found("a%failed", {}), testing::IsEmpty());
+}
+
 TEST_F(StoreTest, AnUnknownRunNamesTheExistingOnes) {
     const auto nothing = store.find_run("latest");
     ASSERT_FALSE(nothing);

@@ -51,7 +51,7 @@ Expected<void> shrink_database(store::Store& store, const fs::path& results) {
         return !(run.end && run.end->complete) && archive::RunLock::is_held(results / run.folder);
     });
     if (going != runs->end()) {
-        print("{}: {} is going on, so the file does not shrink now\n", left, going->id);
+        print("{}: {} is running, so the file does not shrink now\n", left, going->id);
         return {};
     }
     const auto shrunk = store::shrink(store);
@@ -87,8 +87,8 @@ Expected<void> delete_runs(archive::OpenResults& store, const fs::path& results,
 
 Expected<ExitCode> prune(const PruneRequest& request, const config::Invocation& invocation) {
     if (!request.keep && !request.days)
-        return fail(ErrorKind::usage, "which runs are old?",
-                    "add --keep N or --days D; --dry-run lists what would be deleted");
+        return fail(ErrorKind::usage, "--keep or --days is required",
+                    "they say which runs are old; --dry-run lists what would be deleted");
     const auto results = config::results_folder(invocation).and_then([](const fs::path& folder) {
         return archive::existing_results(folder);
     });
@@ -132,7 +132,7 @@ Action add_prune(CLI::App& app, config::Invocation& invocation) {
 Command prune_command() {
     return {"delete old runs: results and files",
             {Setting::results},
-            "Runs that are going on and the last complete run of each series and device\n"
+            "Running runs and the last complete run of each series, device and settings\n"
             "stay. The gap log stays, too.\n"
             "Example:\n  runner prune --keep 30 --dry-run",
             add_prune};

@@ -39,7 +39,7 @@ Expected<ExitCode> serve_results(const ServeOptions& options,
         print(stderr,
               "note: everybody who reaches this address can read the results: logs, sources, "
               "settings\n");
-    print(stderr, "Ctrl-C ends it.\n");
+    print(stderr, "Press Ctrl+C to stop.\n");
     std::fflush(stdout);
     server->run([&pages](serve::Request request, serve::Respond respond) {
         pages.answer(std::move(request), std::move(respond));
@@ -66,7 +66,7 @@ Action add_serve(CLI::App& app, config::Invocation& invocation) {
 Command serve_command() {
     return {"show stored runs in a browser, also while they go on",
             {Setting::results},
-            "Prints the address and answers until Ctrl-C. Nothing can be changed through it.\n"
+            "Prints the address and answers until Ctrl+C. Nothing can be changed through it.\n"
             "Examples:\n"
             "  runner serve\n"
             "  runner serve --port 0 --results nightly/results\n"

@@ -1,6 +1,8 @@
 // `runner show`: prints a stored run's results, or one test's history.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reports/model.h"
 #include "runner/archive/run_folder.h"
 #include "runner/archive/shards.h"
@@ -77,20 +79,28 @@ Expected<ExitCode> show(const std::string& what, const std::string& test,
     if (!test.empty())
         return archive::find_run(results->store, results->folder, what)
             .and_then([&](const std::string& id) { return show_test_of_run(*results, id, test); });
-    if (what.find("::") != std::string::npos) {
+    const auto show_history = [&](const std::string& id) {
         const std::string color = config::text_before_suite(invocation, Setting::color);
-        return show_test_history(*results, what, display::use_color(color));
-    }
-    return archive::find_run(results->store, results->folder, what)
-        .and_then([&](const std::string& id) { return show_run(*results, id); });
+        return show_test_history(*results, id, display::use_color(color));
+    };
+    if (what.find("::") != std::string::npos) return show_history(what);
+    const auto run = archive::find_run(results->store, results->folder, what);
+    if (run) return show_run(*results, *run);
+    const auto runs = results->store.runs();
+    if (!runs) return tl::unexpected(runs.error());
+    const bool begins_runs = std::any_of(
+        runs->begin(), runs->end(), [&](const auto& each) { return each.id.starts_with(what); });
+    if (run.error().kind != ErrorKind::usage || begins_runs) return tl::unexpected(run.error());
+    return only_test_with(*results, what, {}, run.error()).and_then(show_history);
 }
 
 Action add_show(CLI::App& app, config::Invocation& invocation) {
     auto what = std::make_shared<std::string>();
-    app.add_option("RUN|TEST", *what, "run (id, prefix, latest, …) or test (path::Class::test)")
+    app.add_option("RUN|TEST", *what,
+                   "run (id, prefix, latest, …) or test (id, or a part that only it has)")
         ->required();
     auto test = std::make_shared<std::string>();
-    app.add_option("TEST", *test, "a test of RUN");
+    app.add_option("TEST", *test, "a test of RUN, or a part of its id");
     return exits_with_code([what, test, &invocation] { return show(*what, *test, invocation); });
 }
 

@@ -1,6 +1,7 @@
 #include "runner/cli/results/show_test.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -166,13 +167,33 @@ void print_ways(const reports::CaseView& test, std::string_view indent) {
               shown->run.empty() ? "" : fmt::format(" (run {})", shown->run));
 }
 
+Expected<std::string> only_test_with(const Results& results, const std::string& part,
+                                     const std::string& run, const Error& unknown) {
+    constexpr int kCandidates = 10;
+    auto found = results.store.tests_containing(part, run, kCandidates + 1);
+    if (!found) return tl::unexpected(found.error());
+    if (part.empty() || found->empty()) return tl::unexpected(unknown);
+    if (found->size() == 1) return std::move(found->front());
+    const bool more = found->size() > kCandidates;
+    if (more) found->pop_back();
+    return fail(ErrorKind::usage, fmt::format("'{}' is part of the names of several tests", part),
+                fmt::format("name one: {}{}", fmt::join(*found, ", "), more ? ", …" : ""));
+}
+
 Expected<ExitCode> show_test_of_run(const Results& results, const std::string& id,
                                     const std::string& test) {
     const auto found = read_test(results, id, test, {});
     if (!found) return tl::unexpected(found.error());
-    if (!found->view)
-        return fail(ErrorKind::usage, fmt::format("{} has no test {}", id, test),
-                    "`runner show RUN` prints what did not pass");
+    if (!found->view) {
+        const Error unknown{ErrorKind::usage,
+                            fmt::format("{} has no test {}", id, test),
+                            "`runner show RUN` prints what did not pass",
+                            {}};
+        const auto only = only_test_with(results, test, id, unknown);
+        if (!only) return tl::unexpected(only.error());
+        // The id itself: it has a row, and no result that a report shows.
+        return *only == test ? tl::unexpected(unknown) : show_test_of_run(results, id, *only);
+    }
     print("{}\n", printable(test));
     print_result(*found);
     return ExitCode::ok;

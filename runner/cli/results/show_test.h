@@ -15,6 +15,11 @@ namespace compat::cli {
 void print_ways(const reports::CaseView& test, std::string_view indent);
 void print_expectation(const reports::CaseView& test, std::string_view indent);
 
+// The id of the only test that contains `part`: of a run, or of all where `run` is empty. Errors:
+// `unknown` if none does; usage, with the first candidates, if several do.
+[[nodiscard]] Expected<std::string> only_test_with(const Results& results, const std::string& part,
+                                                   const std::string& run, const Error& unknown);
+
 [[nodiscard]] Expected<ExitCode> show_test_of_run(const Results& results, const std::string& run,
                                                   const std::string& test);
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 #include "runner/base/files.h"
 #include "runner/display/output.h"
+#include "runner/store/comparable.h"
 
 namespace compat::run {
 
@@ -17,12 +19,6 @@ namespace {
 const char* summary_file() {
     const char* const file = std::getenv("GITHUB_STEP_SUMMARY");
     return file != nullptr && *file != '\0' ? file : nullptr;
-}
-
-bool is_same_way(const store::RunSummary& run, const store::RunInfo& info) {
-    return run.series == info.series && run.suite == info.suite && run.device == info.device &&
-           run.simulated == info.simulated && run.shim == info.shim && run.policy == info.policy &&
-           run.fallback == info.fallback && run.shard == info.shard;
 }
 
 // Where the suite is in the checkout that the job works on.
@@ -46,11 +42,13 @@ Expected<reports::GithubOptions> github_options(const store::Store& store,
     const auto own = std::find_if(runs->begin(), runs->end(),
                                   [&](const auto& run) { return run.id == info.id; });
     if (own == runs->end()) return options;
-    // Newest first.
-    const auto before = std::find_if(own + 1, runs->end(), [&](const store::RunSummary& run) {
-        return is_same_way(run, info) && run.end && run.end->complete;
+    std::vector<store::RunSummary> past;  // newest first
+    std::copy_if(own + 1, runs->end(), std::back_inserter(past), [&](const store::RunSummary& run) {
+        return run.end && run.end->complete &&
+               store::comparable_key(run) == store::comparable_key(info);
     });
-    if (before == runs->end()) return options;
+    const auto before = store::baseline_among(past, info);
+    if (before == past.end()) return options;
     options.run_before = before->id;
     options.state_before =
         [&store, run = before->id](const std::string& test) -> std::optional<parsers::State> {

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "runner/archive/shards.h"
+#include "runner/store/comparable.h"
 #include "runner/store/compared_runs.h"
 
 namespace compat::run {
@@ -27,8 +26,7 @@ Expected<StoredSide> named_run(const RunDatabase& in, const std::string& name) {
 
 constexpr std::string_view kChosenByPast = "the latest complete run before it that is comparable";
 
-// The latest comparable run before `run`; one that repeats it (A/A) only if there is no other.
-// Empty: there is none.
+// The latest comparable run before `run`. Empty: there is none.
 Expected<std::optional<StoredSide>> run_before(const store::Store& baselines,
                                                const StoredSide& run) {
     const auto stored = run.store->load_run(run.id);
@@ -37,11 +35,7 @@ Expected<std::optional<StoredSide>> run_before(const store::Store& baselines,
     const auto past = comparable_runs(baselines, info, kBaselinesSearched);
     if (!past) return tl::unexpected(past.error());
     if (past->empty()) return std::nullopt;
-    const std::string& first = info.repeat_of.empty() ? info.id : info.repeat_of;
-    const auto other = std::find_if(past->begin(), past->end(), [&](const auto& before) {
-        return before.id != first && before.repeat_of != first;
-    });
-    return StoredSide{&baselines, other == past->end() ? past->front().id : other->id};
+    return StoredSide{&baselines, baseline_among(*past, info)->id};
 }
 
 Expected<StoredSide> existing_run_before(const RunDatabase& baselines, const StoredSide& run) {
@@ -50,7 +44,7 @@ Expected<StoredSide> existing_run_before(const RunDatabase& baselines, const Sto
     if (*before) return std::move(**before);
     return fail(ErrorKind::usage,
                 fmt::format("nothing to compare {} with: no complete run before it has the "
-                            "same series, suite, framework, device and shim settings",
+                            "same series, suite, framework, device, settings and shard",
                             run.id),
                 "name the baseline: `runner compare BASELINE RUN`; `runner runs` lists runs");
 }

@@ -89,7 +89,7 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
     const read = summary.live || table ? reload : load;
     const all = run.clusters_total > run.clusters.length ? read<Cluster[]>("clusters") : Promise.resolve(run.clusters);
     Promise.all([read<Index>("index"), all]).then(
-      ([index, clusters]) => setTable(new Table(index, clusters)), (reason: unknown) => setError(String(reason)));
+      ([index, clusters]) => { setTable(new Table(index, clusters)); setError(""); }, (reason: unknown) => setError(String(reason)));
   }, [run]);
   useEffect(() => {
     document.documentElement.dataset.ready = table ? "yes" : "no";
@@ -142,7 +142,7 @@ function OtherApp({ summary, route }: { summary: Summary; route: Route }) {
       {summary.kind === "compare" && <ChangesPage linked={false} />}
       {summary.kind === "runs" && <RunsPage runs={summary.runs ?? []} />}
       {summary.kind === "test" && summary.test && <TestHistoryPage test={summary.test} />}
-      {summary.kind === "gaps" && <AllGapsPage gaps={summary.gaps ?? []} />}
+      {summary.kind === "gaps" && <AllGapsPage />}
     </Frame>
   );
 }

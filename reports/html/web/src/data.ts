@@ -21,7 +21,6 @@ export interface Summary {
   live?: boolean; // "run" and "runs": it goes on, so its parts change; asked for again every 5 seconds
   runs?: StoredRun[]; // if kind is "runs": newest first
   test?: TestHistory; // if kind is "test"
-  gaps?: Gap[]; // if kind is "gaps": the whole log
   parts: string[]; // names of the parts that exist besides "summary"
 }
 

@@ -55,10 +55,10 @@ export function load<T>(name: string): Promise<T> {
   return part as Promise<T>;
 }
 
-// A part that may have changed since it was read; the others that are read from now on, too.
+// A part that may have changed since it was read. With a new summary, all other parts are read anew.
 export function reload<T>(name: string): Promise<T> {
-  loaded.delete(name);
-  for (const other of loaded.keys()) if (other.startsWith("details-")) loaded.delete(other);
+  if (name === "summary") loaded.clear();
+  else loaded.delete(name);
   return load<T>(name);
 }
 

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks";
 
 import { type Gap, kStates, type StoredRun, type TestHistory } from "../data";
-import { Bar, Name, Some, StateWord } from "../parts";
+import { Bar, Name, Part, Some, StateWord } from "../parts";
 import { kAttention } from "../table";
 import { counted, date, duration, number, safeUrl, visible } from "../text";
 import { GapList } from "./lists";
@@ -63,9 +63,13 @@ export function TestHistoryPage({ test }: { test: TestHistory }) {
   );
 }
 
-export const AllGapsPage = ({ gaps }: { gaps: Gap[] }) => (
+export const AllGapsPage = () => (
   <section>
-    <h1>Gap log <small>{counted(gaps.length, "device API")} that runs missed</small></h1>
-    <GapList gaps={gaps} none="No run met a gap." />
+    <Part<Gap[]> name="gaps">{(gaps) => (
+      <>
+        <h1>Gap log <small>{counted(gaps.length, "device API")} that runs missed</small></h1>
+        <GapList gaps={gaps} none="No run met a gap." />
+      </>
+    )}</Part>
   </section>
 );

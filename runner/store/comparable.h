@@ -1,0 +1,56 @@
+// Which runs are compared with each other: the one definition for comparisons, histories, `serve`,
+// GitHub and `prune`. Not for finding such runs (compared_runs.h).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "runner/store/store.h"
+
+namespace compat::store {
+
+// Comparable runs agree in all of these. The values of kComparableColumns, in their order.
+using ComparableKey =
+    std::tuple<std::string, std::string, std::string, std::string, std::optional<std::string>, bool,
+               std::string, bool, bool, bool, bool, std::string>;
+
+// SQL expressions over `run` joined with `suite`.
+inline constexpr std::array<std::string_view, 12> kComparableColumns{
+    "run.series",    "suite.name",     "run.framework", "run.device",
+    "run.simulated", "run.shim",       "run.policy",    "run.masquerade",
+    "run.fallback",  "run.keep_going", "run.seeds > 0", "run.shard"};
+static_assert(kComparableColumns.size() == std::tuple_size_v<ComparableKey>);
+
+// Of a RunInfo or a RunSummary.
+template <class Run>
+[[nodiscard]] ComparableKey comparable_key(const Run& run) {
+    return {run.series, run.suite,      run.framework, run.device,     run.simulated, run.shim,
+            run.policy, run.masquerade, run.fallback,  run.keep_going, run.seeds > 0, run.shard};
+}
+
+// Whether the run's results say something about the tests as they are: with --keep-going and
+// --seeds they do not.
+template <class Run>
+[[nodiscard]] bool gives_verdicts(const Run& run) {
+    return !run.keep_going && run.seeds == 0;
+}
+inline constexpr std::string_view kGivesVerdicts = "(NOT run.keep_going AND run.seeds = 0)";
+
+// The one of `before`, comparable complete runs from the newest on, that `run` is compared with:
+// one that repeats it (--repeat, A/A) only if there is no other. The end if there is none.
+template <class Runs, class Run>
+[[nodiscard]] auto baseline_among(const Runs& before, const Run& run) {
+    const auto first_of = [](const auto& repeat) {
+        return repeat.repeat_of.empty() ? repeat.id : repeat.repeat_of;
+    };
+    const auto other = std::find_if(before.begin(), before.end(), [&](const auto& each) {
+        return first_of(each) != first_of(run);
+    });
+    return other == before.end() ? before.begin() : other;
+}
+
+}  // namespace compat::store

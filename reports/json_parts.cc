@@ -89,6 +89,7 @@ Json expectation_json(const std::optional<ExpectationView>& e) {
 Json cluster_json(const ClusterView& c) {
     return {{"signature", c.signature},
             {"tests", c.tests},
+            {"expected", c.expected},
             {"cause", or_null(c.cause)},
             {"class", or_null(c.error_class)},
             {"confidence", or_null(c.confidence)},

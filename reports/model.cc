@@ -138,7 +138,7 @@ class ModelBuilder::Impl {
                 ++with_history_[module.path];
             }
             ways_.add(test, module.diagnostics);
-            collect_causes(test, start, module.diagnostics);
+            collect_causes(test, record.framework, start, module.diagnostics);
         }
         const auto used = analysis::used_accelerator(record);
         model_.totals.used_accelerator += std::count(used.begin(), used.end(), true);
@@ -323,6 +323,7 @@ class ModelBuilder::Impl {
             known = all.insert(
                 all.end(), {cause, failed->failure->type, record.path, links_.resolve(module), 0});
         ++known->modules;
+        known->expected += fails_as_expected(expectations_.view_of(*failed, record.framework));
     }
 
     [[nodiscard]] std::string log_url(const std::string& log) const {
@@ -463,8 +464,10 @@ class ModelBuilder::Impl {
     }
 
     // A test counts once in a cluster, whatever the number of its sub-tests in it.
-    void collect_causes(const CaseRecord& test, const parsers::Location& module,
+    void collect_causes(const CaseRecord& test, const std::string& framework,
+                        const parsers::Location& module,
                         const std::vector<store::JobResult>& diagnostics) {
+        const bool expected = fails_as_expected(expectations_.view_of(test, framework));
         const auto shown = ways_.diagnosis(test, diagnostics);
         const auto attributed = ways_.attribution(test);
         if (shown) ++model_.diagnoses[brief_words_of(shown->result)];
@@ -476,7 +479,14 @@ class ModelBuilder::Impl {
         const auto add = [&](const parsers::Failure& failure) {
             if (failure.signature.empty() || !seen.insert(failure.signature).second) return;
             ClusterView& cluster = clusters_[failure.signature];
-            if (cluster.tests++ > 0) return;
+            const bool is_first = ++cluster.tests == 1;
+            cluster.expected += expected;
+            const bool is_first_unexpected = !expected && cluster.tests - cluster.expected == 1;
+            if (!is_first && !is_first_unexpected) return;
+            ClusterView shows_this;
+            shows_this.tests = cluster.tests;
+            shows_this.expected = cluster.expected;
+            cluster = std::move(shows_this);
             set_cause(cluster, failure);
             cluster.key_line = masked(failure.key_line());
             if (const auto named = analysis::gaps_in(failure, target()); !named.empty())
@@ -496,7 +506,10 @@ class ModelBuilder::Impl {
         for (const parsers::SubCase& sub : test.subcases)
             if (sub.failure) add(*sub.failure);
         const parsers::Failure* const own = analysis::deciding_failure(test);
-        if (own && own->diagnosis) ++model_.causes[std::string(name_of(own->diagnosis->cause))];
+        if (!own || !own->diagnosis) return;
+        const std::string cause(name_of(own->diagnosis->cause));
+        ++model_.causes[cause];
+        if (expected) ++model_.expected_causes[cause];
     }
 
     void count_blind_spot(const CaseRecord& test, ModuleOutcome outcome) {

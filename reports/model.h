@@ -193,9 +193,10 @@ struct ClusterView {
     std::string confidence;
     std::string rule;
     std::string key_line;
-    std::string example;  // id of its test
+    std::string example;  // id of its test; of one that is unexpected, where there is one
     std::string url;
     std::int64_t tests = 0;
+    std::int64_t expected = 0;    // of these, tests that fail as expected
     std::string diagnosis{};      // of the example, in words; empty: none
     std::string attribution{};    // the example's cause, once compared; empty: it ran in one way
     std::optional<GapKey> gap{};  // that its text names (analysis::gaps_in)
@@ -217,6 +218,7 @@ struct LoadFailureView {
     std::string module;  // the first
     std::string url;     // of that module
     std::int64_t modules = 0;
+    std::int64_t expected = 0;  // of these, modules of which it is expected
 };
 
 // "file:line" of the suite, and how many tests broke there.
@@ -289,12 +291,13 @@ struct ReportModel {
     Accounting accounting;
     std::int64_t links_total = 0;
     std::int64_t links_unresolved = 0;
-    std::map<std::string, std::int64_t> causes;     // of tests that need attention: count by cause
-    std::map<std::string, std::int64_t> diagnoses;  // of failed tests: count by brief words
-    std::map<std::string, std::int64_t> attributions;  // of failed tests: count by cause
-    std::vector<ClusterView> clusters;                 // most frequent first
-    std::vector<GapView> gaps;                         // met by the run; ranked
-    std::vector<RedirectionView> redirections;         // most frequent first
+    std::map<std::string, std::int64_t> causes;  // of tests that need attention: count by cause
+    std::map<std::string, std::int64_t> expected_causes{};  // of those that fail as expected
+    std::map<std::string, std::int64_t> diagnoses;          // of failed tests: count by brief words
+    std::map<std::string, std::int64_t> attributions;       // of failed tests: count by cause
+    std::vector<ClusterView> clusters;                      // most frequent first
+    std::vector<GapView> gaps;                              // met by the run; ranked
+    std::vector<RedirectionView> redirections;              // most frequent first
     std::vector<LeakedView> leaked_processes;
     std::vector<LoadFailureView> load_failures;  // most frequent first
     std::vector<FirstStep> first_steps{};        // most tests first

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "runner/base/files.h"
 #include "suites/positions.h"
 #include "suites/schema.h"
 
@@ -201,9 +200,7 @@ Expected<std::vector<Expectation>> parse_expectations(std::string_view text, con
         const std::string pointer = in_text(violation->pointer, bare);
         return refuse_entries(file,
                               violation->key ? positions.of_key(pointer) : positions.of(pointer),
-                              violation->message,
-                              "where this is no file of the runner's, name another with "
-                              "--expectations");
+                              violation->message);
     }
     std::vector<Expectation> entries;
     std::set<std::pair<std::string, decltype(Expectation::when)>> seen;
@@ -213,19 +210,30 @@ Expected<std::vector<Expectation>> parse_expectations(std::string_view text, con
         const Expectation& entry = entries.back();
         if (!entry.until.empty() && !is_day(entry.until))
             return refuse_entries(file, positions.of(pointer + "/until"),
-                                  fmt::format("\"{}\" is no day of the calendar", entry.until),
+                                  fmt::format("\"{}\" is not a valid date", entry.until),
                                   "write the last day as 2027-01-31");
         if (!seen.emplace(entry.test, entry.when).second)
             return refuse_entries(file, positions.of(pointer),
-                                  "an entry before has the same test and the same conditions",
+                                  "duplicate entry: same test and conditions",
                                   "remove one of them");
     }
     return entries;
 }
 
-Expected<std::vector<Expectation>> read_expectations(const fs::path& file) {
-    return read_file(file).and_then(
-        [&](const std::string& text) { return parse_expectations(text, file); });
+bool has_expectations(std::string_view text) {
+    const auto document = ordered_json::parse(text, nullptr, false, true);
+    if (document.is_array())
+        return document.empty() ||
+               std::any_of(document.begin(), document.end(), [](const ordered_json& entry) {
+                   return entry.is_object() && entry.contains("test");
+               });
+    return document.is_object() && document.contains("format") && document.contains("expectations");
+}
+
+Error advise_to_name_another(Error error) {
+    if (error.advice.empty())
+        error.advice = "if this file is not the runner's, pass --expectations FILE";
+    return error;
 }
 
 std::string text_of(const Expectation& entry) {

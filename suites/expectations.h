@@ -23,9 +23,12 @@ inline constexpr std::string_view kExpectationsFile = "expectations.json";
 [[nodiscard]] Expected<std::vector<Expectation>> parse_expectations(
     std::string_view text, const std::filesystem::path& file);
 
-// Reads the file. Errors: as above; io.
-[[nodiscard]] Expected<std::vector<Expectation>> read_expectations(
-    const std::filesystem::path& file);
+// Whether the text is that of an expectations.json, valid or not: a list with an object that has
+// "test", or an object with "format" and "expectations". Other programs use the name, too.
+[[nodiscard]] bool has_expectations(std::string_view text);
+
+// An error of a file that the user did not name: without other advice, it says how to name one.
+[[nodiscard]] Error advise_to_name_another(Error error);
 
 // Changes by the number of an entry, from 0.
 struct ExpectationEdits {

@@ -65,7 +65,7 @@ class GithubAnnotations : public Renderer {
     void add(const ModuleView& module) override {
         for (const CaseView& test : module.cases) {
             if (!fails(ci_outcome_of(test, framework_))) continue;
-            if (!is_new(test)) {
+            if (!is_new(module, test)) {
                 ++known_;
                 continue;
             }
@@ -102,10 +102,8 @@ class GithubAnnotations : public Renderer {
         return outcome == CiOutcome::failed || outcome == CiOutcome::errored;
     }
 
-    [[nodiscard]] bool is_new(const CaseView& test) const {
-        if (!options_.state_before) return true;
-        const auto before = options_.state_before(test.id);
-        return !before || !fails(ci_outcome_of(*before, framework_));
+    [[nodiscard]] bool is_new(const ModuleView& module, const CaseView& test) const {
+        return !options_.failed_before || !options_.failed_before(module.path, test.id);
     }
 
     void annotate(const Place& place, std::string_view title, std::string_view message) {

@@ -22,8 +22,8 @@ struct GithubOptions {
     // The suite's root below the repository's, "" or "path/"; empty: files are in no checkout.
     std::optional<std::string> prefix{""};
     std::string run_before{};  // the run that failures are compared with; empty: all are new
-    // A test's state in that run; empty: it has no such test.
-    std::function<std::optional<parsers::State>(const std::string& test)> state_before{};
+    // Whether the module's test failed that run, by what that run expected.
+    std::function<bool(const std::string& module, const std::string& test)> failed_before{};
 };
 
 [[nodiscard]] std::unique_ptr<Renderer> github_annotations(const ReportModel& model,

@@ -60,7 +60,7 @@ std::int64_t& count_of(CiCounts& counts, CiOutcome outcome) {
 }  // namespace
 
 CiOutcome ci_outcome_of(const CaseView& test, std::string_view framework) {
-    if (fails_as_expected(test.state, test.expectation)) return CiOutcome::skipped;
+    if (fails_as_expected(test.expectation)) return CiOutcome::skipped;
     if (passes_unexpectedly(test.expectation)) return CiOutcome::failed;
     return ci_outcome_of(test.state, framework);
 }
@@ -70,7 +70,7 @@ CiCounts ci_counts_of(const ReportModel& model) {
     for (size_t i = 0; i < model.totals.states.size(); ++i) {
         const State state = static_cast<State>(i);
         const CiOutcome outcome = ci_outcome_of(state, model.run.framework);
-        const std::int64_t expected = needs_attention(state) ? model.expectations.expected[i] : 0;
+        const std::int64_t expected = model.expectations.expected[i];
         const std::int64_t passes = model.expectations.passes_with_entry[i];
         count_of(counts, outcome) += model.totals.states[i] - expected - passes;
         counts.skipped += expected;
@@ -86,7 +86,7 @@ CiCounts ci_counts_of(const ModuleView& module, std::string_view framework) {
 }
 
 std::string ci_message_of(const CaseView& test) {
-    if (fails_as_expected(test.state, test.expectation) || passes_unexpectedly(test.expectation))
+    if (fails_as_expected(test.expectation) || passes_unexpectedly(test.expectation))
         return expectation_words(test.state, *test.expectation);
     if (const FailureView* const failure = failure_of(test)) return first_words(*failure);
     if (!test.reason.empty()) return test.reason;

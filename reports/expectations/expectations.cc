@@ -5,7 +5,6 @@
 
 #include <numeric>
 
-#include "runner/analysis/attempts.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {
@@ -17,8 +16,8 @@ std::int64_t sum_of_states(const analysis::CountsByState& counts) {
     return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-bool fails_as_expected(State state, const std::optional<ExpectationView>& expectation) {
-    return expectation && expectation->fit == Fit::as_expected && analysis::needs_attention(state);
+bool fails_as_expected(const std::optional<ExpectationView>& expectation) {
+    return expectation && expectation->fit == Fit::as_expected && expectation->fails_without;
 }
 
 bool passes_unexpectedly(const std::optional<ExpectationView>& expectation) {
@@ -62,7 +61,8 @@ std::optional<ExpectationView> ExpectationsOfRun::view_of(const parsers::CaseRec
                                                           std::string_view framework) const {
     const analysis::Judged judged = expectations_.judge(test, framework);
     if (!judged.entry) return std::nullopt;
-    return ExpectationView{judged.fit, judged.entry->test, judged.entry->expect,
+    return ExpectationView{judged.fit,           analysis::is_unexpected(test.state, framework),
+                           judged.entry->test,   judged.entry->expect,
                            judged.entry->reason, judged.entry->issue};
 }
 

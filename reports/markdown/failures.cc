@@ -157,13 +157,15 @@ void FailureEntries::add(const CaseView& test) {
 std::string FailureEntries::heading(const FailureGroup& group) const {
     const ClusterView& largest = model_.clusters[group.clusters.front()];
     std::string text = fmt::format(
-        "### {}: {}\n\n", counted(group.tests, "test"),
+        "### {}{}: {}\n\n", counted(group.unexpected(), "test"),
+        group.expected == 0 ? "" : fmt::format(" (and {} as expected)", group.expected),
         largest.key_line.empty() ? "no message" : code(largest.key_line, kLongestFailureLine));
     if (!largest.cause.empty()) text += fmt::format("Cause: {}\n\n", cause_words(largest));
     std::map<std::string_view, std::int64_t> others;
     for (const std::size_t i : group.clusters)
-        if (const ClusterView& c = model_.clusters[i]; c.key_line != largest.key_line)
-            others[c.key_line] += c.tests;
+        if (const ClusterView& c = model_.clusters[i];
+            c.key_line != largest.key_line && c.tests > c.expected)
+            others[c.key_line] += c.tests - c.expected;
     std::vector<std::pair<std::string_view, std::int64_t>> sorted(others.begin(), others.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -184,7 +186,8 @@ std::string FailureEntries::heading(const FailureGroup& group) const {
 std::vector<Item> FailureEntries::items() {
     std::vector<Item> items;
     for (std::size_t i = 0; i < groups_.size(); ++i)
-        items.push_back(item_of(heading(groups_[i]), std::move(entries_[i])));
+        if (groups_[i].unexpected() > 0)
+            items.push_back(item_of(heading(groups_[i]), std::move(entries_[i])));
     for (auto& [key, entry] : silent_) {
         const auto& [state, reason] = key;
         items.push_back(

@@ -25,9 +25,9 @@ class FailureEntries {
     // `model` outlives it.
     explicit FailureEntries(const ReportModel& model);
 
-    // A test that needs attention.
+    // A test that needs attention, and does not fail as expected.
     void add(const CaseView& test);
-    // Once, after the last test; those with the most tests first.
+    // Once, after the last test; those with the most unexpected failures first.
     [[nodiscard]] std::vector<Item> items();
 
   private:

@@ -162,8 +162,8 @@ class MarkdownReport : public Renderer {
         add_mismatches(model);
         if (const auto& view = model.expectations; view.entries > 0)
             page_.add(expectations_,
-                      {fmt::format("{}; {} entries in {}\n\n", expectations_words(view),
-                                   view.entries, code(view.file))});
+                      {fmt::format("{}; {} in {}\n\n", expectations_words(view),
+                                   counted(view.entries, "entry", "entries"), code(view.file))});
         for (const EntryNoteView& note : model.expectations.notes)
             page_.add(expectations_, entry_note(note));
         add_causes(model);
@@ -225,10 +225,10 @@ class MarkdownReport : public Renderer {
     };
 
     void add(const CaseView& test) {
-        const bool expected = fails_as_expected(test.state, test.expectation);
+        const bool expected = fails_as_expected(test.expectation);
         if (expected || passes_unexpectedly(test.expectation))
             page_.add(expected ? expected_ : unexpected_passes_, expectation_item(test));
-        if (needs_attention(test.state)) failures_of_run_.add(test);
+        if (needs_attention(test.state) && !expected) failures_of_run_.add(test);
         if (test.state == State::xpassed)
             page_.add(xpassed_, {fmt::format("- {} {}\n", linked_code(test.id, test.url),
                                              code(test.reason))});
@@ -265,8 +265,12 @@ class MarkdownReport : public Renderer {
 
     void add_causes(const ReportModel& model) {
         std::string causes;
-        for (const auto& [cause, tests] : causes_by_tests(model))
-            causes += row(tests, code(cause), cause_means(cause)) + "\n";
+        for (const auto& [cause, tests] : causes_by_tests(model)) {
+            const auto expected = model.expected_causes.find(cause);
+            const std::int64_t unexpected =
+                tests - (expected == model.expected_causes.end() ? 0 : expected->second);
+            if (unexpected > 0) causes += row(unexpected, code(cause), cause_means(cause)) + "\n";
+        }
         if (!causes.empty())
             failures_.intro = fmt::format(
                 "| tests | cause | means |\n|---:|---|---|\n{}\nWhere to look first: "
@@ -382,7 +386,8 @@ class MarkdownReport : public Renderer {
     Section& flaky_ = page_.open("Flaky tests", "flaky tests", {.items = 75});
     Section& fork_sensitive_ = page_.open("Tests that broke only in a forked process",
                                           "fork-sensitive tests", {.items = 74});
-    Section& xpassed_ = page_.open("Unexpected passes", "unexpected passes", {.items = 72});
+    Section& xpassed_ = page_.open("Tests marked as expected failures that passed",
+                                   "tests marked as expected failures", {.items = 72});
     Section& how_it_passed_ = page_.open("How it passed");
     Section& skips_ = page_.open("Skips by reason", "reasons of skips", {.items = 40});
     Section& modules_ = page_.open("Modules by folder", "modules", {.items = 35});

@@ -140,7 +140,7 @@ FirstStep step_of(const LoadFailureView& failure) {
     step.advice = is_missing ? kInstallIt : "read the traceback: the module raised this on import";
     step.example = failure.module;
     step.url = failure.url;
-    step.modules = failure.modules;
+    step.modules = failure.modules - failure.expected;
     return step;
 }
 
@@ -158,14 +158,15 @@ std::vector<StepPlace> places_of(const ReportModel& model, const FailureGroup& g
     std::vector<StepPlace> places;
     for (const std::size_t i : group.clusters) {
         const ClusterView& cluster = model.clusters[i];
-        if (cluster.place.empty()) continue;
+        const std::int64_t tests = cluster.tests - cluster.expected;
+        if (cluster.place.empty() || tests == 0) continue;
         const auto known = std::find_if(places.begin(), places.end(), [&](const StepPlace& at) {
             return at.place == cluster.place;
         });
         if (known == places.end())
-            places.push_back({cluster.place, cluster.place_url, cluster.tests});
+            places.push_back({cluster.place, cluster.place_url, tests});
         else
-            known->tests += cluster.tests;
+            known->tests += tests;
     }
     std::stable_sort(places.begin(), places.end(),
                      [](const auto& a, const auto& b) { return a.tests > b.tests; });
@@ -185,9 +186,17 @@ std::vector<FailureGroup> failure_groups(const ReportModel& model) {
         FailureGroup& group = groups[at->second];
         group.clusters.push_back(i);
         group.tests += cluster.tests;
+        group.expected += cluster.expected;
     }
+    const auto unexpected = [&](std::size_t cluster) {
+        return model.clusters[cluster].tests - model.clusters[cluster].expected;
+    };
+    for (FailureGroup& group : groups)
+        std::stable_sort(
+            group.clusters.begin(), group.clusters.end(),
+            [&](std::size_t a, std::size_t b) { return unexpected(a) > unexpected(b); });
     std::stable_sort(groups.begin(), groups.end(),
-                     [](const auto& a, const auto& b) { return a.tests > b.tests; });
+                     [](const auto& a, const auto& b) { return a.unexpected() > b.unexpected(); });
     return groups;
 }
 
@@ -196,16 +205,17 @@ std::vector<FirstStep> first_steps(const ReportModel& model) {
     std::int64_t not_loaded = 0;
     for (const LoadFailureView& failure : model.load_failures) {
         not_loaded += failure.modules;
-        steps.push_back(step_of(failure));
+        if (failure.modules > failure.expected) steps.push_back(step_of(failure));
     }
     for (const FailureGroup& group : failure_groups(model)) {
         const ClusterView& largest = model.clusters[group.clusters.front()];
-        if (is_of_load_failure(model, largest)) continue;
+        if (group.unexpected() == 0 || is_of_load_failure(model, largest)) continue;
         steps.push_back(step_of(model, largest));
-        steps.back().tests = group.tests;
+        steps.back().tests = group.unexpected();
         steps.back().places = places_of(model, group);
-        for (const std::size_t cluster : group.clusters)
-            steps.back().signatures.push_back(model.clusters[cluster].signature);
+        for (const std::size_t i : group.clusters)
+            if (const ClusterView& cluster = model.clusters[i]; cluster.tests > cluster.expected)
+                steps.back().signatures.push_back(cluster.signature);
     }
     const std::int64_t loaded = std::max<std::int64_t>(model.totals.modules - not_loaded, 1);
     const std::int64_t tests_of_module =

@@ -34,16 +34,20 @@ struct CauseAdvice {
 };
 [[nodiscard]] const CauseAdvice& advice_for(parsers::Cause cause);
 
-// Clusters that one change removes, the largest first.
+// Clusters that one change removes, the one with the most unexpected failures first.
 struct FailureGroup {
     std::vector<std::size_t> clusters;  // indices in ReportModel::clusters
     std::int64_t tests = 0;
+    std::int64_t expected = 0;  // of these, tests that fail as expected
+
+    [[nodiscard]] std::int64_t unexpected() const { return tests - expected; }
 };
-// Those with the most tests first.
+// Those with the most unexpected failures first.
 [[nodiscard]] std::vector<FailureGroup> failure_groups(const ReportModel& model);
 
 // From the clusters, the gaps and the modules that could not be loaded, kFirstSteps at most. Such a
-// module counts as many tests as a module of the run has on average.
+// module counts as many tests as a module of the run has on average. Failures as expected are no
+// work: they do not count.
 [[nodiscard]] std::vector<FirstStep> first_steps(const ReportModel& model);
 
 }  // namespace compat::reports

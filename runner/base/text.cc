@@ -28,6 +28,10 @@ std::string counted(long n, std::string_view noun) {
     return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
+std::string counted(long n, std::string_view noun, std::string_view plural) {
+    return fmt::format("{} {}", n, n == 1 ? noun : plural);
+}
+
 std::string size_words(std::uint64_t bytes) {
     constexpr double kStep = 1024;
     if (bytes < 1024) return fmt::format("{} B", bytes);

@@ -8,8 +8,9 @@
 
 namespace compat {
 
-// "1 module", "2 modules".
+// "1 module", "2 modules"; "1 entry", "2 entries" with a plural of its own.
 [[nodiscard]] std::string counted(long n, std::string_view noun);
+[[nodiscard]] std::string counted(long n, std::string_view noun, std::string_view plural);
 
 // "812 B", "1.4 MiB".
 [[nodiscard]] std::string size_words(std::uint64_t bytes);

@@ -41,8 +41,9 @@ Expected<OpenedRun> open_run_to_expect(const ExpectRequest& request,
     if (!results) return tl::unexpected(results.error());
     const auto id = archive::find_run(results->store, results->folder, request.run);
     if (!id) return tl::unexpected(id.error());
-    auto read =
-        run::read_run_and_expectations(results->store, *id, settings->text(Setting::expectations));
+    const std::string& named = settings->text(Setting::expectations);
+    auto read = run::read_run_and_expectations(results->store, *id,
+                                               named == config::kNoFile ? std::string() : named);
     if (!read) return tl::unexpected(read.error());
     return OpenedRun{std::move(*results), std::move(*read), settings->text(Setting::base_python)};
 }
@@ -146,6 +147,6 @@ Action add_expect(CLI::App& app, config::Invocation& invocation) {
 
 }  // namespace
 
-Command expect_command() { return {"say which results of a run are expected", {}, {}, add_expect}; }
+Command expect_command() { return {"update or check expectations.json", {}, {}, add_expect}; }
 
 }  // namespace compat::cli

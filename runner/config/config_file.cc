@@ -98,7 +98,7 @@ Expected<ConfigFile> checked(const std::vector<Entry>& entries, const fs::path& 
         if (auto refused = refuse(*row, *text))
             return fail(ErrorKind::usage, fmt::format("\"{}\": {}", entry.key, refused->message),
                         std::move(refused->advice), where);
-        const bool path = row->type == Type::path ||
+        const bool path = is_path(*row, *text) ||
                           (row->type == Type::program && text->find('/') != std::string::npos);
         config.values[row->setting] = {path ? path_from(file.parent_path(), *text) : *text, where};
     }

@@ -101,6 +101,12 @@ std::string_view long_flag(const SettingRow& row) {
     return row.flag.substr(row.flag.rfind(',') + 1);
 }
 
+bool is_path(const SettingRow& row, std::string_view value) {
+    if (row.type != Type::path) return false;
+    const auto words = words_of(row.allowed);
+    return std::find(words.begin(), words.end(), value) == words.end();
+}
+
 std::optional<Refusal> refuse(const SettingRow& row, std::string_view text) {
     if (text.empty()) return Refusal{"the value is empty", "give one, or leave it out"};
     switch (row.type) {

@@ -66,7 +66,7 @@ enum class Type {
     device,    // a type of device, or one with an index: "cuda:1"
     fraction,  // a number above 0, at most 1
     amount,    // a number of 0 or more, in dollars
-    path,      // in a file: relative to that file
+    path,      // in a file: relative to that file; or one of `allowed`, separated by "|"
     program,   // a path if it has a slash, else a name on PATH
     text,
 };
@@ -94,9 +94,9 @@ inline constexpr int kMostRetries = 10;  // as suite.schema.json
 inline constexpr int kMostSeeds = 1000;
 inline constexpr int kMostBatchFactor = 65536;
 // As in shim/devices/settings.h.
-inline constexpr std::string_view kDeviceWords =
-    "auto|cpu|cuda|mps|xpu|hpu|mtia|privateuseone|tpu";
+inline constexpr std::string_view kDeviceWords = "auto|cpu|cuda|mps|xpu|hpu|mtia|privateuseone|tpu";
 inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
+inline constexpr std::string_view kNoFile = "none";
 
 // clang-format off
 inline constexpr std::array<SettingRow, 41> kSettings{{
@@ -204,10 +204,10 @@ inline constexpr std::array<SettingRow, 41> kSettings{{
     {Setting::name, "name", Type::text, "", 0, 0, "", "the suite's name",
      "--name", "COMPAT_NAME", "", "name",
      "name of the series of runs, in run ids and in NAME@latest"},
-    {Setting::expectations, "expectations", Type::path, "", 0, 0, "",
+    {Setting::expectations, "expectations", Type::path, kNoFile, 0, 0, "",
      "`expectations.json` in the suite's folder, if it is there",
      "--expectations", "COMPAT_EXPECTATIONS", "expectations", "expectations",
-     "file of expected results"},
+     "file of expected results; none: expect nothing"},
     {Setting::progress, "progress", Type::words, "auto|bar|plain|json", 0, 0, "auto", "",
      "--progress", "COMPAT_PROGRESS", "", "progress",
      "progress display; auto: a bar on a terminal, else lines"},
@@ -240,6 +240,9 @@ inline constexpr std::array<SettingRow, 41> kSettings{{
 
 // "--jobs"; empty: no flag.
 [[nodiscard]] std::string_view long_flag(const SettingRow& row);
+
+// Whether the value is a path: of a path setting, but none of the words that it allows.
+[[nodiscard]] bool is_path(const SettingRow& row, std::string_view value);
 
 // "a|b" as two words.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view allowed);

@@ -53,8 +53,8 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
             continue;
         }
         words.emplace_back(config::long_flag(row));
-        words.push_back(row.type == config::Type::path ? fs::absolute(value.text).string()
-                                                       : value.text);
+        words.push_back(config::is_path(row, value.text) ? fs::absolute(value.text).string()
+                                                         : value.text);
     }
     // Chosen by the suite's code, which may have changed since.
     if (!ready.settings[Setting::policy].given() && !ready.child.simulate.empty())
@@ -268,6 +268,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     info.expectations_file = expectations->file.string();
     info.expectations = analysis::to_stored(expectations->entries);
     execution.expectations = analysis::expectations_of(info);
+    if (!expectations->note.empty()) execution.notes.push_back(std::move(expectations->note));
     std::vector<std::string> modules;
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
     exec::block_termination_signals();  // an interrupt from here on is stored

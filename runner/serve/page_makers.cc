@@ -145,6 +145,7 @@ Expected<MadePage> PageMakers::run(const std::string& name) const {
             renderer->finish();
             return {};
         },
+        /*end=*/[] {},
         /*may_copy=*/false};
     // The addresses of a run's files are as in its folder.
     return run::visit_run(*store, results_, *stored, folder, receiver)

@@ -1,6 +1,9 @@
 // Patterns, conditions, which entry governs, and what is as expected.
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runner/analysis/expectations/judge.h"
@@ -81,13 +84,84 @@ TEST(Pattern, ManyStarsAreNotExponential) {
     EXPECT_FALSE(pattern_matches("a*a*a*a*a*a*a*a*a*a*a*a*b", std::string(5000, 'a')));
 }
 
+bool could_match_in(std::string_view pattern, std::string_view module) {
+    return ModulePattern(pattern).could_match_in(module);
+}
+
 TEST(Pattern, CouldMatchInAModule) {
     EXPECT_TRUE(could_match_in("tests/a.py::T::t", "tests/a.py"));
     EXPECT_FALSE(could_match_in("tests/a.py::T::t", "tests/b.py"));
     EXPECT_TRUE(could_match_in("tests/*::t", "tests/b/c.py"));
     EXPECT_TRUE(could_match_in("*", "tests/b.py"));
+    EXPECT_TRUE(could_match_in("tests/?.py::t", "tests/b.py"));
+    EXPECT_TRUE(could_match_in("tests/b.py::?", "tests/b.py"));
     EXPECT_FALSE(could_match_in("other/*", "tests/b.py"));
     EXPECT_FALSE(could_match_in("tests/a.py", "tests/a.py")) << "an id goes on after the module";
+    EXPECT_FALSE(could_match_in("tests/a.py::", "tests/a.py")) << "an id goes on after the module";
+    EXPECT_FALSE(could_match_in("tests/a.py::t", "tests/a.pyi")) << "a longer path";
+    EXPECT_TRUE(could_match_in("tests/\\*.py::t", "tests/*.py"));
+    EXPECT_FALSE(could_match_in("tests/\\*.py::t", "tests/a.py"));
+}
+
+// A partial run of a large suite asks this before it starts.
+TEST(Pattern, ThousandsOfEntriesAndModulesTakeNoTime) {
+    constexpr int kMany = 3000;
+    std::vector<std::string> modules, tests;
+    for (int i = 0; i < kMany; ++i) {
+        modules.push_back("tests/models/test_modeling_" + std::to_string(10000 + i) + ".py");
+        tests.push_back("tests/models/test_modeling_" + std::to_string(20000 + i) + ".py::T::t");
+    }
+    tests.back() = modules.front() + "::T::t";
+    const std::clock_t before = std::clock();
+    int matches = 0;
+    for (const std::string& test : tests) {
+        const ModulePattern pattern(test);
+        for (const std::string& module : modules) matches += pattern.could_match_in(module);
+    }
+    EXPECT_EQ(matches, 1);
+    // Also with sanitizers. An allocation for each character takes a minute.
+    EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 5.0);
+}
+
+TEST(Pattern, ABackslashEscapes) {
+    struct EscapeRow {
+        const char *pattern, *id;
+        bool matches;
+    };
+    const std::vector<EscapeRow> table{
+        {R"(a.py::t[\\*])", "a.py::t[*]", false},     // an escaped backslash, then a wildcard
+        {R"(a.py::t[\\*])", R"(a.py::t[\x])", true},  //
+        {R"(a.py::t[\*])", "a.py::t[*]", true},
+        {R"(a.py::t[\*])", "a.py::t[x]", false},
+        {R"(a.py::t[\?])", "a.py::t[?]", true},
+        {R"(a.py::t[\?])", "a.py::t[x]", false},
+        {R"(a.py::t[\u202e])", R"(a.py::t[\u202e])", true},  // before other characters: itself
+        {R"(*[\*]*)", "a.py::t[*] (i=1)", true},
+        {R"(a\)", R"(a\)", true},
+    };
+    for (const EscapeRow& row : table)
+        EXPECT_EQ(pattern_matches(row.pattern, row.id), row.matches)
+            << row.pattern << " " << row.id;
+    EXPECT_EQ(specificity_of(R"(t[\*])"), specificity_of("t[x]"));
+    EXPECT_TRUE(is_exact(R"(t[\*\?])"));
+    EXPECT_FALSE(is_exact(R"(t[\\*])"));
+}
+
+TEST(Pattern, OfAnIdMatchesThisIdAlone) {
+    for (const std::string id :
+         {"a.py::t[*]", "a.py::t[?]", R"(a.py::t[\*])", R"(a.py::t[\\])", R"(t[\u202e])", R"(\)",
+          R"(\\)", R"(\?*\)", "a.py::T::t (pattern='*.py')"}) {
+        const std::string pattern = pattern_of(id);
+        EXPECT_TRUE(is_exact(pattern)) << pattern;
+        EXPECT_EQ(id_of(pattern), id);
+        EXPECT_TRUE(pattern_matches(pattern, id)) << pattern;
+        EXPECT_TRUE(is_pattern_of(pattern, id)) << pattern;
+    }
+    EXPECT_EQ(pattern_of(R"(t[\u202e])"), R"(t[\u202e])") << "as people read it in a report";
+    EXPECT_FALSE(is_pattern_of("t[*]", "t[*]")) << "it matches others, too";
+    const Expectations all({entry(R"(t[\*])", {"failed"})}, a_run());
+    EXPECT_EQ(all.judge_state("t[*]", State::failed, "pytest").fit, Fit::as_expected);
+    EXPECT_EQ(all.judge_state("t[x]", State::failed, "pytest").fit, Fit::unexpected_failure);
 }
 
 TEST(Conditions, Versions) {

@@ -94,7 +94,9 @@ std::string values_of(const SettingRow& row) {
         case Type::amount:
             return "dollars";
         case Type::path:
-            return "path";
+            return row.allowed.empty()
+                       ? "path"
+                       : fmt::format("path; {}", fmt::join(words_of(row.allowed), ", "));
         case Type::program:
             return "program";
         case Type::text:

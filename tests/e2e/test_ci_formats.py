@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import xml.etree.ElementTree as ET
 
 import pytest
 
@@ -219,6 +220,45 @@ def test_all_formats_have_the_same_numbers(ran, readers):
         assert shown == {name: totals[name] for name in shown}
     # None ran before, so all are new.
     assert len([line for line in (ran.folder / "annotations.txt").read_text().splitlines() if line.startswith("::error ")]) == broken <= 10
+
+
+def test_all_formats_have_the_same_numbers_with_expectations(ran, tmp_path):
+    case = "tests/test_states.py::States::test_"
+    expected = {case + "failed": "failed", case + "errored": "errored", case + "xpassed": "xpassed", "tests/test_broken.py::<module>": "errored"}
+    entries = [{"test": test, "expect": state} for test, state in {**expected, case + "passed": "failed"}.items()]
+    (tmp_path / "known.json").write_text(json.dumps(entries))
+    made = ran.runner("suite", "--shim", "off", "--python", sys.executable, "--expectations", tmp_path / "known.json", "--results", tmp_path / "results",
+                      "--junit", tmp_path / "junit.xml", "--ctrf", tmp_path / "ctrf.json", "--github")
+    made.results = tmp_path / "results"
+    assert made.code == 1, made.err
+    totals, summary = made.report["totals"], made.report["expectations"]
+    unexpected = {case + "passed": "unexpected_pass", case + "subtests": None, case + "crashed": None}
+    assert [summary[key] for key in ("expected_failures", "unexpected_passes", "unexpected_failures")] == [4, 1, 2]
+    fits = {c["id"]: c["expectation"] and c["expectation"]["fit"] for module in made.report["modules"] for c in module["cases"]}
+    assert fits == {**dict.fromkeys(fits), **dict.fromkeys(expected, "as_expected"), case + "passed": "unexpected_pass"}
+    broken, skipped = len(unexpected), totals["skipped"] + totals["xfailed"] + len(expected)
+
+    junit = ET.parse(tmp_path / "junit.xml").getroot()
+    assert int(junit.get("failures")) + int(junit.get("errors")) == broken == len(junit.findall(".//failure")) + len(junit.findall(".//error"))
+    assert len(junit.findall(".//skipped")) == skipped
+    ctrf = json.loads((tmp_path / "ctrf.json").read_text())["results"]
+    assert [ctrf["summary"][key] for key in ("tests", "passed", "failed", "skipped")] == [
+        totals["collected"], totals["collected"] - broken - skipped, broken, skipped]
+    assert {test["testId"] for test in ctrf["tests"] if test["status"] == "failed"} == set(unexpected)
+
+    page = parts(made.folder / "report.html")
+    assert page["summary"]["run"]["expectations"] == summary
+    details = {detail["id"]: detail for name, block in page.items() if name.startswith("details-") for detail in block}
+    assert {id: detail["expectation"] and detail["expectation"]["fit"] for id, detail in details.items()} == {id: fits[id] for id in details}
+    assert {*expected, *unexpected} <= set(details)
+    work = page["summary"]["run"]["first_steps"]
+    assert sum(step["tests"] for step in work) == 2 and {step["example"] for step in work} <= set(unexpected)
+
+    for name in "report.md", "summary.md":
+        text = (made.folder / name).read_text()
+        assert f"{broken} tests to look at" in text
+        assert "4 failures as expected, 1 unexpected pass, 2 unexpected failures; 5 entries in " in text
+    assert (made.folder / "annotations.txt").read_text().count("::error ") == broken
 
 
 def test_the_html_page_runs_its_own_script_and_style_alone(ran):

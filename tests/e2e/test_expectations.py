@@ -81,7 +81,8 @@ def test_expected_failures_exit_0_in_every_format(run, runner, tmp_path):
     jsonschema.validate(report, json.loads(schema.read_text()))
 
     page = (result.folder / "report.md").read_text()
-    assert "## Failures as expected" in page and "## Tests that need attention" not in page
+    assert "## Failures as expected" in page and "nothing needs attention" in page
+    assert "## Failures by cause" not in page and "## What to do first" not in page, "what is expected is no work"
 
     suites = ET.parse(tmp_path / "junit.xml").getroot()
     assert (suites.get("failures"), suites.get("errors")) == ("0", "0")
@@ -103,6 +104,7 @@ def test_an_unexpected_pass_and_an_unexpected_failure_exit_1(run, runner, tmp_pa
     assert "2 failures as expected, 1 unexpected pass, 0 unexpected failures" in closing(result)
     assert f"{BAD}: all its tests passed: no longer needed" in result.out
     assert f"unexpected pass: {BAD}" in result.out
+    assert "; 3 entries in " in (result.folder / "report.md").read_text()
     assert "4 tests, 1 test to look at" in (result.folder / "report.md").read_text().replace("`", "")
     bad = ET.parse(tmp_path / "junit.xml").getroot().find(".//testcase[@name='test_bad']")
     assert bad.find("failure").get("message") == "passed; expected was failed: known for long (https://example.org/7)"
@@ -114,6 +116,115 @@ def test_an_unexpected_pass_and_an_unexpected_failure_exit_1(run, runner, tmp_pa
 
     result = run(entries=[ALL[0], {"test": ERRORS, "expect": "failed"}, ALL[2]])
     assert result.code == 1 and "2 failures as expected, 0 unexpected passes, 1 unexpected failure (" in closing(result)
+
+
+def test_what_is_unexpected_stays_work(run):
+    result = run(entries=ALL[:1])
+    assert result.code == 1
+    page = (result.folder / "report.md").read_text()
+    work = page[page.index("## What to do first"):page.index("## Totals")]
+    causes = page[page.index("## Failures by cause"):page.index("## Failures as expected")]
+    for text in work, causes:
+        assert ERRORS in text and BAD not in text
+    assert "; 1 entry in " in page
+    clusters = {cluster["example"].split(" ")[0]: cluster for cluster in result.report["clusters"]}
+    assert {test: (clusters[test]["tests"], clusters[test]["expected"]) for test in (BAD, ERRORS)} == {BAD: (1, 1), ERRORS: (1, 0)}
+
+
+def test_an_expected_xpassed_is_green_everywhere(runner, write_suite, tmp_path):
+    suite = write_suite("marked", {"tests/test_marked.py": "import unittest\nclass M(unittest.TestCase):\n    @unittest.expectedFailure\n"
+                                                           "    def test_marked(self):\n        pass\n"})
+    words = (suite, "--python", sys.executable, "--shim", "off", "-q", "--junit", tmp_path / "junit.xml", "--ctrf", tmp_path / "ctrf.json", "--github")
+
+    def failures():
+        result = runner(*words)
+        page = (result.folder / "report.md").read_text()
+        assert "## Tests marked as expected failures that passed" in page and "## Unexpected passes" not in page
+        return (result.code, int(ET.parse(tmp_path / "junit.xml").getroot().get("failures")),
+                json.loads((tmp_path / "ctrf.json").read_text())["results"]["summary"]["failed"],
+                (result.folder / "annotations.txt").read_text().count("::error"), "nothing needs attention" not in page)
+
+    assert failures() == (1, 1, 1, 1, True)
+    (suite / "expectations.json").write_text(json.dumps([{"test": "*::test_marked", "expect": "xpassed"}]))
+    assert failures() == (0, 0, 0, 0, False)
+
+
+def annotations(result):
+    text = (result.folder / "annotations.txt").read_text()
+    return text.count("::error "), text.count("::notice ")
+
+
+def test_annotations_compare_with_what_the_run_before_expected(run):
+    assert run("--github", entries=ALL).code == 0
+    gone = run("--github", entries=ALL[1:2])
+    assert gone.code == 1 and annotations(gone) == (2, 0), "both failed as expected in the run before"
+    still = run("--github")
+    assert still.code == 1 and annotations(still) == (0, 1), "now they failed in the run before, too"
+    expired = run("--github", entries=[ALL[0], {**ALL[1], "until": "2020-01-31"}, ALL[2]])
+    assert expired.code == 1 and annotations(expired) == (1, 0)
+
+
+def test_an_unexpected_pass_is_annotated_once(run):
+    for expected in ((1, 0), (0, 1)):
+        result = run("--github", entries=ALL, env={"FIXED": "1"})
+        assert result.code == 1 and annotations(result) == expected
+
+
+def test_update_escapes_what_is_a_wildcard(runner, tmp_path, python):
+    (tmp_path / "suite/tests").mkdir(parents=True)
+    (tmp_path / "suite/suite.json").write_text(json.dumps({"format": 1, "name": "globs", "framework": "pytest"}))
+    body = "import pytest\n@pytest.mark.parametrize('glob', ['*', 'a?', 'ab', '\\u202e'])\ndef test_glob(glob):\n    assert glob not in {}\n"
+    module = tmp_path / "suite/tests/test_globs.py"
+    words = ("suite", "--python", python, "--shim", "off", "-q")
+    module.write_text(body.format("('*', 'a?', '\\u202e')"))
+    assert runner(*words).code == 1
+    assert runner("expect", "update").code == 0
+    tests = [entry["test"] for entry in json.loads((tmp_path / "suite/expectations.json").read_text())["expectations"]]
+    assert tests == [f"tests/test_globs.py::test_glob[{id}]" for id in (r"\*", r"\u202e", r"a\?")]
+    assert runner(*words).code == 0
+    module.write_text(body.format("('*', 'a?', '\\u202e', 'ab')"))
+    result = runner(*words)
+    assert result.code == 1 and "1 unexpected failure (" in closing(result), "no entry is for test_glob[ab]"
+
+
+def test_a_project_may_have_another_programs_file(runner, tmp_path):
+    project = tmp_path / "project"
+    (project / "tests").mkdir(parents=True)
+    (project / "tests/test_parts.py").write_text(TESTS)
+    file = project / "expectations.json"
+    words = (project, "--framework", "unittest", "--python", sys.executable, "--shim", "off")
+    file.write_text('{"expect_column_to_exist": {"column": "a"}}')
+    result = runner(*words)
+    assert result.code == 1, result.err
+    said = result.out + result.err
+    assert said.count(f"{file} was not read: it is not the runner's; pass --expectations FILE to name another") == 1
+    update = runner("expect", "update")
+    assert update.code == 2 and "--expectations FILE" in update.err and "expect_column" in file.read_text()
+    file.write_text(json.dumps(ALL))
+    assert runner(*words).code == 0
+    without = runner(*words, "--expectations", "none")
+    assert without.code == 1 and "expectations:" not in without.out
+    assert runner("rerun", "--failed", "-q").code == 1, "a rerun expects nothing, too"
+    assert runner(*words, env={"COMPAT_EXPECTATIONS": "none"}).code == 1
+    file.write_text('[{"test": "a", "expct": "failed"}]')
+    invalid = runner(*words)
+    assert invalid.code == 2 and 'did you mean "expect"?' in invalid.err
+    assert invalid.err.strip().endswith(": if this file is not the runner's, pass --expectations FILE")
+    named = runner(*words, "--expectations", file)
+    assert named.code == 2 and "if this file is not the runner's" not in named.err, "the user named it"
+
+
+def test_a_part_of_a_large_suite_starts_at_once(runner, write_suite):
+    """Each entry is compared with each module that the run leaves out."""
+    many = 2000
+    suite = write_suite("large", {f"tests/test_modeling_{i:04}.py": "import unittest\nclass T(unittest.TestCase):\n    def test_t(self):\n        pass\n"
+                                  for i in range(many)})
+    (suite / "expectations.json").write_text(json.dumps([{"test": f"tests/test_modeling_{i:04}.py::T::test_gone", "expect": "failed"} for i in range(many)]))
+    began = time.monotonic()
+    result = runner(suite, "tests/test_modeling_0000.py", "--python", sys.executable, "--shim", "off", "-q")
+    assert result.code == 0, result.out + result.err
+    assert [note["test"] for note in result.report["expectations"]["notes"]] == ["tests/test_modeling_0000.py::T::test_gone"]
+    assert time.monotonic() - began < 60
 
 
 def test_the_most_specific_entry_wins_and_conditions_choose(run):

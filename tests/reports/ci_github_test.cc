@@ -54,11 +54,9 @@ TEST_F(GithubTest, EachTestThatBrokeHasOneLine) {
 
 TEST_F(GithubTest, OnlyNewFailuresAreAnnotated) {
     options.run_before = "alpha_1";
-    options.state_before = [](const std::string& test) -> std::optional<parsers::State> {
-        if (test.ends_with("test_f")) return parsers::State::crashed;
-        if (test.ends_with("test_e")) return parsers::State::skipped;
-        if (test.ends_with("test_c")) return parsers::State::failed;
-        return std::nullopt;
+    options.failed_before = [](const std::string& module, const std::string& test) {
+        EXPECT_TRUE(test.starts_with(module + "::"));
+        return test.ends_with("test_f") || test.ends_with("test_c");
     };
     const auto found = lines();
     ASSERT_THAT(found, SizeIs(4));

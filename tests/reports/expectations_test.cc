@@ -9,6 +9,7 @@
 #include "reports/ci/github.h"
 #include "reports/ci/junit.h"
 #include "reports/ci/outcome.h"
+#include "runner/analysis/verdict.h"
 #include "tests/reports/ci_sample.h"
 #include "tests/support/temp_tree.h"
 
@@ -37,6 +38,7 @@ class ExpectationsTest : public testing::Test {
         expect("test_p", "failed");
         expect("test_t", "timed_out", "2020-01-31");
         expect("test_nowhere", "failed");
+        expect("test_xp", "xpassed");
         stored.info.expectations = analysis::to_stored(entries);
         stored.info.expectations_file = "/src/expectations.json";
         model = samples::model(stored, folder.root());
@@ -46,8 +48,8 @@ class ExpectationsTest : public testing::Test {
 };
 
 TEST_F(ExpectationsTest, TheModelHasSumsAndNotes) {
-    EXPECT_EQ(sum_of_states(model.expectations.expected), 2);
-    EXPECT_EQ(model.expectations.entries, 5);
+    EXPECT_EQ(sum_of_states(model.expectations.expected), 3);
+    EXPECT_EQ(model.expectations.entries, 6);
     std::vector<std::string> notes;
     for (const auto& note : model.expectations.notes)
         notes.push_back(fmt::format("{} {}", analysis::name_of(note.kind), note.test));
@@ -96,6 +98,68 @@ TEST_F(ExpectationsTest, PeopleSeeOnlyWhatIsUnexpected) {
     EXPECT_THAT(annotations, HasSubstr("test_p"));
     EXPECT_THAT(annotations, HasSubstr("test_t"));
     EXPECT_THAT(annotations, Not(HasSubstr("test_f%3A")));
+    EXPECT_THAT(annotations, Not(HasSubstr("test_xp%3A")));
+}
+
+std::vector<std::string> examples_of(const std::vector<FirstStep>& steps) {
+    std::vector<std::string> examples;
+    for (const FirstStep& step : steps) examples.push_back(step.example);
+    return examples;
+}
+
+// The text of a section of the page.
+std::string section(const std::string& page, const std::string& title) {
+    const size_t begin = page.find("\n## " + title + "\n");
+    return begin == std::string::npos ? ""
+                                      : page.substr(begin, page.find("\n## ", begin + 4) - begin);
+}
+
+TEST_F(ExpectationsTest, FailuresAsExpectedAreNoWork) {
+    const std::string test_f = std::string(kModule) + "test_f",
+                      test_e = std::string(kModule) + "test_e";
+    const samples::Model without =
+        samples::model(samples::run(folder.root() / "src"), folder.root());
+    EXPECT_THAT(examples_of(without.first_steps), testing::IsSupersetOf({test_f, test_e}));
+    EXPECT_THAT(section(samples::to_markdown(without), "Failures by cause"), HasSubstr(test_f));
+    EXPECT_THAT(examples_of(model.first_steps), testing::Contains(test_e));
+    EXPECT_THAT(examples_of(model.first_steps), Not(testing::Contains(test_f)));
+    const std::string causes = section(samples::to_markdown(model), "Failures by cause");
+    EXPECT_THAT(causes, HasSubstr(test_e));
+    EXPECT_THAT(causes, Not(HasSubstr(test_f)));
+    // The clusters stay complete.
+    EXPECT_EQ(model.clusters.size(), without.clusters.size());
+    for (const ClusterView& cluster : model.clusters)
+        EXPECT_EQ(cluster.expected, cluster.example == test_e ? 0 : cluster.tests)
+            << cluster.key_line;
+}
+
+// The exit code, CI and the page's headline ask one question: does it make the run fail?
+TEST_F(ExpectationsTest, WhereAllIsExpectedNothingFails) {
+    samples::Run stored = samples::run(folder.root() / "src");
+    stored.modules.resize(1);
+    std::vector<Expectation> entries;
+    analysis::RunFacts facts;
+    for (const auto& test : stored.modules[0].attempts[0].record.cases) {
+        Expectation& entry = entries.emplace_back();
+        entry.test = test.id;
+        entry.expect = {std::string(name_of(test.state))};
+    }
+    stored.info.expectations = analysis::to_stored(entries);
+    analysis::add(facts, stored.modules[0].attempts[0].record,
+                  analysis::expectations_of(stored.info));
+    EXPECT_FALSE(facts.unexpected);
+    const samples::Model all = samples::model(stored, folder.root());
+    const CiCounts counts = ci_counts_of(all);
+    EXPECT_EQ(counts.failed + counts.errored + counts.not_run, 0);
+    EXPECT_THAT(samples::to_markdown(all), HasSubstr("nothing needs attention"));
+    EXPECT_TRUE(all.first_steps.empty());
+    EXPECT_EQ(section(samples::to_markdown(all), "What to do first"), "");
+    EXPECT_EQ(section(samples::to_markdown(all), "Failures by cause"), "");
+    EXPECT_EQ(samples::rendered(all,
+                                [](const auto& m, Sink sink) {
+                                    return github_annotations(m, {}, std::move(sink));
+                                }),
+              "");
 }
 
 }  // namespace

@@ -59,9 +59,9 @@ TEST(ExpectationsFile, RefusesWithPlaceAndAdvice) {
         {R"([{"test": "a", "expect": "failed", "until": "soon"}])",
          "e.json:1:45: \"soon\": expected a date such as \"2027-01-31\""},
         {R"([{"test": "a", "expect": "failed", "until": "2027-02-29"}])",
-         "e.json:1:45: \"2027-02-29\" is no day of the calendar: write the last day as"},
+         "e.json:1:45: \"2027-02-29\" is not a valid date: write the last day as"},
         {"[{\"test\": \"a\", \"expect\": \"failed\"},\n {\"test\": \"a\", \"expect\": \"passed\"}]",
-         "e.json:2:2: an entry before has the same test and the same conditions: remove one"},
+         "e.json:2:2: duplicate entry: same test and conditions: remove one"},
         {"7", "e.json:1:1: 7 is a number; expected an object"},
     };
     for (const Row& row : table) {
@@ -73,6 +73,28 @@ TEST(ExpectationsFile, RefusesWithPlaceAndAdvice) {
             << to_line(refused.error()) << "\n"
             << row.error;
     }
+}
+
+TEST(ExpectationsFile, IsToldFromAnotherProgramsFile) {
+    for (const char* ours :
+         {"[]", R"([{"test": "a", "expect": "failed"}])", R"([{"test": "a", "expct": 1}])",
+          "// Known.\n[{\"tests\": \"a\"}, {\"test\": \"b\"}]",
+          R"({"format": 7, "expectations": []})"})
+        EXPECT_TRUE(has_expectations(ours)) << ours;
+    for (const char* not_ours :
+         {"", "{", "7", "[1, 2]", "[[]]", R"([{"name": "a"}])", R"({"expectations": []})",
+          R"({"format": 1})", R"({"expect_column_to_exist": {}})"})
+        EXPECT_FALSE(has_expectations(not_ours)) << not_ours;
+}
+
+TEST(ExpectationsFile, AFileThatNobodyNamedMayBeAnotherOne) {
+    const auto advised = [](const char* text) {
+        return to_line(advise_to_name_another(parse_expectations(text, "e.json").error()));
+    };
+    EXPECT_EQ(advised("[1]"),
+              "e.json:1:2: 1 is a number; expected an object: if this file is not the runner's, "
+              "pass --expectations FILE");
+    EXPECT_EQ(advised("").find("--expectations"), std::string::npos) << "it has its own advice";
 }
 
 Expectation one(std::string test, std::string state = "failed") {

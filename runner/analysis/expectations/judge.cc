@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "runner/analysis/expectations/pattern.h"
 #include "runner/base/framework.h"
 
 namespace compat::analysis {
@@ -79,7 +78,7 @@ Expectations::Expectations(std::vector<Expectation> entries, Circumstances run)
             patterns_.push_back(i);
             continue;
         }
-        const auto [at, is_new] = exact_.emplace(entries_[i].test, i);
+        const auto [at, is_new] = exact_.emplace(id_of(entries_[i].test), i);
         if (!is_new && governs_before(entries_, i, at->second)) at->second = i;
     }
     std::sort(patterns_.begin(), patterns_.end(),
@@ -161,14 +160,16 @@ bool Expectations::explains_outcome(const ModuleRecord& module) const {
 
 ExpectationTally::ExpectationTally(const Expectations& expectations)
     : expectations_(&expectations), uses_(expectations.entries().size()) {
-    for (size_t i = 0; i < uses_.size(); ++i)
+    for (size_t i = 0; i < uses_.size(); ++i) {
+        const std::string& test = expectations.entries()[i].test;
+        for_modules_.emplace_back(test);
         if (expectations.applies(i)) {
-            const std::string& test = expectations.entries()[i].test;
             if (is_exact(test))
-                unmatched_ids_.emplace(test, i);
+                unmatched_ids_.emplace(id_of(test), i);
             else
                 unmatched_.push_back(i);
         }
+    }
 }
 
 void ExpectationTally::match(const std::string& id) {
@@ -184,8 +185,7 @@ void ExpectationTally::match(const std::string& id) {
 void ExpectationTally::add(const ModuleRecord& record) {
     if (!knows_its_tests(record))
         for (size_t i = 0; i < uses_.size(); ++i)
-            uses_[i].unknown =
-                uses_[i].unknown || could_match_in(expectations_->entries()[i].test, record.path);
+            uses_[i].unknown = uses_[i].unknown || for_modules_[i].could_match_in(record.path);
     const Expectation* const first = expectations_->entries().data();
     for (const CaseRecord& test : record.cases) {
         match(test.id);

@@ -13,6 +13,7 @@
 
 #include "parsers/record.h"
 #include "runner/analysis/expectations/conditions.h"
+#include "runner/analysis/expectations/pattern.h"
 #include "runner/base/expectation.h"
 
 namespace compat::analysis {
@@ -127,6 +128,7 @@ class ExpectationTally {
 
     const Expectations* expectations_;
     std::vector<Use> uses_;                                       // by entry
+    std::vector<ModulePattern> for_modules_;                      // by entry
     std::vector<size_t> unmatched_;                               // so far, of those with wildcards
     std::unordered_multimap<std::string, size_t> unmatched_ids_;  // of the others
     CountsByState expected_{}, passes_{}, passes_with_entry_{}, failures_{};

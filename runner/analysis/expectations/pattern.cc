@@ -1,24 +1,53 @@
 #include "runner/analysis/expectations/pattern.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 namespace compat::analysis {
 
+namespace {
+
+constexpr std::string_view kEscaped = "*?\\";
+
+bool can_be_escaped(char c) { return kEscaped.find(c) != std::string_view::npos; }
+
+// One element of a pattern.
+struct Element {
+    enum class Kind { literal, one, any };
+    Kind kind = Kind::literal;
+    char literal = 0;
+    std::size_t size = 1;  // in the pattern
+
+    [[nodiscard]] bool matches(char c) const {
+        return kind == Kind::one || (kind == Kind::literal && literal == c);
+    }
+};
+
+// `at`: before the end of the pattern.
+Element element_at(std::string_view pattern, std::size_t at) {
+    const char c = pattern[at];
+    if (c == '*') return {Element::Kind::any, c, 1};
+    if (c == '?') return {Element::Kind::one, c, 1};
+    if (c == '\\' && at + 1 < pattern.size() && can_be_escaped(pattern[at + 1]))
+        return {Element::Kind::literal, pattern[at + 1], 2};
+    return {Element::Kind::literal, c, 1};
+}
+
+}  // namespace
+
 bool pattern_matches(std::string_view pattern, std::string_view id) {
     std::size_t p = 0, i = 0;
-    std::size_t star = std::string_view::npos, after_star = 0;  // where to try again
+    std::size_t after_star = std::string_view::npos, retry = 0;  // where to try again
     while (i < id.size()) {
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++;
-            after_star = i;
-        } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == id[i])) {
-            ++p;
+        const Element element = p < pattern.size() ? element_at(pattern, p) : Element{};
+        if (p < pattern.size() && element.kind == Element::Kind::any) {
+            after_star = ++p;
+            retry = i;
+        } else if (p < pattern.size() && element.matches(id[i])) {
+            p += element.size;
             ++i;
-        } else if (star != std::string_view::npos) {
-            p = star + 1;
-            i = ++after_star;
+        } else if (after_star != std::string_view::npos) {
+            p = after_star;
+            i = ++retry;
         } else {
             return false;
         }
@@ -27,40 +56,63 @@ bool pattern_matches(std::string_view pattern, std::string_view id) {
     return p == pattern.size();
 }
 
-bool could_match_in(std::string_view pattern, std::string_view module) {
-    const std::string prefix = std::string(module) + "::";
-    // Places in the pattern at which the rest of an id may go on.
-    std::vector<bool> at(pattern.size() + 1);
-    const auto skip_stars = [&] {
-        for (std::size_t p = 0; p < pattern.size(); ++p)
-            if (at[p] && pattern[p] == '*') at[p + 1] = true;
-    };
-    at[0] = true;
-    skip_stars();
-    for (const char c : prefix) {
-        std::vector<bool> next(at.size());
-        for (std::size_t p = 0; p < pattern.size(); ++p) {
-            if (!at[p]) continue;
-            if (pattern[p] == '*') next[p] = true;
-            if (pattern[p] == '?' || pattern[p] == c) next[p + 1] = true;
+ModulePattern::ModulePattern(std::string_view pattern)
+    : pattern_(pattern), literal_(pattern.substr(0, pattern.find_first_of(kEscaped))) {}
+
+bool ModulePattern::could_match_in(std::string_view module) const {
+    constexpr std::string_view kSeparator = "::";
+    // Most modules differ before the first wildcard.
+    const std::size_t shorter = std::min(literal_.size(), module.size());
+    if (literal_.substr(0, shorter) != module.substr(0, shorter)) return false;
+    std::size_t p = 0;
+    for (const std::string_view part : {module, kSeparator})
+        for (const char c : part) {
+            if (p == pattern_.size()) return false;
+            const Element element = element_at(pattern_, p);
+            // It stands for the rest of the module, and for what the pattern's rest needs.
+            if (element.kind == Element::Kind::any) return true;
+            if (!element.matches(c)) return false;
+            p += element.size;
         }
-        at = std::move(next);
-        skip_stars();
-    }
-    // What is left stands for at least one character, or may.
-    for (std::size_t p = 0; p < pattern.size(); ++p)
-        if (at[p]) return true;
-    return false;
+    return p < pattern_.size();
 }
 
 Specificity specificity_of(std::string_view pattern) {
-    const auto wildcards =
-        std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '*' || c == '?'; });
-    return {static_cast<std::ptrdiff_t>(pattern.size()) - wildcards, -wildcards};
+    Specificity specificity;
+    for (std::size_t p = 0; p < pattern.size();) {
+        const Element element = element_at(pattern, p);
+        ++(element.kind == Element::Kind::literal ? specificity.literals
+                                                  : specificity.fewer_wildcards);
+        p += element.size;
+    }
+    specificity.fewer_wildcards = -specificity.fewer_wildcards;
+    return specificity;
 }
 
-bool is_exact(std::string_view pattern) {
-    return pattern.find_first_of("*?") == std::string_view::npos;
+bool is_exact(std::string_view pattern) { return specificity_of(pattern).fewer_wildcards == 0; }
+
+std::string id_of(std::string_view exact_pattern) {
+    std::string id;
+    for (std::size_t p = 0; p < exact_pattern.size();) {
+        const Element element = element_at(exact_pattern, p);
+        id += element.literal;
+        p += element.size;
+    }
+    return id;
+}
+
+std::string pattern_of(std::string_view id) {
+    std::string pattern;
+    for (std::size_t i = 0; i < id.size(); ++i) {
+        const bool would_escape = i + 1 < id.size() && can_be_escaped(id[i + 1]);
+        if (id[i] == '\\' ? would_escape : can_be_escaped(id[i])) pattern += '\\';
+        pattern += id[i];
+    }
+    return pattern;
+}
+
+bool is_pattern_of(std::string_view pattern, std::string_view id) {
+    return is_exact(pattern) && pattern_matches(pattern, id);
 }
 
 }  // namespace compat::analysis

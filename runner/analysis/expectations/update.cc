@@ -31,12 +31,12 @@ bool is_of_this_device(const Expectation& entry, const Circumstances& run) {
 }
 
 // For one test on this device, beside an entry that also governs others.
-Expectation entry_beside(const Expectation* other, std::string test, State state,
+Expectation entry_beside(const Expectation* other, std::string_view id, State state,
                          const Circumstances& run) {
     Expectation entry;
-    entry.test = std::move(test);
+    entry.test = pattern_of(id);
     entry.expect = {std::string(name_of(state))};
-    if (other && other->test == entry.test) entry.when = other->when;
+    if (other && is_pattern_of(other->test, id)) entry.when = other->when;
     for (const auto& [name, values] : conditions_of_device(run)) entry.when[name] = values;
     return entry;
 }
@@ -115,7 +115,7 @@ ExpectationUpdate UpdatePlanner::finish() const {
                 const size_t place =
                     places[static_cast<size_t>(judged.entry - judging.entries().data())];
                 EditedEntry& edited = entries[place];
-                const bool is_own = edited.entry.test == result.id;
+                const bool is_own = is_pattern_of(edited.entry.test, result.id);
                 if (is_own && judged.fit == Fit::unexpected_pass) {
                     edited.removed = true;
                     continue;

@@ -4,7 +4,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <set>
+#include <string>
 
+#include "runner/analysis/attempts.h"
+#include "runner/analysis/expectations/judge.h"
 #include "runner/base/files.h"
 #include "runner/display/output.h"
 #include "runner/store/comparable.h"
@@ -20,6 +25,44 @@ const char* summary_file() {
     const char* const file = std::getenv("GITHUB_STEP_SUMMARY");
     return file != nullptr && *file != '\0' ? file : nullptr;
 }
+
+// The tests that failed an earlier run, by what that run expected. Renderers ask module by module.
+class EarlierRun {
+  public:
+    EarlierRun(const store::Store& store, const store::RunInfo& info)
+        : store_(store), run_(info.id), expectations_(analysis::expectations_of(info)) {}
+
+    bool failed(const std::string& module, const std::string& test) {
+        if (module != module_) read(module);
+        return failed_.contains(test);
+    }
+
+  private:
+    void read(const std::string& module) {
+        module_ = module;
+        failed_.clear();
+        // Where it cannot be read, all failures are new.
+        (void)store_.each_module(
+            run_,
+            [&](store::StoredModule stored) -> Expected<void> {
+                if (stored.attempts.empty()) return {};
+                const auto record = analysis::take_verdicts(stored.attempts).record;
+                for (const auto& test : record.cases)
+                    if (test.state != parsers::State::not_run &&
+                        expectations_.judge(test, record.framework).fit !=
+                            analysis::Fit::as_expected)
+                        failed_.insert(test.id);
+                return {};
+            },
+            module);
+    }
+
+    const store::Store& store_;
+    std::string run_;
+    analysis::Expectations expectations_;
+    std::string module_;            // whose tests are in failed_
+    std::set<std::string> failed_;  // ids
+};
 
 // Where the suite is in the checkout that the job works on.
 std::optional<std::string> prefix_of(const std::string& root) {
@@ -49,11 +92,12 @@ Expected<reports::GithubOptions> github_options(const store::Store& store,
     });
     const auto before = store::baseline_among(past, info);
     if (before == past.end()) return options;
+    const auto run = store.load_run(before->id);
+    if (!run) return tl::unexpected(run.error());
     options.run_before = before->id;
-    options.state_before =
-        [&store, run = before->id](const std::string& test) -> std::optional<parsers::State> {
-        const auto verdict = store.verdict_of(run, test).value_or(std::nullopt);
-        return verdict ? std::optional(verdict->state) : std::nullopt;
+    options.failed_before = [earlier = std::make_shared<EarlierRun>(store, run->info)](
+                                const std::string& module, const std::string& test) {
+        return earlier->failed(module, test);
     };
     return options;
 }

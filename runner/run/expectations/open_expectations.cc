@@ -1,9 +1,14 @@
 #include "runner/run/expectations/open_expectations.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <vector>
 
 #include "runner/analysis/expectations/pattern.h"
+#include "runner/base/files.h"
 #include "suites/expectations.h"
 
 namespace compat::run {
@@ -13,6 +18,7 @@ namespace fs = std::filesystem;
 Expected<OpenExpectations> open_expectations(const Ready& ready) {
     const config::Value& named = ready.settings[config::Setting::expectations];
     OpenExpectations opened;
+    if (named.text == config::kNoFile) return opened;
     if (named.text.empty())
         opened.file = ready.suite.folder / suites::kExpectationsFile;
     else if (named.source == config::Source::suite)
@@ -26,10 +32,21 @@ Expected<OpenExpectations> open_expectations(const Ready& ready) {
         return fail(ErrorKind::usage, "no such file of expectations: " + opened.file.string(),
                     "write [] to it; `runner expect update` fills it", named.origin);
     }
-    return suites::read_expectations(opened.file).map([&](std::vector<Expectation>&& entries) {
-        opened.entries = std::move(entries);
-        return std::move(opened);
-    });
+    const auto text = read_file(opened.file);
+    if (!text) return tl::unexpected(text.error());
+    if (named.text.empty() && ready.suite.by_convention && !suites::has_expectations(*text)) {
+        opened.note = fmt::format(
+            "{} was not read: it is not the runner's; pass --expectations FILE to name another",
+            opened.file.string());
+        opened.file.clear();
+        return opened;
+    }
+    auto entries = suites::parse_expectations(*text, opened.file);
+    if (!entries)
+        return tl::unexpected(named.text.empty() ? suites::advise_to_name_another(entries.error())
+                                                 : entries.error());
+    opened.entries = std::move(*entries);
+    return opened;
 }
 
 Expected<void> mark_selected(std::vector<Expectation>& entries, const Ready& ready,
@@ -45,14 +62,19 @@ Expected<void> mark_selected(std::vector<Expectation>& entries, const Ready& rea
     for (const auto& job : plan->jobs) complete[job.module] = job.only.empty();
     return plan::list_modules(ready.suite, ready.child.root)
         .map([&](const std::vector<plan::ModuleFile>& modules) {
-            for (Expectation& entry : entries)
-                entry.selected =
-                    !filters && std::none_of(modules.begin(), modules.end(), [&](const auto& m) {
-                        if (m.excluded || m.unreadable != 0) return false;
-                        const auto planned = complete.find(m.path);
-                        const bool is_complete = planned != complete.end() && planned->second;
-                        return !is_complete && analysis::could_match_in(entry.test, m.path);
-                    });
+            std::vector<std::string_view> left_out;  // modules of which tests may be left out
+            for (const auto& module : modules) {
+                if (module.excluded || module.unreadable != 0) continue;
+                const auto planned = complete.find(module.path);
+                if (planned == complete.end() || !planned->second) left_out.push_back(module.path);
+            }
+            for (Expectation& entry : entries) {
+                const analysis::ModulePattern pattern(entry.test);
+                entry.selected = !filters && std::none_of(left_out.begin(), left_out.end(),
+                                                          [&](const std::string_view module) {
+                                                              return pattern.could_match_in(module);
+                                                          });
+            }
         });
 }
 

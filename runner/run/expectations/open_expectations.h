@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "runner/base/expectation.h"
@@ -13,12 +14,14 @@
 namespace compat::run {
 
 struct OpenExpectations {
-    std::filesystem::path file;  // absolute, there or not
+    std::filesystem::path file;  // absolute, there or not; empty: nothing is expected
     std::vector<Expectation> entries;
+    std::string note;  // for people: a file that was not read; empty: none
 };
 
 // Errors: usage, where the settings name a file that is not there; suite, naming line and column of
-// an invalid entry.
+// an invalid entry. In a project without suite.json, a file of this name that is another program's
+// is not read.
 [[nodiscard]] Expected<OpenExpectations> open_expectations(const Ready& ready);
 
 // Sets `selected`: false where the selection leaves tests out that the entry could match. Shards

@@ -50,7 +50,9 @@ Expected<RunAndExpectations> read_run_and_expectations(const store::Store& store
         auto text = read_file(read.file);
         if (!text) return tl::unexpected(text.error());
         auto parsed = suites::parse_expectations(*text, read.file);
-        if (!parsed) return tl::unexpected(parsed.error());
+        if (!parsed)
+            return tl::unexpected(named.empty() ? suites::advise_to_name_another(parsed.error())
+                                                : parsed.error());
         read.text = std::move(*text);
         entries = std::move(*parsed);
     }
